@@ -1,0 +1,1 @@
+"""Pure functions from recorded values to a diagnosis."""

@@ -1,0 +1,1 @@
+"""Turns a command line into one call, one rendering and one exit code."""

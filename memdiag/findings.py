@@ -1,0 +1,256 @@
+"""The values of a diagnosis: what was found in a recording, ready to be rendered.
+
+Plain Python numbers and tuples only (no arrays), so that every value prints as JSON. Positions
+called `x` are on the series' own axis; an interval is a 95 % interval unless it says otherwise.
+Growth is always "more memory in use": for a falling column (`available`) the sign is turned.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from memdiag.model import Axis, Ending, Missing, Role, Unit
+
+
+class Verdict(enum.Enum):
+    """What is said of a series, a recording, and all of them."""
+
+    STABLE = "stable"
+    WARMUP = "warmup"
+    LEAK = "leak"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Reason(enum.Enum):
+    """Why a series got its verdict: the rule that decided, for report and JSON."""
+
+    # calm
+    FLAT = "flat"  # never grew by more than its own noise
+    PLATEAU = "plateau"  # grew, then stayed
+    FALLING = "falling"  # the last regime gives memory back
+    BOUNDED_CYCLES = "bounded_cycles"  # sawtooth or spikes on a flat floor
+    NEGLIGIBLE = "negligible"  # grows, but comes to nothing over any horizon
+    # leak
+    GROWTH_AFTER_PLATEAU = "growth_after_plateau"
+    OUTLASTS_WARMUP = "outlasts_warmup"  # steady growth, longer than warm-ups last
+    REGULAR_GROWTH = "regular_growth"  # equal increments per step, cycle or phase event
+    EXACT_METER = "exact_meter"  # an exact meter (in-use bytes, tensors) grows
+    # not to be told
+    TOO_FEW_SAMPLES = "too_few_samples"
+    STILL_CLIMBING = "still_climbing"  # no longer than a warm-up may last
+    SLOWING = "slowing"  # grows, and slows down
+    IRREGULAR = "irregular"  # grows in a way that fits no model
+    RECENT_STEP = "recent_step"  # a staircase whose last step is too recent
+    RECLAIMED_BEFORE = "reclaimed_before"  # an equal growth was given back before
+    UNCERTAIN_TREND = "uncertain_trend"  # growth neither shown nor excluded
+    AT_LIMIT = "at_limit"  # flat only because it sits at a limit
+    NOT_COLLECTED = "not_collected"  # a collected heap that was hardly collected yet
+    NOT_A_METER = "not_a_meter"  # address space, page cache: growth of it is no evidence
+    OVERRULED = "overruled"  # a more exact series of the same memory decides otherwise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A value with its interval, `low <= value <= high`."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One regime: a straight line from (start_x, start_value) to (end_x, end_value)."""
+
+    start_x: float
+    end_x: float
+    start_value: float
+    end_value: float
+    samples: int
+    slope_per_x: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plateau:
+    """The level that a series stays at: its range over [since_x.value, end]."""
+
+    since_x: Interval
+    low_value: float
+    high_value: float
+    lasted_x: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """The value expected at a position if the last regime goes on."""
+
+    at_x: float
+    value: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitHit:
+    """Where growth reaches a limit. `in_s` is the time left at the recorded pace, if known."""
+
+    limit: str
+    limit_bytes: int
+    at_x: Interval
+    in_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedMore:
+    """How much longer until the verdict is settled; both None: not decidable in this run."""
+
+    more_x: float | None
+    more_s: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseGrowth:
+    """Growth that falls into one phase.
+
+    growth_per_event: mean growth in one event of the phase, with interval.
+    spread: standard deviation over mean of the growing events (0.01: "+-1 %"), None below 2.
+    share: part of the whole growth, 0..1.
+    p_value: probability of a share as large if tags had nothing to do with growth
+        (circular-shift permutation), 0..1.
+    matches: what one event's growth equals, if known ("2.93 x the model's 496 MB"), else "".
+    """
+
+    phase: str
+    events: int
+    growing_events: int
+    growth_per_event: Interval
+    spread: float | None
+    share: float
+    p_value: float
+    matches: str = ""
+
+    @property
+    def blamed(self) -> bool:
+        """The phase holds the growth, and not by chance."""
+        return self.p_value <= BLAME_P_VALUE and self.share >= BLAME_SHARE
+
+
+# A phase is blamed at this level: chosen, so that at most 1 % of runs without a guilty phase
+# blame one (the benchmark `make bench` measures it).
+BLAME_P_VALUE = 0.01
+BLAME_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was found in one series.
+
+    confidence: probability that `verdict` is right, 0..1, calibrated (docs/method.md).
+    growth_per_x: rate of the last regime per unit of the axis.
+    growth_per_s: the same per second, where the source has a clock.
+    onset_x: where the growth that makes a LEAK began.
+    peaks_grow: the floor is flat but the peaks rise: a warning of its own.
+    trace: (x, value) points of a faithful thumbnail for plots, at most a few hundred.
+    samples, dropped_start, dropped_end: how many samples, and how many at each end were taken
+        as start-up and tear-down.
+    restarts: earlier incarnations that were set apart (this finding is about the last).
+    """
+
+    metric: str
+    column: str
+    process: str
+    role: Role
+    unit: Unit
+    axis: Axis
+    verdict: Verdict
+    confidence: float
+    reason: Reason
+    samples: int
+    first_x: float
+    last_x: float
+    start_value: float
+    latest_value: float
+    peak_value: float
+    segments: tuple[Segment, ...]
+    growth_per_x: Interval | None
+    growth_per_s: Interval | None
+    plateau: Plateau | None
+    onset_x: Interval | None
+    forecasts: tuple[Forecast, ...]
+    limit_hits: tuple[LimitHit, ...]
+    need_more: NeedMore | None
+    phases: tuple[PhaseGrowth, ...]
+    trace: tuple[tuple[float, float], ...]
+    peaks_grow: bool = False
+    restarts: int = 0
+    dropped_start: int = 0
+    dropped_end: int = 0
+
+
+class EvidenceKind(enum.Enum):
+    """A statement that weighs several series of a recording together."""
+
+    TENSORS_FLAT = "tensors_flat"  # memory grows, the tensor count does not
+    TENSORS_GROW = "tensors_grow"  # the tensor count grows as well
+    IN_USE_FLAT = "in_use_flat"  # resident grows, memory in use does not: fragmentation
+    ALLOCATED_FLAT = "allocated_flat"  # reserved grows, allocated does not: caching
+    ONE_PROCESS = "one_process"  # the growth is in one process
+    PROCESSES_GROW = "processes_grow"  # the number of processes grows
+    COUNTER_GROWS = "counter_grows"  # a user's counter grows with the memory
+    EARLIER_RUN = "earlier_run"  # an earlier incarnation was set apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One such statement: `subject` and `against` name series as "process metric"."""
+
+    kind: EvidenceKind
+    subject: str
+    against: str = ""
+    supports: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingFinding:
+    """What was found in one recording. `decided_by` indexes `series`; None without a series."""
+
+    source: str
+    verdict: Verdict
+    confidence: float
+    series: tuple[Finding, ...]
+    decided_by: int | None
+    evidence: tuple[Evidence, ...] = ()
+    notes: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    ending: Ending | None = None
+
+    @property
+    def deciding(self) -> Finding | None:
+        """The series that the verdict rests on."""
+        return None if self.decided_by is None else self.series[self.decided_by]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A source that could not be analysed."""
+
+    source: str
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """Everything one command found: what every renderer takes, and nothing else."""
+
+    recordings: tuple[RecordingFinding, ...]
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the recordings: a leak anywhere is a leak, a doubt anywhere a doubt."""
+        found = {r.verdict for r in self.recordings}
+        for verdict in (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE):
+            if verdict in found:
+                return verdict
+        return Verdict.INCONCLUSIVE

@@ -1,0 +1,1 @@
+"""The hinge: recordings and foreign logs, written and read."""

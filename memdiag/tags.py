@@ -1,0 +1,4 @@
+"""The public tags: `step`, `phase`, `counter`."""
+
+from __future__ import annotations
+
