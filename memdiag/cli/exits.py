@@ -1,0 +1,81 @@
+"""The exit code of a command: pure functions from what was found to a number.
+
+Precedence, first match wins (the README's table says the same):
+
+1. Interrupted by Ctrl-C: 130.
+2. `run` only, unless `--exit-code verdict`, and unless memdiag itself ended the command
+   (`--stop-on leak`, `--duration`): a COMMAND that failed decides, with its own status, or
+   128 + N when signal N killed it. (One that could not be started raises CannotStart instead,
+   which carries 126 or 127.)
+3. A source could not be analysed: 2. As with grep, an error outranks what the other sources
+   showed, because the answer is not about all that was asked for.
+4. A leak: 1.
+5. Nothing was measured, in one recording or in all: 4.
+6. Inconclusive: 3, or 0 with `--inconclusive pass`.
+7. Stable or warm-up: 0.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from memdiag.errors import Exit
+from memdiag.findings import Diagnosis, Verdict
+from memdiag.model import Ending
+
+
+class Inconclusive(enum.Enum):
+    """What `--inconclusive` makes of a doubt."""
+
+    FAIL = "fail"
+    PASS = "pass"
+
+
+class Decider(enum.Enum):
+    """What `--exit-code` lets decide under `run`."""
+
+    COMMAND = "command"
+    VERDICT = "verdict"
+
+
+def exit_code(
+    diagnosis: Diagnosis,
+    *,
+    inconclusive: Inconclusive = Inconclusive.FAIL,
+    decider: Decider = Decider.COMMAND,
+    command: Ending | None = None,
+    stopped_by_us: bool = False,
+    interrupted: bool = False,
+) -> int:
+    """The exit code, 0..255, by the precedence above.
+
+    command: how `run`'s command ended; None for `analyze` and `watch`, whose target is not ours.
+    stopped_by_us: memdiag ended the command, so that its status says nothing about it.
+    interrupted: the person pressed Ctrl-C.
+    """
+    if interrupted:
+        return Exit.INTERRUPTED
+    if command is not None and decider is Decider.COMMAND and not stopped_by_us:
+        status = shell_status(command)
+        if status != 0:
+            return status
+    return _of_findings(diagnosis, inconclusive)
+
+
+def shell_status(ending: Ending) -> int:
+    """The status a shell would show: 128 + N for signal N, else the code; 0 if unknown."""
+    if ending.signal is not None:
+        return 128 + ending.signal
+    return ending.code or 0
+
+
+def _of_findings(diagnosis: Diagnosis, inconclusive: Inconclusive) -> int:
+    if diagnosis.failures:
+        return Exit.USAGE
+    if diagnosis.verdict is Verdict.LEAK:
+        return Exit.LEAK
+    if not diagnosis.recordings or any(not found.series for found in diagnosis.recordings):
+        return Exit.CANNOT_MEASURE
+    if diagnosis.verdict is Verdict.INCONCLUSIVE and inconclusive is Inconclusive.FAIL:
+        return Exit.INCONCLUSIVE
+    return Exit.NO_LEAK

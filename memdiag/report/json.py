@@ -1,0 +1,219 @@
+"""A Diagnosis as plain JSON values, described by `schema.json` beside this file.
+
+Every number is raw, in base units, and says its unit in its key: what is measured in the metric's
+unit ends in `_bytes`, `_count` or `_percent`, what lies on the axis in `_step`, `_epoch`, `_s`,
+`_request` or `_index`, and a rate in both (`growth_bytes_per_step`). A value that is unknown, not
+finite or does not apply is null, never absent and never NaN.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from memdiag.findings import (
+    Diagnosis,
+    Evidence,
+    Failure,
+    Finding,
+    Forecast,
+    Interval,
+    LimitHit,
+    NeedMore,
+    PhaseGrowth,
+    Plateau,
+    RecordingFinding,
+    Segment,
+)
+from memdiag.model import AxisKind, Ending, Missing
+
+SCHEMA_VERSION = 1
+
+Values = dict[str, Any]
+
+
+def document(diagnosis: Diagnosis, exit_code: int) -> Values:
+    """The whole answer of one command, in the shape of `schema.json`. The order is given."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": diagnosis.verdict.value,
+        "exit_code": int(exit_code),
+        "recordings": [_recording(found) for found in diagnosis.recordings],
+        "failures": [_failure(failure) for failure in diagnosis.failures],
+    }
+
+
+def dumps(values: Mapping[str, Any]) -> str:
+    """`document` as text, ASCII only: names from outside cannot reach the terminal as escapes."""
+    return json.dumps(values, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def schema_text() -> str:
+    """The JSON Schema (2020-12) of `document`, as shipped."""
+    return resources.files("memdiag.report").joinpath("schema.json").read_text(encoding="utf-8")
+
+
+def _recording(found: RecordingFinding) -> Values:
+    return {
+        "source": found.source,
+        "verdict": found.verdict.value,
+        "confidence": _number(found.confidence),
+        "decided_by": found.decided_by,
+        "series": [_series(finding) for finding in found.series],
+        "evidence": [_evidence(evidence) for evidence in found.evidence],
+        "missing": [_missing(missing) for missing in found.missing],
+        "ending": None if found.ending is None else _ending(found.ending),
+        "notes": list(found.notes),
+    }
+
+
+def _series(finding: Finding) -> Values:
+    unit, axis = finding.unit.value, _axis(finding)
+    return {
+        "metric": finding.metric,
+        "column": finding.column,
+        "process": finding.process,
+        "role": finding.role.value,
+        "unit": unit,
+        "axis": axis,
+        "axis_name": finding.axis.name,
+        "verdict": finding.verdict.value,
+        "confidence": _number(finding.confidence),
+        "reason": finding.reason.value,
+        "samples": finding.samples,
+        "dropped_start_samples": finding.dropped_start,
+        "dropped_end_samples": finding.dropped_end,
+        "restarts": finding.restarts,
+        "peaks_grow": finding.peaks_grow,
+        f"first_{axis}": _number(finding.first_x),
+        f"last_{axis}": _number(finding.last_x),
+        f"start_{unit}": _number(finding.start_value),
+        f"latest_{unit}": _number(finding.latest_value),
+        f"peak_{unit}": _number(finding.peak_value),
+        **_growth(finding),
+        f"onset_{axis}": _interval(finding.onset_x),
+        "plateau": None if finding.plateau is None else _plateau(finding.plateau, unit, axis),
+        "segments": [_segment(segment, unit, axis) for segment in finding.segments],
+        "forecasts": [_forecast(forecast, unit, axis) for forecast in finding.forecasts],
+        "limits": [_limit(hit, axis) for hit in finding.limit_hits],
+        "needs": None if finding.need_more is None else _needs(finding.need_more, axis),
+        "phases": [_phase(phase, unit) for phase in finding.phases],
+    }
+
+
+def _axis(finding: Finding) -> str:
+    """The axis's unit as it stands in keys; seconds take their symbol, as everywhere."""
+    kind = finding.axis.kind
+    return "s" if kind is AxisKind.SECONDS else kind.value
+
+
+def _growth(finding: Finding) -> Values:
+    """Rate per unit of the axis, and per second; one key where the axis is in seconds."""
+    unit, axis = finding.unit.value, _axis(finding)
+    per_s = finding.growth_per_s
+    if axis == "s" and per_s is None:
+        per_s = finding.growth_per_x
+    rates = {f"growth_{unit}_per_{axis}": _interval(finding.growth_per_x)}
+    return rates | {f"growth_{unit}_per_s": _interval(per_s)}
+
+
+def _plateau(plateau: Plateau, unit: str, axis: str) -> Values:
+    return {
+        f"since_{axis}": _interval(plateau.since_x),
+        f"lasted_{axis}": _number(plateau.lasted_x),
+        f"low_{unit}": _number(plateau.low_value),
+        f"high_{unit}": _number(plateau.high_value),
+    }
+
+
+def _segment(segment: Segment, unit: str, axis: str) -> Values:
+    return {
+        f"start_{axis}": _number(segment.start_x),
+        f"end_{axis}": _number(segment.end_x),
+        f"start_{unit}": _number(segment.start_value),
+        f"end_{unit}": _number(segment.end_value),
+        f"slope_{unit}_per_{axis}": _interval(segment.slope_per_x),
+        "samples": segment.samples,
+    }
+
+
+def _forecast(forecast: Forecast, unit: str, axis: str) -> Values:
+    return {f"at_{axis}": _number(forecast.at_x), f"value_{unit}": _interval(forecast.value)}
+
+
+def _limit(hit: LimitHit, axis: str) -> Values:
+    """`in_s` is the time left; it keeps its name on an axis of seconds, where `at_s` differs."""
+    return {
+        "limit": hit.limit,
+        "limit_bytes": hit.limit_bytes,
+        f"at_{axis}": _interval(hit.at_x),
+        "in_s": _number(hit.in_s),
+    }
+
+
+def _needs(needs: NeedMore, axis: str) -> Values:
+    more_s = needs.more_s
+    if axis == "s" and more_s is None:
+        more_s = needs.more_x
+    decidable = needs.more_x is not None or needs.more_s is not None
+    amounts = {f"more_{axis}": _number(needs.more_x)} | {"more_s": _number(more_s)}
+    return {"decidable": decidable, **amounts, "why": needs.why}
+
+
+def _phase(phase: PhaseGrowth, unit: str) -> Values:
+    return {
+        "phase": phase.phase,
+        "events": phase.events,
+        "growing_events": phase.growing_events,
+        f"growth_{unit}_per_event": _interval(phase.growth_per_event),
+        "spread": _number(phase.spread),
+        "share": _number(phase.share),
+        "p_value": _number(phase.p_value),
+        "blamed": phase.blamed,
+        "matches": phase.matches,
+    }
+
+
+def _evidence(evidence: Evidence) -> Values:
+    return {
+        "kind": evidence.kind.value,
+        "subject": evidence.subject,
+        "against": evidence.against,
+        "supports": None if evidence.supports is None else evidence.supports.value,
+    }
+
+
+def _missing(missing: Missing) -> Values:
+    why = missing.why
+    return {
+        "metric": missing.metric,
+        "process": missing.process,
+        "reason": why.reason,
+        "remedy": why.remedy,
+    }
+
+
+def _ending(ending: Ending) -> Values:
+    return {"code": ending.code, "signal": ending.signal, "why": ending.why}
+
+
+def _failure(failure: Failure) -> Values:
+    return {"source": failure.source, "message": failure.message, "remedy": failure.remedy}
+
+
+def _interval(interval: Interval | None) -> Values | None:
+    if interval is None:
+        return None
+    return {
+        "value": _number(interval.value),
+        "low": _number(interval.low),
+        "high": _number(interval.high),
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """JSON has no NaN and no infinity; what is not finite is not known."""
+    return value if value is not None and math.isfinite(value) else None
