@@ -1,0 +1,172 @@
+"""The command line: registers the commands and turns every way of failing into an exit code.
+
+Typer ends a program with status 1 for several reasons of its own, and 1 is what says LEAK here;
+so whatever a command raises is kept from Typer and answered in `main`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from memdiag import __version__
+from memdiag.errors import CannotMeasure, Exit, MemdiagError
+from memdiag.printable import printable
+
+# What a shell shows for a program that was ended by SIGPIPE, as others in a pipeline are.
+_CLOSED_PIPE = 141
+# The system's fault and not ours: no traceback.
+_STORAGE_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+
+_DESCRIPTION = """Is the growing memory of your training a warm-up or a leak?
+
+memdiag records the memory of a process tree, decides STABLE, WARMUP, LEAK or
+INCONCLUSIVE, says why, and ends with an exit code that CI can use.
+"""
+
+_EPILOG = """\b
+Examples:
+  memdiag run -- python train.py          record a training and judge it
+  memdiag watch --pid 4711                watch one that already runs
+  memdiag analyze memdiag-*.csv           judge recordings or any CSV log
+  memdiag doctor                          what can be measured here
+
+\b
+Exit codes:
+  0 no leak   1 leak   2 usage or unreadable input   3 inconclusive
+  4 memdiag could not measure.   Under `run`, COMMAND's own failure decides.
+"""
+
+
+class _ClosedPipe(Exception):
+    """The reader of our output went away."""
+
+
+class _UnexpectedEnd(Exception):
+    """A bug of ours that Typer would take for the user's wish to stop."""
+
+
+@contextmanager
+def _kept_from_typer() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ClosedPipe from error
+    except EOFError as error:
+        raise _UnexpectedEnd from error
+
+
+class _Commands(TyperGroup):
+    """The group of all commands."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _kept_from_typer():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, *args: Any, **kwargs: Any) -> Any:
+        with _kept_from_typer():
+            return super().invoke(*args, **kwargs)
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help=_DESCRIPTION,
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    # Plain help: the same on every terminal, in a pipe and in the README, and no slower than the
+    # imports that it needs.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"memdiag {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Holds the options that belong to no command."""
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    _open_missing_streams()
+    try:
+        return _guarded(_exit_code_of_app)
+    finally:
+        _give_up_failed_streams()
+
+
+def _exit_code_of_app() -> int:
+    try:
+        app()
+    except SystemExit as ending:
+        # Typer ends a command with a number in all cases, None is success.
+        code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    else:  # pragma: no cover - Typer always raises
+        code = Exit.NO_LEAK
+    sys.stdout.flush()
+    return code
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """The exit code of `work`, or of the way in which it failed."""
+    try:
+        return work()
+    except MemdiagError as error:
+        _complain(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except (BrokenPipeError, _ClosedPipe):
+        return _CLOSED_PIPE
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _STORAGE_FAILED:
+            _complain(CannotMeasure(f"could not write: {error.strerror}"))
+            return Exit.CANNOT_MEASURE
+        traceback.print_exc()
+        print("memdiag: this is a bug in memdiag; please report it", file=sys.stderr)
+        return Exit.CANNOT_MEASURE
+
+
+def _complain(error: MemdiagError) -> None:
+    print(f"memdiag: {printable(error.message)}", file=sys.stderr)
+    if error.remedy:
+        print(f"  try: {printable(error.remedy)}", file=sys.stderr)
+
+
+def _open_missing_streams() -> None:
+    """A program started with a closed stream (`>&-`) has None there; give it a bottomless one."""
+    # Opened for good: they live as long as the process.
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _give_up_failed_streams() -> None:
+    """Keep the interpreter's last flush from failing on a closed pipe or a full disk."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
