@@ -27,7 +27,8 @@ def bytes_per_unit(unit: str) -> int | None:
     match = re.fullmatch(r"([kmgtp])(i?)(b|bytes?)?", unit)
     if match is None:
         return None
-    return (1024 if match.group(2) else 1000) ** _POWERS[match.group(1)]
+    base = 1024 if match.group(2) else 1000
+    return int(base ** _POWERS[match.group(1)])
 
 
 def parse_bytes(text: str) -> int:
@@ -36,8 +37,8 @@ def parse_bytes(text: str) -> int:
     if match is None:
         raise UsageError(f"{text!r} is no amount of memory", remedy="write 16GB, 1.5GiB or 500MB")
     number, prefix, binary, _ = match.groups()
-    base = 1024 if binary else 1000
-    return round(float(number.replace(",", "").replace("_", "")) * base ** _POWERS[prefix.lower()])
+    per_unit = (1024 if binary else 1000) ** _POWERS[prefix.lower()]
+    return round(float(number.replace(",", "").replace("_", "")) * int(per_unit))
 
 
 def seconds_per_unit(unit: str) -> float | None:
