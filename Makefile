@@ -1,0 +1,92 @@
+# Everything a developer or CI does with memdiag. Needs Python >= 3.10 with venv and pip, make, git.
+#
+#   make demo      three real torch trainings under `memdiag run`: a leak, a warm-up, a healthy one
+#   make test      all tests
+#   make check     format, lint, types, import contract, README and tests: the gate
+#   make bench     the figures that the documentation quotes
+#   make fmt       format and fix what can be fixed
+#   make readme    rewrite the README's help screens and reports from what memdiag really prints
+#   make clean     remove what was built
+#
+#   PYTHON=python3.13   with another Python, in a virtual environment of its own
+#   TORCH=auto|1|0      torch for demo and tests: `auto` takes a CPU build if pip finds one and
+#                       else does without; 1 takes whatever build there is (on Linux that may mean
+#                       several GB of CUDA packages); 0 does without
+#   TESTS=tests/cli     only these tests; ARGS="-k leak" more for pytest
+
+PYTHON ?= python3
+TORCH ?= auto
+TESTS ?= tests
+ARGS ?=
+
+SERIES := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+ifeq ($(SERIES),)
+$(error $(PYTHON) does not run; name a Python >= 3.10: make PYTHON=/path/to/python3 ...)
+endif
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(SERIES))
+BIN := $(VENV)/bin
+# The stamps carry the Python's version, so that an upgraded python3 gets a new environment.
+READY := $(VENV)/.ready-$(SERIES)
+# Asked again when pip is told of other places to look.
+PLACES := $(if $(PIP_EXTRA_INDEX_URL)$(PIP_INDEX_URL)$(PIP_FIND_LINKS),-more)
+TORCH_READY := $(VENV)/.torch-$(SERIES)-$(TORCH)$(PLACES)
+BENCH_READY := $(VENV)/.bench-$(SERIES)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check check-static fmt readme bench clean install
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
+
+install: $(READY) $(TORCH_READY)
+
+demo: $(READY) $(TORCH_READY)
+	@$(BIN)/python tools/demo.py
+
+test: $(READY) $(TORCH_READY)
+	@$(BIN)/python -m pytest $(TESTS) $(ARGS)
+
+check: check-static test
+
+check-static: $(READY)
+	@echo "format"; $(BIN)/ruff format --check --quiet . || \
+		{ echo "not formatted (make fmt):"; $(BIN)/ruff format --check . ; exit 1; }
+	@echo "lint"; $(BIN)/ruff check --quiet .
+	@echo "types"; $(BIN)/mypy --no-error-summary
+	@echo "import contract"; $(BIN)/lint-imports --no-logo > $(VENV)/contract.txt || \
+		{ cat $(VENV)/contract.txt; exit 1; }
+	@echo "sizes of files and functions"; $(BIN)/python tools/sizes.py
+	@echo "README"; $(BIN)/python tools/readme.py --check
+
+fmt: $(READY)
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+readme: $(READY)
+	@$(BIN)/python tools/readme.py
+
+bench: $(READY) $(TORCH_READY) $(BENCH_READY)
+	@$(BIN)/python tools/bench.py $(ARGS)
+
+clean:
+	rm -rf build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+		.import_linter_cache .venv .venv-3.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@echo "installing memdiag and its tools into $(VENV) (Python $(SERIES); once)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "memdiag needs Python >= 3.10")'
+	@test ! -d $(VENV) || $(BIN)/python -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(SERIES)")' \
+		2>/dev/null || rm -rf $(VENV)
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade "pip>=23.2"
+	@$(PIP) install --editable ".[dev]"
+	@touch $@
+
+$(TORCH_READY): $(READY)
+	@$(BIN)/python tools/torch_build.py $(TORCH)
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	@$(PIP) install --editable ".[dev,bench]"
+	@touch $@
