@@ -16,7 +16,6 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).resolve().parent.parent
 # Distributions of this kind in a build's requirements mean several GB and a GPU.
 GPU_PREFIXES = ("nvidia-", "cuda-", "triton", "pytorch-triton", "rocm")
 
