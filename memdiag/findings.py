@@ -91,7 +91,10 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitHit:
-    """Where growth reaches a limit. `in_s` is the time left at the recorded pace, if known."""
+    """Where growth reaches a limit. `in_s` is the time left at the recorded pace, if known.
+
+    `at_x.high` is infinite where it cannot be excluded that the limit is never reached.
+    """
 
     limit: str
     limit_bytes: int
@@ -112,11 +115,14 @@ class NeedMore:
 class PhaseGrowth:
     """Growth that falls into one phase.
 
-    growth_per_event: mean growth in one event of the phase, with interval.
+    events: events of the phase in the growing regime, an event being one maximal run of it.
+    growth_per_event: mean growth of one growing event, with interval.
     spread: standard deviation over mean of the growing events (0.01: "+-1 %"), None below 2.
     share: part of the whole growth, 0..1.
     p_value: probability of a share as large if tags had nothing to do with growth
-        (circular-shift permutation), 0..1.
+        (permutation by rotating each cycle, times the number of phases tested), 0..1.
+    times_elsewhere: growth per unit of the axis inside the phase over that outside it; None where
+        nothing grows outside.
     matches: what one event's growth equals, if known ("2.93 x the model's 496 MB"), else "".
     """
 
@@ -127,18 +133,26 @@ class PhaseGrowth:
     spread: float | None
     share: float
     p_value: float
+    times_elsewhere: float | None = None
     matches: str = ""
 
     @property
     def blamed(self) -> bool:
-        """The phase holds the growth, and not by chance."""
-        return self.p_value <= BLAME_P_VALUE and self.share >= BLAME_SHARE
+        """The phase holds growth, again and again, far denser than elsewhere, not by chance."""
+        return (
+            self.p_value <= BLAME_P_VALUE
+            and self.share >= BLAME_SHARE
+            and self.growing_events >= BLAME_EVENTS
+            and (self.times_elsewhere is None or self.times_elsewhere >= BLAME_TIMES_ELSEWHERE)
+        )
 
 
 # A phase is blamed at this level: chosen, so that at most 1 % of runs without a guilty phase
-# blame one (the benchmark `make bench` measures it).
+# blame one (benchmarks/phases.py measures it).
 BLAME_P_VALUE = 0.01
 BLAME_SHARE = 0.25
+BLAME_EVENTS = 3
+BLAME_TIMES_ELSEWHERE = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,101 @@
+"""How likely is it that growth falls into a phase as much as it did by chance alone?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memdiag.model import Floats, Ints
+
+    Mask = NDArray[np.bool_]
+
+EXACT_MOST = 4096  # arrangements that are all tried; beyond that random ones
+RANDOM_ARRANGEMENTS = 4999  # p-values down to 1/5000
+MOST_CYCLES = 512  # more cycles are thinned evenly: the p-value is at its floor long before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cycles:
+    """Index sets of the cycles of a phase: from one start of an event to the next."""
+
+    members: tuple[Ints, ...]
+
+    @classmethod
+    def between_starts(cls, inside: Mask) -> Cycles:
+        """Cut at every start of an event; what precedes the first joins what follows the last."""
+        starts = np.flatnonzero(inside & ~np.r_[False, inside[:-1]])
+        index = np.arange(len(inside))
+        if len(starts) == 0:
+            return cls(members=(index,))
+        pieces = np.split(index, starts)
+        return cls(members=(*pieces[1:-1], np.r_[pieces[-1], pieces[0]]))
+
+
+def chance(growth: Floats, readings: tuple[Mask, ...], cycles: Cycles, *, seed: int) -> float:
+    """P(growth inside the phase is as large as seen), if growth knows nothing of the tags.
+
+    growth: kept growth per interval, shape (m,), not negative. readings: which intervals are
+    inside, shape (m,) bool, one array per reading of the tags; the larger sum of them counts, in
+    the data and in every arrangement alike.
+
+    Null: within each cycle of the phase the growth may come at any moment, independently from
+    cycle to cycle; so each cycle's growth is rotated against its tags by its own offset. With a
+    single cycle this is the plain circular shift. (A common shift of everything has only as many
+    distinct outcomes as a cycle has samples when phases alternate regularly, and could never
+    show anything.) Rotation keeps clumps together and makes a long phase expect much growth.
+    Growth that keeps step with the cycles for a reason of its own cannot be told from guilt.
+    p = (1 + #{arrangements >= seen}) / (1 + arrangements): Phipson & Smyth 2010, eq. 2.
+    """
+    chosen = cycles.members
+    if len(chosen) > MOST_CYCLES:
+        pick = np.linspace(0, len(chosen) - 1, MOST_CYCLES).round().astype(int)
+        chosen = tuple(chosen[i] for i in pick)
+    tables = [[_rotations(growth[c], inside[c]) for inside in readings] for c in chosen]
+    seen = max(sum(table[r][0] for table in tables) for r in range(len(readings)))
+    tolerance = 1e-9 * float(growth.sum())
+    outcomes = _arranged(tables, len(readings), seed)
+    as_large = int(np.count_nonzero(outcomes >= seen - tolerance))
+    if _count(tables) <= EXACT_MOST:
+        return as_large / len(outcomes)  # the arrangement seen is one of them
+    return (1 + as_large) / (1 + len(outcomes))
+
+
+def _rotations(growth: Floats, inside: Mask) -> Floats:
+    """Growth inside for every rotation of the growth, shape (len,), the unrotated one first."""
+    spectrum = np.fft.rfft(growth) * np.conj(np.fft.rfft(inside.astype(np.float64)))
+    inside_growth: Floats = np.fft.irfft(spectrum, len(growth))
+    return inside_growth
+
+
+def _count(tables: list[list[Floats]]) -> int:
+    count = 1
+    for table in tables:
+        count *= len(table[0])
+        if count > EXACT_MOST:
+            break
+    return count
+
+
+def _arranged(tables: list[list[Floats]], readings: int, seed: int) -> Floats:
+    """Growth inside of every arrangement, or of random ones where there are too many."""
+    if _count(tables) <= EXACT_MOST:
+        sums = [np.zeros(1) for _ in range(readings)]
+        for table in tables:
+            sums = [np.add.outer(s, part).ravel() for s, part in zip(sums, table, strict=True)]
+        return _largest(sums)
+    random = np.random.default_rng(seed)
+    totals = np.zeros((readings, RANDOM_ARRANGEMENTS))
+    for table in tables:
+        offset = random.integers(0, len(table[0]), RANDOM_ARRANGEMENTS)
+        totals += np.stack([part[offset] for part in table])
+    return _largest(list(totals))
+
+
+def _largest(sums: list[Floats]) -> Floats:
+    largest: Floats = np.maximum.reduce(sums)
+    return largest
