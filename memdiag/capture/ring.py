@@ -1,0 +1,277 @@
+"""Reads one process's ring: what its probe and its tags wrote (format: `memdiag.probe.layout`).
+
+A reader is passive: it looks at the file, never maps or changes it, and the target never learns
+of it. Several may follow the same ring.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memdiag.capture.process import ProcessId
+from memdiag.probe import layout
+
+_AT_A_TIME = 32  # records: one page, so that looking at a quiet ring is one small read
+_TENSOR_COUNTS = ("tensors_cpu", "tensors_cuda", "tensors_other")
+
+
+class Kind(enum.Enum):
+    """What an event says."""
+
+    STEP = layout.STEP
+    PHASE_BEGIN = layout.PHASE_BEGIN
+    PHASE_END = layout.PHASE_END
+    COUNTER = layout.COUNTER
+    METERS = layout.METERS
+    NOTE = layout.NOTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One record of a ring.
+
+    at_s: on the clock of `time.monotonic()`, which all processes of a machine share.
+    step: the process's step after this event, None before the first.
+    phase: the process's phase after this event, nested ones joined by "/", "" outside.
+    name: of the phase or counter; for a NOTE its text. Chosen by the target: untrusted.
+    value: the counter's value, else None.
+    readings: canonical metric -> value, taken by the process itself at this very moment.
+    auto: told by the probe (a hook in torch), not by a tag in the program.
+    thread: 0 for the process's main thread, else a number that tells threads apart.
+    """
+
+    process: ProcessId
+    at_s: float
+    kind: Kind
+    step: int | None
+    phase: str
+    name: str
+    value: float | None
+    readings: dict[str, int]
+    auto: bool
+    thread: int
+
+    @property
+    def rss_bytes(self) -> int | None:
+        """Resident set size at this moment, None where it could not be read."""
+        return self.readings.get("rss_bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probed:
+    """Who a ring belongs to, as the process itself says.
+
+    parent_pid: at the time the ring was made. rank, local_rank, world_size: None where the
+    process is not part of a distributed job. role: what it does there ("DataLoader worker 3",
+    "Process-2"), "" where that cannot be told. program: untrusted. python: (major, minor).
+    """
+
+    process: ProcessId
+    parent_pid: int
+    created_s: float
+    rank: int | None
+    local_rank: int | None
+    world_size: int | None
+    role: str
+    program: str
+    python: tuple[int, int]
+
+    @property
+    def label(self) -> str:
+        """ "rank0", "DataLoader worker 3", "rank1 DataLoader worker 3", or ""."""
+        rank = "" if self.rank is None else f"rank{self.rank}"
+        return " ".join(part for part in (rank, self.role) if part)
+
+
+class RingReader:
+    """Follows one ring from its oldest record on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+        self._next = 0
+        self._holes: set[int] = set()
+        self._names: dict[int, str] = {layout.NO_NAME: "", layout.OTHER_NAME: layout.OTHER_TEXT}
+        self._phases = _Phases()
+        self._process = ProcessId(0, 0)
+        self.lost = 0
+
+    def facts(self) -> Probed | None:
+        """Who wrote the ring; None while it is not ready or where it is no ring of ours."""
+        data = self._read(0, layout.NAMES_AT)
+        if len(data) < layout.NAMES_AT or not data.startswith(layout.MAGIC):
+            return None
+        pid, parent, started, created_s, _, rank, local_rank, world, python = (
+            layout.HEADER.unpack_from(data, layout.HEADER_AT)
+        )
+        self._process = ProcessId(pid, started)
+        return Probed(
+            process=self._process,
+            parent_pid=parent,
+            created_s=created_s,
+            rank=_known(rank),
+            local_rank=_known(local_rank),
+            world_size=_known(world),
+            role=layout.text_at(data, layout.ROLE_AT),
+            program=layout.text_at(data, layout.PROGRAM_AT),
+            python=(python >> 24 & 0xFF, python >> 16 & 0xFF),
+        )
+
+    def read(self) -> list[Event]:
+        """The events written since the last call. Call `facts` before the first."""
+        late = [self._event(fields) for fields in self._filled_holes()]
+        return late + [self._event(fields) for fields in self._new_records()]
+
+    def close(self) -> None:
+        """Release the descriptor; the position stays, and a later `read` opens it again."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _filled_holes(self) -> Iterator[tuple[float, ...]]:
+        """Records that a thread had reserved and not yet written when we passed by."""
+        for number in sorted(self._holes):
+            written, fields = _record(self._slots(number, 1), 0)
+            if written < number + 1:
+                continue
+            self._holes.discard(number)
+            if written == number + 1:
+                yield fields
+            else:
+                self.lost += 1
+
+    def _new_records(self) -> Iterator[tuple[float, ...]]:
+        # Bounded, so that a target that writes faster than we read cannot keep us here.
+        end = self._next + 2 * layout.RECORDS
+        while self._next < end:
+            data = self._slots(self._next, _AT_A_TIME)
+            first = self._next
+            while self._next < first + _AT_A_TIME:
+                written, fields = _record(data, self._next - first)
+                if written == self._next + 1:
+                    self._next += 1
+                    yield fields
+                elif written > self._next + 1:
+                    self._jump(written)
+                    break
+                elif _later_is_written(data, self._next - first, self._next):
+                    self._holes.add(self._next)
+                    self._next += 1
+                else:
+                    return
+
+    def _jump(self, written: int) -> None:
+        """This slot was used again already: go on with the oldest record that may be there."""
+        oldest = max(written - layout.RECORDS, self._next + 1)
+        self.lost += oldest - self._next
+        self._next = oldest
+
+    def _event(self, fields: tuple[float, ...]) -> Event:
+        at_s, flags, name, thread, step, value, *readings = fields
+        kind = Kind(int(flags) & layout.KIND_MASK)
+        known = {
+            metric: int(reading)
+            for metric, reading in zip(layout.READINGS, readings, strict=True)
+            if reading != layout.ABSENT
+        }
+        counts = [known[metric] for metric in _TENSOR_COUNTS if metric in known]
+        if counts:
+            known["tensors"] = sum(counts)
+        auto = bool(int(flags) & layout.AUTO)
+        text = self._name(int(name))
+        phase = self._phases.after(kind, text, thread=int(thread), depth=value, auto=auto)
+        return Event(
+            process=self._process,
+            at_s=at_s,
+            kind=kind,
+            step=None if step == layout.NO_STEP else int(step),
+            phase=phase,
+            name=text,
+            value=value if kind is Kind.COUNTER else None,
+            readings=known,
+            auto=auto,
+            thread=int(thread),
+        )
+
+    def _name(self, index: int) -> str:
+        if index not in self._names:
+            at = layout.NAMES_AT + (index % layout.NAMES) * layout.NAME_BYTES
+            self._names[index] = layout.text_at(self._read(at, layout.NAME_BYTES), 0)
+        return self._names[index]
+
+    def _slots(self, number: int, count: int) -> bytes:
+        """The slots of records `number` to `number + count - 1`, around the end of the file."""
+        slot = number % layout.RECORDS
+        until_end = min(count, layout.RECORDS - slot)
+        at = layout.RECORDS_AT + slot * layout.RECORD_BYTES
+        data = self._read(at, until_end * layout.RECORD_BYTES)
+        if until_end < count:
+            data += self._read(layout.RECORDS_AT, (count - until_end) * layout.RECORD_BYTES)
+        return data
+
+    def _read(self, at: int, count: int) -> bytes:
+        """`count` bytes at offset `at`; fewer, or none, when the file is not (or no more) there."""
+        try:
+            if self._fd is None:
+                self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            return os.pread(self._fd, count, at)
+        except OSError:
+            return b""
+
+
+class _Phases:
+    """The open phases of one process: its user's tags by thread, and the probe's own."""
+
+    def __init__(self) -> None:
+        self._tagged: dict[int, list[str]] = {}
+        self._auto: dict[int, list[str]] = {}
+
+    def after(self, kind: Kind, name: str, *, thread: int, depth: float, auto: bool) -> str:
+        """The process's phase after an event.
+
+        A boundary tells the depth it leads to, so that lost records cannot shift the rest.
+        """
+        if kind in (Kind.PHASE_BEGIN, Kind.PHASE_END):
+            stacks = self._auto if auto else self._tagged
+            stack = stacks.setdefault(thread, [])
+            begins = kind is Kind.PHASE_BEGIN
+            del stack[max(0, int(depth) - begins) :]
+            if begins:
+                stack.append(name)
+            if not stack:
+                del stacks[thread]
+        return self._of(self._tagged) or self._of(self._auto)
+
+    @staticmethod
+    def _of(stacks: dict[int, list[str]]) -> str:
+        """The main thread's phase, else that of the thread which opened one last."""
+        if not stacks:
+            return ""
+        return "/".join(stacks.get(0) or next(reversed(stacks.values())))
+
+
+def _record(data: bytes, index: int) -> tuple[int, tuple[float, ...]]:
+    """Which record (number + 1) is whole in slot `index`, 0 for none, and its fields."""
+    at = index * layout.RECORD_BYTES
+    if at + layout.RECORD_BYTES > len(data):
+        return 0, ()
+    written, *fields, check = layout.RECORD.unpack_from(data, at)
+    known = fields[1] & layout.KIND_MASK in _KINDS
+    return (written, tuple(fields)) if written == check and known else (0, ())
+
+
+_KINDS = frozenset(kind.value for kind in Kind)
+
+
+def _later_is_written(data: bytes, index: int, number: int) -> bool:
+    """Whether a record after `number`, which lies in slot `index`, is there already."""
+    later = range(index + 1, len(data) // layout.RECORD_BYTES)
+    return any(_record(data, i)[0] == number + 1 + i - index for i in later)
+
+
+def _known(rank: int) -> int | None:
+    return None if rank < 0 else rank

@@ -1,0 +1,93 @@
+"""The channel's file format: written inside the target, read by memdiag's sampler.
+
+One file per process, `<pid>-<nanoseconds of the monotonic clock>.ring`, in a private directory:
+
+    0       magic, written last: a file without it is not ready
+    8       HEADER: who the process is (little-endian, fixed size)
+    256     text: the process's role ("DataLoader worker 3"), one length byte, then UTF-8
+    384     text: the program, as for the role
+    4096    NAMES names of phases, counters and notes, NAME_BYTES each, as for the role
+    36864   RECORDS records of RECORD_BYTES: a ring
+
+A name is written before the first record that refers to it and never changes. Record number n
+(from 0) lies in slot n % RECORDS and carries n + 1 in its first *and* in its last field; where
+the two differ the record is being overwritten. There is no lock and no reader's position: any
+number of readers may follow, and the writer never knows.
+"""
+
+from __future__ import annotations
+
+import struct
+
+MAGIC = b"MDRING01"
+SUFFIX = ".ring"
+DIRECTORY_VARIABLE = "MEMDIAG_CHANNEL"
+
+# pid, parent, start time in clock ticks (field 22 of /proc/PID/stat, 0 where there is none),
+# created on the monotonic clock (s) and on the wall clock (s), rank, local rank, world size,
+# Python's version as sys.hexversion. Absent: -1.
+HEADER = struct.Struct("<qqqddiiii")
+HEADER_AT = len(MAGIC)
+RANKS = struct.Struct("<iii")
+RANKS_AT = HEADER_AT + 5 * 8
+
+ROLE_AT = 256
+ROLE_BYTES = 128
+PROGRAM_AT = 384
+PROGRAM_BYTES = 256
+
+NAMES = 256
+NAME_BYTES = 128
+NAMES_AT = 4096
+NO_NAME = 0
+# The last name stands for all that found no room in the table.
+OTHER_NAME = NAMES - 1
+OTHER_TEXT = "(other)"
+
+# The readings that a record may carry, in this order, by their metric names. Absent: -1.
+READINGS = (
+    "rss_bytes",
+    "malloc_bytes",
+    "python_blocks",
+    "gc_objects",
+    "tensors_cpu",
+    "tensors_cuda",
+    "tensors_other",
+    "tensor_bytes",
+    "vram_allocated_bytes",
+    "vram_reserved_bytes",
+)
+ABSENT = -1
+
+# number + 1, seconds on the monotonic clock, kind and flags, name, thread (0: the main thread),
+# step, value, the readings, number + 1.
+RECORD = struct.Struct("<QdHHIqd10qQ")
+RECORD_BYTES = RECORD.size
+RECORDS = 4096
+RECORDS_AT = NAMES_AT + NAMES * NAME_BYTES
+FILE_BYTES = RECORDS_AT + RECORDS * RECORD_BYTES
+
+NO_STEP = -(1 << 63)
+NO_VALUE = float("nan")
+
+STEP = 1  # step `step` has ended
+PHASE_BEGIN = 2  # phase `name` begins, inside those that are open in this thread
+PHASE_END = 3  # the innermost open phase `name` of this thread ends, with those inside it
+COUNTER = 4  # the user's counter `name` has `value`
+METERS = 5  # readings alone
+NOTE = 6  # `name` says in plain words why something is missing
+KIND_MASK = 0xFF
+AUTO = 0x100  # told by the probe itself, not by a tag in the program
+
+
+def text_bytes(text: str, room: int) -> bytes:
+    """`text` for a field of `room` bytes: a length byte and UTF-8, cut between characters."""
+    encoded = text.encode("utf-8", "backslashreplace")[: min(room - 1, 255)]
+    encoded = encoded.decode("utf-8", "ignore").encode("utf-8")
+    return bytes((len(encoded),)) + encoded
+
+
+def text_at(data: bytes, at: int) -> str:
+    """The text that `text_bytes` put at offset `at` of `data`; "" where there is none."""
+    length = data[at] if at < len(data) else 0
+    return data[at + 1 : at + 1 + length].decode("utf-8", "replace")
