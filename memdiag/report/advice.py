@@ -1,0 +1,134 @@
+"""What to do next. Each piece of advice follows from a finding, and says no more than it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, RecordingFinding, Verdict
+from memdiag.model import Role
+from memdiag.report import naming, numbers
+from memdiag.report.layout import joined, paragraph
+from memdiag.report.screen import Screen
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_MOST = 3
+_EVALUATION = re.compile(r"\b(eval|evaluate|evaluation|val|valid|validation|test|predict)\b", re.I)
+_CHECKPOINT = re.compile(r"\b(checkpoint|ckpt|save|saving)\b", re.I)
+_ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
+
+_TENSORS_KEPT = (
+    "Live tensors accumulate. Look for lists that collect them, such as losses.append(loss): "
+    "keep numbers with loss.item(), or loss.detach() where a tensor is needed."
+)
+_NOT_TENSORS = (
+    "Look outside Python tensors: native memory of extensions and data loading, Python objects "
+    "that are no tensors, and autograd graphs (tensors held by a graph alone are not counted)."
+)
+_HOLES = (
+    "Nothing to free in the program: the allocator keeps the memory. Try MALLOC_ARENA_MAX=2, or "
+    "another allocator such as jemalloc."
+)
+_CACHED_BLOCKS = (
+    "Nothing to free in the program: the caching allocator keeps blocks it cannot reuse. Pad "
+    "inputs to few shapes, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+)
+_PROCESSES = (
+    "Look for processes that are started again and again and not joined, such as DataLoader "
+    "workers of a loader made anew in each epoch."
+)
+_TELL_MORE = {
+    Reason.AT_LIMIT: "Raise the limit or lower the batch size and record again.",
+    Reason.NOT_COLLECTED: "Record longer, or call the collector (gc.collect()) at each epoch.",
+    Reason.NOT_A_METER: "Record resident memory (RSS) or device memory as well.",
+}
+
+
+def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """At most three paragraphs; the first is led by "Next:"."""
+    finding = found.deciding
+    if finding is None:
+        return []
+    texts = list(_advice(found, finding, screen))[:_MOST]
+    paragraphs: list[Text] = []
+    for at, text in enumerate(texts):
+        lead = "Next:" if at == 0 else "Then:"
+        paragraphs += paragraph(text, screen.measure, lead=lead, hanging=len("Next: "))
+    return paragraphs
+
+
+def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
+    match found.verdict:
+        case Verdict.LEAK:
+            yield from _where(found, finding, screen)
+            yield from _what(found, finding, screen)
+            if not finding.phases:
+                yield (
+                    "To see where it grows, tag the phases of the job "
+                    '(with memdiag.phase("eval"): ...) and record again.'
+                )
+        case Verdict.WARMUP:
+            peak = numbers.quantity(finding.peak_value, finding.unit)
+            yield f"Nothing to fix. Plan for the plateau: it needed {peak} at its peak."
+        case Verdict.STABLE:
+            if finding.peaks_grow:
+                yield "Nothing to fix now. Record a longer run to see how far the peaks go."
+        case Verdict.INCONCLUSIVE:
+            yield from _doubt(finding)
+
+
+def _where(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
+    blamed = [phase.phase for phase in finding.phases if phase.blamed]
+    if blamed:
+        names = joined(screen.show(name, cells=30) for name in blamed[:4])
+        yield f"Look at what each {names} keeps alive after it ends.{_usual_suspect(blamed)}"
+    alone = next((e for e in found.evidence if e.kind is EvidenceKind.ONE_PROCESS), None)
+    if alone is not None and finding.process not in {"", "tree"}:
+        name = naming.process(finding.process, screen)
+        yield f"Look at what {name} does and the other processes do not."
+
+
+def _usual_suspect(blamed: list[str]) -> str:
+    if all(_EVALUATION.search(name) for name in blamed):
+        return (
+            " Often it is predictions or losses collected in a list, "
+            "or a forward pass without torch.no_grad()."
+        )
+    if all(_CHECKPOINT.search(name) for name in blamed):
+        return " Often it is a state_dict copied for the checkpoint and kept."
+    return ""
+
+
+def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
+    """What kind of memory it is, as far as the series tell."""
+    kinds = {evidence.kind: evidence for evidence in found.evidence}
+    if EvidenceKind.PROCESSES_GROW in kinds:
+        yield _PROCESSES
+    if EvidenceKind.TENSORS_GROW in kinds or finding.role is Role.TENSORS:
+        yield _TENSORS_KEPT
+    elif EvidenceKind.IN_USE_FLAT in kinds:
+        yield _HOLES
+    elif EvidenceKind.ALLOCATED_FLAT in kinds:
+        yield _CACHED_BLOCKS
+    elif EvidenceKind.TENSORS_FLAT in kinds:
+        yield _NOT_TENSORS
+    if EvidenceKind.COUNTER_GROWS in kinds:
+        yield _counter(kinds[EvidenceKind.COUNTER_GROWS], screen)
+
+
+def _counter(evidence: Evidence, screen: Screen) -> str:
+    return f"Find what raises {naming.reference(evidence.subject, screen)} and never lowers it."
+
+
+def _doubt(finding: Finding) -> Iterator[str]:
+    if finding.reason in _TELL_MORE:
+        yield _TELL_MORE[finding.reason]
+    elif finding.reason is Reason.TOO_FEW_SAMPLES:
+        yield "Record a longer run, or sample more often (--interval)."
+    elif finding.need_more is not None and (finding.need_more.more_x or finding.need_more.more_s):
+        yield "Let it run that much longer; until then it is neither safe nor a leak."
+    else:
+        yield "Record a longer run of the same job."

@@ -1,0 +1,67 @@
+"""Names of series, places and stretches on their axis, as sentences use them."""
+
+from __future__ import annotations
+
+from memdiag.findings import Finding
+from memdiag.model import AxisKind
+from memdiag.report import numbers, words
+from memdiag.report.screen import Screen
+
+_NAME_CELLS = 24
+
+
+def series(finding: Finding, screen: Screen) -> str:
+    """`VRAM`, `RSS of rank0`, `RSS of all processes`."""
+    name = metric(finding.metric, screen)
+    return f"{name} of {process(finding.process, screen)}" if finding.process else name
+
+
+def metric(name: str, screen: Screen) -> str:
+    return screen.show(words.metric(name), cells=_NAME_CELLS)
+
+
+def process(name: str, screen: Screen) -> str:
+    return screen.show(words.process(name), cells=_NAME_CELLS)
+
+
+def place(finding: Finding, x: float) -> str:
+    """A position on the axis: `step 1,500`, `1 min 50 s`, `cycle 7`."""
+    at = numbers.position(x, finding.axis.kind)
+    if finding.axis.kind is AxisKind.SECONDS:
+        return at
+    return f"{words.axis(finding.axis)} {at}"
+
+
+def stretch(finding: Finding, length: float) -> str:
+    """So much of the axis: `150 steps`, `1 min 50 s`."""
+    amount = numbers.position(length, finding.axis.kind)
+    if finding.axis.kind is AxisKind.SECONDS:
+        return amount
+    return f"{amount} {words.axis(finding.axis, length)}"
+
+
+def extent(finding: Finding) -> str:
+    """What the series covers."""
+    return stretch(finding, finding.last_x - finding.first_x)
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 sample`, `240 samples`."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def value_at(finding: Finding, x: float) -> float:
+    """The fitted value at a position; the ends' values outside the segments."""
+    for segment in finding.segments:
+        if segment.start_x <= x <= segment.end_x:
+            length = (segment.end_x - segment.start_x) or 1.0
+            rise = segment.end_value - segment.start_value
+            return segment.start_value + rise * (x - segment.start_x) / length
+    return finding.start_value if x <= finding.first_x else finding.latest_value
+
+
+def reference(text: str, screen: Screen) -> str:
+    """A series that evidence names as "process metric", in the report's words."""
+    owner, _, name = text.rpartition(" ")
+    called = metric(name, screen)
+    return f"{called} of {process(owner, screen)}" if owner else called

@@ -1,0 +1,166 @@
+"""Numbers as people read them: the only place that formats.
+
+Memory is decimal (GB, MB, as in most logs) with three significant digits, and reads back with
+`units.parse_bytes`. Nothing here knows colours, widths or words of a report.
+"""
+
+from __future__ import annotations
+
+import math
+
+from memdiag.findings import Interval
+from memdiag.model import AxisKind, Unit
+
+_PREFIXES = ("B", "KB", "MB", "GB", "TB", "PB")
+_UNKNOWN = "?"
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """`value` with so many significant digits, without an exponent: 17.0, 1,230, 0.0042."""
+    if not math.isfinite(value):
+        return _UNKNOWN
+    if value == 0:
+        return "0"
+    value = float(f"{value:.{digits - 1}e}")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def count(value: float) -> str:
+    """A number of things: whole ones in full with thousands separators, means rounded."""
+    if not math.isfinite(value):
+        return _UNKNOWN
+    return (
+        f"{round(value):,}" if value == round(value) or abs(value) >= 1000 else significant(value)
+    )
+
+
+def percent(value: float) -> str:
+    """A reading in percent."""
+    return f"{significant(value)} %"
+
+
+def size(value: float) -> str:
+    """Memory of any sign: `17.4 GB`, `-640 KB`, `12 B`."""
+    if not math.isfinite(value):
+        return _UNKNOWN
+    scale = _scale(value)
+    number = value / 1000**scale
+    text = f"{number:.0f}" if scale == 0 and number == round(number) else significant(number)
+    return f"{text} {_PREFIXES[scale]}"
+
+
+def quantity(value: float, unit: Unit) -> str:
+    """A reading in its own unit."""
+    match unit:
+        case Unit.BYTES:
+            return size(value)
+        case Unit.COUNT:
+            return count(value)
+        case Unit.PERCENT:
+            return percent(value)
+
+
+def signed(value: float, unit: Unit) -> str:
+    """A change: like `quantity`, with the sign of a gain written out."""
+    return ("+" if value > 0 else "") + quantity(value, unit)
+
+
+def between(low: float, high: float, unit: Unit) -> str:
+    """A range, its unit written once where both ends share it: `17.0 to 17.7 GB`."""
+    start, end = quantity(low, unit), quantity(high, unit)
+    if start == end:
+        return start
+    number, _, start_unit = start.rpartition(" ")
+    _, _, end_unit = end.rpartition(" ")
+    return f"{number} to {end}" if number and start_unit == end_unit else f"{start} to {end}"
+
+
+def estimate(interval: Interval, unit: Unit, plus_minus: str) -> str:
+    """A signed estimate with its interval: `+291 ± 12 MB`, or `+40 (10 to 300) MB` if lopsided."""
+    low, high = interval.low, interval.high
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return f"{signed(interval.value, unit)} (range unknown)"
+    half = (high - low) / 2
+    if half == 0:
+        return signed(interval.value, unit)
+    if abs((low + high) / 2 - interval.value) > 0.2 * half:
+        return f"{signed(interval.value, unit)} ({between(low, high, unit)})"
+    scale = _scale(max(abs(interval.value), half)) if unit is Unit.BYTES else 0
+    divisor = float(1000**scale)
+    decimals = _decimals(interval.value / divisor, half / divisor)
+    value = _signed_fixed(interval.value / divisor, decimals)
+    suffix = {Unit.BYTES: " " + _PREFIXES[scale], Unit.PERCENT: " %", Unit.COUNT: ""}[unit]
+    return f"{value} {plus_minus} {half / divisor:,.{decimals}f}{suffix}"
+
+
+def sureness(confidence: float) -> str:
+    """A probability as whole percent, never more than the 99 that data can give."""
+    if not math.isfinite(confidence):
+        return _UNKNOWN
+    return f"{min(99, max(1, math.floor(confidence * 100 + 1e-9)))} %"
+
+
+def share(part: float) -> str:
+    """A part of a whole, 0..1, as whole percent."""
+    return f"{part * 100:.0f} %" if math.isfinite(part) else _UNKNOWN
+
+
+def probability(value: float) -> str:
+    """A p-value as readers of statistics write it: `p = .004`, `p < .001`."""
+    if not math.isfinite(value):
+        return f"p = {_UNKNOWN}"
+    if value < 0.001:
+        return "p < .001"
+    return f"p = {value:.3f}".replace("0.", ".", 1) if value < 0.1 else f"p = {value:.2f}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in at most two units: `40 s`, `1 min 50 s`, `3 h 5 min`, `2 d 4 h`."""
+    if not math.isfinite(seconds):
+        return _UNKNOWN
+    if seconds < 0.9995:
+        return "0 s" if seconds <= 0 else f"{significant(seconds * 1000, 2)} ms"
+    if seconds < 10:
+        return f"{significant(seconds, 2)} s"
+    for larger, larger_name, smaller, smaller_name in (
+        (_MINUTE, "min", 1.0, "s"),
+        (_HOUR, "h", _MINUTE, "min"),
+        (_DAY, "d", _HOUR, "h"),
+    ):
+        limit = {_MINUTE: _HOUR, _HOUR: _DAY}.get(larger, math.inf)
+        if round(seconds / smaller) * smaller < limit:
+            wholes, rest = divmod(round(seconds / smaller), round(larger / smaller))
+            parts = [f"{wholes:,} {larger_name}"] * bool(wholes)
+            return " ".join(parts + [f"{rest} {smaller_name}"] * bool(rest))
+    raise AssertionError("the last row has no limit")
+
+
+def position(x: float, kind: AxisKind) -> str:
+    """A place on the axis: a duration on a clock, else a number with thousands separators."""
+    if kind is AxisKind.SECONDS:
+        return duration(x)
+    if not math.isfinite(x):
+        return _UNKNOWN
+    return f"{x:,.0f}" if x == round(x) or abs(x) >= 100 else significant(x)
+
+
+def _scale(value: float) -> int:
+    """Power of 1000 so that the rounded value reads 1..999; 0 below 1000."""
+    scale = 0
+    while scale < len(_PREFIXES) - 1 and abs(value) >= 999.5 * 1000**scale:
+        scale += 1
+    return scale
+
+
+def _decimals(value: float, half_width: float) -> int:
+    """Decimals that show two digits of the uncertainty, at most two more than the value's three."""
+    of_half = 1 - math.floor(math.log10(half_width))
+    of_value = 2 - math.floor(math.log10(abs(value))) if value else of_half
+    return max(0, min(of_half, max(0, of_value) + 2, 6))
+
+
+def _signed_fixed(value: float, decimals: int) -> str:
+    text = f"{value:+,.{decimals}f}"
+    return text[1:] if float(text.replace(",", "")) == 0 else text

@@ -1,0 +1,84 @@
+"""Below the figures: evidence, how the run ended, what is missing and why, notes."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from memdiag.findings import Evidence, EvidenceKind, RecordingFinding
+from memdiag.model import Ending, Missing
+from memdiag.report import naming, words
+from memdiag.report.layout import paragraph
+from memdiag.report.screen import Screen
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_MISSING = 6
+_NOTES = 8
+
+
+def evidence(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """A sentence for each statement that weighed in."""
+    lines: list[Text] = []
+    for statement in found.evidence:
+        lines += paragraph(_statement(statement, screen), screen.measure)
+    return lines
+
+
+def _statement(statement: Evidence, screen: Screen) -> str:
+    template = words.EVIDENCE[statement.kind]
+    named = {"subject": statement.subject, "against": statement.against}
+    if statement.kind is EvidenceKind.ONE_PROCESS:
+        return template.format(subject=naming.process(statement.subject, screen))
+    shown = {key: naming.reference(value, screen) for key, value in named.items()}
+    return template.format(**shown)
+
+
+def closing(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """How the target ended, what could not be measured, and what the reader decided."""
+    lines: list[Text] = []
+    if found.ending is not None:
+        text = ending(found.ending, screen)
+        lines += paragraph(text, screen.measure) if text else []
+    for missing in found.missing[:_MISSING]:
+        lines += paragraph(_missing(missing, screen), screen.measure, lead="Missing:", hanging=2)
+    lines += _more(len(found.missing) - _MISSING, "missing reading", screen)
+    for note in found.notes[:_NOTES]:
+        lines += paragraph(screen.show(note), screen.measure, lead="Note:", hanging=2)
+    lines += _more(len(found.notes) - _NOTES, "note", screen)
+    return lines
+
+
+def ending(how: Ending, screen: Screen) -> str:
+    """How the target ended, "" where it ended well or nothing is known."""
+    why = f" ({screen.show(how.why)})" if how.why else ""
+    if how.signal is not None:
+        return f"The command was killed by {_signal_name(how.signal)}{why}."
+    if how.code:
+        return f"The command failed with exit status {how.code}{why}."
+    return f"The recording ended: {screen.show(how.why)}." if how.why else ""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _missing(missing: Missing, screen: Screen) -> str:
+    name = naming.metric(missing.metric, screen)
+    owner = f" of {naming.process(missing.process, screen)}" if missing.process else ""
+    remedy = f" {_sentence(screen.show(missing.why.remedy))}" if missing.why.remedy else ""
+    return f"{name}{owner}: {_sentence(screen.show(missing.why.reason))}{remedy}"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _more(number: int, thing: str, screen: Screen) -> list[Text]:
+    if number <= 0:
+        return []
+    return paragraph(f"and {naming.counted(number, thing)} more", screen.measure)

@@ -1,0 +1,53 @@
+"""What the report is written on: its width and the characters it may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.cells import cell_len, chop_cells
+
+from memdiag.printable import printable
+
+MIN_WIDTH = 40
+# Lines longer than this are hard to read, whatever the window's width.
+_MEASURE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """width: cells in a line, 40 or more. ascii_only: nothing outside ASCII may appear."""
+
+    width: int
+    ascii_only: bool = False
+
+    @property
+    def measure(self) -> int:
+        """Cells in a line of the report."""
+        return max(MIN_WIDTH, min(self.width, _MEASURE))
+
+    @property
+    def plus_minus(self) -> str:
+        return "+-" if self.ascii_only else "±"
+
+    @property
+    def ellipsis(self) -> str:
+        return "..." if self.ascii_only else "…"
+
+    def show(self, text: str, *, cells: int | None = None) -> str:
+        """Text from outside, harmless, its middle left out where it exceeds `cells`.
+
+        The ends of a path or name tell more than its middle.
+        """
+        shown = printable(text, ascii_only=self.ascii_only)
+        if cells is None or cell_len(shown) <= cells:
+            return shown
+        room = max(0, cells - cell_len(self.ellipsis))
+        return _head(shown, room // 2) + self.ellipsis + _tail(shown, room - room // 2)
+
+
+def _head(text: str, cells: int) -> str:
+    return chop_cells(text, cells)[0] if text and cells > 1 else text[:cells]
+
+
+def _tail(text: str, cells: int) -> str:
+    return _head(text[::-1], cells)[::-1]

@@ -1,0 +1,76 @@
+"""The report for a terminal, composed: verdict, reason, picture, figures, and what to do.
+
+`render` returns a value that rich prints; it never prints. Everything is plain Text with styles:
+nothing from outside is read as markup, and nothing reaches the terminal unmade (`printable`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Group
+from rich.text import Text
+
+from memdiag.findings import Diagnosis, RecordingFinding
+from memdiag.report import advice, headline, markings, outlook, overview, phases, remarks, series
+from memdiag.report.layout import paragraph
+from memdiag.report.screen import Screen
+
+# More recordings than this are shown with one line each.
+_IN_FULL = 3
+
+
+def render(
+    diagnosis: Diagnosis, *, width: int, ascii_only: bool = False, command: str = ""
+) -> Group:
+    """The whole report as lines for `console.print`.
+
+    width: cells of a line; below 40 the report stays 40 wide, above 100 it stays 100 wide.
+    ascii_only: use no character outside ASCII.
+    command: the command line that was recorded, shown above the report where given.
+    """
+    screen = Screen(width=width, ascii_only=ascii_only)
+    blocks = [_command(command, screen)] if command else []
+    if len(diagnosis.recordings) > _IN_FULL:
+        blocks.append(overview.table(diagnosis.recordings, screen))
+    else:
+        for found in diagnosis.recordings:
+            blocks += _recording(found, screen)
+    blocks.append(overview.failures(diagnosis.failures, screen))
+    if len(diagnosis.recordings) + len(diagnosis.failures) != 1:
+        blocks.append(overview.overall(diagnosis, screen))
+    return Group(*_spaced(blocks))
+
+
+def _command(command: str, screen: Screen) -> list[Text]:
+    return paragraph(screen.show(command, cells=2 * screen.measure), screen.measure, hanging=2)
+
+
+def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
+    """The blocks of one recording's full report."""
+    top = headline.line(found, screen) + paragraph(headline.subject(found, screen), screen.measure)
+    closing = remarks.closing(found, screen)
+    finding = found.deciding
+    if finding is None:
+        return [top, closing]
+    top += paragraph(headline.story(finding, screen), screen.measure)
+    return [
+        top,
+        markings.plot(finding, screen),
+        series.table(found, screen),
+        phases.table(finding, screen),
+        remarks.evidence(found, screen) + outlook.lines(finding, screen),
+        advice.lines(found, screen),
+        closing,
+    ]
+
+
+def _spaced(blocks: Iterable[list[Text]]) -> list[Text]:
+    """The lines of all blocks, a blank line between them, none of them wrapped again."""
+    lines: list[Text] = []
+    for block in blocks:
+        if block:
+            lines += [Text(), *block] if lines else block
+    for line in lines:
+        line.no_wrap, line.overflow = True, "ignore"
+    return lines

@@ -1,0 +1,153 @@
+"""The words of the report for every member of the closed sets. Complete: a test walks them."""
+
+from __future__ import annotations
+
+import re
+
+from memdiag.findings import EvidenceKind, Reason, Verdict
+from memdiag.model import Axis, AxisKind, Role
+
+VERDICTS = {
+    Verdict.STABLE: "STABLE",
+    Verdict.WARMUP: "WARMUP",
+    Verdict.LEAK: "LEAK",
+    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+}
+
+# Colours that stand on a dark and on a light background alike.
+STYLES = {
+    Verdict.STABLE: "green",
+    Verdict.WARMUP: "green",
+    Verdict.LEAK: "red",
+    Verdict.INCONCLUSIVE: "magenta",
+}
+
+# Beside a verdict, in a few words.
+REASONS = {
+    Reason.FLAT: "flat",
+    Reason.PLATEAU: "settled",
+    Reason.FALLING: "falling",
+    Reason.BOUNDED_CYCLES: "swings on a flat floor",
+    Reason.NEGLIGIBLE: "grows too little to matter",
+    Reason.GROWTH_AFTER_PLATEAU: "grows again after a plateau",
+    Reason.OUTLASTS_WARMUP: "grows longer than warm-ups",
+    Reason.REGULAR_GROWTH: "grows by equal amounts",
+    Reason.EXACT_METER: "an exact meter grows",
+    Reason.TOO_FEW_SAMPLES: "too few samples",
+    Reason.STILL_CLIMBING: "still climbing, no plateau yet",
+    Reason.SLOWING: "still climbing, but slowing",
+    Reason.IRREGULAR: "grows irregularly",
+    Reason.RECENT_STEP: "last step up too recent",
+    Reason.RECLAIMED_BEFORE: "as much was given back before",
+    Reason.UNCERTAIN_TREND: "growth possible, not shown",
+    Reason.AT_LIMIT: "flat only because at a limit",
+    Reason.NOT_COLLECTED: "heap hardly collected yet",
+    Reason.NOT_A_METER: "its growth proves nothing",
+    Reason.OVERRULED: "a more exact meter decides",
+}
+
+# Why the reason leads to its verdict: a sentence each.
+GROUNDS = {
+    Reason.FLAT: "It never moved by more than its own noise.",
+    Reason.PLATEAU: "It grew and then stayed level.",
+    Reason.FALLING: "Lately it gives memory back.",
+    Reason.BOUNDED_CYCLES: "It rises and falls, and returns to the same floor each time.",
+    Reason.NEGLIGIBLE: "The growth is real, but comes to next to nothing over any likely run.",
+    Reason.GROWTH_AFTER_PLATEAU: "It had settled and then grew again, as warm-ups do not.",
+    Reason.OUTLASTS_WARMUP: "It has grown steadily for longer than warm-ups last.",
+    Reason.REGULAR_GROWTH: "It grows by nearly the same amount each time, as leaks do.",
+    Reason.EXACT_METER: (
+        "This meter counts what is in use, so the growth is none of the allocator's holes."
+    ),
+    Reason.TOO_FEW_SAMPLES: "There are too few samples to tell anything.",
+    Reason.STILL_CLIMBING: "A warm-up of this length is common; a leak would look the same.",
+    Reason.SLOWING: "The growth slows down, as a warm-up's does, but has not ended.",
+    Reason.IRREGULAR: "The growth fits neither a leak nor a warm-up.",
+    Reason.RECENT_STEP: "It rises in steps, and the last one is too recent to be followed by more.",
+    Reason.RECLAIMED_BEFORE: "It has grown by as much before and given it back.",
+    Reason.UNCERTAIN_TREND: "The noise is too large to show growth or to exclude it.",
+    Reason.AT_LIMIT: "It is level, but at a limit that it could not have exceeded.",
+    Reason.NOT_COLLECTED: (
+        "The heap's garbage was hardly collected so far, so its growth says nothing yet."
+    ),
+    Reason.NOT_A_METER: "It counts what is no memory by itself, so its growth is no evidence.",
+    Reason.OVERRULED: "A more exact meter of the same memory decides instead.",
+}
+
+ROLES = {
+    Role.RESIDENT: "memory resident in RAM",
+    Role.UNIQUE: "RAM of this process alone",
+    Role.PROPORTIONAL: "RAM, shared pages divided",
+    Role.DEVICE: "GPU memory, as the driver counts it",
+    Role.DEVICE_RESERVED: "GPU memory held by the framework's allocator",
+    Role.DEVICE_ALLOCATED: "GPU memory of live tensors",
+    Role.IN_USE: "memory in use",
+    Role.COLLECTED_HEAP: "garbage-collected heap",
+    Role.VIRTUAL: "address space",
+    Role.SWAP: "swapped-out memory",
+    Role.HOST: "memory of the whole machine",
+    Role.CACHE: "page cache",
+    Role.PEAK: "running maximum",
+    Role.TENSORS: "live tensors",
+    Role.OBJECTS: "live objects",
+    Role.PROCESSES: "number of processes",
+    Role.COUNTER: "counter",
+}
+
+# {subject} and {against} name series. What supports the verdict follows from the data alone.
+EVIDENCE = {
+    EvidenceKind.TENSORS_FLAT: (
+        "The number of live tensors is steady: no tensors visible to Python accumulate."
+    ),
+    EvidenceKind.TENSORS_GROW: "The number of live tensors grows as well.",
+    EvidenceKind.IN_USE_FLAT: (
+        "Memory in use is steady: what grew is held by the allocator (pools, holes between blocks)."
+    ),
+    EvidenceKind.ALLOCATED_FLAT: (
+        "Memory of live tensors is steady: what grew is the framework's cache of freed blocks."
+    ),
+    EvidenceKind.ONE_PROCESS: "The growth is in one process alone: {subject}.",
+    EvidenceKind.PROCESSES_GROW: "The number of processes grows.",
+    EvidenceKind.COUNTER_GROWS: "{subject} grows together with {against}.",
+    EvidenceKind.EARLIER_RUN: (
+        "An earlier run of the process was set apart; the verdict is about the last one."
+    ),
+}
+
+_METRICS = {
+    "rss_bytes": "RSS",
+    "uss_bytes": "USS",
+    "pss_bytes": "PSS",
+    "vram_bytes": "VRAM",
+    "swap_bytes": "swap",
+}
+_AXIS_WORDS = {
+    AxisKind.STEP: "step",
+    AxisKind.EPOCH: "epoch",
+    AxisKind.SECONDS: "second",
+    AxisKind.REQUEST: "request",
+    AxisKind.INDEX: "sample",
+}
+# Kinds whose column name may be the better word ("cycle", "query").
+_NAMED_KINDS = frozenset({AxisKind.REQUEST, AxisKind.INDEX})
+_WORD = re.compile(r"[a-z]{3,12}(?<!index)(?<!s)")
+
+
+def metric(name: str) -> str:
+    """How a canonical metric is called: `RSS`, `heap_used`, `tensors`. Not made printable."""
+    return _METRICS.get(name) or name.removesuffix("_bytes").removesuffix("_percent")
+
+
+def process(name: str) -> str:
+    """How a process is called, empty where the source knows only one. Not made printable."""
+    return "all processes" if name == "tree" else name
+
+
+def axis(which: Axis, number: float = 1) -> str:
+    """The word for so many units of an axis: `step`, `steps`, `cycles`."""
+    word = _AXIS_WORDS[which.kind]
+    if which.kind in _NAMED_KINDS and _WORD.fullmatch(which.name):
+        word = which.name
+    if number == 1:
+        return word
+    return word[:-1] + "ies" if word.endswith("y") else word + "s"
