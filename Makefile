@@ -31,7 +31,7 @@ READY := $(VENV)/.ready-$(SERIES)
 PLACES := $(if $(PIP_EXTRA_INDEX_URL)$(PIP_INDEX_URL)$(PIP_FIND_LINKS),-more)
 TORCH_READY := $(VENV)/.torch-$(SERIES)-$(TORCH)$(PLACES)
 BENCH_READY := $(VENV)/.bench-$(SERIES)
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-static fmt readme bench clean install

@@ -118,7 +118,7 @@ def main() -> int:
 
 def _exit_code_of_app() -> int:
     try:
-        app()
+        app(prog_name="memdiag")  # the same for `python -m memdiag`
     except SystemExit as ending:
         # Typer ends a command with a number in all cases, None is success.
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)

@@ -1,0 +1,143 @@
+"""The frame around the commands: every way of ending has its own exit code and message."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memdiag
+
+# A command of the test's own, in the real application.
+FRAME = """
+import sys
+from memdiag import errors
+from memdiag.cli.app import app, main
+
+@app.command("act")
+def act() -> None:
+    {body}
+
+sys.argv = ["memdiag", "act"]
+sys.exit(main())
+"""
+
+
+def memdiag_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "memdiag", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def ended_with(body: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", FRAME.format(body=body)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def in_shell(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", command, sys.executable], capture_output=True, text=True, check=False
+    )
+
+
+def test_version_is_printed_on_stdout() -> None:
+    ended = memdiag_cli("--version")
+    assert (ended.stdout, ended.returncode) == (f"memdiag {memdiag.__version__}\n", 0)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_help_shows_examples_and_exit_codes(arguments: tuple[str, ...]) -> None:
+    ended = memdiag_cli(*arguments)
+    shown = ended.stdout + ended.stderr
+    assert "memdiag run -- python train.py" in shown
+    assert "3 inconclusive" in shown
+
+
+def test_help_is_the_same_however_memdiag_is_started() -> None:
+    script = subprocess.run(
+        [Path(sys.executable).with_name("memdiag"), "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert script.stdout == memdiag_cli("--help").stdout
+
+
+@pytest.mark.parametrize("arguments", [("nosuch",), ("--nosuch",)])
+def test_wrong_usage_is_2(arguments: tuple[str, ...]) -> None:
+    ended = memdiag_cli(*arguments)
+    assert ended.returncode == 2
+    assert "nosuch" in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_an_expected_error_shows_what_and_what_to_try_and_no_traceback() -> None:
+    ended = ended_with("raise errors.UsageError('two of a kind', remedy='take one')")
+    assert ended.returncode == 2
+    assert ended.stderr == "memdiag: two of a kind\n  try: take one\n"
+
+
+def test_an_error_owns_its_exit_code() -> None:
+    assert ended_with("raise errors.CannotMeasure('no')").returncode == 4
+    assert ended_with("raise errors.CannotStart('no')").returncode == 127
+    assert ended_with("raise errors.CannotStart('no', found=True)").returncode == 126
+
+
+def test_an_errors_text_cannot_act_upon_the_terminal() -> None:
+    ended = ended_with("raise errors.UsageError('a\\x1b[2Jb\\nc', remedy='\\x1b]0;d\\x07')")
+    assert "\x1b" not in ended.stderr
+    assert "\x07" not in ended.stderr
+    assert len(ended.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize("mistake", ["1 / 0", "raise EOFError", "raise OSError(2, 'gone')"])
+def test_a_bug_keeps_its_traceback_and_never_looks_like_a_leak(mistake: str) -> None:
+    ended = ended_with(mistake)
+    assert ended.returncode == 4
+    assert "Traceback" in ended.stderr
+    assert "bug in memdiag" in ended.stderr
+
+
+def test_ctrl_c_is_130() -> None:
+    assert ended_with("raise KeyboardInterrupt").returncode == 130
+
+
+def test_a_commands_own_exit_code_is_kept() -> None:
+    assert ended_with("import typer; raise typer.Exit(77)").returncode == 77
+    assert ended_with("pass").returncode == 0
+
+
+def test_a_reader_that_goes_away_ends_us_like_any_program_in_a_pipeline() -> None:
+    body = "import os; os.close(0); [print('x' * 1000) for _ in range(1000)]"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", FRAME.format(body=body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert writer.stdout is not None
+    assert writer.stderr is not None
+    with writer:
+        writer.stdout.close()
+        complaint = writer.stderr.read()
+    assert (complaint, writer.returncode) == (b"", 128 + signal.SIGPIPE)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_full_disk_under_stdout_is_said_without_a_traceback() -> None:
+    ended = in_shell('"$0" -m memdiag --version > /dev/full')
+    assert ended.returncode == 4
+    assert ended.stderr == "memdiag: could not write: No space left on device\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_survived(closed: str) -> None:
+    ended = in_shell(f'"$0" -m memdiag --help {closed}')
+    assert ended.returncode == 0
+    assert "Traceback" not in ended.stderr

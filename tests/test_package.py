@@ -1,0 +1,66 @@
+"""What holds for the package as a whole: its version, and how little an import brings along."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+import memdiag
+
+HEAVY = ("matplotlib", "numpy", "pandas", "polars", "psutil", "pynvml", "scipy", "torch")
+
+
+def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_distribution_and_the_package_have_one_version() -> None:
+    assert importlib.metadata.version("memdiag") == memdiag.__version__
+
+
+def test_importing_memdiag_brings_its_tags_and_the_standard_library_alone() -> None:
+    before_and_after = python(
+        "import __future__, contextlib, collections.abc, typing, sys\n"
+        "before = set(sys.modules)\n"
+        "import memdiag\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    assert before_and_after.stdout.split() == ["memdiag", "memdiag.tags"]
+
+
+def test_tags_do_nothing_without_a_watcher() -> None:
+    ended = python(
+        "import memdiag\n"
+        "memdiag.step(1)\n"
+        "memdiag.counter('model_copies', 3)\n"
+        "with memdiag.phase('eval'):\n"
+        "    with memdiag.phase('inner'):\n"
+        "        print('body')"
+    )
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("body\n", "", 0)
+
+
+def test_a_phase_lets_exceptions_through() -> None:
+    with pytest.raises(ZeroDivisionError), memdiag.phase("eval"):
+        _ = 1 / 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["--show-completion", "bash"]])
+def test_the_command_line_starts_without_heavy_modules(arguments: list[str]) -> None:
+    ended = python(
+        "import sys\n"
+        "from memdiag.cli.app import main\n"
+        "sys.argv[0] = 'memdiag'\n"
+        "code = main()\n"
+        f"heavy = set(sys.modules) & set({HEAVY!r})\n"
+        "print(*sorted(heavy), file=sys.stderr)\n"
+        "sys.exit(code)",
+        *arguments,
+    )
+    assert (ended.stderr.strip(), ended.returncode) == ("", 0)
+    assert ended.stdout
