@@ -1,0 +1,199 @@
+"""Is the right phase blamed, and none where none is guilty?
+
+    python benchmarks/phases.py [--seed S] [--per-family N]
+
+Every run is made on a fine clock (phases of regular or wandering length, memory that a guilty phase
+keeps at its start, at its end, or bit by bit), then sampled, noised, rounded up to an allocator's
+quantum and ratcheted as recordings are. Guilty runs count where an oracle that knows the noise
+could tell the phase's curve from steady growth (whitened residual of the curve around its best
+straight line of at least `ORACLE` standard deviations) and at least five events were seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from memdiag.analysis.attribution import attribute
+from memdiag.findings import PhaseGrowth
+from memdiag.model import Phases
+
+ORACLE = 8.0
+FINE = 20  # moments of the fine clock per sample
+BARS = {"right": 0.95, "blamed": 0.01}
+LAYOUTS = ("alternating", "wandering", "three", "nested", "sparse")
+GUILTY = ("start", "end", "gradual", "middle", "sometimes")
+INNOCENT = ("steady", "jumps", "clockwork", "sawtooth", "slowing", "late")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A sampled run; `guilty` names the phase at fault or is empty; `z` is the oracle's."""
+
+    x: np.ndarray
+    y: np.ndarray
+    phases: Phases
+    guilty: str
+    z: float
+    events: int
+
+
+def tags(layout: str, moments: int, rng: np.random.Generator) -> list[str]:
+    """Phase of each moment of the fine clock, "" outside every phase."""
+    parts = {
+        "alternating": [("train", 1.0), ("eval", rng.choice([0.05, 0.1, 0.3]))],
+        "wandering": [("train", 1.0), ("eval", rng.choice([0.05, 0.1, 0.3, 1.0]))],
+        "three": [("train", 1.0), ("eval", 0.3), ("save", 0.15)],
+        "nested": [("train/forward", 0.4), ("train/backward", 0.6), ("eval", 0.3)],
+        "sparse": [("", 1.0), ("eval", rng.choice([0.05, 0.1, 0.3]))],
+    }[layout]
+    cycles = int(rng.integers(6, 60))
+    unit = moments / cycles / sum(length for _, length in parts)
+    wander = 0.0 if layout == "alternating" else 0.3
+    names: list[str] = []
+    while len(names) < moments:
+        for name, length in parts:
+            names += [name] * max(1, round(unit * length * math.exp(wander * rng.normal())))
+    return names[:moments]
+
+
+def runs_of(inside: np.ndarray) -> list[tuple[int, int]]:
+    """Maximal runs [start, end) of True."""
+    edges = np.flatnonzero(np.diff(np.r_[False, inside, False].astype(int)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def guilty_curve(inside: np.ndarray, how: str, rng: np.random.Generator) -> np.ndarray:
+    """Kept memory, about 1 per event, shape (moments,)."""
+    rate = np.zeros(len(inside))
+    uneven = rng.choice([0.0, 0.0, 0.3])
+    for start, end in runs_of(inside):
+        amount = max(0.0, 1 + uneven * rng.normal())
+        if how == "gradual":
+            rate[start:end] += amount / (end - start)
+        elif how == "sometimes":
+            rate[start] += amount * (rng.uniform() < 0.7)
+        else:
+            rate[{"start": start, "end": end - 1, "middle": (start + end) // 2}[how]] += amount
+    return np.cumsum(rate)
+
+
+def innocent_curve(moments: int, how: str, rng: np.random.Generator) -> np.ndarray:
+    """Kept memory that knows nothing of the phases, about 30 in all, shape (moments,)."""
+    u = np.arange(moments) / moments
+    if how in ("steady", "sawtooth"):
+        return 30 * u
+    if how == "jumps":
+        return np.cumsum(rng.uniform(size=moments) < rng.uniform(10, 80) / moments).astype(float)
+    if how == "clockwork":
+        every = moments / rng.uniform(8, 80)
+        return np.floor(np.arange(moments) / every + rng.uniform())
+    if how == "late":
+        return 30 * np.maximum(u - rng.uniform(0.2, 0.6), 0)
+    return 30 * (1 - np.exp(-u / rng.uniform(0.3, 1.5)))
+
+
+def ar1(rng: np.random.Generator, n: int, phi: float) -> np.ndarray:
+    noise = np.empty(n)
+    noise[0] = rng.normal()
+    shocks = rng.normal(0, math.sqrt(1 - phi * phi), n)
+    for i in range(1, n):
+        noise[i] = phi * noise[i - 1] + shocks[i]
+    return noise
+
+
+def oracle(curve: np.ndarray, sd: float, phi: float, quantum: float) -> float:
+    """Standard deviations between the curve and its best straight line, noise whitened."""
+    n = len(curve)
+    design = np.column_stack([np.ones(n), np.arange(n)])
+    white = np.vstack([design[:1], design[1:] - phi * design[:-1]])
+    target = np.r_[curve[0], curve[1:] - phi * curve[:-1]]
+    rest = target - white @ np.linalg.lstsq(white, target, rcond=None)[0]
+    shock = math.hypot(sd * math.sqrt(1 - phi * phi), quantum / math.sqrt(12))
+    return float(np.linalg.norm(rest) / max(shock, 1e-12))
+
+
+def make(family: str, rng: np.random.Generator) -> Run:
+    """One run of `layout/how`, of a guilty phase or of none."""
+    layout, how = family.split("/")
+    samples = int(rng.choice([40, 100, 300, 1000, 3000]))
+    moments = samples * FINE
+    names = tags(layout, moments, rng)
+    known = sorted({name for name in names if name})
+    culprit = str(rng.choice(known)) if how in GUILTY else ""
+    inside = np.array([name == culprit for name in names])
+    curve = guilty_curve(inside, how, rng) if culprit else innocent_curve(moments, how, rng)
+    sd, phi = float(rng.choice([0.02, 0.1, 0.3, 1.0])), float(rng.choice([0, 0, 0.3, 0.8, 0.95]))
+    quantum = float(rng.choice([0, 0, 0.1, 0.5, 2.0]))
+    passing = float(rng.choice([0, 0, 1.0, 10.0]))
+    passes = np.array([name == rng.choice(known) for name in names]) if False else None
+    spiky = str(rng.choice(known))
+    passes = np.array([name == spiky for name in names])
+    memory = 1000 + curve + passing * passes
+    if how == "sawtooth":
+        period = rng.uniform(4, 60) * FINE
+        memory = memory + rng.uniform(1, 8) * ((np.arange(moments) / period) % 1)
+    taken = np.arange(samples) * FINE + int(rng.integers(FINE))
+    y = memory[taken] + sd * ar1(rng, samples, phi)
+    if quantum:
+        y = np.ceil(y / quantum) * quantum
+        if rng.uniform() < 0.5 and not passing and how != "sawtooth":
+            y = np.maximum.accumulate(y)
+    codes = np.array([known.index(names[i]) if names[i] else -1 for i in taken])
+    seen = len(runs_of(np.array([names[i] == culprit for i in taken]))) if culprit else 0
+    return Run(
+        x=np.arange(samples, dtype=float),
+        y=y,
+        phases=Phases(codes=codes, names=tuple(known)),
+        guilty=culprit,
+        z=oracle(curve[taken], sd, phi, quantum) if culprit else 0.0,
+        events=seen,
+    )
+
+
+def blamed(run: Run) -> list[PhaseGrowth]:
+    return [row for row in attribute(run.x, run.y, run.phases) if row.blamed]
+
+
+def measure(seed: int, per_family: int) -> tuple[Counter[str], Counter[str]]:
+    """Counts over guilty runs (right, other, none) and over innocent ones, and per family."""
+    guilty: Counter[str] = Counter()
+    innocent: Counter[str] = Counter()
+    families = [f"{layout}/{how}" for layout in LAYOUTS for how in (*GUILTY, *INNOCENT)]
+    for f, family in enumerate(families):
+        for i in range(per_family):
+            run = make(family, np.random.default_rng([seed, f, i]))
+            named = [row.phase for row in blamed(run)]
+            if not run.guilty:
+                innocent["all"] += 1
+                innocent["blamed"] += bool(named)
+                innocent[family] += bool(named)
+            elif run.z >= ORACLE and run.events >= 5:
+                said = "right" if named == [run.guilty] else "other" if named else "none"
+                guilty["all"] += 1
+                guilty[said] += 1
+                guilty[family + " " + said] += said != "right"
+    return guilty, innocent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--per-family", type=int, default=20)
+    parser.add_argument("--families", action="store_true", help="count errors by family")
+    options = parser.parse_args()
+    guilty, innocent = measure(options.seed, options.per_family)
+    right, wrong = guilty["right"] / guilty["all"], innocent["blamed"] / innocent["all"]
+    print(f"right phase named      {right:.3f} of {guilty['all']} (bar >= {BARS['right']})")
+    print(f"  another one blamed   {guilty['other']}, none {guilty['none']}")
+    print(f"blamed where none is   {wrong:.3f} of {innocent['all']} (bar <= {BARS['blamed']})")
+    if options.families:
+        print({k: v for k, v in {**guilty, **innocent}.items() if "/" in k and v})
+
+
+if __name__ == "__main__":
+    main()
