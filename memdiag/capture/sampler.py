@@ -1,0 +1,161 @@
+"""A steady clock for sampling, and what may be sampled on it.
+
+The fast path (resident set of every process) runs on the tick itself. Whatever may be slow
+(`smaps_rollup` of a large process, a driver call) is a `Source` wrapped in `Background`: it runs
+in a thread of its own, within a budget, and never delays a tick.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from memdiag.capture.process import Process, ProcessId
+from memdiag.model import Unavailable
+
+Reading = int | float | Unavailable
+# What a source says of each process, by canonical metric name. The key TREE overrides the sum
+# over the processes in the row of the whole tree.
+Readings = Mapping[ProcessId, Mapping[str, Reading]]
+
+
+class Clock(Protocol):
+    """Where time comes from."""
+
+    def now_s(self) -> float:
+        """Seconds on a clock that never goes back (the probe's events use the same one)."""
+
+
+class Source(Protocol):
+    """One kind of number, read for all processes of the tree at once."""
+
+    def read(self, processes: Sequence[Process]) -> Readings:
+        """Readings of `processes`; a process that vanished meanwhile is absent.
+
+        A reading that could not be taken is an `Unavailable` that says why.
+        """
+
+
+class MonotonicClock:
+    """The machine's own clock."""
+
+    def now_s(self) -> float:
+        """Seconds of CLOCK_MONOTONIC."""
+        return time.monotonic()
+
+
+class Ticker:
+    """Deadlines every `interval_s`, kept to the grid so that lateness does not add up.
+
+    ticks: how many were due and taken. missed: how many passed untaken because the one before
+    took too long or the machine was busy.
+    """
+
+    def __init__(self, *, clock: Clock, interval_s: float) -> None:
+        self._clock = clock
+        self._interval_s = interval_s
+        self._next_s = clock.now_s()
+        self.ticks = 0
+        self.missed = 0
+
+    def remaining_s(self) -> float:
+        """Seconds until the next deadline, 0 when it is due."""
+        return max(0.0, self._next_s - self._clock.now_s())
+
+    def take(self) -> bool:
+        """True when a tick is due; it counts as taken, and those that passed by as missed."""
+        late_s = self._clock.now_s() - self._next_s
+        if late_s < 0:
+            return False
+        missed = int(late_s / self._interval_s)
+        self.ticks += 1
+        self.missed += missed
+        self._next_s += (missed + 1) * self._interval_s
+        return True
+
+    def restart(self) -> None:
+        """Start a new grid now, after a pause that was meant: nothing counts as missed."""
+        self._next_s = self._clock.now_s()
+
+
+class Budget:
+    """Keeps something that costs within a share of the time: no sooner than cost / share."""
+
+    def __init__(self, *, clock: Clock, share: float, at_least_s: float = 0.0) -> None:
+        self._clock = clock
+        self._share = share
+        self._at_least_s = at_least_s
+        self._next_s = float("-inf")
+
+    def due(self) -> bool:
+        """Whether it may be done again."""
+        return self._clock.now_s() >= self._next_s
+
+    def spent(self, cost_s: float) -> None:
+        """It was done just now, and took this long."""
+        self._next_s = self._clock.now_s() + max(cost_s / self._share, self._at_least_s)
+
+
+class Background:
+    """A source that may be slow, read in a thread of its own.
+
+    `read` never waits: it returns the round that has finished since the last call (each round
+    once, nothing in between), and starts the next one when the budget allows. An exception in
+    the source ends its readings with a reason and nothing else.
+    """
+
+    def __init__(self, source: Source, *, budget: Budget, name: str) -> None:
+        self._source = source
+        self._budget = budget
+        self._name = name
+        self._lock = threading.Lock()
+        self._finished: Readings | None = None
+        self._running = False
+        self._stopped = False
+        self.failure: str = ""
+        self.rounds = 0
+
+    def read(self, processes: Sequence[Process]) -> Readings:
+        """The round finished since the last call, or nothing."""
+        with self._lock:
+            finished, self._finished = self._finished, None
+            start = not self._running and not self._stopped and self._budget.due()
+            self._running = self._running or start
+        if start:
+            self._start(tuple(processes))
+        return finished or {}
+
+    def stop(self) -> None:
+        """Start no further rounds. One that hangs is left behind (its thread is a daemon)."""
+        with self._lock:
+            self._stopped = True
+
+    def _start(self, processes: tuple[Process, ...]) -> None:
+        thread = threading.Thread(
+            target=self._round, args=(processes,), name=self._name, daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads for this user
+            self._give_up(f"{self._name} could not start a thread: {error}")
+
+    def _round(self, processes: tuple[Process, ...]) -> None:
+        began_s = time.monotonic()
+        try:
+            readings = self._source.read(processes)
+        except Exception as error:  # a bug in one source must not end the others
+            self._give_up(f"{self._name} failed: {type(error).__name__}: {error}")
+            return
+        with self._lock:
+            self._budget.spent(time.monotonic() - began_s)
+            self._finished = readings
+            self._running = False
+            self.rounds += 1
+
+    def _give_up(self, why: str) -> None:
+        with self._lock:
+            self.failure = why
+            self._running = False
+            self._stopped = True

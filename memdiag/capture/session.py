@@ -1,0 +1,242 @@
+"""Puts together what the machine and the probe say into samples: one recording's capture half."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from memdiag.capture.channel import Event, Kind
+from memdiag.capture.labels import Labels
+from memdiag.capture.process import TREE, Process, ProcessId, ProcessTree
+from memdiag.capture.sampler import Reading, Source
+from memdiag.capture.timeline import Timeline
+from memdiag.model import Missing, Sample, Unavailable
+from memdiag.probe import layout
+
+# A process gets rows of its own once it has lived this long; until then it counts in the tree's
+# row alone. A job that forks hundreds of short-lived helpers would else bring hundreds of series
+# of two samples. Chosen.
+MATURE_S = 1.0
+
+TREE_LABEL = "tree"
+_ADDITIVE = ("rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes")
+_OWN_COLUMNS = frozenset(layout.READINGS) | {"at_s", "step", "phase", "pid", "process"}
+_OWN_COLUMNS |= {*_ADDITIVE, "vram_bytes", "processes", "tensors"}
+
+
+class Channel(Protocol):
+    """Where the probe's events come from."""
+
+    def drain(self) -> list[Event]:
+        """The events since the last call, oldest first."""
+
+    def labels(self) -> Mapping[ProcessId, str]:
+        """What the probe calls a process (its rank)."""
+
+
+class Session:
+    """Turns every tick into samples: one for each live process and one for the whole tree.
+
+    Events that carry readings of their own (a step with its resident bytes, a counter, a tensor
+    count) become samples at their own exact time.
+    """
+
+    def __init__(
+        self,
+        *,
+        tree: ProcessTree,
+        root: int,
+        began_at_s: float,
+        sources: Sequence[Source] = (),
+        channel: Channel | None = None,
+    ) -> None:
+        self._tree = tree
+        self._root = root
+        self._began_at_s = began_at_s
+        self._sources = sources
+        self._channel = channel
+        self._labels = Labels(root)
+        self._timeline = Timeline()
+        self._first_seen_s: dict[ProcessId, float] = {}
+        self._alive: dict[int, Process] = {}
+        self._reasons: dict[tuple[str, str], Unavailable] = {}
+        self._told: Mapping[ProcessId, str] = {}
+
+    def tick(self, now_s: float) -> list[Sample]:
+        """The samples of this moment (`now_s` on the clock that the events use), in time order."""
+        found = self._tree.look()
+        self._follow([process for process, _ in found], now_s)
+        samples = self._events()
+        readings = self._read(found)
+        at_s = now_s - self._began_at_s
+        for process, _ in found:
+            if self._mature(process, now_s):
+                samples.append(self._sample(at_s, process, readings[process.id]))
+        if found:
+            samples.append(self._tree_sample(now_s, readings))
+        return samples
+
+    def pids(self) -> frozenset[int]:
+        """Pids of the processes alive at the last tick."""
+        return frozenset(self._alive)
+
+    def where(self) -> tuple[int | None, str]:
+        """The job's step and phase."""
+        return self._timeline.where(TREE)
+
+    def missing(self) -> tuple[Missing, ...]:
+        """Metrics that some process lacked, and why."""
+        return tuple(
+            Missing(metric=metric, process=label, why=why)
+            for (metric, label), why in self._reasons.items()
+        )
+
+    def _follow(self, processes: Sequence[Process], now_s: float) -> None:
+        alive = {process.id.pid: process for process in processes}
+        for process in self._alive.values():
+            if alive.get(process.id.pid, process).id != process.id or process.id.pid not in alive:
+                self._timeline.forget(process.id)
+                self._first_seen_s.pop(process.id, None)
+        for process in processes:
+            self._first_seen_s.setdefault(process.id, now_s)
+        self._alive = alive
+        if self._channel is not None:
+            self._told = self._channel.labels()
+
+    def _mature(self, process: Process, now_s: float) -> bool:
+        known = process.id.pid == self._root or process.id in self._told
+        return known or now_s - self._first_seen_s[process.id] >= MATURE_S
+
+    def _label(self, process: Process) -> str:
+        alive = {p.id for p in self._alive.values()}
+        return self._labels.label(process, told=self._told.get(process.id, ""), alive=alive)
+
+    def _read(
+        self, found: Sequence[tuple[Process, int | Unavailable]]
+    ) -> dict[ProcessId, dict[str, Reading]]:
+        readings: dict[ProcessId, dict[str, Reading]] = {TREE: {}}
+        for process, resident in found:
+            readings[process.id] = {"rss_bytes": resident}
+        processes = [process for process, _ in found]
+        for source in self._sources:
+            for identity, values in source.read(processes).items():
+                readings.setdefault(identity, {}).update(values)
+        return readings
+
+    def _sample(self, at_s: float, process: Process, readings: Mapping[str, Reading]) -> Sample:
+        step, phase = self._timeline.where(process.id)
+        label = self._label(process)
+        return Sample(
+            at_s=at_s,
+            pid=process.id.pid,
+            process=label,
+            readings=self._plain(label, readings),
+            step=step,
+            phase=phase,
+        )
+
+    def _tree_sample(
+        self, now_s: float, readings: Mapping[ProcessId, Mapping[str, Reading]]
+    ) -> Sample:
+        split: dict[bool, list[Mapping[str, Reading]]] = {True: [], False: []}
+        for process in self._alive.values():
+            split[self._mature(process, now_s)].append(readings[process.id])
+        totals = _totals(split[True], split[False])
+        totals.update(readings[TREE])
+        totals["processes"] = len(self._alive)
+        step, phase = self.where()
+        return Sample(
+            at_s=now_s - self._began_at_s,
+            pid=self._root,
+            process=TREE_LABEL,
+            readings=self._plain(TREE_LABEL, totals),
+            step=step,
+            phase=phase,
+        )
+
+    def _plain(self, label: str, readings: Mapping[str, Reading]) -> dict[str, int | float]:
+        plain: dict[str, int | float] = {}
+        for metric, reading in readings.items():
+            if isinstance(reading, Unavailable):
+                self._reasons[metric, label] = reading
+            else:
+                plain[metric] = reading
+        return plain
+
+    def _events(self) -> list[Sample]:
+        if self._channel is None:
+            return []
+        samples = []
+        for event in self._channel.drain():
+            sample = self._take(event)
+            if sample is not None:
+                samples.append(sample)
+        return _last_of_each_counter(samples)
+
+    def _take(self, event: Event) -> Sample | None:
+        """Note where the process is; a sample if the event brings readings."""
+        before = self._timeline.phase(event.process)
+        self._timeline.move(event.process, step=event.step, phase=event.phase)
+        process = self._alive.get(event.process.pid)
+        readings = _event_readings(event)
+        at_s = event.at_s - self._began_at_s
+        if not readings or at_s < 0 or process is None or process.id != event.process:
+            return None
+        step, phase = self._timeline.where(event.process)
+        return Sample(
+            at_s=at_s,
+            pid=process.id.pid,
+            process=self._label(process),
+            readings=readings,
+            step=step,
+            # What was read at the end of a phase still belongs to it.
+            phase=before if event.kind is Kind.PHASE_END else phase,
+        )
+
+
+def _last_of_each_counter(samples: Sequence[Sample]) -> list[Sample]:
+    """Drop a sample whose every reading comes again in the same step: a counter in a tight loop."""
+    kept: list[Sample] = []
+    later: dict[tuple[int, int | None, str], set[str]] = {}
+    for sample in reversed(samples):
+        known = later.setdefault((sample.pid, sample.step, sample.phase), set())
+        if (
+            sample.step is None
+            or "rss_bytes" in sample.readings
+            or not known >= set(sample.readings)
+        ):
+            kept.append(sample)
+        known |= sample.readings.keys()
+    return kept[::-1]
+
+
+def _event_readings(event: Event) -> dict[str, int | float]:
+    readings: dict[str, int | float] = dict(event.readings)
+    if event.kind is Kind.COUNTER and event.value is not None:
+        readings[counter_column(event.name)] = event.value
+    return readings
+
+
+def counter_column(name: str) -> str:
+    """The column of a user's counter: its name, unless that is a column of memdiag's own."""
+    column = "".join(c if c.isalnum() or c in "_-./ " else "_" for c in name).strip(" -") or "_"
+    return f"counter_{column}" if column.lower() in _OWN_COLUMNS else column
+
+
+def _totals(
+    old: Sequence[Mapping[str, Reading]], young: Sequence[Mapping[str, Reading]]
+) -> dict[str, Reading]:
+    """Sums over all processes; a sum that lacks an old one is not known.
+
+    A slow source's round may have missed those that are younger than the round.
+    """
+    totals: dict[str, Reading] = {}
+    for metric in _ADDITIVE:
+        values = [readings[metric] for readings in (*old, *young) if metric in readings]
+        reasons = [value for value in values if isinstance(value, Unavailable)]
+        complete = all(metric in readings for readings in old)
+        if reasons:
+            totals[metric] = reasons[0]
+        elif values and complete:
+            totals[metric] = sum(value for value in values if not isinstance(value, Unavailable))
+    return totals
