@@ -1,0 +1,223 @@
+"""A finding in numbers: what a decision on one series looks like to a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis import attribution, forecast
+from memdiag.analysis.classification import Classified
+from memdiag.analysis.confidence import confidence
+from memdiag.analysis.needmore import need_more
+from memdiag.analysis.prepare import MOST, Prepared
+from memdiag.analysis.trend import Trend, trend
+from memdiag.findings import Finding, Interval, LimitHit, PhaseGrowth, Plateau, Segment, Verdict
+from memdiag.model import Limit, Phases, Series, Unit
+from memdiag.policy import Policy
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
+
+TRACE_POINTS = 300
+"""Most points of a finding's thumbnail: wider than any terminal (chosen)."""
+
+
+def describe(
+    series: Series,
+    prepared: Prepared,
+    classified: Classified,
+    policy: Policy,
+    *,
+    limits: Sequence[Limit] = (),
+    planned_x: float | None = None,
+) -> Finding:
+    """Everything a report shows of one series. Values are as recorded, growth is memory in use."""
+    tail = _tail_of_all(prepared, classified)
+    projection = _projection(prepared, classified)
+    growth = _growth(prepared, classified)
+    x, y = prepared.all_x, prepared.sign * prepared.all_y
+    calm = classified.verdict in (Verdict.STABLE, Verdict.WARMUP)
+    ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
+    return Finding(
+        metric=series.metric,
+        column=series.column,
+        process=series.process,
+        role=series.role,
+        unit=series.unit,
+        axis=prepared.axis,
+        verdict=classified.verdict,
+        confidence=confidence(classified, prepared, policy),
+        reason=classified.reason,
+        samples=prepared.samples,
+        first_x=_first(x),
+        last_x=_last(x),
+        start_value=_first(y),
+        latest_value=_last(y),
+        peak_value=float(y.max()) if len(y) else math.nan,
+        segments=_segments(prepared, classified),
+        growth_per_x=growth,
+        growth_per_s=_per_second(growth, prepared),
+        plateau=_plateau(prepared, classified),
+        onset_x=_onset(prepared, classified),
+        forecasts=() if projection is None else forecast.forecasts(projection, ahead),
+        limit_hits=_limit_hits(prepared, projection, series, limits),
+        need_more=need_more(classified, prepared, policy),
+        phases=() if calm else _phases(series, prepared, tail),
+        trace=_trace(x, y),
+        restarts=prepared.restarts,
+        dropped_start=prepared.dropped_start,
+        dropped_end=prepared.dropped_end,
+    )
+
+
+def _first(values: Floats) -> float:
+    return float(values[0]) if len(values) else math.nan
+
+
+def _last(values: Floats) -> float:
+    return float(values[-1]) if len(values) else math.nan
+
+
+def _interval(fitted: Trend, sign: float = 1.0) -> Interval:
+    half = fitted.half_width()
+    value = sign * fitted.slope
+    return Interval(value=value, low=value - half, high=value + half)
+
+
+def _growth(prepared: Prepared, classified: Classified) -> Interval | None:
+    """Rate of the last regime with its 95 % interval."""
+    if classified.trend is None:
+        return Interval(value=0.0, low=0.0, high=0.0) if len(prepared.x) >= 4 else None
+    return _interval(classified.trend)
+
+
+def _per_second(growth: Interval | None, prepared: Prepared) -> Interval | None:
+    pace = prepared.seconds_per_x
+    if growth is None or pace is None or pace <= 0:
+        return None
+    return Interval(value=growth.value / pace, low=growth.low / pace, high=growth.high / pace)
+
+
+def _segments(prepared: Prepared, classified: Classified) -> tuple[Segment, ...]:
+    """The regimes in recorded values, each with its slope's interval."""
+    binned, segmentation = classified.binned, classified.segmentation
+    if binned is None or segmentation is None:
+        return ()
+    floor = prepared.noise / math.sqrt(max(binned.width, 1.0))
+    out = []
+    for piece in segmentation.pieces:
+        x, y = binned.x[piece.first : piece.last], binned.y[piece.first : piece.last]
+        if len(x) < 2:
+            continue
+        level, half_run = float(y.mean()), piece.slope * (x - x.mean())
+        fitted = trend(x, y, floor)
+        out.append(
+            Segment(
+                start_x=float(x[0]),
+                end_x=float(x[-1]),
+                start_value=prepared.sign * (level + float(half_run[0])),
+                end_value=prepared.sign * (level + float(half_run[-1])),
+                samples=int(binned.start[piece.last] - binned.start[piece.first]),
+                slope_per_x=_interval(fitted),
+            )
+        )
+    return tuple(out)
+
+
+def _tail_of_all(prepared: Prepared, classified: Classified) -> slice:
+    """The last regime among all samples (floors and ends included at their places)."""
+    if not len(prepared.x):
+        return slice(0, 0)
+    start = prepared.x[min(classified.tail, len(prepared.x) - 1)]
+    first = int(np.searchsorted(prepared.all_x, start))
+    return slice(first, len(prepared.all_x) - prepared.dropped_end)
+
+
+def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
+    """Where a calm series stays, since when, within which range."""
+    if classified.verdict not in (Verdict.STABLE, Verdict.WARMUP) or len(prepared.x) < 2:
+        return None
+    tail = _tail_of_all(prepared, classified)
+    values = prepared.sign * prepared.all_y[tail]
+    since = float(prepared.x[classified.tail])
+    before = float(prepared.x[max(classified.tail - 1, 0)])
+    return Plateau(
+        since_x=Interval(value=since, low=before, high=since),
+        low_value=float(values.min()),
+        high_value=float(values.max()),
+        lasted_x=float(prepared.all_x[tail][-1]) - since,
+    )
+
+
+def _onset(prepared: Prepared, classified: Classified) -> Interval | None:
+    """Where the growth that makes a leak began: between two samples at best."""
+    if classified.verdict is not Verdict.LEAK:
+        return None
+    start_x = float(prepared.x[-1]) - classified.span_x
+    index = int(np.searchsorted(prepared.x, start_x - 1e-9 * max(abs(start_x), 1.0)))
+    low = float(prepared.x[max(index - 1, 0)])
+    high = float(prepared.x[min(index + 1, len(prepared.x) - 1)])
+    return Interval(value=start_x, low=low, high=high)
+
+
+def _projection(prepared: Prepared, classified: Classified) -> forecast.Projection | None:
+    x, y = prepared.x[classified.tail :], prepared.y[classified.tail :]
+    if len(x) < 2 or prepared.sign < 0:
+        return None
+    if classified.verdict in (Verdict.STABLE, Verdict.WARMUP):
+        return forecast.stay(x, y)
+    return forecast.grow_on(x, y, may_stop=classified.verdict is Verdict.INCONCLUSIVE)
+
+
+def _limit_hits(
+    prepared: Prepared,
+    projection: forecast.Projection | None,
+    series: Series,
+    limits: Sequence[Limit],
+) -> tuple[LimitHit, ...]:
+    if projection is None or series.unit is not Unit.BYTES:
+        return ()
+    return forecast.limit_hits(
+        projection,
+        limits,
+        series.role,
+        run=prepared.run,
+        seconds_per_x=prepared.seconds_per_x,
+    )
+
+
+def _phases(series: Series, prepared: Prepared, tail: slice) -> tuple[PhaseGrowth, ...]:
+    """Growth by phase over the last regime, from the samples as they were recorded."""
+    phases = series.phases
+    if phases is None or prepared.axis != series.axis or tail.stop - tail.start < 3:
+        return ()
+    keep = (np.abs(series.x) < MOST) & (np.abs(series.y) < MOST)
+    if series.generation is not None and keep.any():
+        keep &= series.generation == series.generation[keep].max()
+    low, high = prepared.all_x[tail.start], prepared.all_x[tail.stop - 1]
+    keep &= (series.x >= low) & (series.x <= high)
+    order = np.argsort(series.x[keep], kind="stable")
+    codes = np.asarray(phases.codes)[keep][order]
+    if not (codes >= 0).any():
+        return ()
+    return attribution.attribute(
+        series.x[keep][order],
+        prepared.sign * series.y[keep][order],
+        Phases(codes=codes, names=phases.names),
+    )
+
+
+def _trace(x: Floats, y: Floats) -> tuple[tuple[float, float], ...]:
+    """A thumbnail that keeps peaks and floors: the least and the greatest of each stretch."""
+    n = len(x)
+    if n <= TRACE_POINTS:
+        return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
+    edges = np.linspace(0, n, TRACE_POINTS // 2 + 1).astype(int)
+    picked = {0, n - 1}
+    for a, b in pairwise(edges):
+        picked |= {int(a + np.argmin(y[a:b])), int(a + np.argmax(y[a:b]))}
+    return tuple((float(x[i]), float(y[i])) for i in sorted(picked))

@@ -1,0 +1,48 @@
+"""The whole decision on one recording, composed in one visible place."""
+
+from __future__ import annotations
+
+from memdiag.analysis import fusion
+from memdiag.analysis.classification import classify
+from memdiag.analysis.describe import describe
+from memdiag.analysis.prepare import prepare
+from memdiag.findings import Finding, RecordingFinding
+from memdiag.model import Recording, Series
+from memdiag.policy import DEFAULT, Policy
+
+
+def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding:
+    """What was found in one recording: a finding per series, and the verdict of all together.
+
+    Pure: the same recording and policy give the same finding.
+    """
+    found = [(s, _find(s, recording, policy)) for s in recording.series]
+    findings = fusion.fuse([f for _, f in found if f is not None])
+    verdict, confidence, decided_by = fusion.decide(findings)
+    return RecordingFinding(
+        source=recording.source,
+        verdict=verdict,
+        confidence=confidence,
+        series=findings,
+        decided_by=decided_by,
+        evidence=fusion.evidence(findings, decided_by),
+        notes=recording.notes
+        + tuple(f"{s.column} holds no readings" for s, f in found if f is None),
+        missing=recording.missing,
+        ending=recording.ending,
+    )
+
+
+def _find(series: Series, recording: Recording, policy: Policy) -> Finding | None:
+    prepared = prepare(series, policy)
+    if prepared.samples == 0:
+        return None
+    classified = classify(prepared, policy, recording.planned_x)
+    return describe(
+        series,
+        prepared,
+        classified,
+        policy,
+        limits=recording.limits,
+        planned_x=recording.planned_x,
+    )

@@ -1,0 +1,79 @@
+"""How much longer until an undecided series is settled."""
+
+from __future__ import annotations
+
+import math
+
+from memdiag.analysis.classification import Classified
+from memdiag.analysis.prepare import Prepared
+from memdiag.findings import NeedMore, Reason, Verdict
+from memdiag.policy import Policy
+
+NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
+
+
+def need_more(classified: Classified, prepared: Prepared, policy: Policy) -> NeedMore | None:
+    """Further axis units (and seconds) after which the verdict is expected to be settled.
+
+    None for a series that is decided. "Not decidable in this run" where more than
+    `Policy.hopeless_runs` times what was recorded would be needed, or where no more of the same
+    helps (address space, a meter overruled by another).
+    """
+    if classified.verdict is not Verdict.INCONCLUSIVE:
+        return None
+    more, why = _more(classified, prepared, policy)
+    if more is None or (len(prepared.x) >= 12 and more > policy.hopeless_runs * prepared.run):
+        return NEVER if not why else NeedMore(more_x=None, more_s=None, why=why)
+    pace = prepared.seconds_per_x
+    return NeedMore(more_x=more, more_s=None if pace is None else more * pace, why=why)
+
+
+def _more(  # noqa: PLR0911 one return per reason
+    classified: Classified, prepared: Prepared, policy: Policy
+) -> tuple[float | None, str]:
+    stride = prepared.run / max(len(prepared.x) - 1, 1)
+    reason = classified.reason
+    if reason is Reason.TOO_FEW_SAMPLES:
+        if len(prepared.x) < 2:
+            return None, "one position tells nothing"
+        return stride * max(policy.enough_samples - len(prepared.x), 1), "a few more samples"
+    if reason is Reason.STILL_CLIMBING:
+        return _outlast(classified, prepared, policy), "longer than warm-ups go on growing"
+    if reason is Reason.RECENT_STEP:
+        return classified.need_x, "time for the next step to show or to stay away"
+    if reason is Reason.NOT_COLLECTED:
+        return max(prepared.run, stride), "the heap has to be collected a few times"
+    if reason in (Reason.SLOWING, Reason.IRREGULAR, Reason.RECLAIMED_BEFORE):
+        return max(0.5 * prepared.run, stride), "the same again half as long"
+    if reason is Reason.UNCERTAIN_TREND:
+        return _sharper(classified, prepared, policy, stride), "a slope this small shows slowly"
+    return None, ""
+
+
+def _outlast(classified: Classified, prepared: Prepared, policy: Policy) -> float:
+    """Length whose survival brings the posterior to the threshold, less what has passed.
+
+    Solves prior / S(length) = threshold odds for the log-logistic S. The prior with its factors
+    is read off the posterior that was reached.
+    """
+    length = policy.warmup_lengths[prepared.axis.kind]
+    reached = classified.posterior_leak / max(1 - classified.posterior_leak, 1e-12)
+    factors = reached * length.survival(classified.span_x)
+    wanted = policy.leak_posterior / (1 - policy.leak_posterior)
+    ratio = max(wanted / max(factors, 1e-12) - 1, 0.0)
+    needed: float = length.median * ratio ** (1 / length.shape)
+    return max(needed - classified.span_x, prepared.run / max(len(prepared.x) - 1, 1))
+
+
+def _sharper(
+    classified: Classified, prepared: Prepared, policy: Policy, stride: float
+) -> float | None:
+    """The error of a slope shrinks with length to the power -3/2 (at constant sampling)."""
+    fitted = classified.trend
+    if fitted is None:
+        return None
+    tail_x = float(prepared.x[-1] - prepared.x[classified.tail])
+    wanted = policy.calm_growth * prepared.level / max(prepared.run, 1e-300)
+    room = max(abs(wanted - max(fitted.slope, 0.0)), 0.3 * wanted)
+    factor = (max(2.3 * fitted.error / room, 1.0)) ** (2 / 3)
+    return max(tail_x * (factor - 1), 3 * stride) if math.isfinite(factor) else None

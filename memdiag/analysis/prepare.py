@@ -1,0 +1,200 @@
+"""From a recorded series to clean values: sorted, one per position, floors, without the ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis.segmentation import least_noise
+from memdiag.model import Axis, AxisKind, Role, Series
+from memdiag.policy import EXACT_ROLES, Policy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memdiag.model import Floats
+
+    NDBool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The values that are judged.
+
+    x, y: ascending positions and one reading each, shape (n,); "up" is always more memory.
+    all_x, all_y: the same before the ends were taken off.
+    axis: the axis judged on (time, where the steps are too few to tell anything).
+    seconds_per_x: recorded pace, None without a clock.
+    noise: standard deviation of one sample's noise, never 0 unless all readings are 0.
+    quantum: the step that readings move by, 0 where they move freely.
+    level: typical absolute reading.
+    floors: y holds the floors of a sawtooth or of spikes; `cycles` of them.
+    samples: readings before reduction.
+    """
+
+    x: Floats
+    y: Floats
+    all_x: Floats
+    all_y: Floats
+    axis: Axis
+    role: Role
+    seconds_per_x: float | None
+    noise: float
+    quantum: float
+    level: float
+    floors: bool
+    falls: int
+    samples: int
+    dropped_start: int
+    dropped_end: int
+    restarts: int
+    sign: float
+
+    @property
+    def run(self) -> float:
+        """Axis units from the first to the last judged position."""
+        return float(self.x[-1] - self.x[0]) if len(self.x) else 0.0
+
+
+def prepare(series: Series, policy: Policy) -> Prepared:
+    """Clean one series. Never raises; an unusable series comes back with few or no samples."""
+    keep, restarts = _last_generation(series)
+    axis, x = _positions(series, keep)
+    sign = -1.0 if series.falling else 1.0
+    y = sign * np.asarray(series.y, dtype=np.float64)
+    finite = keep & (np.abs(x) < MOST) & (np.abs(y) < MOST)
+    dropped_start = int((keep & np.isfinite(y) & ~finite).sum())
+    xs, ys = _one_per_position(x[finite], y[finite])
+    level = float(np.median(np.abs(ys))) if len(ys) else 0.0
+    quantum = _quantum(ys, series.resolution)
+    noise = _noise(ys, quantum, level, series.role, policy)
+    last = _without_tear_down(ys, noise, level, policy)
+    kept_x, kept_y = xs[:last], ys[:last]
+    floor_x, floor_y, floors, falls = _floors(kept_x, kept_y, noise, level, policy)
+    return Prepared(
+        x=floor_x,
+        y=floor_y,
+        all_x=xs,
+        all_y=ys,
+        axis=axis,
+        role=series.role,
+        seconds_per_x=_pace(series, finite, axis, x),
+        noise=noise,
+        quantum=quantum,
+        level=level,
+        floors=floors,
+        falls=falls,
+        samples=int(finite.sum()),
+        dropped_start=dropped_start,
+        dropped_end=len(ys) - last,
+        restarts=restarts,
+        sign=sign,
+    )
+
+
+def _last_generation(series: Series) -> tuple[NDBool, int]:
+    """Which samples belong to the last incarnation that has readings, and how many went before."""
+    present = np.isfinite(series.y)
+    if series.generation is None or not present.any():
+        return np.ones(len(series.y), dtype=bool), 0
+    generation = np.asarray(series.generation)
+    known = np.unique(generation[present])
+    return generation == known[-1], len(known) - 1
+
+
+def _positions(series: Series, keep: NDBool) -> tuple[Axis, Floats]:
+    """The axis to judge on: time where steps are missing or far fewer than the samples."""
+    x = np.asarray(series.x, dtype=np.float64)
+    read = keep & (np.abs(series.y) < MOST)
+    distinct = len(np.unique(x[read & (np.abs(x) < MOST)]))
+    readings = int(read.sum())
+    if distinct >= min(MIN_POSITIONS, readings):
+        return series.axis, x
+    if series.at_s is not None and readings >= 2 * distinct:
+        return Axis(name="time_s", kind=AxisKind.SECONDS), np.asarray(series.at_s, dtype=float)
+    if distinct == 0:
+        return Axis(name="sample", kind=AxisKind.INDEX), np.arange(len(x), dtype=float)
+    return series.axis, x
+
+
+MOST = 1e30
+"""Readings and positions beyond this are no measurements (NaN and infinity included)."""
+
+MIN_POSITIONS = 12
+"""Fewer positions than this, with more samples than twice of it, are judged over time instead:
+ten epochs of a thousand samples each say more by the second than by the epoch (chosen)."""
+
+
+def _one_per_position(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Sort, and keep the floor (least reading) of samples that share a position."""
+    order = np.lexsort((y, x))
+    x, y = x[order], y[order]
+    if len(x) == 0:
+        return x, y
+    first = np.concatenate(([True], np.diff(x) > 0))
+    return x[first], y[first]
+
+
+def _quantum(y: Floats, resolution: float) -> float:
+    """The step of the readings: the smallest move, where at least a fifth do not move at all."""
+    d = np.abs(np.diff(y))
+    moves = d[d > 0]
+    if len(moves) == 0 or len(moves) > 0.8 * len(d):
+        return resolution
+    return max(float(moves.min()), resolution)
+
+
+def _noise(y: Floats, quantum: float, level: float, role: Role, policy: Policy) -> float:
+    share = policy.exact_noise if role in EXACT_ROLES else policy.page_noise
+    return max(least_noise(y), quantum / math.sqrt(12), share * level)
+
+
+def _without_tear_down(y: Floats, noise: float, level: float, policy: Policy) -> int:
+    """Samples left when a final drop that nothing recovers from is taken as tear-down."""
+    n = len(y)
+    window = int(policy.tear_down_share * n)
+    if n < 24 or window < 1:
+        return n
+    start = n - window
+    jumps = np.diff(y[start - 1 :])
+    if not len(jumps):
+        return n
+    at = start + int(np.argmin(jumps))
+    drop = float(-jumps.min())
+    before, after = y[:at], y[at:]
+    if drop < max(2 * policy.big_drop_noises * noise, 0.02 * level):
+        return n
+    if after.max() > y[at - 1] - 0.5 * drop or -np.diff(before).min() > 0.5 * drop:
+        return n
+    return at
+
+
+def _floors(
+    x: Floats, y: Floats, noise: float, level: float, policy: Policy
+) -> tuple[Floats, Floats, bool, int]:
+    """The floor after every big drop of a sawtooth or of spikes: what survives a collection."""
+    d = np.diff(y)
+    limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
+    big = np.flatnonzero(d < -limit)
+    if len(big) < 4 or len(big) < 0.004 * len(y):
+        return x, y, False, len(big)
+    starts = np.concatenate((big + 1, [len(y)]))
+    index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
+    if len(index) < 5:
+        return x, y, False, len(big)
+    return x[index], y[index], True, len(big)
+
+
+def _pace(series: Series, finite: NDBool, axis: Axis, x: Floats) -> float | None:
+    """Seconds per axis unit over the judged samples."""
+    if axis.kind is AxisKind.SECONDS:
+        return 1.0
+    if series.at_s is None or finite.sum() < 2:
+        return None
+    at = np.asarray(series.at_s, dtype=float)[finite]
+    span_x, span_s = float(np.ptp(x[finite])), float(np.ptp(at))
+    return span_s / span_x if span_x > 0 and math.isfinite(span_s) else None

@@ -1,0 +1,203 @@
+"""Cut a series into regimes: exact optimal partitioning into flat and sloped lines.
+
+Bellman's recursion over all partitions (Jackson et al. 2005, "optimal partitioning") on at most
+some hundred bins, where it is exact and costs milliseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binned:
+    """A series reduced to bins: mean position, median reading, samples per bin; shape (bins,).
+
+    start: index of each bin's first sample, shape (bins + 1,), the last entry being the end.
+    """
+
+    x: Floats
+    y: Floats
+    start: Ints
+
+    @property
+    def width(self) -> float:
+        """Mean samples per bin."""
+        return float(self.start[-1] - self.start[0]) / max(len(self.x), 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One regime: bins [first, last), its fitted slope (0 where the flat model won)."""
+
+    first: int
+    last: int
+    slope: float
+    flat: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segmentation:
+    """The best partition and how much its last break is worth against the others.
+
+    pieces: the regimes in order. tails: (first bin of the last regime, flat?, weight), weights
+    adding to 1, heaviest first. noise: long-run standard deviation used.
+    """
+
+    pieces: tuple[Piece, ...]
+    tails: tuple[tuple[int, bool, float], ...]
+    noise: float
+
+    @property
+    def flat_weight(self) -> float:
+        """Posterior weight of a flat last regime, 0..1 (BIC approximation)."""
+        return sum(w for _, flat, w in self.tails if flat)
+
+
+def bins(x: Floats, y: Floats, count: int) -> Binned:
+    """Reduce to at most `count` bins of equally many samples (mean x, median y)."""
+    n = len(y)
+    if n <= count:
+        return Binned(x=x, y=y, start=np.arange(n + 1))
+    edges = np.linspace(0, n, count + 1).round().astype(np.int64)
+    sums = np.add.reduceat(x, edges[:-1])
+    return Binned(x=sums / np.diff(edges), y=_medians(y, edges), start=edges)
+
+
+def _medians(y: Floats, edges: Ints) -> Floats:
+    """Median of y in each [edges[i], edges[i+1]); at most two widths occur, so two reshapes do."""
+    widths = np.diff(edges)
+    out = np.empty(len(widths))
+    for width in np.unique(widths):
+        rows = np.flatnonzero(widths == width)
+        index = edges[rows][:, None] + np.arange(width)[None, :]
+        out[rows] = np.median(y[index], axis=1)
+    return out
+
+
+def least_noise(y: Floats) -> float:
+    """Robust standard deviation of the noise of one value, from first differences."""
+    d = np.diff(y)
+    if len(d) == 0:
+        return 0.0
+    return float(1.4826 * np.median(np.abs(d - np.median(d))) / math.sqrt(2))
+
+
+def segment(x: Floats, y: Floats, floor: float) -> Segmentation:
+    """Partition a binned series into regimes. `floor`: least noise of one bin.
+
+    Two passes: the residuals of the first give the long-run variance
+    var * (1 + phi) / (1 - phi) for the second, so that autocorrelated noise is not cut up.
+    """
+    n = len(y)
+    if n < 4:
+        return Segmentation(
+            pieces=(Piece(first=0, last=n, slope=0.0, flat=True),),
+            tails=((0, True, 1.0),),
+            noise=floor,
+        )
+    size = 3 if n >= 10 else 2
+    noise = max(least_noise(y), floor)
+    flat_cost, line_cost = _costs(x, y)
+    result = _partition(x, y, flat_cost, line_cost, noise, size)
+    for _ in range(2):
+        noise = max(_long_run_noise(x, y, result.pieces), floor)
+        result = _partition(x, y, flat_cost, line_cost, noise, size)
+    return result
+
+
+def _costs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Residual sums of squares of every [a, b): flat and sloped model, shape (n + 1, n + 1)."""
+    n = len(y)
+    u = (x - x.mean()) / max(float(np.ptp(x)), 1e-300)
+    v = y - y.mean()
+    sums = np.zeros((5, n + 1))
+    np.cumsum(np.stack([u, v, u * u, u * v, v * v]), axis=1, out=sums[:, 1:])
+    part = sums[:, None, :] - sums[:, :, None]
+    k = np.maximum(np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None], 1)
+    su, sv, suu, suv, svv = part
+    vu = np.maximum(suu - su * su / k, 1e-12)
+    cuv = suv - su * sv / k
+    flat = np.maximum(svv - sv * sv / k, 0)
+    return flat, np.maximum(flat - cuv * cuv / vu, 0)
+
+
+def _partition(
+    x: Floats, y: Floats, flat_cost: Floats, line_cost: Floats, noise: float, size: int
+) -> Segmentation:
+    n = len(y)
+    s2 = max(noise * noise, 1e-300)
+    per_parameter = math.log(max(n, 3))
+    flat_all = flat_cost / s2 + 3 * per_parameter
+    line_all = line_cost / s2 + 4 * per_parameter
+    cost = np.minimum(flat_all, line_all)
+    best = np.full(n + 1, np.inf)
+    best[0] = 0.0
+    back = np.zeros(n + 1, dtype=np.int64)
+    for b in range(size, n + 1):
+        total = best[: b - size + 1] + cost[: b - size + 1, b]
+        back[b] = int(np.argmin(total))
+        best[b] = total[back[b]]
+    pieces = _backtrack(x, y, back, flat_all, line_all)
+    return Segmentation(pieces=pieces, tails=_tails(best, flat_all, line_all, size), noise=noise)
+
+
+def _backtrack(
+    x: Floats, y: Floats, back: Ints, flat_all: Floats, line_all: Floats
+) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    end = len(y)
+    while end > 0:
+        first = int(back[end])
+        flat = bool(flat_all[first, end] <= line_all[first, end])
+        slope = 0.0 if flat else _slope(x[first:end], y[first:end])
+        pieces.append(Piece(first=first, last=end, slope=slope, flat=flat))
+        end = first
+    return tuple(reversed(pieces))
+
+
+def _slope(x: Floats, y: Floats) -> float:
+    centred = x - x.mean()
+    return float(centred @ y) / max(float(centred @ centred), 1e-300)
+
+
+def _tails(
+    best: Floats, flat_all: Floats, line_all: Floats, size: int
+) -> tuple[tuple[int, bool, float], ...]:
+    """Weights exp(-cost / 2) of every last break and model, those above 1 % kept."""
+    n = len(best) - 1
+    starts = np.arange(0, n - size + 1)
+    total = np.concatenate([best[starts] + flat_all[starts, n], best[starts] + line_all[starts, n]])
+    weight = np.exp(-0.5 * (total - total.min()))
+    weight /= weight.sum()
+    order = np.argsort(-weight, kind="stable")
+    kept = [i for i in order if weight[i] > 0.01]
+    share = float(weight[kept].sum())
+    return tuple(
+        (int(starts[i % len(starts)]), bool(i < len(starts)), float(weight[i]) / share)
+        for i in kept
+    )
+
+
+def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...]) -> float:
+    rest = np.concatenate([_residuals(x[p.first : p.last], y[p.first : p.last], p) for p in pieces])
+    n = len(rest)
+    power = float(rest @ rest)
+    if power <= 0:
+        return 0.0
+    phi = float(rest[1:] @ rest[:-1]) / power
+    phi = min(max(phi + 4 / n, 0.0), 0.9)
+    used = sum(1 if p.flat else 2 for p in pieces)
+    return math.sqrt(power / max(n - used, 2) * (1 + phi) / (1 - phi))
+
+
+def _residuals(x: Floats, y: Floats, piece: Piece) -> Floats:
+    rest: Floats = y - y.mean() - piece.slope * (x - x.mean())
+    return rest
