@@ -1,0 +1,298 @@
+"""The device memory of a process tree, read in a thread of its own.
+
+A call into the driver can hang for seconds, fail for good in the middle of a run, or lose one GPU
+of several. So the driver is read by a daemon thread at its own pace, and the sampler only ever
+picks up the latest finished reading: it waits for nothing and meets no exception.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from memdiag.capture.ladder import DEVICE_DELTA, IDLE, NEW_ROW, NVML_ROW, GpuView, Ladder, Place
+from memdiag.capture.nvml import Device, Driver, Nvml, Reading, connect
+from memdiag.capture.process import TREE, Process, ProcessId
+from memdiag.capture.sampler import Readings
+from memdiag.capture.visible import Visible, visible
+from memdiag.model import Limit, Missing, Role, Unavailable
+
+_BASELINE_WAIT_S = 1.0  # how long a launch waits for the first reading (chosen)
+_RETRY_S = 10.0  # between attempts to reach a driver or a GPU that went away (chosen)
+_STALE_S = 2.0  # an older reading is no reading (chosen; and never under 5 intervals)
+# The reader rests 200 times the processor time and 20 times the wall time of its last reading: at
+# most 0.5 % of a core for us and 5 % of the driver's lock, which the target needs too (chosen).
+_REST_PER_CPU, _REST_PER_WALL, _LONGEST_REST_S = 200.0, 20.0, 5.0
+_HOST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO, include/linux/proc_ns.h
+_DRIVER_FILES = ("/dev/nvidia-uvm", "/dev/dxg")  # CUDA opens these, NVML alone does not
+
+_DEVICE_ROLES = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
+_LABELS = {
+    NVML_ROW: "NVML's rows of the target's processes",
+    NEW_ROW: "the sole row in NVML's list that appeared since launch",
+    DEVICE_DELTA: "the devices' memory beyond the baseline, other tenants included",
+}
+
+
+class GpuSource:
+    """A sampler's `Source` that reads NVML off the sampling clock.
+
+    `start` before the launch, `read` at every tick, `close`. No call blocks, but for `start`.
+    """
+
+    def __init__(
+        self,
+        *,
+        interval_s: float,
+        environ: Mapping[str, str],
+        place: Place | None = None,
+        retry_s: float = _RETRY_S,
+        stale_s: float = _STALE_S,
+    ) -> None:
+        """interval_s: shortest time between two readings. environ: the target's environment.
+
+        retry_s: between attempts to reach a driver or GPU that went away. stale_s: silence of the
+        driver after which there is a reason instead of a reading.
+        """
+        self._interval_s = interval_s
+        self._retry_s = retry_s
+        self._stale_s = stale_s
+        self._environ = dict(environ)
+        self._place = place or this_place()
+        self._stop = threading.Event()
+        self._first = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="memdiag-nvml", daemon=True)
+        # Written by the reader, each with one assignment; read by the sampler.
+        self._finished: Reading | None = None
+        self._driver: Driver | None = None
+        self._why_not = Unavailable(reason="NVML has not answered yet")
+        self._is_calling = False
+        self._rest_s = 0.0
+        self._retry_at_s = 0.0
+        # The sampler's own.
+        self._started_at_s = 0.0
+        self._ladder: Ladder | None = None
+        self._hidden: Unavailable | None = None
+        self._ids: dict[int, ProcessId] = {}
+        self._seen_at_s = 0.0
+        self._sources: list[str] = []
+        self._why_missing: dict[str, Unavailable] = {}
+        self._devices: tuple[Device, ...] = ()
+        self._late_s: float | None = None
+
+    def start(self, *, wait_s: float = _BASELINE_WAIT_S) -> None:
+        """Take the baseline, for at most `wait_s` seconds; call it just before the launch."""
+        self._started_at_s = time.monotonic()
+        self._thread.start()
+        self._first.wait(wait_s)
+        if self._finished is not None:
+            self._take_baseline(self._finished)
+
+    def read(self, processes: Sequence[Process]) -> Readings:
+        """The tree's device memory: a finished reading once, nothing in between.
+
+        A process that holds none has no entry. TREE has the total, or the reason why there is none.
+        """
+        ids = {process.id.pid: process.id for process in processes}
+        if self._ladder is not None:
+            self._ladder.forget(pid for pid, seen in self._ids.items() if ids.get(pid) != seen)
+        self._ids = ids
+        view = self.latest(ids)
+        if view is None:
+            return {}
+        tree: dict[str, int | Unavailable] = {**view.tree}
+        if view.missing is not None:
+            tree[NVML_ROW] = view.missing
+        return {TREE: tree, **{ids[pid]: readings for pid, readings in view.by_pid.items()}}
+
+    def latest(self, pids: Collection[int]) -> GpuView | None:
+        """The tree's device memory by a reading not handed out before; None where there is none.
+
+        Each reading is handed out once, so that no figure is ever repeated as if measured again.
+        A driver that has not answered for seconds gives a view with nothing but the reason.
+        """
+        reading = self._finished
+        if reading is None or reading.at_s <= self._seen_at_s:
+            return self._silent()
+        self._seen_at_s = reading.at_s
+        if self._ladder is None and self._hidden is None:
+            self._late_s = reading.at_s - self._started_at_s
+            self._take_baseline(reading)
+        return self._noted(self._view(reading, pids))
+
+    def close(self) -> None:
+        """Let the reader go. One that hangs in the driver is left behind, it ends with us."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=0.5)
+
+    def missing(self) -> tuple[Missing, ...]:
+        """Why the tree's `vram_bytes` was missing, the reasons in the order they came up."""
+        reasons = [
+            why
+            for why in self._why_missing.values()
+            if not (why is IDLE and NVML_ROW in self._sources)
+        ]
+        if not reasons and NVML_ROW not in self._sources:
+            reasons = [self._hidden or self._why_not]
+        return tuple(Missing(metric=NVML_ROW, process="tree", why=why) for why in reasons)
+
+    def limits(self) -> tuple[Limit, ...]:
+        """What can be allocated on each device that the target may use."""
+        return tuple(
+            Limit(
+                name=f"{device.label} ({device.name})",
+                value_bytes=device.total_bytes,
+                roles=_DEVICE_ROLES,
+            )
+            for device in self._devices
+            if not isinstance(device.total_bytes, Unavailable)
+        )
+
+    def about(self) -> dict[str, object]:
+        """Driver, devices and where each metric came from, for the recording's sidecar."""
+        driver = self._driver
+        if driver is None:
+            return {}
+        about: dict[str, object] = {
+            "driver": driver.version,
+            "cuda": driver.cuda,
+            "devices": [{"label": d.label, "name": d.name, "uuid": d.uuid} for d in self._devices],
+            "sources": {metric: _LABELS[metric] for metric in self._sources},
+        }
+        if self._late_s is not None:
+            about["baseline_late_s"] = round(self._late_s, 3)
+        return about
+
+    # the sampler's side -----------------------------------------------------------------------
+
+    def _take_baseline(self, reading: Reading) -> None:
+        assert self._driver is not None
+        seen = visible(self._environ, [usage.device for usage in reading.usages])
+        if isinstance(seen, Unavailable):
+            self._hidden = seen
+            seen = Visible(devices=(), ordered=True)
+        self._devices = seen.devices
+        self._ladder = Ladder(
+            place=self._place, visible=seen, driver=self._driver, baseline=reading
+        )
+
+    def _view(self, reading: Reading, pids: Collection[int]) -> GpuView:
+        assert self._ladder is not None
+        view = self._ladder.see(reading, pids)
+        if self._hidden is not None and not view.by_pid:
+            return GpuView(taken_at_s=view.taken_at_s, missing=self._hidden)
+        return view
+
+    def _silent(self) -> GpuView | None:
+        """No new reading: nothing, or the reason where none will come or it has been too long."""
+        now = time.monotonic()
+        waited_s = now - (self._seen_at_s or self._started_at_s)
+        patience_s = max(self._stale_s, 5 * self._interval_s, 2 * self._rest_s)
+        if self._thread.is_alive() and waited_s < patience_s:
+            return None
+        why = self._why_not
+        if self._is_calling:
+            why = Unavailable(
+                reason=f"the NVIDIA driver has not answered for over {patience_s:.0f} s",
+                remedy="see dmesg for Xid errors and nvidia-smi for hanging processes",
+            )
+        return self._noted(GpuView(taken_at_s=now, missing=why))
+
+    def _noted(self, view: GpuView) -> GpuView:
+        if view.missing is not None:
+            self._why_missing.setdefault(view.missing.reason, view.missing)
+        self._sources += [m for m in view.tree if m in _LABELS and m not in self._sources]
+        return view
+
+    # the reader's side ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        """Read until told to stop, or until it turns out that there is no driver to read."""
+        nvml: Nvml | None = None
+        try:
+            while not self._stop.is_set():
+                nvml = self._connection(nvml)
+                if nvml is None and self._driver is None:
+                    return
+                self._rest_s = (
+                    min(self._retry_s, _LONGEST_REST_S) if nvml is None else self._read(nvml)
+                )
+                self._stop.wait(self._rest_s)
+        except Exception as error:  # a fault in the bindings must not end the run
+            self._why_not = Unavailable(reason=f"reading NVML failed: {error!r}")
+        finally:
+            self._is_calling = False
+            self._first.set()
+            if nvml is not None:
+                nvml.close()
+
+    def _connection(self, nvml: Nvml | None) -> Nvml | None:
+        """The connection, made anew now and then while the driver or one of its GPUs is away."""
+        if nvml is not None and not _has_lost(self._finished):
+            return nvml
+        now = time.monotonic()
+        if now < self._retry_at_s:
+            return nvml
+        self._retry_at_s = now + self._retry_s
+        if nvml is not None:
+            nvml.close()
+        self._is_calling = True
+        fresh = connect()
+        self._is_calling = False
+        if isinstance(fresh, Unavailable):
+            self._why_not = fresh
+            return None
+        self._driver = fresh.driver
+        return fresh
+
+    def _read(self, nvml: Nvml) -> float:
+        """One reading; how long to rest after it."""
+        self._is_calling = True
+        wall_s, cpu_s = time.monotonic(), time.thread_time()
+        self._finished = nvml.read()
+        wall_s, cpu_s = time.monotonic() - wall_s, time.thread_time() - cpu_s
+        self._is_calling = False
+        self._first.set()
+        rest_s = max(cpu_s * _REST_PER_CPU, wall_s * _REST_PER_WALL)
+        return max(self._interval_s, min(rest_s, _LONGEST_REST_S))
+
+
+def this_place() -> Place:
+    """What can be told of the namespace that memdiag runs in."""
+    return Place(own_pids=_is_host_namespace(), is_running=psutil.pid_exists, has_opened=has_opened)
+
+
+def has_opened(pid: int) -> bool | None:
+    """Whether a process has opened CUDA's device file; None where its files can't be listed."""
+    try:
+        with os.scandir(f"/proc/{pid}/fd") as files:
+            return any(_target_of(file.path).startswith(_DRIVER_FILES) for file in files)
+    except OSError:
+        return None
+
+
+def _target_of(link: str) -> str:
+    try:
+        return str(Path(link).readlink())
+    except OSError:
+        return ""
+
+
+def _is_host_namespace() -> bool:
+    """Whether NVML's pids are ours. Where the kernel does not say, there are no namespaces."""
+    namespace = _target_of("/proc/self/ns/pid")
+    return namespace in {"", _HOST_PID_NAMESPACE}
+
+
+def _has_lost(reading: Reading | None) -> bool:
+    """Whether a device gives neither its memory nor its processes."""
+    return reading is not None and any(
+        isinstance(usage.used_bytes, Unavailable) and isinstance(usage.rows, Unavailable)
+        for usage in reading.usages
+    )

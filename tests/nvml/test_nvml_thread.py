@@ -1,0 +1,83 @@
+"""The driver is read off the sampling clock: it may hang, vanish and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Play = Callable[..., list[Any]]
+MIB = 1 << 20
+ONE_GPU = 'device 0 name="NVIDIA A100" uuid=GPU-aaaa total=80G reserved=600M used=1000M\n'
+ROW = "row 0 compute pid=7 used=500M grow=1M\n"
+AT_ONCE = 0.05  # seconds; far above a thread switch on a busy machine, far below any wait
+QUICK = {"retry_s": 0.01, "stale_s": 0.05}
+
+
+def test_values_follow_the_driver(play: Play) -> None:
+    *seen, end = play(
+        ONE_GPU + ROW, [{"pids": [7]}, {"frame": 9, "pids": [7]}, {"pids": [8]}], mode="source"
+    )
+    assert [step["tree"].get("vram_bytes") for step in seen[:2]] == [500 * MIB, 509 * MIB]
+    assert "no process" in seen[2]["tree"]["vram_bytes"]["reason"]
+    assert end["about"]["sources"] == {"vram_bytes": "NVML's rows of the target's processes"}
+    assert end["limits"] == [["GPU 0 (NVIDIA A100)", (80 << 30) - 600 * MIB]]
+    assert end["missing"] == []
+
+
+def test_a_hanging_call_delays_nothing_and_is_a_reason(play: Play) -> None:
+    hang = "fault nvmlDeviceGetComputeRunningProcesses_v3 hold=1 from=1 to=1\n"
+    steps = [
+        {"pids": [7]},
+        {"frame": 1, "pids": [7], "readings": 3},
+        {"frame": 2, "pids": [7]},
+    ]
+    *seen, _ = play(ONE_GPU + ROW + hang, steps, mode="source", options=QUICK)
+    assert "has not answered" in seen[1]["tree"]["vram_bytes"]["reason"]
+    assert seen[2]["tree"] == {"vram_bytes": 502 * MIB}
+    assert max(step["longest_s"] for step in seen) < AT_ONCE
+
+
+def test_a_hang_at_the_start_delays_the_launch_no_longer_than_asked(play: Play) -> None:
+    hang = "fault nvmlInitWithFlags hold=1 to=0\n"
+    steps = [{"pids": [7], "readings": 1}, {"frame": 1, "pids": [7]}]
+    *seen, end = play(ONE_GPU + ROW + hang, steps, mode="source", options=QUICK, wait_s=0.01)
+    assert "has not answered" in seen[0]["tree"]["vram_bytes"]["reason"]
+    assert seen[1]["tree"] == {"vram_bytes": 501 * MIB}
+    assert end["about"]["baseline_late_s"] > 0  # and it is said that the baseline is late
+
+
+def test_a_hang_at_the_end_does_not_hold_the_end_up(play: Play) -> None:
+    hang = "fault nvmlDeviceGetMemoryInfo_v2 hold=1 from=1\n"
+    steps = [{"pids": [7]}, {"frame": 1, "pids": [7], "readings": 3}]
+    end = play(ONE_GPU + ROW + hang, steps, mode="source", options=QUICK)[-1]
+    assert end["closed_in_s"] < 2
+
+
+def test_a_gpu_that_is_lost_and_found_again(play: Play) -> None:
+    scenario = ONE_GPU + ROW + "fault * device=0 code=15 from=1 to=1\n"
+    steps = [{"pids": [7]}, {"frame": 1, "pids": [7]}, {"frame": 2, "pids": [7], "readings": 9}]
+    *seen, end = play(scenario, steps, mode="source", options=QUICK)
+    assert "lost" in seen[1]["tree"]["vram_bytes"]["reason"]
+    assert seen[2]["tree"] == {"vram_bytes": 502 * MIB}
+    assert end["missing"]
+    assert all("lost" in entry["why"]["reason"] for entry in end["missing"])
+
+
+def test_a_driver_that_is_unloaded_and_loaded_again(play: Play) -> None:
+    scenario = ONE_GPU + ROW + "fault * code=9 from=1 to=1\n"
+    steps = [{"pids": [7]}, {"frame": 1, "pids": [7]}, {"frame": 2, "pids": [7], "readings": 9}]
+    *seen, _ = play(scenario, steps, mode="source", options=QUICK)
+    assert "not loaded" in seen[1]["tree"]["vram_bytes"]["reason"]
+    assert seen[2]["tree"] == {"vram_bytes": 502 * MIB}
+
+
+def test_a_machine_without_a_driver_says_so_at_once(play: Play) -> None:
+    *seen, end = play(ONE_GPU + "fault nvmlInitWithFlags code=9\n", [{"pids": [7]}], mode="source")
+    assert "not loaded" in seen[0]["tree"]["vram_bytes"]["reason"]
+    assert [entry["metric"] for entry in end["missing"]] == ["vram_bytes"]
+    assert end["limits"] == []
+
+
+def test_hidden_gpus_are_a_reason(play: Play) -> None:
+    *seen, _ = play(ONE_GPU, [{"pids": [7]}], mode="source", environ={"CUDA_VISIBLE_DEVICES": ""})
+    assert "hides every GPU" in seen[0]["tree"]["vram_bytes"]["reason"]
