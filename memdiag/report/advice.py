@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, RecordingFinding, Verdict
 from memdiag.model import Role
-from memdiag.report import naming, numbers
+from memdiag.report import naming, numbers, outlook
 from memdiag.report.layout import joined, paragraph
 from memdiag.report.screen import Screen
 
@@ -20,6 +20,10 @@ _EVALUATION = re.compile(r"\b(eval|evaluate|evaluation|val|valid|validation|test
 _CHECKPOINT = re.compile(r"\b(checkpoint|ckpt|save|saving)\b", re.I)
 _ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 
+_NO_SAMPLE = (
+    "See above why. If the command ended before the first sample, run it for longer or sample "
+    "more often (--interval)."
+)
 _TENSORS_KEPT = (
     "Live tensors accumulate. Look for lists that collect them, such as losses.append(loss): "
     "keep numbers with loss.item(), or loss.detach() where a tensor is needed."
@@ -41,6 +45,7 @@ _PROCESSES = (
     "workers of a loader made anew in each epoch."
 )
 _TELL_MORE = {
+    Reason.TOO_FEW_SAMPLES: "Sample more often (--interval) if the run cannot be longer.",
     Reason.AT_LIMIT: "Raise the limit or lower the batch size and record again.",
     Reason.NOT_COLLECTED: "Record longer, or call the collector (gc.collect()) at each epoch.",
     Reason.NOT_A_METER: "Record resident memory (RSS) or device memory as well.",
@@ -48,13 +53,11 @@ _TELL_MORE = {
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """At most three paragraphs; the first is led by "Next:"."""
+    """At most three paragraphs, the most telling first."""
     finding = found.deciding
-    if finding is None:
-        return []
-    texts = list(_advice(found, finding, screen))[:_MOST]
+    texts = [_NO_SAMPLE] if finding is None else list(_advice(found, finding, screen))
     paragraphs: list[Text] = []
-    for at, text in enumerate(texts):
+    for at, text in enumerate(texts[:_MOST]):
         lead = "Next:" if at == 0 else "Then:"
         paragraphs += paragraph(text, screen.measure, lead=lead, hanging=len("Next: "))
     return paragraphs
@@ -77,14 +80,14 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             if finding.peaks_grow:
                 yield "Nothing to fix now. Record a longer run to see how far the peaks go."
         case Verdict.INCONCLUSIVE:
-            yield from _doubt(finding)
+            yield from _doubt(finding, screen)
 
 
 def _where(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
     blamed = [phase.phase for phase in finding.phases if phase.blamed]
     if blamed:
         names = joined(screen.show(name, cells=30) for name in blamed[:4])
-        yield f"Look at what each {names} keeps alive after it ends.{_usual_suspect(blamed)}"
+        yield f"Look at what each {names} keeps alive when it ends.{_usual_suspect(blamed)}"
     alone = next((e for e in found.evidence if e.kind is EvidenceKind.ONE_PROCESS), None)
     if alone is not None and finding.process not in {"", "tree"}:
         name = naming.process(finding.process, screen)
@@ -123,12 +126,10 @@ def _counter(evidence: Evidence, screen: Screen) -> str:
     return f"Find what raises {naming.reference(evidence.subject, screen)} and never lowers it."
 
 
-def _doubt(finding: Finding) -> Iterator[str]:
+def _doubt(finding: Finding, screen: Screen) -> Iterator[str]:
+    if finding.need_more is not None:
+        yield outlook.needs(finding, finding.need_more, screen)
     if finding.reason in _TELL_MORE:
         yield _TELL_MORE[finding.reason]
-    elif finding.reason is Reason.TOO_FEW_SAMPLES:
-        yield "Record a longer run, or sample more often (--interval)."
-    elif finding.need_more is not None and (finding.need_more.more_x or finding.need_more.more_s):
-        yield "Let it run that much longer; until then it is neither safe nor a leak."
-    else:
+    elif finding.need_more is None:
         yield "Record a longer run of the same job."

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from memdiag.findings import Finding, Reason, RecordingFinding, Verdict
-from memdiag.model import AxisKind, Unit
-from memdiag.report import naming, numbers, rates, words
+from memdiag.model import AxisKind
+from memdiag.report import naming, numbers, outlook, rates, words
 from memdiag.report.layout import INDENT, joined
 from memdiag.report.screen import Screen
 
@@ -22,7 +22,7 @@ def line(found: RecordingFinding, screen: Screen) -> list[Text]:
         f" {words.VERDICTS[found.verdict]} ", f"bold reverse {words.STYLES[found.verdict]}"
     )
     left = Text(" " * INDENT) + badge
-    left.append("  " + summary(found, screen), "bold")
+    left.append("  " + summary(found), "bold")
     right = _sureness(found)
     room = screen.measure - left.cell_len - cell_len(right)
     if room >= 2:
@@ -44,26 +44,30 @@ def _folded(left: Text, screen: Screen) -> list[Text]:
     return [*lines, left]
 
 
-def summary(found: RecordingFinding, screen: Screen) -> str:
-    """What the verdict comes to, in a few words."""
+def summary(found: RecordingFinding) -> str:
+    """What the verdict comes to, for somebody who sees only this line."""
+    match found.verdict:
+        case Verdict.WARMUP:
+            return f"not a leak: {gist(found)}"
+        case Verdict.STABLE:
+            return f"no leak: {gist(found)}"
+        case Verdict.LEAK | Verdict.INCONCLUSIVE:
+            return gist(found)
+
+
+def gist(found: RecordingFinding) -> str:
+    """The finding in a few words, beside its verdict."""
     finding = found.deciding
     if finding is None:
         return NOTHING_MEASURED
     reason = words.REASONS[finding.reason]
-    match found.verdict:
-        case Verdict.LEAK:
-            return _leak(finding)
-        case Verdict.WARMUP:
-            plateau = finding.plateau
-            since = (
-                "" if plateau is None else f" since {naming.place(finding, plateau.since_x.value)}"
-            )
-            return f"not a leak: {reason}{since}"
-        case Verdict.STABLE:
-            return f"no leak: {reason}"
-        case Verdict.INCONCLUSIVE:
-            after = finding.reason in {Reason.STILL_CLIMBING, Reason.SLOWING}
-            return f"{reason} after {naming.extent(finding)}" if after else reason
+    if found.verdict is Verdict.LEAK:
+        return _leak(finding)
+    if found.verdict is Verdict.WARMUP and finding.plateau is not None:
+        return f"{reason} since {naming.place(finding, finding.plateau.since_x.value)}"
+    if finding.reason is Reason.FLAT:
+        return f"{reason} at {numbers.quantity(finding.latest_value, finding.unit)}"
+    return reason
 
 
 def _leak(finding: Finding) -> str:
@@ -93,46 +97,48 @@ def subject(found: RecordingFinding, screen: Screen) -> str:
 
 
 def story(finding: Finding, screen: Screen) -> str:
-    """What happened, in a sentence or two that only say what the finding holds."""
-    name = naming.series(finding, screen)
-    name = name[0].upper() + name[1:]
+    """What happened, in a few sentences that only say what the finding holds."""
+    name = naming.opening(finding, screen)
+    grounds = words.GROUNDS[finding.reason]
     match finding.verdict:
         case Verdict.LEAK:
-            what = _rise(finding, name) + _per_event(finding, screen)
+            hits = [outlook.limit(hit, finding, screen) for hit in finding.limit_hits[:1]]
+            rise = _rise(finding, name) + _rate(finding, screen)
+            return " ".join([f"{rise}.", *_in_phases(finding, screen), grounds, *hits])
         case Verdict.WARMUP:
-            what = _settled(finding, name) or _rise(finding, name)
+            return _settled(finding, name) or f"{_rise(finding, name)}. {grounds}"
         case Verdict.STABLE:
-            what = _held(finding, name)
+            return f"{_held(finding, name)} {grounds}"
         case Verdict.INCONCLUSIVE:
-            what = _rise(finding, name)
-    return f"{what} {words.GROUNDS[finding.reason]}"
+            return f"{_rise(finding, name)}. {grounds}"
 
 
 def _rise(finding: Finding, name: str) -> str:
     start_x = finding.first_x if finding.onset_x is None else finding.onset_x.value
-    start = naming.value_at(finding, start_x)
-    now = finding.latest_value
-    verb = "went" if now < start or _same(start, now, finding.unit) else "grew"
+    start, end = naming.value_at(finding, start_x), finding.latest_value
     show = numbers.quantity
+    grew = end > start and show(start, finding.unit) != show(end, finding.unit)
     return (
-        f"{name} {verb} from {show(start, finding.unit)} at {naming.place(finding, start_x)}"
-        f" to {show(now, finding.unit)} at {naming.place(finding, finding.last_x)}."
+        f"{name} {'grew' if grew else 'went'} from {show(start, finding.unit)}"
+        f" at {naming.place(finding, start_x)} to {show(end, finding.unit)}"
+        f" at {naming.place(finding, finding.last_x)}"
     )
 
 
-def _same(start: float, end: float, unit: Unit) -> bool:
-    return numbers.quantity(start, unit) == numbers.quantity(end, unit)
+def _rate(finding: Finding, screen: Screen) -> str:
+    rate = rates.of(finding)
+    return "" if rate is None else f", {rate.full(screen.plus_minus)}"
 
 
-def _per_event(finding: Finding, screen: Screen) -> str:
+def _in_phases(finding: Finding, screen: Screen) -> list[str]:
     blamed = [phase for phase in finding.phases if phase.blamed]
     if not blamed:
-        return ""
+        return []
     names = joined(screen.show(phase.phase, cells=30) for phase in blamed)
     growths = [phase.growth_per_event.value for phase in blamed]
     amount = numbers.between(min(growths), max(growths), finding.unit)
     phases = "phase" if len(blamed) == 1 else "phases"
-    return f" It grows in {phases} {names}, by {amount} per event."
+    return [f"It grows in {phases} {names}, by {amount} per event."]
 
 
 def _settled(finding: Finding, name: str) -> str:

@@ -7,7 +7,7 @@ from memdiag.model import AxisKind
 from memdiag.report import numbers, words
 from memdiag.report.screen import Screen
 
-_NAME_CELLS = 24
+_NAME_CELLS = 40
 
 
 def series(finding: Finding, screen: Screen) -> str:
@@ -16,12 +16,26 @@ def series(finding: Finding, screen: Screen) -> str:
     return f"{name} of {process(finding.process, screen)}" if finding.process else name
 
 
-def metric(name: str, screen: Screen) -> str:
-    return screen.show(words.metric(name), cells=_NAME_CELLS)
+def opening(finding: Finding, screen: Screen) -> str:
+    """`series` at the start of a sentence; a column's own name keeps its letters."""
+    name = series(finding, screen)
+    return name[0].upper() + name[1:] if words.is_own(finding.metric) else name
 
 
-def process(name: str, screen: Screen) -> str:
-    return screen.show(words.process(name), cells=_NAME_CELLS)
+def metric(name: str, screen: Screen, *, cells: int = _NAME_CELLS) -> str:
+    return screen.show(words.metric(name), cells=cells)
+
+
+def process(name: str, screen: Screen, *, cells: int = _NAME_CELLS) -> str:
+    return screen.show(words.process(name), cells=cells)
+
+
+def sentence(text: str, screen: Screen) -> str:
+    """A sentence from outside, with its capital and its full stop."""
+    shown = screen.show(text)
+    if not shown:
+        return ""
+    return shown[0].upper() + shown[1:] + ("" if shown.endswith((".", "!", "?")) else ".")
 
 
 def place(finding: Finding, x: float) -> str:

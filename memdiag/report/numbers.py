@@ -143,7 +143,8 @@ def position(x: float, kind: AxisKind) -> str:
         return duration(x)
     if not math.isfinite(x):
         return _UNKNOWN
-    return f"{x:,.0f}" if x == round(x) or abs(x) >= 100 else significant(x)
+    fractions = kind is AxisKind.EPOCH and x != round(x) and abs(x) < 100
+    return significant(x) if fractions else f"{x:,.0f}"
 
 
 def _scale(value: float) -> int:
@@ -163,4 +164,4 @@ def _decimals(value: float, half_width: float) -> int:
 
 def _signed_fixed(value: float, decimals: int) -> str:
     text = f"{value:+,.{decimals}f}"
-    return text[1:] if float(text.replace(",", "")) == 0 else text
+    return "0" if float(text.replace(",", "")) == 0 else text

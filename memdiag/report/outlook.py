@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from memdiag.findings import Finding, Interval, LimitHit, NeedMore, Verdict
+from memdiag.model import AxisKind
 from memdiag.report import naming, numbers, words
 from memdiag.report.layout import paragraph
 from memdiag.report.screen import Screen
@@ -17,24 +18,25 @@ if TYPE_CHECKING:
 def lines(finding: Finding, screen: Screen) -> list[Text]:
     """One paragraph for each kind of statement; none where nothing is known."""
     found: list[Text] = []
-    for hit in finding.limit_hits:
-        found += paragraph(_limit(hit, finding, screen), screen.measure)
+    # The story of a leak has told the first one.
+    told = 1 if finding.verdict is Verdict.LEAK else 0
+    for hit in finding.limit_hits[told:]:
+        found += paragraph(limit(hit, finding, screen), screen.measure)
     if finding.forecasts:
         found += paragraph(_forecast(finding), screen.measure)
     if finding.peaks_grow:
-        text = "The floor is level, but the peaks rise: watch them."
-        found += paragraph(text, screen.measure)
-    if finding.need_more is not None and finding.verdict is Verdict.INCONCLUSIVE:
-        found += paragraph(needs(finding, finding.need_more, screen), screen.measure)
+        text = "the floor is level, but the peaks rise."
+        found += paragraph(text, screen.measure, lead="Warning:")
     return found
 
 
-def _limit(hit: LimitHit, finding: Finding, screen: Screen) -> str:
+def limit(hit: LimitHit, finding: Finding, screen: Screen) -> str:
+    """When a limit is reached at the last regime's rate."""
     name = f"{screen.show(hit.limit, cells=40)} ({numbers.size(hit.limit_bytes)})"
     when = naming.place(finding, hit.at_x.value)
     if hit.at_x.value <= finding.last_x:
         return f"{name} is reached."
-    left = "" if hit.in_s is None else f", about {numbers.duration(hit.in_s)} from the last sample"
+    left = "" if hit.in_s is None else f", about {numbers.duration(hit.in_s)} after the last sample"
     return f"{name} will be full at {when}{_range(hit.at_x, finding)}{left}, if it goes on so."
 
 
@@ -55,23 +57,23 @@ def _forecast(finding: Finding) -> str:
         f" at {naming.place(finding, at.at_x)}"
         for at in finding.forecasts
     ]
-    return f"Forecast if it goes on so: {'; '.join(parts)}."
+    return f"If it goes on so: {'; '.join(parts)}."
 
 
 def needs(finding: Finding, need: NeedMore, screen: Screen) -> str:
     """How much longer the run must be watched, and why."""
-    why = f" {screen.show(need.why)}" if need.why else ""
-    if why and why[-1] not in ".!?":
-        why += "."
+    why = naming.sentence(need.why, screen)
     if need.more_x is None and need.more_s is None:
-        return f"Not decidable in this run.{why}"
-    return f"Run about {_amount(finding, need)} more to know.{why}"
+        return f"Record a longer run: this one cannot decide it. {why}"
+    return f"Let it run {_amount(finding, need)} to know. {why}"
 
 
 def _amount(finding: Finding, need: NeedMore) -> str:
-    seconds = "" if need.more_s is None else numbers.duration(need.more_s)
-    if need.more_x is None:
-        return seconds
-    steps = naming.stretch(finding, math.ceil(need.more_x))
-    timed = seconds and words.axis(finding.axis) != "second"
-    return f"{steps} ({seconds} at this pace)" if timed else steps
+    timed = "" if need.more_s is None else f"about {numbers.duration(need.more_s)} longer"
+    if need.more_x is None or finding.axis.kind is AxisKind.SECONDS:
+        return timed or f"about {numbers.duration(need.more_x or 0.0)} longer"
+    more = math.ceil(need.more_x)
+    steps = f"about {numbers.count(more)} more {words.axis(finding.axis, more)}"
+    if need.more_s is None:
+        return steps
+    return f"{steps} ({numbers.duration(need.more_s)} at this pace)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,46 +14,56 @@ from memdiag.report.layout import INDENT, Column, Columns, joined, paragraph
 from memdiag.report.screen import Screen
 
 _ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
-_LEAST_SOURCE_CELLS = 16
+_MOST_SOURCE_CELLS = 60
 
 
 def table(recordings: Sequence[RecordingFinding], screen: Screen) -> list[Text]:
-    """A line for each recording, leaks first, otherwise in the order given."""
+    """A line for each recording, leaks first, otherwise in the order given.
+
+    Where the line is too long, the directory that all have in common is named once, then names
+    lose their middle, and at last findings their end.
+    """
     order = sorted(recordings, key=lambda found: _ORDER.index(found.verdict))
-    wide = _table(order, screen, source_cells=screen.measure)
-    if wide.width <= screen.measure:
-        return wide.lines()
-    longest = max(len(screen.show(found.source)) for found in order)
-    excess = wide.width - screen.measure
-    cells = max(_LEAST_SOURCE_CELLS, min(longest, screen.measure) - excess)
-    narrow = _table(order, screen, source_cells=cells)
-    lines = narrow.lines()
+    shared = _shared_directory([found.source for found in order])
+    for cells in (_MOST_SOURCE_CELLS, 40, 32, 24, 18):
+        columns = _table(order, shared, screen, cells)
+        if columns.width <= screen.measure:
+            break
+    lines = columns.lines()
     for line in lines:
         line.truncate(screen.measure, overflow="crop")
         line.rstrip()
     return lines
 
 
-def _table(order: Sequence[RecordingFinding], screen: Screen, *, source_cells: int) -> Columns:
-    rows = []
-    for found in order:
-        style = words.STYLES[found.verdict]
-        bold = "bold " if found.verdict is Verdict.LEAK else ""
-        rows.append(
-            [
-                Text(words.VERDICTS[found.verdict], f"{bold}{style}"),
-                Text(numbers.sureness(found.confidence)),
-                Text(screen.show(found.source, cells=source_cells)),
-                Text(headline.summary(found, screen)),
-            ]
-        )
+def _table(
+    order: Sequence[RecordingFinding], shared: str, screen: Screen, source_cells: int
+) -> Columns:
+    place = f" in {screen.show(shared, cells=max(8, source_cells - 13))}" if shared else ""
     columns = [
         Column(title="verdict"),
         Column(title="sure", right=True),
-        Column(title="recording"),
+        Column(title=f"recording{place}"),
         Column(title="finding"),
     ]
+    rows = []
+    for found in order:
+        bold = "bold " if found.verdict is Verdict.LEAK else ""
+        row = [Text(words.VERDICTS[found.verdict], f"{bold}{words.STYLES[found.verdict]}")]
+        row += [Text(numbers.sureness(found.confidence) if found.series else "-")]
+        row += [Text(screen.show(found.source.removeprefix(shared), cells=source_cells))]
+        row += [Text(headline.gist(found))]
+        rows.append(row)
     return Columns(columns=columns, rows=rows, gap=2)
+
+
+def _shared_directory(sources: Sequence[str]) -> str:
+    """The directories that all sources begin with, up to the last slash."""
+    directories = [source.split("/")[:-1] for source in sources]
+    levels = itertools.takewhile(
+        lambda names: len(set(names)) == 1, zip(*directories, strict=False)
+    )
+    return "".join(f"{names[0]}/" for names in levels)
 
 
 def failures(failed: Sequence[Failure], screen: Screen) -> list[Text]:
@@ -63,7 +74,8 @@ def failures(failed: Sequence[Failure], screen: Screen) -> list[Text]:
         title.append("FAILED", "bold red")
         title.append(f"  {screen.show(failure.source, cells=screen.measure - 10)}", "bold")
         lines.append(title)
-        lines += paragraph(screen.show(failure.message), screen.measure)
+        message = failure.message.removeprefix(f"{failure.source}: ")
+        lines += paragraph(naming.sentence(message, screen), screen.measure)
         if failure.remedy:
             lines += paragraph(screen.show(failure.remedy), screen.measure, lead="Try:", hanging=5)
     return lines
@@ -75,10 +87,10 @@ def overall(diagnosis: Diagnosis, screen: Screen) -> list[Text]:
     parts = [f"{counts[v]:,} {words.VERDICTS[v].lower()}" for v in _ORDER if counts[v]]
     if diagnosis.failures:
         parts.append(f"{len(diagnosis.failures):,} not analysed")
-    total = naming.counted(len(diagnosis.recordings) + len(diagnosis.failures), "recording")
     verdict = words.VERDICTS[diagnosis.verdict] if diagnosis.recordings else "no verdict"
-    [*lines] = paragraph(f"{verdict}   {total}: {joined(parts)}", screen.measure, lead="Overall:")
-    start = INDENT + len("Overall: ")
+    text = f"{verdict} ({joined(parts)})" if parts else verdict
+    lines = paragraph(text, screen.measure, lead="Overall:", hanging=2)
     style = words.STYLES[diagnosis.verdict] if diagnosis.recordings else "red"
+    start = INDENT + len("Overall: ")
     lines[0].stylize(f"bold {style}", start, start + len(verdict))
     return lines

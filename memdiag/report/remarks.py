@@ -45,7 +45,7 @@ def closing(found: RecordingFinding, screen: Screen) -> list[Text]:
         lines += paragraph(_missing(missing, screen), screen.measure, lead="Missing:", hanging=2)
     lines += _more(len(found.missing) - _MISSING, "missing reading", screen)
     for note in found.notes[:_NOTES]:
-        lines += paragraph(screen.show(note), screen.measure, lead="Note:", hanging=2)
+        lines += paragraph(naming.sentence(note, screen), screen.measure, lead="Note:", hanging=2)
     lines += _more(len(found.notes) - _NOTES, "note", screen)
     return lines
 
@@ -57,7 +57,7 @@ def ending(how: Ending, screen: Screen) -> str:
         return f"The command was killed by {_signal_name(how.signal)}{why}."
     if how.code:
         return f"The command failed with exit status {how.code}{why}."
-    return f"The recording ended: {screen.show(how.why)}." if how.why else ""
+    return naming.sentence(f"the recording ended: {how.why}", screen) if how.why else ""
 
 
 def _signal_name(number: int) -> str:
@@ -70,12 +70,8 @@ def _signal_name(number: int) -> str:
 def _missing(missing: Missing, screen: Screen) -> str:
     name = naming.metric(missing.metric, screen)
     owner = f" of {naming.process(missing.process, screen)}" if missing.process else ""
-    remedy = f" {_sentence(screen.show(missing.why.remedy))}" if missing.why.remedy else ""
-    return f"{name}{owner}: {_sentence(screen.show(missing.why.reason))}{remedy}"
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    reason, remedy = missing.why.reason, missing.why.remedy
+    return f"{name}{owner}. {naming.sentence(reason, screen)} {naming.sentence(remedy, screen)}"
 
 
 def _more(number: int, thing: str, screen: Screen) -> list[Text]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -36,39 +37,53 @@ def ranked(found: RecordingFinding) -> list[Finding]:
     return ([] if deciding is None else [deciding]) + rest
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """How much a table says: `cells` is the most that a name may take."""
+
+    interval: bool = True
+    peak: bool = True
+    reason: bool = True
+    cells: int = 32
+
+
+# From the fullest to the barest: the first that fits is taken.
+_FORMS = (
+    _Form(),
+    _Form(interval=False),
+    _Form(reason=False),
+    _Form(interval=False, reason=False),
+    _Form(interval=False, reason=False, cells=18),
+    _Form(interval=False, reason=False, peak=False, cells=18),
+    _Form(interval=False, reason=False, peak=False, cells=12),
+    _Form(interval=False, reason=False, peak=False, cells=8),
+)
+
+
 def _fitting(shown: Sequence[Finding], screen: Screen) -> Columns:
-    """The fullest form that fits: first the intervals are left out, then peaks, then reasons."""
-    for interval, peak, reason in (
-        (True, True, True),
-        (False, True, True),
-        (False, False, True),
-        (False, False, False),
-    ):
-        columns = _columns(shown, screen, interval=interval, peak=peak, reason=reason)
+    for form in _FORMS:
+        columns = _columns(shown, screen, form)
         if columns.width <= screen.measure:
             break
     return columns
 
 
-def _columns(
-    shown: Sequence[Finding], screen: Screen, *, interval: bool, peak: bool, reason: bool
-) -> Columns:
-    gap = 3 if reason else 2
+def _columns(shown: Sequence[Finding], screen: Screen, form: _Form) -> Columns:
     several = any(finding.process for finding in shown)
     titles = [Column(title="series")]
     titles += [Column(title="process")] * several
     titles += [Column(title="now", right=True)]
-    titles += [Column(title="peak", right=True)] * peak
+    titles += [Column(title="peak", right=True)] * form.peak
     titles += [Column(title="growth"), Column(title="verdict")]
     rows = []
     for finding in shown:
-        row = [Text(naming.metric(finding.metric, screen))]
-        row += [Text(naming.process(finding.process, screen))] * several
+        row = [Text(naming.metric(finding.metric, screen, cells=form.cells))]
+        row += [Text(naming.process(finding.process, screen, cells=form.cells))] * several
         row += [Text(numbers.quantity(finding.latest_value, finding.unit))]
-        row += [Text(numbers.quantity(finding.peak_value, finding.unit))] * peak
-        row += [_growth(finding, screen, interval), _verdict(finding, reason)]
+        row += [Text(numbers.quantity(finding.peak_value, finding.unit))] * form.peak
+        row += [_growth(finding, screen, form.interval), _verdict(finding, form.reason)]
         rows.append(row)
-    return Columns(columns=titles, rows=rows, gap=gap)
+    return Columns(columns=titles, rows=rows, gap=3 if form.peak else 2)
 
 
 def _growth(finding: Finding, screen: Screen, interval: bool) -> Text:

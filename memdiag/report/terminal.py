@@ -13,7 +13,7 @@ from rich.text import Text
 
 from memdiag.findings import Diagnosis, RecordingFinding
 from memdiag.report import advice, headline, markings, outlook, overview, phases, remarks, series
-from memdiag.report.layout import paragraph
+from memdiag.report.layout import INDENT, paragraph
 from memdiag.report.screen import Screen
 
 # More recordings than this are shown with one line each.
@@ -34,7 +34,8 @@ def render(
     if len(diagnosis.recordings) > _IN_FULL:
         blocks.append(overview.table(diagnosis.recordings, screen))
     else:
-        for found in diagnosis.recordings:
+        for at, found in enumerate(diagnosis.recordings):
+            blocks += [_rule(screen)] if at else []
             blocks += _recording(found, screen)
     blocks.append(overview.failures(diagnosis.failures, screen))
     if len(diagnosis.recordings) + len(diagnosis.failures) != 1:
@@ -46,13 +47,18 @@ def _command(command: str, screen: Screen) -> list[Text]:
     return paragraph(screen.show(command, cells=2 * screen.measure), screen.measure, hanging=2)
 
 
+def _rule(screen: Screen) -> list[Text]:
+    stroke = "-" if screen.ascii_only else "─"
+    return [Text(" " * INDENT + stroke * (screen.measure - INDENT))]
+
+
 def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
     """The blocks of one recording's full report."""
     top = headline.line(found, screen) + paragraph(headline.subject(found, screen), screen.measure)
     closing = remarks.closing(found, screen)
     finding = found.deciding
     if finding is None:
-        return [top, closing]
+        return [top, closing, advice.lines(found, screen)]
     top += paragraph(headline.story(finding, screen), screen.measure)
     return [
         top,
@@ -60,8 +66,8 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
         series.table(found, screen),
         phases.table(finding, screen),
         remarks.evidence(found, screen) + outlook.lines(finding, screen),
-        advice.lines(found, screen),
         closing,
+        advice.lines(found, screen),
     ]
 
 

@@ -55,7 +55,7 @@ GROUNDS = {
     Reason.NEGLIGIBLE: "The growth is real, but comes to next to nothing over any likely run.",
     Reason.GROWTH_AFTER_PLATEAU: "It had settled and then grew again, as warm-ups do not.",
     Reason.OUTLASTS_WARMUP: "It has grown steadily for longer than warm-ups last.",
-    Reason.REGULAR_GROWTH: "It grows by nearly the same amount each time, as leaks do.",
+    Reason.REGULAR_GROWTH: "Each rise is of nearly the same size, as in leaks.",
     Reason.EXACT_METER: (
         "This meter counts what is in use, so the growth is none of the allocator's holes."
     ),
@@ -120,6 +120,7 @@ _METRICS = {
     "pss_bytes": "PSS",
     "vram_bytes": "VRAM",
     "swap_bytes": "swap",
+    "tensors": "tensors",
 }
 _AXIS_WORDS = {
     AxisKind.STEP: "step",
@@ -136,6 +137,11 @@ _WORD = re.compile(r"[a-z]{3,12}(?<!index)(?<!s)")
 def metric(name: str) -> str:
     """How a canonical metric is called: `RSS`, `heap_used`, `tensors`. Not made printable."""
     return _METRICS.get(name) or name.removesuffix("_bytes").removesuffix("_percent")
+
+
+def is_own(name: str) -> bool:
+    """The metric is one that memdiag names, not a column of somebody's log."""
+    return name in _METRICS
 
 
 def process(name: str) -> str:
