@@ -1,0 +1,206 @@
+"""From columns with known parts to a recording: the last step of every reader of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import Axis, AxisKind, Phases, Recording, Series, Unit
+from memdiag.printable import printable
+from memdiag.recording.axis import (
+    Candidate,
+    before_first_step_unknown,
+    choose,
+    resolve_resets,
+)
+from memdiag.recording.cells import Cells, resolution, to_numbers
+from memdiag.recording.columns import Meaning
+from memdiag.recording.splitting import Group, encode, split
+from memdiag.recording.table import Table
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats, Ints
+
+_MAX_NAME = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which column plays which part; numbers are column indices of the table.
+
+    metrics: (column, meaning) with a METRIC's meaning.
+    axes: what may be the axis; the clock among them gives `at_s`.
+    labels: (name to put before bare numbers, column).
+    must_exist: metrics the user asked for: one without figures is an error, not skipped.
+    """
+
+    metrics: tuple[tuple[int, Meaning], ...]
+    axes: tuple[Candidate, ...]
+    phase: int | None = None
+    pid: int | None = None
+    generation: int | None = None
+    labels: tuple[tuple[str, int], ...] = ()
+    must_exist: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Metric:
+    """A metric over all rows, in its final unit."""
+
+    column: str
+    meaning: Meaning
+    name: str
+    unit: Unit
+    values: Floats
+    resolution: float
+
+
+def assemble(table: Table, plan: Plan, source: str) -> Recording:
+    """The recording of a table. Raises UnreadableInput where nothing can be analysed."""
+    notes = list(table.notes)
+    metrics = _metrics(table, plan, source, notes)
+    groups = split(
+        len(table),
+        [(name, table.columns[at]) for name, at in plan.labels],
+        None if plan.pid is None else table.columns[plan.pid],
+        None if plan.generation is None else table.columns[plan.generation],
+    )
+    _refuse_single_rows(table, groups, source)
+    chosen = choose(list(plan.axes))
+    if chosen is None:
+        notes.append("no step or time column: the rows are counted")
+        row = Axis(name="row", kind=AxisKind.INDEX)
+        chosen = Candidate(column=-1, axis=row, values=np.arange(len(table), dtype=float), rank=0)
+    clock = next((c for c in plan.axes if c.axis.kind is AxisKind.SECONDS), None)
+    epoch = next((c for c in plan.axes if c.axis.kind is AxisKind.EPOCH), None)
+    phase = None if plan.phase is None else _phase_codes(table.columns[plan.phase])
+    series: list[Series] = []
+    for group in groups:
+        series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))
+    return Recording(source=source, series=tuple(series), notes=tuple(dict.fromkeys(notes)))
+
+
+def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_Metric]:
+    found = []
+    for at, meaning in plan.metrics:
+        name = printable(table.names[at][:_MAX_NAME])
+        cells = to_numbers(table.columns[at])
+        if not np.isfinite(cells.values).any():
+            if plan.must_exist:
+                raise UnreadableInput(
+                    f"column {name} holds no figures", source=source, remedy="choose another column"
+                )
+            continue
+        if cells.unread and cells.unread_row is not None:
+            where = ""
+            if table.first_line is not None:
+                where = f", the first about line {table.first_line + cells.unread_row}"
+            notes.append(f"{cells.unread} cells of {name} hold no figure{where}: left out")
+        metric = _in_final_unit(name, meaning, cells, notes)
+        if _is_capacity(metric, len(plan.metrics)):
+            notes.append(f"{name} never changes and says how much there is: not analysed")
+            continue
+        found.append(metric)
+    if not found:
+        raise UnreadableInput(
+            "its memory columns hold no figures", source=source, remedy="check how it was written"
+        )
+    return found
+
+
+def _in_final_unit(name: str, meaning: Meaning, cells: Cells, notes: list[str]) -> _Metric:
+    unit, metric, factor = meaning.unit, meaning.metric, meaning.factor
+    if cells.unit is not None and unit is not Unit.COUNT:
+        stem = metric.removesuffix("_bytes").removesuffix("_percent")
+        unit, factor, metric = cells.unit, 1.0, f"{stem}_{cells.unit.value}"
+    if unit is None:
+        notes.append(
+            f"the unit of {name} is not known: its figures are shown as they are "
+            f"(--metric {name}=MB says it)"
+        )
+        unit = Unit.COUNT
+    return _Metric(
+        column=name,
+        meaning=meaning,
+        name=metric,
+        unit=unit,
+        values=cells.values if factor == 1.0 else cells.values * factor,
+        resolution=resolution(cells.values) * factor,
+    )
+
+
+def _is_capacity(metric: _Metric, metrics: int) -> bool:
+    if not metric.meaning.capacity or metrics < 2:
+        return False
+    seen = metric.values[np.isfinite(metric.values)]
+    return bool(np.all(seen == seen[0]))
+
+
+def _refuse_single_rows(table: Table, groups: Sequence[Group], source: str) -> None:
+    if len(table) == 1 or all(group.rows.size < 2 for group in groups):
+        where = "one row" if len(table) == 1 else "one row per process"
+        raise UnreadableInput(
+            f"there is only {where}: nothing can be said about growth",
+            source=source,
+            line=table.first_line,
+            remedy="record longer, or more often",
+        )
+
+
+def _phase_codes(column: pl.Series) -> tuple[Ints, tuple[str, ...]]:
+    codes, values = encode(column.cast(pl.String).fill_null(""))
+    named = [value for value in values if value.strip()]
+    new = np.array([named.index(v) if v.strip() else -1 for v in values], dtype=np.int64)
+    return new[codes], tuple(printable(value.strip()[:_MAX_NAME]) for value in named)
+
+
+def _series_of(
+    group: Group,
+    metrics: Sequence[_Metric],
+    chosen: Candidate,
+    clock: Candidate | None,
+    epoch: Candidate | None,
+    phase: tuple[Ints, tuple[str, ...]] | None,
+    notes: list[str],
+) -> list[Series]:
+    """One series per metric that has figures in the group's rows."""
+    rows = slice(None) if group.rows.size == chosen.values.size else group.rows
+    axis, x = chosen.axis, chosen.values[rows]
+    if clock is not None and np.isfinite(x).sum() < 2:
+        axis, x = clock.axis, clock.values[rows]
+    if axis.kind is AxisKind.STEP and clock is not None:
+        x = before_first_step_unknown(x)
+    generation = group.generation
+    if generation is None and axis.kind is not AxisKind.SECONDS:
+        epochs = None if epoch is None or epoch.axis is axis else epoch.values[rows]
+        reset = resolve_resets(x, metrics[0].values[rows], epochs, axis.name)
+        if reset is not None:
+            x, generation = reset.x, reset.generation
+            notes.append(reset.note)
+    phases = None if phase is None else Phases(codes=phase[0][rows], names=phase[1])
+    if phases is not None and not bool((phases.codes >= 0).any()):
+        phases = None
+    return [
+        Series(
+            metric=metric.name,
+            column=metric.column,
+            role=metric.meaning.role,
+            unit=metric.unit,
+            axis=axis,
+            x=x,
+            y=y,
+            process=group.label,
+            at_s=None if clock is None else clock.values[rows],
+            generation=generation,
+            phases=phases,
+            falling=metric.meaning.falling,
+            resolution=metric.resolution,
+        )
+        for metric in metrics
+        if metric.meaning.role is not None and np.isfinite(y := metric.values[rows]).any()
+    ]

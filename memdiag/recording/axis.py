@@ -1,0 +1,124 @@
+"""Which column is the horizontal axis, and what to do where it starts again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.model import Axis, AxisKind
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats, Ints
+
+# A step axis with fewer distinct steps than this, on many more samples, says less than a clock.
+_FEW_STEPS = 8
+_MANY_SAMPLES_PER_STEP = 4
+# A counter stands at its first value for a start-up if it stands there for so many rows, and so
+# many times longer than at a later value on average.
+_START_UP_ROWS = 8
+_START_UP_STAYS = 10
+# Rows in a block between two resets, on average, below which the rows are merely unsorted.
+_ROWS_PER_BLOCK = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A column that might be the axis: its values over all rows, in seconds for a clock."""
+
+    column: int
+    axis: Axis
+    values: Floats
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """What became of an axis that starts again: new positions, or restarts, and a note."""
+
+    x: Floats
+    generation: Ints | None
+    note: str
+
+
+def choose(candidates: list[Candidate]) -> Candidate | None:
+    """The best axis: the lowest rank that changes, a clock where steps or epochs are too few."""
+    moving = [c for c in candidates if _distinct(c.values) > 1]
+    ranked = sorted(moving or candidates, key=lambda c: c.rank)
+    if not ranked:
+        return None
+    best = ranked[0]
+    clock = next((c for c in ranked if c.axis.kind is AxisKind.SECONDS), None)
+    if clock is None or best.axis.kind not in {AxisKind.STEP, AxisKind.EPOCH}:
+        return best
+    few = _distinct(best.values)
+    many = _distinct(clock.values)
+    return clock if few < _FEW_STEPS and many >= _MANY_SAMPLES_PER_STEP * few else best
+
+
+def rises_strictly(values: Floats) -> bool:
+    """Every reading is there and larger than the one before."""
+    return values.size > 1 and bool(np.all(np.diff(values) > 0))
+
+
+def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Reset | None:
+    """Reads an axis that falls back to its start again and again.
+
+    With an epoch column that moves on at each fall, or with several blocks, the axis counts
+    within something: its blocks are laid end to end. One or two falls at which the memory falls
+    back too are restarts of the process. Anything else is left for sorting: None.
+    """
+    falls = np.flatnonzero(np.diff(x) < 0)
+    if falls.size == 0 or x.size < _ROWS_PER_BLOCK * (falls.size + 1):
+        return None
+    starts = np.concatenate(([0], falls + 1))
+    stride = float(np.median(np.abs(np.diff(x))))
+    if np.any(x[starts] > x[0] + 2 * stride):
+        return None
+    if epoch is None and falls.size <= 2 and _falls_back(y, falls, starts):
+        generation = np.searchsorted(falls, np.arange(x.size), side="left").astype(np.int64)
+        note = (
+            f"{name} starts again {_times(falls.size)} and the memory falls back: read as restarts"
+        )
+        return Reset(x=x, generation=generation, note=note)
+    lengths = x[falls] - x[starts[:-1]] + stride
+    offsets = np.concatenate(([0.0], np.cumsum(lengths)))
+    block = np.searchsorted(falls, np.arange(x.size), side="left")
+    note = f"{name} starts again {_times(falls.size)}: counted on from block to block"
+    return Reset(x=x + offsets[block], generation=None, note=note)
+
+
+def before_first_step_unknown(x: Floats) -> Floats:
+    """NaN for the samples of a start-up during which a step counter stands at its first value.
+
+    A program that samples itself by the clock logs step 0 while it still imports and loads.
+    """
+    known = x[np.isfinite(x)]
+    if known.size == 0 or known[0] > 1:
+        return x
+    moved = np.flatnonzero(known != known[0])
+    standing = int(moved[0]) if moved.size else 0
+    stays = (known.size - standing) / max(1, _distinct(known) - 1)
+    if standing < _START_UP_ROWS or standing < _START_UP_STAYS * stays:
+        return x
+    return np.where(x == known[0], np.nan, x)
+
+
+def _falls_back(y: Floats, falls: Ints, starts: Ints) -> bool:
+    for fall, start, after in zip(falls, starts[:-1], starts[1:], strict=True):
+        risen = np.nanmedian(y[max(start, fall - 2) : fall + 1]) - np.nanmedian(
+            y[start : start + 2]
+        )
+        kept = np.nanmedian(y[after : after + 2]) - np.nanmedian(y[start : start + 2])
+        if not (risen > 0 and kept < 0.5 * risen):
+            return False
+    return True
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _distinct(values: Floats) -> int:
+    return int(np.unique(values[np.isfinite(values)]).size)

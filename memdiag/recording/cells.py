@@ -1,0 +1,147 @@
+"""Cells into numbers: thousands commas, units behind the figure, dates and times of day."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from memdiag import units
+from memdiag.model import Unit
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
+
+NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "None", "none", "null", "NULL", "-", "--"]
+NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Permissions]"]
+
+_FIGURE = r"^[\s*`~]*([-+]?(?:[0-9][0-9,_' ]*(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+_UNIT = r"^[^A-Za-z%]*(?:[eE][-+]?[0-9]+)?\s*([A-Za-z%]*)[\s*`]*$"
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
+_DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
+_DAY_S = 86400.0
+# Clocks that count from 1970 are told from short runs by their size: 1e8 s is 1973.
+_EPOCH_SCALES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """A column's figures.
+
+    values: shape (n,), NaN where missing; in `unit` where the cells carry one.
+    unit: BYTES or PERCENT where the cells say so themselves, else None.
+    unread: cells that hold text that is no figure; `unread_row` is the first of them.
+    """
+
+    values: Floats
+    unit: Unit | None = None
+    unread: int = 0
+    unread_row: int | None = None
+
+
+def to_numbers(column: pl.Series) -> Cells:
+    """The figures of a column of any type; text that is none is counted, not guessed at."""
+    if column.dtype.is_numeric():
+        return Cells(values=_floats(column))
+    if column.dtype != pl.String:
+        return Cells(values=np.full(len(column), np.nan), unread=len(column), unread_row=0)
+    text = column.str.strip_chars()
+    filled = text.is_not_null() & ~text.is_in(NULLS)
+    values, unit = _floats(text.cast(pl.Float64, strict=False)), None
+    if bool((np.isnan(values) & filled.to_numpy()).any()):
+        values, unit = _with_units(text)
+    unread = np.isnan(values) & filled.to_numpy()
+    first = int(np.argmax(unread)) if unread.any() else None
+    return Cells(values=values, unit=unit, unread=int(unread.sum()), unread_row=first)
+
+
+def to_seconds(column: pl.Series, factor: float) -> Floats:
+    """Seconds of a time column: figures times `factor`, dates, or times of day, NaN if none.
+
+    What counts from 1970 is counted from the first reading instead.
+    """
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        if bool((text.str.contains("[0-9]:[0-9]") | text.str.contains("^[0-9]{4}-[0-9]")).any()):
+            return _dates(text)
+    values = to_numbers(column).values
+    seen: Floats = values[np.isfinite(values)]
+    top = float(np.abs(seen).max()) if seen.size else 0.0
+    scale = next((scale for above, scale in _EPOCH_SCALES if top > above), None)
+    if scale is None or factor != 1.0:
+        return values * factor
+    since_first: Floats = (values - float(seen.min())) * scale
+    return since_first
+
+
+def resolution(values: Floats) -> float:
+    """The step of printed figures (1.0 for whole numbers, 0.01 for two decimals), 0 unknown."""
+    seen = values[np.isfinite(values)][:1000]
+    if seen.size == 0:
+        return 0.0
+    for decimals in range(7):
+        scaled = seen * 10.0**decimals
+        if np.all(np.abs(scaled - np.round(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))):
+            return float(10.0**-decimals)
+    return 0.0
+
+
+def _floats(column: pl.Series) -> Floats:
+    values: Floats = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    if np.isinf(values).any():
+        values = np.where(np.isinf(values), np.nan, values)
+    return values
+
+
+def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:
+    figures = text.str.extract(_FIGURE, 1).str.strip_chars()
+    suffix = text.str.extract(_UNIT, 1).str.to_lowercase()
+    known = {unit: _factor(unit) for unit in suffix.drop_nulls().unique().to_list()}
+    factors = suffix.replace_strict(list(known), list(known.values()), return_dtype=pl.Float64)
+    values = _floats(_plain(figures).cast(pl.Float64, strict=False)) * _floats(factors)
+    seen = {unit for unit in known if known[unit] == known[unit]}
+    if any(units.bytes_per_unit(unit) is not None for unit in seen - {""}):
+        return values, Unit.BYTES
+    return values, Unit.PERCENT if seen & {"%"} else None
+
+
+def _factor(unit: str) -> float:
+    if unit in {"", "%"}:
+        return 1.0
+    size = units.bytes_per_unit(unit)
+    return float("nan") if size is None else float(size)
+
+
+def _plain(figures: pl.Series) -> pl.Series:
+    """Without thousands separators; a comma that separates no thousands is a decimal comma."""
+    grouped = figures.drop_nulls().unique().to_list()
+    commas = [figure for figure in grouped if "," in figure]
+    if commas and not all(_THOUSANDS.fullmatch(figure) for figure in commas):
+        if any("." in figure for figure in grouped):
+            return figures.str.replace_all("[,_' ]", "")
+        return figures.str.replace_all(",", ".", literal=True).str.replace_all("[_' ]", "")
+    return figures.str.replace_all("[,_' ]", "")
+
+
+def _dates(text: pl.Series) -> Floats:
+    plain = text.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
+    plain = plain.str.replace(",", ".", literal=True).str.replace(r"(?:Z|[-+]\d\d:?\d\d)$", "")
+    moments = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
+    if moments.null_count() < len(moments):
+        seconds = _floats(moments.dt.epoch("us")) * 1e-6
+        return seconds - float(np.nanmin(seconds))
+    return _times_of_day(plain)
+
+
+def _times_of_day(text: pl.Series) -> Floats:
+    """Seconds of `14:03:22.5` or `03:22`, going on after midnight."""
+    seconds = np.zeros(len(text))
+    for part in range(3):
+        cell = text.str.split(":").list.get(part, null_on_oob=True).cast(pl.Float64, strict=False)
+        figures = _floats(cell)
+        seconds = np.where(np.isnan(figures) & (part == 2), seconds, seconds * 60.0 + figures)
+    days = np.cumsum(np.diff(np.nan_to_num(seconds), prepend=seconds[:1]) < -_DAY_S / 2)
+    return seconds + days * _DAY_S

@@ -1,0 +1,140 @@
+"""How a text table is laid out: its delimiter, its header, the lines before it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from memdiag.recording.columns import Part, recognise
+
+WHITESPACE = " "
+_DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
+_LINES_LOOKED_AT = 60
+# A number as people print it, with a unit or a percent sign perhaps: 17,412 MB; 2.6G; 1e-3; inf.
+NUMBER = re.compile(
+    r"[\s*`~\"]*[-+]?(?:[0-9][0-9,_.' ]*|\.[0-9]+|nan|inf)(?:[eE][-+]?[0-9]+)?"
+    r"\s*[A-Za-z%]{0,5}[\s*`\"]*",
+    re.I,
+)
+_DATE = re.compile(r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}|[0-9]{1,2}:[0-9]{2}:[0-9]{2})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where the columns are.
+
+    delimiter: one character; `WHITESPACE` means any run of blanks.
+    names: of the columns, () where the table has no header.
+    skip_lines: lines before the first row of figures.
+    columns: number of columns of the rows.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    skip_lines: int
+    columns: int
+
+
+def find_layout(head: str, *, cut_off: bool) -> Layout | None:
+    """The layout of the table that `head` begins with; None where it is no table.
+
+    `cut_off` says that the last line of `head` may be incomplete.
+    """
+    lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if cut_off and len(lines) > 1:
+        lines.pop()
+    rows = [(at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line)]
+    rows = rows[:_LINES_LOOKED_AT]
+    for delimiter in _DELIMITERS:
+        layout = _with_delimiter(rows, delimiter)
+        if layout is not None:
+            return layout
+    return _single_column(rows)
+
+
+def split_line(line: str, delimiter: str) -> list[str]:
+    """The cells of one line."""
+    if delimiter == WHITESPACE:
+        return line.split()
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:
+        return line.split(delimiter)
+
+
+def is_number(cell: str) -> bool:
+    """A cell that holds a figure, a date or a time of day."""
+    return NUMBER.fullmatch(cell) is not None or _DATE.match(cell) is not None
+
+
+def _comment(line: str) -> bool:
+    return line.startswith("#") and not recognisable(line[1:].replace(",", " ").split())
+
+
+def recognisable(names: list[str]) -> bool:
+    """At least one of the names is a metric's."""
+    return any(recognise(name).part is Part.METRIC for name in names)
+
+
+def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | None:
+    cells = [(at, split_line(line, delimiter)) for at, line in rows]
+    widths = Counter(len(row) for _, row in cells)
+    if not widths:
+        return None
+    width, often = widths.most_common(1)[0]
+    if width < 2 or often < max(1, 0.7 * len(cells)):
+        return None
+    first = next(n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1})
+    figures = [row for _, row in cells[first + 1 :] if len(row) == width]
+    header = cells[first][1]
+    if any(is_number(name) for name in header):
+        return _headerless(cells, first, width, delimiter)
+    if not figures or not _mostly_numbers(figures, width):
+        return None
+    if delimiter == WHITESPACE and (len(header) != width or not recognisable(header)):
+        return None
+    return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
+    names = [name.strip().lstrip("#").strip().strip('"') for name in header]
+    if len(names) < width:  # R's write.table: the row names have no header
+        names = ["", *names]
+    return Layout(delimiter=delimiter, names=tuple(names), skip_lines=skip, columns=width)
+
+
+def _headerless(
+    cells: list[tuple[int, list[str]]], first: int, width: int, delimiter: str
+) -> Layout | None:
+    """Rows of figures alone. With blanks between them they could be any prose: not taken."""
+    alike = [row for _, row in cells if len(row) == width]
+    numbers = [all(is_number(cell) or not cell for cell in row) for row in alike]
+    if delimiter == WHITESPACE and not all(numbers):
+        return None
+    if not _mostly_numbers(alike, width) or sum(numbers) < 0.7 * len(alike):
+        return None
+    return Layout(delimiter=delimiter, names=(), skip_lines=cells[first][0], columns=width)
+
+
+def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
+    """Some column holds figures in at least half of its cells that are not blank."""
+    for column in range(width):
+        filled = [row[column] for row in rows if row[column]]
+        if filled and sum(map(is_number, filled)) * 2 >= len(filled):
+            return True
+    return False
+
+
+def _single_column(rows: list[tuple[int, str]]) -> Layout | None:
+    """One column of figures, with or without a name above it."""
+    if not rows:
+        return None
+    at, name = rows[0]
+    numbers = [is_number(line.strip()) for _, line in rows]
+    if all(numbers):
+        return Layout(delimiter="\t", names=(), skip_lines=at, columns=1)
+    if len(rows) > 1 and all(numbers[1:]) and recognisable([name]):
+        return Layout(delimiter="\t", names=(name.strip(),), skip_lines=at + 1, columns=1)
+    return None

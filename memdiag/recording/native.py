@@ -1,0 +1,86 @@
+"""memdiag's own recordings: the table's fixed columns, and the sidecar beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from memdiag.model import Axis, AxisKind, Recording, Role, Unit
+from memdiag.recording.assemble import Plan
+from memdiag.recording.axis import Candidate
+from memdiag.recording.cells import to_numbers
+from memdiag.recording.columns import Meaning, Part, recognise
+from memdiag.recording.schema import KEY_COLUMNS, METRIC_COLUMNS
+from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
+from memdiag.recording.table import Table
+
+
+def is_native(names: Sequence[str]) -> bool:
+    """The columns are those of a native recording."""
+    return tuple(names[: len(KEY_COLUMNS)]) == KEY_COLUMNS
+
+
+def plan(table: Table) -> Plan:
+    """The fixed parts; every column that is no metric of memdiag's is a counter of the user's."""
+    at = {name: position for position, name in enumerate(table.names)}
+    metrics = [
+        (position, _meaning(name))
+        for position, name in enumerate(table.names)
+        if position >= len(KEY_COLUMNS) and name
+    ]
+    clock = _axis(table, at["at_s"], AxisKind.SECONDS, rank=1)
+    step = _axis(table, at["step"], AxisKind.STEP, rank=0)
+    tagged = np.isfinite(step.values).sum() > 1
+    return Plan(
+        metrics=tuple(metrics),
+        axes=(step, clock) if tagged else (clock,),
+        phase=at["phase"],
+        pid=at["pid"],
+        labels=(("", at["process"]),),
+    )
+
+
+def with_sidecar(recording: Recording, path: Path | None) -> Recording:
+    """Adds what the sidecar knows."""
+    sidecar = None if path is None else read_sidecar(sidecar_path(path))
+    if sidecar is None:
+        return recording
+    notes = recording.notes + sidecar.notes
+    if not sidecar.complete:
+        notes += ("memdiag was stopped before the recording's end: it ends in the middle",)
+    return replace(
+        recording,
+        notes=notes,
+        missing=sidecar.missing,
+        limits=sidecar.limits,
+        ending=sidecar.ending,
+        planned_x=_planned(sidecar),
+        about={**sidecar.about, **({"cost": sidecar.cost} if sidecar.cost else {})},
+    )
+
+
+def _planned(sidecar: Sidecar) -> float | None:
+    planned = sidecar.about.get("planned_steps")
+    return float(planned) if isinstance(planned, (int, float)) else None
+
+
+def _axis(table: Table, column: int, kind: AxisKind, rank: int) -> Candidate:
+    values = to_numbers(table.columns[column]).values
+    axis = Axis(name=table.names[column], kind=kind)
+    return Candidate(column=column, axis=axis, values=values, rank=rank)
+
+
+def _meaning(name: str) -> Meaning:
+    role = METRIC_COLUMNS.get(name)
+    if role is not None:
+        unit = Unit.BYTES if name.endswith("_bytes") else Unit.COUNT
+        return Meaning(part=Part.METRIC, metric=name, role=role, unit=unit)
+    found = recognise(name)
+    if found.part is Part.METRIC and name.endswith("_bytes"):
+        return found
+    if found.role is Role.TENSORS:
+        return found
+    return Meaning(part=Part.METRIC, metric=name, role=Role.COUNTER, unit=Unit.COUNT)

@@ -1,0 +1,60 @@
+"""What a user may say about a recording that its names do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag import units
+from memdiag.errors import UsageError
+from memdiag.model import Unit
+
+_COUNTS = {"count", "counts", "number", "1"}
+_PERCENTS = {"percent", "%", "pct"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricChoice:
+    """`--metric NAME[=UNIT]`: unit is None where the name or the cells must tell it."""
+
+    name: str
+    unit: Unit | None = None
+    factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How to read a source.
+
+    x: column to take as the axis, "" to find one.
+    metrics: columns to take as metrics, () to find them.
+    phase_column: column to take as the phase, "" to find one.
+    format: name of the format, "" to recognise it.
+    """
+
+    x: str = ""
+    metrics: tuple[MetricChoice, ...] = ()
+    phase_column: str = ""
+    format: str = ""
+
+
+DEFAULTS = ReadOptions()
+
+
+def parse_metric(text: str) -> MetricChoice:
+    """`NAME` or `NAME=UNIT`. Raises UsageError if the unit is none."""
+    name, equals, unit = text.rpartition("=")
+    if not equals:
+        return MetricChoice(name=text)
+    if not name:
+        raise UsageError(f"{text!r} names no column", remedy="write --metric NAME=MB")
+    if unit.lower() in _COUNTS:
+        return MetricChoice(name=name, unit=Unit.COUNT)
+    if unit.lower() in _PERCENTS:
+        return MetricChoice(name=name, unit=Unit.PERCENT)
+    factor = units.bytes_per_unit(unit)
+    if factor is None:
+        raise UsageError(
+            f"{unit!r} in --metric {text} is no unit",
+            remedy="use one of B, KB, MB, GB, KiB, MiB, GiB, count, percent",
+        )
+    return MetricChoice(name=name, unit=Unit.BYTES, factor=float(factor))

@@ -1,0 +1,87 @@
+"""The way in: what the user names becomes recordings."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import Recording
+from memdiag.recording import native, tidy
+from memdiag.recording.assemble import assemble
+from memdiag.recording.layout import find_layout
+from memdiag.recording.options import DEFAULTS, ReadOptions
+from memdiag.recording.source import STDIN, Source, open_source
+from memdiag.recording.table import Table, read_parquet, read_text_table
+
+_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+
+
+def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
+    """The recording in a file, or on standard input for "-".
+
+    Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
+    """
+    opened = open_source(source)
+    table = read_parquet(opened) if opened.parquet else _text_table(opened)
+    if native.is_native(table.names) and not (options.x or options.metrics or options.phase_column):
+        recording = assemble(table, native.plan(table), source)
+        return native.with_sidecar(recording, None if source == STDIN else Path(source))
+    return assemble(table, tidy.plan(table, options, source), source)
+
+
+def _text_table(source: Source) -> Table:
+    layout = find_layout(source.head(), cut_off=not source.whole)
+    if layout is None:
+        raise UnreadableInput(
+            "no table of figures was found in it",
+            source=source.name,
+            line=1,
+            remedy="memdiag reads CSV with a step or time column and memory columns such as rss_mb",
+        )
+    if not layout.names:
+        raise UnreadableInput(
+            "its columns have no names",
+            source=source.name,
+            line=1,
+            remedy="put a header above them, such as: step,rss_mb",
+        )
+    return read_text_table(source, layout)
+
+
+def expand(arguments: Sequence[str]) -> list[str]:
+    """The sources that arguments mean: files, directories of recordings, glob patterns, "-".
+
+    A name that matches nothing stays, so that reading it says what is wrong. Each source comes
+    once. Raises UnreadableInput for a directory without recordings.
+    """
+    found: list[str] = []
+    for argument in arguments:
+        path = Path(argument)
+        if argument == STDIN or path.is_file():
+            found.append(argument)
+        elif path.is_dir():
+            found.extend(_recordings_in(path))
+        else:
+            # Path.glob takes no absolute pattern.
+            found.extend(sorted(glob.iglob(argument, recursive=True)) or [argument])  # noqa: PTH207
+    return list(dict.fromkeys(found))
+
+
+def _recordings_in(directory: Path) -> list[str]:
+    try:
+        inside = sorted(p for p in directory.iterdir() if p.name.lower().endswith(_SUFFIXES))
+    except PermissionError as error:
+        raise UnreadableInput(
+            "no permission to look into this directory",
+            source=str(directory),
+            remedy="name the files, or run as its owner",
+        ) from error
+    if not inside:
+        raise UnreadableInput(
+            "there are no recordings in this directory",
+            source=str(directory),
+            remedy="name the files themselves; in a directory .csv, .tsv and .parquet are read",
+        )
+    return [str(path) for path in inside]

@@ -1,0 +1,132 @@
+"""What is kept beside a native recording: NAME.meta.json next to NAME.csv or NAME.parquet.
+
+A recording without its sidecar, or with a damaged one, is still a recording.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memdiag.model import Ending, Limit, Missing, Role, Unavailable
+from memdiag.printable import printable
+
+FORMAT_VERSION = 1
+_MAX_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sidecar:
+    """A recording's circumstances. `complete`: memdiag itself came to the recording's end."""
+
+    about: dict[str, Any] = field(default_factory=dict)
+    complete: bool = False
+    ending: Ending | None = None
+    missing: tuple[Missing, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    notes: tuple[str, ...] = ()
+    cost: dict[str, Any] = field(default_factory=dict)
+
+
+def sidecar_path(recording: Path) -> Path:
+    """Where the sidecar of a recording is."""
+    return recording.with_name(recording.stem + ".meta.json")
+
+
+def write_sidecar(path: Path, sidecar: Sidecar) -> None:
+    """Replaces the file at once: a reader sees the old one or the new one. Raises OSError."""
+    document = {"memdiag_recording": FORMAT_VERSION, **_plain(sidecar)}
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
+    ) as file:
+        try:
+            json.dump(document, file, indent=1, default=str)
+            file.write("\n")
+            file.flush()
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def read_sidecar(path: Path) -> Sidecar | None:
+    """The sidecar, or None where there is none or it is damaged."""
+    try:
+        with path.open("rb") as file:
+            document = json.loads(file.read(_MAX_BYTES))
+        return _parsed(document)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _plain(sidecar: Sidecar) -> dict[str, Any]:
+    return {
+        "complete": sidecar.complete,
+        "about": sidecar.about,
+        "ending": None if sidecar.ending is None else asdict(sidecar.ending),
+        "missing": [
+            {"metric": m.metric, "process": m.process, **asdict(m.why)} for m in sidecar.missing
+        ],
+        "limits": [
+            {
+                "name": limit.name,
+                "value_bytes": limit.value_bytes,
+                "roles": sorted(role.value for role in limit.roles),
+            }
+            for limit in sidecar.limits
+        ],
+        "notes": list(sidecar.notes),
+        "cost": sidecar.cost,
+    }
+
+
+def _parsed(document: dict[str, Any]) -> Sidecar:
+    ending = document.get("ending")
+    return Sidecar(
+        about=dict(document.get("about") or {}),
+        complete=bool(document.get("complete")),
+        ending=None if ending is None else _ending(ending),
+        missing=tuple(_missing(document.get("missing") or ())),
+        limits=tuple(_limits(document.get("limits") or ())),
+        notes=tuple(printable(str(note)) for note in document.get("notes") or ()),
+        cost=dict(document.get("cost") or {}),
+    )
+
+
+def _ending(plain: dict[str, Any]) -> Ending:
+    code, signal = plain.get("code"), plain.get("signal")
+    return Ending(
+        code=None if code is None else int(code),
+        signal=None if signal is None else int(signal),
+        why=printable(str(plain.get("why", ""))),
+    )
+
+
+def _missing(plain: Sequence[dict[str, Any]]) -> list[Missing]:
+    return [
+        Missing(
+            metric=printable(str(entry["metric"])),
+            process=printable(str(entry.get("process", ""))),
+            why=Unavailable(
+                reason=printable(str(entry.get("reason", ""))),
+                remedy=printable(str(entry.get("remedy", ""))),
+            ),
+        )
+        for entry in plain
+    ]
+
+
+def _limits(plain: Sequence[dict[str, Any]]) -> list[Limit]:
+    known = {role.value: role for role in Role}
+    return [
+        Limit(
+            name=printable(str(entry["name"])),
+            value_bytes=int(entry["value_bytes"]),
+            roles=frozenset(known[role] for role in entry.get("roles", ()) if role in known),
+        )
+        for entry in plain
+    ]

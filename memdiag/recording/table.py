@@ -1,0 +1,129 @@
+"""A text table or a Parquet file as columns: the only place that calls a CSV parser."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from memdiag.errors import UnreadableInput
+from memdiag.printable import printable
+from memdiag.recording.cells import NULLS
+from memdiag.recording.layout import WHITESPACE, Layout
+from memdiag.recording.source import Source
+
+_INFER_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Named columns of equal length, as read.
+
+    names: as found; not necessarily unique.
+    columns: same order as `names`.
+    first_line: line of the first row in the source, None where rows are not lines.
+    notes: what had to be left out.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[pl.Series, ...]
+    first_line: int | None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+
+def read_text_table(source: Source, layout: Layout) -> Table:
+    """All rows of a text table. Raises UnreadableInput if the parser gives up."""
+    torn = torn_line(source, layout)
+    in_place = source.path is not None and not source.whole and not torn
+    in_place = in_place and layout.delimiter != WHITESPACE and _header_alone(source, layout)
+    frame = _parse(source, None if in_place else _rows(source, layout, torn), layout)
+    frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    notes = ("the last line is torn off and was left out",) if torn else ()
+    names = layout.names + tuple("" for _ in range(frame.width - len(layout.names)))
+    return Table(
+        names=names[: frame.width],
+        columns=tuple(frame.get_columns()),
+        first_line=layout.skip_lines + 1,
+        notes=notes,
+    )
+
+
+def read_parquet(source: Source) -> Table:
+    """All rows of a Parquet file."""
+    try:
+        frame = pl.read_parquet(source.path if source.path else io.BytesIO(source.content))
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise UnreadableInput(
+            f"the Parquet file is damaged: {printable(str(error))[:200]}",
+            source=source.name,
+            remedy="if memdiag was killed while it wrote it, read the CSV beside it",
+        ) from error
+    return Table(names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=None)
+
+
+def torn_line(source: Source, layout: Layout) -> bool:
+    """The last line has no end and fewer cells than the others."""
+    end = source.tail if source.tail else source.content
+    if end.endswith((b"\n", b"\r")) or b"\n" not in end:
+        return False
+    last = end[end.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")
+    cells = last.split() if layout.delimiter == WHITESPACE else last.split(layout.delimiter)
+    return len(cells) < layout.columns
+
+
+def _header_alone(source: Source, layout: Layout) -> bool:
+    """Nothing but a plain header line stands before the figures."""
+    return layout.skip_lines == 1 and not source.content.lstrip(b"\xef\xbb\xbf").startswith(b"#")
+
+
+def _rows(source: Source, layout: Layout, torn: bool) -> bytes:
+    """The lines of figures alone."""
+    raw = source.all_bytes()
+    start = 0
+    for _ in range(layout.skip_lines):
+        start = raw.find(b"\n", start) + 1
+    raw = raw[start : raw.rfind(b"\n") + 1] if torn else raw[start:]
+    if layout.delimiter == WHITESPACE:
+        raw = re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw))
+    return raw
+
+
+def _parse(source: Source, raw: bytes | None, layout: Layout) -> pl.DataFrame:
+    """Typed columns if the first rows tell the types rightly, text columns otherwise.
+
+    Reads `raw`, or the source in place, below its header, where there is none.
+    """
+    place = source.path if raw is None else io.BytesIO(raw)
+    assert place is not None
+    failure: Exception | None = None
+    for infer, quote in ((True, '"'), (False, '"'), (False, None)):
+        try:
+            return pl.read_csv(
+                place,
+                has_header=False,
+                separator="\t" if layout.delimiter == WHITESPACE else layout.delimiter,
+                skip_rows=1 if raw is None else 0,
+                infer_schema=infer,
+                infer_schema_length=_INFER_ROWS,
+                null_values=NULLS,
+                encoding="utf8" if infer else "utf8-lossy",
+                truncate_ragged_lines=True,
+                comment_prefix="#",
+                quote_char=quote,
+                glob=False,
+            )
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+            failure = error
+            if isinstance(place, io.BytesIO):
+                place.seek(0)
+    raise UnreadableInput(
+        f"it is no table that can be read: {printable(str(failure).splitlines()[0])[:120]}",
+        source=source.name,
+        line=layout.skip_lines + 1,
+        remedy="check the quotes and the delimiters around that line",
+    )

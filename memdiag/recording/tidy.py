@@ -1,0 +1,208 @@
+"""Any table with a step or time column and memory columns, by the names of its columns."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import Axis, AxisKind
+from memdiag.printable import printable
+from memdiag.recording.assemble import Plan
+from memdiag.recording.axis import Candidate, rises_strictly
+from memdiag.recording.cells import to_numbers, to_seconds
+from memdiag.recording.columns import Meaning, Part, as_metric, recognise
+from memdiag.recording.options import MetricChoice, ReadOptions
+from memdiag.recording.splitting import encode
+from memdiag.recording.table import Table
+
+# A label column names few things many times; a column of readings does not.
+_ROWS_PER_LABEL = 2
+_LAST_RANK = 10_000
+
+
+def plan(table: Table, options: ReadOptions, source: str) -> Plan:
+    """Which column plays which part. Raises UnreadableInput where that is not clear."""
+    meanings = [recognise(name) for name in table.names]
+    phase = _phase(table, meanings, options, source)
+    x = _find(table, options.x, source) if options.x else None
+    taken = {phase, x}
+    pid = _first(meanings, Part.PID, taken)
+    metrics = _metrics(table, meanings, options, taken, source)
+    labels = [
+        (table.names[at], at)
+        for at, meaning in enumerate(meanings)
+        if meaning.part is Part.LABEL and at not in taken and _is_label(table.columns[at])
+    ]
+    axes = _axes(table, meanings, metrics, x, source)
+    if not axes and (found := _rising(table, meanings, metrics, pid)) is not None:
+        axes = [found]
+    return Plan(
+        metrics=tuple(metrics),
+        axes=tuple(axes),
+        phase=phase,
+        pid=pid,
+        generation=_first(meanings, Part.GENERATION, taken),
+        labels=tuple(labels),
+        must_exist=bool(options.metrics),
+    )
+
+
+def _find(table: Table, wanted: str, source: str) -> int:
+    """The column that the user means: by its exact name, its case aside, or its metric's name."""
+    lower = wanted.strip().lower()
+    ways = (
+        [at for at, name in enumerate(table.names) if name == wanted],
+        [at for at, name in enumerate(table.names) if name.strip().lower() == lower],
+        [at for at, name in enumerate(table.names) if recognise(name).metric == lower],
+    )
+    for found in ways:
+        if len(found) == 1:
+            return found[0]
+        if len(found) > 1:
+            raise UnreadableInput(
+                f"{len(found)} columns are called {printable(wanted)}",
+                source=source,
+                line=_header_line(table),
+                remedy="rename one of them",
+            )
+    raise UnreadableInput(
+        f"there is no column {printable(wanted)}",
+        source=source,
+        line=_header_line(table),
+        remedy=f"the columns are: {listed(table.names)}",
+    )
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Column names for a message, as many as fit."""
+    shown = [printable(name[:40]) or "(no name)" for name in names[:12]]
+    return ", ".join(shown) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+
+def _header_line(table: Table) -> int | None:
+    return None if table.first_line is None else max(1, table.first_line - 1)
+
+
+def _first(meanings: list[Meaning], part: Part, taken: set[int | None]) -> int | None:
+    found = (at for at, meaning in enumerate(meanings) if meaning.part is part and at not in taken)
+    return next(found, None)
+
+
+def _phase(table: Table, meanings: list[Meaning], options: ReadOptions, source: str) -> int | None:
+    if options.phase_column:
+        return _find(table, options.phase_column, source)
+    tags = [at for at, meaning in enumerate(meanings) if meaning.part is Part.PHASE]
+    return next((at for at in tags if table.columns[at].dtype == pl.String), None)
+
+
+def _metrics(
+    table: Table,
+    meanings: list[Meaning],
+    options: ReadOptions,
+    taken: set[int | None],
+    source: str,
+) -> list[tuple[int, Meaning]]:
+    if options.metrics:
+        return [_chosen(table, choice, source) for choice in options.metrics]
+    found = [
+        (at, meaning)
+        for at, meaning in enumerate(meanings)
+        if meaning.part is Part.METRIC and at not in taken
+    ]
+    if found:
+        return found
+    figures = [at for at, column in enumerate(table.columns) if _has_figures(column)]
+    if not figures:
+        raise UnreadableInput(
+            "no column holds figures",
+            source=source,
+            line=_header_line(table),
+            remedy="memdiag needs a step or time column and memory columns such as rss_mb",
+        )
+    others = tuple(table.names[at] for at in figures)
+    raise UnreadableInput(
+        f"no column looks like memory (columns with figures: {listed(others)})",
+        source=source,
+        line=_header_line(table),
+        remedy=f"say which one it is: --metric '{printable(others[-1][:40])}=MB'",
+    )
+
+
+def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:
+    at = _find(table, choice.name, source)
+    return at, as_metric(table.names[at], choice.unit, choice.factor)
+
+
+def _has_figures(column: pl.Series) -> bool:
+    return bool(np.isfinite(to_numbers(column.head(200)).values).any())
+
+
+def _is_label(column: pl.Series) -> bool:
+    if column.dtype.is_float() or len(column) == 0:
+        return False
+    return column.n_unique() * _ROWS_PER_LABEL <= len(column) or column.n_unique() == 1
+
+
+def _axes(
+    table: Table,
+    meanings: list[Meaning],
+    metrics: list[tuple[int, Meaning]],
+    x: int | None,
+    source: str,
+) -> list[Candidate]:
+    used = {at for at, _ in metrics}
+    found = [
+        _candidate(table, at, meaning)
+        for at, meaning in enumerate(meanings)
+        if meaning.part is Part.AXIS and at not in used and at != x
+    ]
+    found = [candidate for candidate in found if np.isfinite(candidate.values).sum() > 1]
+    if x is None:
+        return found
+    chosen = _candidate(table, x, meanings[x])
+    if np.isfinite(chosen.values).sum() < 2:
+        raise UnreadableInput(
+            f"column {printable(table.names[x])} holds no figures to put on an axis",
+            source=source,
+            remedy="choose another column with --x",
+        )
+    clocks = [c for c in found if c.axis.kind is AxisKind.SECONDS]
+    return [chosen, *(clocks if chosen.axis.kind is not AxisKind.SECONDS else [])]
+
+
+def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
+    kind = meaning.axis or AxisKind.INDEX
+    column = table.columns[at]
+    seconds = kind is AxisKind.SECONDS
+    values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
+    axis = Axis(name=printable(table.names[at][:80]), kind=kind)
+    return Candidate(column=at, axis=axis, values=values, rank=meaning.rank)
+
+
+def _rising(
+    table: Table, meanings: list[Meaning], metrics: list[tuple[int, Meaning]], pid: int | None
+) -> Candidate | None:
+    """The first column of figures that rises from row to row, within every process."""
+    used = {at for at, _ in metrics}
+    parts = [slice(None)] if pid is None else _rows_by(table.columns[pid])
+    for at, meaning in enumerate(meanings):
+        column = table.columns[at]
+        if meaning.part is not Part.OTHER or at in used or not column.dtype.is_numeric():
+            continue
+        candidate = _candidate(table, at, meaning)
+        if all(rises_strictly(candidate.values[part]) for part in parts):
+            return Candidate(
+                column=at, axis=candidate.axis, values=candidate.values, rank=_LAST_RANK
+            )
+    return None
+
+
+def _rows_by(column: pl.Series) -> list[slice]:
+    codes, _ = encode(column.cast(pl.String).fill_null(""))
+    if np.any(np.diff(codes) < 0):
+        return [slice(None)]
+    cuts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), codes.size]
+    return [slice(a, b) for a, b in pairwise(cuts)]

@@ -1,0 +1,118 @@
+"""The words that columns are named with: every one of them has been met in a real log."""
+
+from __future__ import annotations
+
+from memdiag.model import AxisKind, Role
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _ranked(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+# Axes. Of several the first in these tables is taken.
+AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
+    (
+        AxisKind.STEP,
+        _ranked(
+            "step steps iteration iterations iter iters it update updates batch batches minibatch"
+        ),
+    ),
+    (AxisKind.EPOCH, _ranked("epoch epochs")),
+    (
+        AxisKind.REQUEST,
+        _ranked(
+            "request requests query queries call calls predict predictions prediction inference"
+            " inferences message messages invocation invocations transaction transactions job jobs"
+            " ops"
+        ),
+    ),
+    (
+        AxisKind.SECONDS,
+        _ranked(
+            "time elapsed timestamp ts datetime date clock runtime walltime uptime t at seconds"
+            " relative"
+        ),
+    ),
+    (
+        AxisKind.INDEX,
+        _ranked(
+            "cycle cycles sample samples dump round rounds run index idx i n row loop repeat load"
+            " build builds no"
+        ),
+    ),
+)
+# Words that may stand beside an axis word without changing what it is: `trainer/global_step`.
+AXIS_FILLERS = _words(
+    "global train trainer training current total num number no nr n idx index id count counter"
+    " wall relative since start elapsed unix process sys the of done completed so far time log"
+    " optimizer opt mini _"
+)
+
+# Tags.
+PHASES = _words("phase stage mode split section")
+PHASE_FILLERS = _words("current training name")
+PIDS = frozenset({("pid",), ("process", "id"), ("proc", "id"), ("os", "pid")})
+GENERATIONS = frozenset({("generation",), ("incarnation",), ("restart",), ("restarts",)})
+LABELS = _words(
+    "rank worker process host hostname node gpu device container pod command cmd replica proc"
+)
+LABEL_FILLERS = _words("local global world id name index idx uuid no")
+
+# Metrics.
+NO_AMOUNTS = _words(
+    "bandwidth clock clocks util utilization speed throughput rate disk network net io read write"
+    " sent recv received download upload loss lr accuracy latency duration freed written temp"
+    " temperature power fan"
+)
+FALLING = _words("available avail free remaining headroom")
+CAPACITY = _words("limit capacity")
+TOTAL_OF = _words("mem memory ram vram swap host system")
+DEVICE = _words("vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
+MEMORY = _words(
+    "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
+    " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
+    " free"
+)
+# Ends of words such as `gpumem` and the kernel's `vmrss`.
+MEMORY_ENDINGS = ("mem", "memory", "rss", "vram")
+
+# Counts: the noun decides, whatever stands beside it.
+COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (
+    (Role.TENSORS, _words("tensors")),
+    (Role.PROCESSES, _words("nproc nprocs processes procs children")),
+    (
+        Role.OBJECTS,
+        _words(
+            "objects objs blocks handles buffers entries allocations allocs fds descriptors threads"
+            " refs references copies instances connections sockets graphs modules nodes live"
+            " reachable garbage"
+        ),
+    ),
+)
+
+# Amounts: (role, one of these words must be there, and one of these too); the first that fits.
+AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
+    (Role.SWAP, _words("swap"), frozenset()),
+    (Role.VIRTUAL, _words("vms vsz virt virtual vsize"), frozenset()),
+    (Role.PEAK, _words("peak max maximum maxrss hwm highwater"), frozenset()),
+    (Role.UNIQUE, _words("uss private unique"), frozenset()),
+    (Role.PROPORTIONAL, _words("pss"), frozenset()),
+    (Role.DEVICE_RESERVED, _words("reserved"), frozenset()),
+    (Role.DEVICE_RESERVED, _words("cached pool"), DEVICE),
+    (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), frozenset()),
+    (Role.DEVICE, DEVICE, frozenset()),
+    (Role.CACHE, _words("cache cached buff pagecache slab"), frozenset()),
+    (Role.HOST, _words("host system sys machine node"), frozenset()),
+    (Role.HOST, FALLING, frozenset()),
+    (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),
+    (Role.COLLECTED_HEAP, _words("heap external managed gc"), frozenset()),
+)
+# Pairs of words that mean one thing together.
+PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
+    (Role.IN_USE, _words("in use")),
+    (Role.VIRTUAL, _words("vm size")),
+)
