@@ -122,11 +122,16 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A ceiling that growth runs into, for series of the given roles."""
+    """A ceiling that growth runs into, for series of the given roles.
+
+    metric: where set, the limit is for series of this metric alone (one GPU's part of a tree that
+        is on several).
+    """
 
     name: str  # "host RAM", "GPU 0", "--limit", "cgroup memory.max"
     value_bytes: int
     roles: frozenset[Role]
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +145,17 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How the recorded target ended. One of `code` and `signal` is set when it is known."""
+    """How the recorded target ended. One of `code` and `signal` is set when it is known.
+
+    at_bytes, limit_bytes: where memory ended it, how much it held at the last reading and how much
+        it was allowed, as far as known.
+    """
 
     code: int | None = None
     signal: int | None = None
     why: str = ""  # "killed by the kernel's OOM killer", "memdiag stopped watching", ...
+    at_bytes: int | None = None
+    limit_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
