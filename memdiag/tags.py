@@ -1,42 +1,66 @@
-"""The public tags: `step`, `phase`, `counter`."""
+"""The public tags: `step`, `phase`, `counter`.
 
-from __future__ import annotations
+They speak to the probe that `memdiag run` has put into the process, and do nothing where there
+is none. None of them ever raises for what it is given: a step that is no whole number, or a
+counter that is no finite number, is ignored (and memdiag says so in its report).
+"""
 
-import contextlib
 import sys
-from collections.abc import Iterator
-from typing import Any
 
-_PROBE = "_memdiag_probe"  # the module name under which `memdiag run` loads the in-target part
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+_PROBE = "_memdiag_probe"  # the name under which the in-target part is loaded
 
 
-def _probe() -> Any:
-    return sys.modules.get(_PROBE)
+def _session() -> "Any":
+    return getattr(sys.modules.get(_PROBE), "session", None)
 
 
 def step(n: int) -> None:
-    """Say that optimizer step `n` has finished."""
-    probe = _probe()
-    if probe is not None:
-        probe.step(n)
-
-
-@contextlib.contextmanager
-def phase(name: str) -> Iterator[None]:
-    """Say that the body is phase `name`; phases nest."""
-    probe = _probe()
-    if probe is None:
-        yield
-        return
-    probe.phase_begin(name)
-    try:
-        yield
-    finally:
-        probe.phase_end(name)
+    """Say that step `n` has finished: an optimizer step, an iteration, a batch."""
+    session = _session()
+    if session is not None:
+        session.step(n)
 
 
 def counter(name: str, value: float) -> None:
-    """Record a value of your own beside the memory."""
-    probe = _probe()
-    if probe is not None:
-        probe.counter(name, value)
+    """Record a number of your own beside the memory, such as the copies of a model in use."""
+    session = _session()
+    if session is not None:
+        session.counter(name, value)
+
+
+class phase:  # noqa: N801 (reads as a keyword: `with memdiag.phase("eval"):`)
+    """Say that the body of a `with`, or a decorated function, is phase `name`. Phases nest."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        session = _session()
+        if session is not None:
+            session.phase_begin(self._name)
+
+    def __exit__(
+        self,
+        kind: "type[BaseException] | None",
+        error: "BaseException | None",
+        trace: "TracebackType | None",
+    ) -> None:
+        session = _session()
+        if session is not None:
+            session.phase_end(self._name)
+
+    def __call__(self, function: "Callable[P, R]") -> "Callable[P, R]":
+        from memdiag.decorating import inside
+
+        return inside(self, function)

@@ -145,24 +145,24 @@ class RingReader:
                 self.lost += 1
 
     def _new_records(self) -> Iterator[tuple[float, ...]]:
+        data, first = b"", self._next
         # Bounded, so that a target that writes faster than we read cannot keep us here.
-        end = self._next + 2 * layout.RECORDS
-        while self._next < end:
-            data = self._slots(self._next, _AT_A_TIME)
-            first = self._next
-            while self._next < first + _AT_A_TIME:
-                written, fields = _record(data, self._next - first)
-                if written == self._next + 1:
-                    self._next += 1
-                    yield fields
-                elif written > self._next + 1:
-                    self._jump(written)
-                    break
-                elif _later_is_written(data, self._next - first, self._next):
-                    self._holes.add(self._next)
-                    self._next += 1
-                else:
-                    return
+        for _ in range(4 * layout.RECORDS):
+            index = self._next - first
+            if not 0 <= index < len(data) // layout.RECORD_BYTES:
+                first, index = self._next, 0
+                data = self._slots(first, _AT_A_TIME)
+            written, fields = _record(data, index)
+            if written == self._next + 1:
+                self._next += 1
+                yield fields
+            elif written > self._next + 1:
+                self._jump(written)
+            elif _later_is_written(data, index, self._next):
+                self._holes.add(self._next)
+                self._next += 1
+            else:
+                return
 
     def _jump(self, written: int) -> None:
         """This slot was used again already: go on with the oldest record that may be there."""

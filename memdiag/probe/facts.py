@@ -1,0 +1,80 @@
+"""Who this process is, as its ring's header tells."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from . import layout
+
+_UNKNOWN = -1
+# Of torchrun and what follows its custom, then of Slurm, Open MPI and MPICH.
+_RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+_LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+_WORLD_SIZES = ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+_ROLES = (
+    ("multiprocessing.resource_tracker", "resource tracker"),
+    ("multiprocessing.forkserver", "fork server"),
+    ("--multiprocessing-fork", "multiprocessing child"),
+)
+
+
+class Facts:
+    """The header of a ring."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.program = _command_line()
+        self.role = next((role for mark, role in _ROLES if mark in self.program), "")
+        self.ranks = ranks()
+
+    def pack_into(self, page: bytearray) -> None:
+        """Write the header to the first page of a ring."""
+        now_s, wall_s = time.monotonic(), time.time()
+        about = (self.pid, os.getppid(), started_ticks(), now_s, wall_s)
+        page[: len(layout.MAGIC)] = layout.MAGIC
+        layout.HEADER.pack_into(page, layout.HEADER_AT, *about, *self.ranks, sys.hexversion)
+        for at, text, room in (
+            (layout.ROLE_AT, self.role, layout.ROLE_BYTES),
+            (layout.PROGRAM_AT, self.program, layout.PROGRAM_BYTES),
+        ):
+            entry = layout.text_bytes(text, room)
+            page[at : at + len(entry)] = entry
+
+
+def ranks() -> tuple[int, int, int]:
+    """Rank, local rank and world size by the environment, -1 where it does not say.
+
+    A batch system tells these of every job, one that is alone included: a world of one is none.
+    """
+    world = _number(_WORLD_SIZES)
+    if world <= 1:
+        return _UNKNOWN, _UNKNOWN, _UNKNOWN
+    return _number(_RANKS), _number(_LOCAL_RANKS), world
+
+
+def started_ticks() -> int:
+    """When the process started, in clock ticks since boot; 0 where there is no /proc."""
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _command_line() -> str:
+    try:
+        with open("/proc/self/cmdline", "rb") as file:  # noqa: PTH123
+            raw = file.read(4096)
+    except OSError:
+        return " ".join(getattr(sys, "argv", ()))
+    return raw.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "backslashreplace")
+
+
+def _number(variables: tuple[str, ...]) -> int:
+    for variable in variables:
+        text = os.environ.get(variable, "")
+        if text.isdecimal() and len(text) < 10:
+            return int(text)
+    return _UNKNOWN

@@ -1,0 +1,42 @@
+"""Lets memdiag's probe into the interpreter, then gets out of the way.
+
+This directory is first on PYTHONPATH, so `site` finds this file before any other sitecustomize.
+Once the probe is in, the directory leaves sys.path and the import starts anew: the program's own
+sitecustomize runs as if this one had never been there, errors included, and where there is none
+`site` sees the very error it expects. Also read by Pythons too old for the probe, Python 2
+included: hence the syntax.
+"""
+
+import sys
+
+
+def _let_in():
+    # type: () -> None
+    import os
+
+    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+    sys.path[:] = [entry for entry in sys.path if entry != here]
+    if sys.version_info < (3, 8) or not os.environ.get("MEMDIAG_CHANNEL"):
+        return
+    from importlib.machinery import SourceFileLoader
+
+    probe = os.path.dirname(here)  # noqa: PTH120
+    name = "_memdiag_probe"
+    loader = SourceFileLoader(name, os.path.join(probe, "__init__.py"))  # noqa: PTH118
+    package = type(sys)(name)
+    package.__file__ = loader.path
+    package.__path__ = [probe]
+    package.__package__ = name
+    sys.modules[name] = package
+    loader.exec_module(package)
+    from _memdiag_probe.boot import boot  # type: ignore[import-not-found]
+
+    boot(os.environ["MEMDIAG_CHANNEL"])
+
+
+try:  # noqa: SIM105
+    _let_in()
+except Exception:
+    pass  # whatever it is, the program must not notice
+del sys.modules["sitecustomize"]
+import sitecustomize  # type: ignore[import-not-found]  # noqa: E402, F401

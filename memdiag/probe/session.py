@@ -1,0 +1,226 @@
+"""What the probe knows and does in one process: tags become records, forks start anew.
+
+Every public method is called from the program's own threads, hooks or signal handlers. None
+raises (what a signal handler of the program raises passes through), waits, or takes a lock.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from math import isfinite
+from operator import index
+
+from . import layout
+from .facts import Facts, ranks
+from .layout import ABSENT
+from .meters import Budgeted, ResidentSize, malloc_bytes, python_blocks
+from .ring import Ring
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+_NO_READINGS = (ABSENT,) * len(layout.READINGS)
+_REST = _NO_READINGS[3:]
+_THREAD_MASK = 0xFFFFFFFF
+_MIN_STEP, _MAX_STEP = layout.NO_STEP + 1, (1 << 63) - 1
+# After so many failed writes in a row the ring is given up: its disk is full or gone for good.
+_PATIENCE = 3
+
+
+class Session:
+    """The probe's state in this process, over its forks."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._resident = ResidentSize()
+        self._blocks = _budgeted(python_blocks())
+        self._malloc: Budgeted | None = None
+        self._malloc_known = False
+        # Rings of the parents. An old mapping holds a descriptor that by now may be a file of
+        # the program's: it must never be closed.
+        self._kept: list[Ring] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._main_thread = get_ident()
+        self._ring: Ring | None = None
+        self._failures = 0
+        self._step = layout.NO_STEP
+        self._open: dict[int, list[str]] = {}
+        self._auto_open: dict[int, list[str]] = {}
+        self._complained = False
+        self.steps_told = 0
+
+    # -- what the program says -------------------------------------------------------------
+
+    def step(self, n: object, flags: int = 0) -> None:
+        """Step `n` has ended. Anything but a whole number is ignored, with a note."""
+        try:
+            number = _whole(n)
+            if number is None:
+                self._complain(f"step({n!r:.40}) was ignored: it is no whole number")
+                return
+            self._step = number
+            self.steps_told += 1
+            self._write(layout.STEP | flags, readings=self.readings())
+        except Exception:
+            self._failed()
+
+    def phase_begin(self, name: object, flags: int = 0) -> None:
+        """Phase `name` begins in this thread."""
+        try:
+            text = name if type(name) is str else str(name)
+            stack = self._stack(flags)
+            stack.append(text)
+            self._boundary(layout.PHASE_BEGIN | flags, text, len(stack))
+        except Exception:
+            self._failed()
+
+    def phase_end(self, name: object, flags: int = 0) -> None:
+        """The innermost open phase `name` of this thread ends, and those inside it."""
+        try:
+            text = name if type(name) is str else str(name)
+            stack = self._stack(flags)
+            if text not in stack:
+                return  # begun before a fork, or in another thread
+            while stack.pop() != text:
+                pass
+            self._boundary(layout.PHASE_END | flags, text, len(stack))
+        except Exception:
+            self._failed()
+
+    def counter(self, name: object, value: Any) -> None:
+        """The program's counter `name` has `value`. Anything but a finite number is ignored."""
+        try:
+            number = float(value)
+            if isfinite(number):
+                text = name if type(name) is str else str(name)
+                self._write(layout.COUNTER, name=text, value=number)
+        except (TypeError, ValueError, OverflowError):
+            self._complain(f"counter({name!r:.40}, ...) was ignored: its value is no number")
+        except Exception:
+            self._failed()
+
+    # -- what the probe says ---------------------------------------------------------------
+
+    def meters(self, readings: tuple[int, ...]) -> None:
+        """Record readings alone."""
+        try:
+            self._write(layout.METERS | layout.AUTO, readings=readings)
+        except Exception:
+            self._failed()
+
+    def note(self, text: str) -> None:
+        """Say in plain words why something is missing."""
+        try:
+            self._write(layout.NOTE, name=text)
+        except Exception:
+            self._failed()
+
+    def readings(self) -> tuple[int, ...]:
+        """The cheap meters, as far as their budgets allow."""
+        if not self._malloc_known:
+            self._find_malloc()
+        malloc = ABSENT if self._malloc is None else self._malloc()
+        blocks = ABSENT if self._blocks is None else self._blocks()
+        return (self._resident(), malloc, blocks, *_REST)
+
+    def say_role(self, role: str) -> None:
+        """Say what this process does ("DataLoader worker 3")."""
+        try:
+            self._opened().say_role(role)
+        except Exception:
+            self._failed()
+
+    def say_ranks(self) -> None:
+        """Say the place in a distributed job anew: launchers may set it after the start."""
+        try:
+            self._opened().say_ranks(ranks())
+        except Exception:
+            self._failed()
+
+    def announce(self) -> None:
+        """Make this process known before it has anything to say."""
+        try:
+            self._opened()
+        except Exception:
+            self._failed()
+
+    def after_fork_in_child(self) -> None:
+        """A forked child is another process: a ring of its own, made when there is something."""
+        try:
+            if self._ring is not None:
+                self._kept.append(self._ring)
+            self._resident.forget()
+            self._begin()
+        except Exception:
+            self._failed()
+
+    # -- how -------------------------------------------------------------------------------
+
+    def _opened(self) -> Ring:
+        if self._ring is None:
+            if self._failures >= _PATIENCE:
+                raise OSError
+            self._ring = Ring(self._directory, Facts())
+        return self._ring
+
+    def _write(
+        self,
+        kind: int,
+        *,
+        name: str = "",
+        value: float = layout.NO_VALUE,
+        readings: tuple[int, ...] = _NO_READINGS,
+    ) -> None:
+        if self._failures >= _PATIENCE:
+            return
+        ring = self._opened()
+        number = ring.name(name) if name else layout.NO_NAME
+        thread = self._thread()
+        ring.write(
+            kind, name=number, thread=thread, step=self._step, value=value, readings=readings
+        )
+        self._failures = 0
+
+    def _boundary(self, kind: int, name: str, depth: int) -> None:
+        readings = (self._resident(), *_NO_READINGS[1:])
+        self._write(kind, name=name or " ", value=depth, readings=readings)
+
+    def _failed(self) -> None:
+        self._failures += 1
+
+    def _complain(self, text: str) -> None:
+        if not self._complained:
+            self._complained = True
+            self.note(text)
+
+    def _thread(self) -> int:
+        identity = get_ident()
+        return 0 if identity == self._main_thread else identity & _THREAD_MASK or 1
+
+    def _stack(self, flags: int) -> list[str]:
+        stacks = self._auto_open if flags & layout.AUTO else self._open
+        return stacks.setdefault(get_ident(), [])
+
+    def _find_malloc(self) -> None:
+        """At the first reading, not before: the program pays for ctypes if it is to use it."""
+        self._malloc_known = True
+        found = malloc_bytes()
+        if isinstance(found, str):
+            self.note(found)
+        else:
+            self._malloc = Budgeted(found)
+
+
+def _budgeted(read: Callable[[], int] | None) -> Budgeted | None:
+    return None if read is None else Budgeted(read)
+
+
+def _whole(n: object) -> int | None:
+    try:
+        number = int(n) if isinstance(n, float) and n.is_integer() else index(n)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if _MIN_STEP <= number <= _MAX_STEP else None
