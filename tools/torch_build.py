@@ -68,8 +68,8 @@ def reason_against(requirement: Requirement) -> str:
     if not gpu:
         return ""
     return (
-        f"pip finds only a build of {chosen['version']} for GPUs here, with {len(gpu)} packages"
-        " such as " + gpu[0] + ", several GB in all.\n"
+        f"pip finds only a build of {chosen['version']} for GPUs here, which needs {gpu[0]} and"
+        " more: several GB in all.\n"
         "  Give pip an index of CPU builds (PIP_EXTRA_INDEX_URL), or take it anyway: TORCH=1.\n"
         "  What needs torch is skipped."
     )
@@ -86,7 +86,7 @@ def gpu_packages(metadata: dict[str, Any]) -> list[str]:
 
 
 def pip(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
+    return [sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq", *arguments]
 
 
 if __name__ == "__main__":
