@@ -1,0 +1,131 @@
+"""The control groups that limit a process's memory, version 2 and 1 (cgroups(7), and the kernel's
+cgroup-v2.rst and cgroup-v1/memory.rst)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+# Version 1 says "no limit" with the largest multiple of a page in 64 bits; nobody has an exbibyte.
+_NO_LIMIT = 1 << 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryGroup:
+    """Where a process's memory is accounted.
+
+    levels: directories from the process's own group outwards to the outermost that can be seen.
+    version: 2 or 1.
+    """
+
+    levels: tuple[Path, ...]
+    version: int
+
+    @property
+    def limit_file(self) -> str:
+        """The file that holds a level's hard limit."""
+        return "memory.max" if self.version == 2 else "memory.limit_in_bytes"
+
+    def limit(self) -> tuple[int, Path] | None:
+        """The tightest hard limit of all levels in bytes, and the level that sets it."""
+        limits = [
+            (value, level)
+            for level in self.levels
+            if (value := _number(level / self.limit_file)) is not None and value < _NO_LIMIT
+        ]
+        return min(limits, key=lambda found: found[0], default=None)
+
+    def used_bytes(self, level: Path) -> int | None:
+        """What a level is charged with now, page cache included."""
+        name = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
+        return _number(level / name)
+
+    def oom_kills(self) -> int | None:
+        """How many processes of the own group the OOM killer has ended; None where not told."""
+        name = "memory.events" if self.version == 2 else "memory.oom_control"
+        return counter(self.levels[0] / name, "oom_kill")
+
+
+def memory_group(pid: int, *, proc: Path = PROC) -> MemoryGroup | None:
+    """The memory group of a process; None where there is none, or it can't be seen.
+
+    A machine with both versions has the memory controller in one of them: version 1 if it is
+    mounted there, because version 2 then has no memory files.
+    """
+    paths = _paths(_text(proc / str(pid) / "cgroup"))
+    mounts = _mounts(_text(proc / "self" / "mountinfo"))
+    for version, name in ((1, "memory"), (2, "")):
+        if name in paths and version in mounts:
+            root, mount = mounts[version]
+            levels = _levels(paths[name], root, mount)
+            return MemoryGroup(levels=levels, version=version)
+    return None
+
+
+def counter(path: Path, name: str) -> int | None:
+    """The number after `name` in a file of `name number` lines."""
+    for line in _text(path).splitlines():
+        word, _, number = line.partition(" ")
+        if word == name and number.strip().isdigit():
+            return int(number)
+    return None
+
+
+def _levels(path: str, root: str, mount: Path) -> tuple[Path, ...]:
+    """Directories from the group outwards.
+
+    root: which group the mount shows. Inside a container the path may lie outside of it ("/.."
+    in a cgroup namespace of its own, or the host's path): the mount itself is then the group.
+    """
+    inside = path if root == "/" else path.removeprefix(root)
+    group = mount / inside.strip("/")
+    if ".." in path.split("/") or not group.is_dir():
+        group = mount
+    levels = [group]
+    while levels[-1] != mount and mount in levels[-1].parents:
+        levels.append(levels[-1].parent)
+    return tuple(levels)
+
+
+def _paths(text: str) -> dict[str, str]:
+    """Controller -> path of /proc/PID/cgroup; version 2 under the name ""."""
+    found = {}
+    for line in text.splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        for name in controllers.split(","):
+            found[name] = path
+    return found
+
+
+def _mounts(text: str) -> dict[int, tuple[str, Path]]:
+    """Version -> (group shown, mount point) of /proc/self/mountinfo (proc_pid_mountinfo(5))."""
+    found: dict[int, tuple[str, Path]] = {}
+    for line in text.splitlines():
+        left, _, right = line.partition(" - ")
+        fields, kind = left.split(), right.split()
+        if len(fields) < 5 or not kind:
+            continue
+        where = (_unescaped(fields[3]), Path(_unescaped(fields[4])))
+        if kind[0] == "cgroup2":
+            found.setdefault(2, where)
+        elif kind[0] == "cgroup" and "memory" in kind[-1].split(","):
+            found.setdefault(1, where)
+    return found
+
+
+def _unescaped(field: str) -> str:
+    r"""Blanks are written `\040` in mountinfo."""
+    return field.encode("latin-1", "replace").decode("unicode_escape") if "\\" in field else field
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path).strip()
+    return int(text) if text.isdigit() else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
