@@ -44,7 +44,7 @@ class Reset:
 
 def choose(candidates: list[Candidate]) -> Candidate | None:
     """The best axis: the lowest rank that changes, a clock where steps or epochs are too few."""
-    moving = [c for c in candidates if _distinct(c.values) > 1]
+    moving = [c for c in candidates if np.nanmin(c.values) < np.nanmax(c.values)]
     ranked = sorted(moving or candidates, key=lambda c: c.rank)
     if not ranked:
         return None

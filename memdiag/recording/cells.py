@@ -22,6 +22,7 @@ _FIGURE = r"^[\s*`~]*([-+]?(?:[0-9][0-9,_' ]*(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?
 _UNIT = r"^[^A-Za-z%]*(?:[eE][-+]?[0-9]+)?\s*([A-Za-z%]*)[\s*`]*$"
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
 _DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
+_LOOKED_AT = 2000
 _DAY_S = 86400.0
 # Clocks that count from 1970 are told from short runs by their size: 1e8 s is 1973.
 _EPOCH_SCALES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
@@ -79,7 +80,7 @@ def to_seconds(column: pl.Series, factor: float) -> Floats:
 
 def resolution(values: Floats) -> float:
     """The step of printed figures (1.0 for whole numbers, 0.01 for two decimals), 0 unknown."""
-    seen = values[np.isfinite(values)][:1000]
+    seen = values[:_LOOKED_AT][np.isfinite(values[:_LOOKED_AT])]
     if seen.size == 0:
         return 0.0
     for decimals in range(7):

@@ -76,6 +76,7 @@ def _plain(sidecar: Sidecar) -> dict[str, Any]:
                 "name": limit.name,
                 "value_bytes": limit.value_bytes,
                 "roles": sorted(role.value for role in limit.roles),
+                "metric": limit.metric,
             }
             for limit in sidecar.limits
         ],
@@ -98,12 +99,17 @@ def _parsed(document: dict[str, Any]) -> Sidecar:
 
 
 def _ending(plain: dict[str, Any]) -> Ending:
-    code, signal = plain.get("code"), plain.get("signal")
     return Ending(
-        code=None if code is None else int(code),
-        signal=None if signal is None else int(signal),
+        code=_whole(plain.get("code")),
+        signal=_whole(plain.get("signal")),
         why=printable(str(plain.get("why", ""))),
+        at_bytes=_whole(plain.get("at_bytes")),
+        limit_bytes=_whole(plain.get("limit_bytes")),
     )
+
+
+def _whole(plain: Any) -> int | None:
+    return None if plain is None else int(plain)
 
 
 def _missing(plain: Sequence[dict[str, Any]]) -> list[Missing]:
@@ -127,6 +133,7 @@ def _limits(plain: Sequence[dict[str, Any]]) -> list[Limit]:
             name=printable(str(entry["name"])),
             value_bytes=int(entry["value_bytes"]),
             roles=frozenset(known[role] for role in entry.get("roles", ()) if role in known),
+            metric=printable(str(entry.get("metric", ""))),
         )
         for entry in plain
     ]

@@ -160,7 +160,8 @@ def test_time_stamps_become_seconds_since_the_first(tmp_path: Path, stamps: list
 def test_step_axis_keeps_the_clock(tmp_path: Path) -> None:
     series = _only(_read(tmp_path, "time_s,step,rss_mb\n0.5,1,5\n0.7,2,6\n0.9,3,6\n"))
     assert series.axis.name == "step"
-    assert series.at_s is not None and series.at_s.tolist() == [0.5, 0.7, 0.9]
+    assert series.at_s is not None
+    assert series.at_s.tolist() == [0.5, 0.7, 0.9]
 
 
 def test_few_steps_on_many_samples_leave_time_as_the_axis(tmp_path: Path) -> None:
@@ -186,7 +187,8 @@ def test_phases_are_read(tmp_path: Path) -> None:
 def test_phase_column_option(tmp_path: Path) -> None:
     content = "step,part,vram_mb\n1,a,5\n2,b,6\n"
     phases = _only(_read(tmp_path, content, phase_column="part")).phases
-    assert phases is not None and phases.names == ("a", "b")
+    assert phases is not None
+    assert phases.names == ("a", "b")
 
 
 def test_interleaved_pids_are_processes(tmp_path: Path) -> None:
@@ -272,7 +274,8 @@ def test_hostile_names_are_made_harmless(tmp_path: Path) -> None:
     content = 'step,"rss\x1b[31m_mb",phase\n1,5,"a\x1b[2J"\n2,6,b\n'
     series = _only(_read(tmp_path, content))
     assert "\x1b" not in series.column + series.metric
-    assert series.phases is not None and "\x1b" not in "".join(series.phases.names)
+    assert series.phases is not None
+    assert "\x1b" not in "".join(series.phases.names)
 
 
 @pytest.mark.parametrize(
@@ -344,4 +347,5 @@ def test_directory_without_recordings_is_an_error(tmp_path: Path) -> None:
 
 def test_falling_columns_are_marked(tmp_path: Path) -> None:
     series = _only(_read(tmp_path, "step,available_mb\n1,5\n2,4\n"))
-    assert series.falling and series.role is Role.HOST
+    assert series.falling
+    assert series.role is Role.HOST
