@@ -49,12 +49,18 @@ class Session:
         began_at_s: float,
         sources: Sequence[Source] = (),
         channel: Channel | None = None,
+        whole_channel: bool = True,
     ) -> None:
+        """whole_channel: every process that writes to the channel belongs to the target, even one
+        that came and went between two ticks.
+        """
         self._tree = tree
         self._root = root
         self._began_at_s = began_at_s
         self._sources = sources
         self._channel = channel
+        self._whole_channel = whole_channel
+        self._known: dict[ProcessId, Process] = {}
         self._labels = Labels(root)
         self._timeline = Timeline()
         self._first_seen_s: dict[ProcessId, float] = {}
@@ -65,8 +71,10 @@ class Session:
     def tick(self, now_s: float) -> list[Sample]:
         """The samples of this moment (`now_s` on the clock that the events use), in time order."""
         found = self._tree.look()
-        self._follow([process for process, _ in found], now_s)
-        samples = self._events()
+        ended = self._follow([process for process, _ in found], now_s)
+        samples = self._events(now_s)
+        for process in ended:  # not before their last events
+            self._timeline.forget(process.id)
         readings = self._read(found)
         at_s = now_s - self._began_at_s
         for process, _ in found:
@@ -91,21 +99,22 @@ class Session:
             for (metric, label), why in self._reasons.items()
         )
 
-    def _follow(self, processes: Sequence[Process], now_s: float) -> None:
-        alive = {process.id.pid: process for process in processes}
-        for process in self._alive.values():
-            if alive.get(process.id.pid, process).id != process.id or process.id.pid not in alive:
-                self._timeline.forget(process.id)
-                self._first_seen_s.pop(process.id, None)
+    def _follow(self, processes: Sequence[Process], now_s: float) -> list[Process]:
+        """Take note of who is alive; those that are no more."""
+        before = self._alive
+        self._alive = {process.id.pid: process for process in processes}
         for process in processes:
+            self._known[process.id] = process
             self._first_seen_s.setdefault(process.id, now_s)
-        self._alive = alive
         if self._channel is not None:
             self._told = self._channel.labels()
+        alive = {process.id for process in processes}
+        return [process for process in before.values() if process.id not in alive]
 
     def _mature(self, process: Process, now_s: float) -> bool:
-        known = process.id.pid == self._root or process.id in self._told
-        return known or now_s - self._first_seen_s[process.id] >= MATURE_S
+        if process.id.pid == self._root or process.id in self._told:
+            return True
+        return now_s - self._first_seen_s.get(process.id, now_s) >= MATURE_S
 
     def _label(self, process: Process) -> str:
         alive = {p.id for p in self._alive.values()}
@@ -163,24 +172,29 @@ class Session:
                 plain[metric] = reading
         return plain
 
-    def _events(self) -> list[Sample]:
+    def _events(self, now_s: float) -> list[Sample]:
         if self._channel is None:
             return []
         samples = []
         for event in self._channel.drain():
-            sample = self._take(event)
+            sample = self._take(event, now_s)
             if sample is not None:
                 samples.append(sample)
         return _last_of_each_counter(samples)
 
-    def _take(self, event: Event) -> Sample | None:
+    def _take(self, event: Event, now_s: float) -> Sample | None:
         """Note where the process is; a sample if the event brings readings."""
+        process = self._known.get(event.process)
+        if process is None and self._whole_channel:
+            process = self._known[event.process] = Process(id=event.process, name="python")
+        if process is None:
+            return None
         before = self._timeline.phase(event.process)
         self._timeline.move(event.process, step=event.step, phase=event.phase)
-        process = self._alive.get(event.process.pid)
         readings = _event_readings(event)
         at_s = event.at_s - self._began_at_s
-        if not readings or at_s < 0 or process is None or process.id != event.process:
+        own_row = event.kind is not Kind.METERS or self._mature(process, now_s)
+        if not readings or at_s < 0 or not own_row:
             return None
         step, phase = self._timeline.where(event.process)
         return Sample(

@@ -14,7 +14,9 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from memdiag.capture.signals import PASSED_ON, TERMINAL_STOPS, Letter, Witness
@@ -139,6 +141,7 @@ class Supervisor:
     """Passes on what was meant for the command, and counts what was meant for memdiag.
 
     interrupts: how often the person pressed Ctrl-C (or somebody sent SIGINT).
+    keyed: one of them came from the terminal's keyboard.
     """
 
     def __init__(self, target: Target, witness: Witness | None) -> None:
@@ -146,6 +149,7 @@ class Supervisor:
         self._witness = witness
         self._stops: set[signal.Signals] = set()
         self.interrupts = 0
+        self.keyed = False
 
     def handle(self, letters: Iterable[Letter], tree: Collection[int] = ()) -> None:
         """Act on the signals that arrived; `tree`: pids of the target's processes."""
@@ -169,7 +173,9 @@ class Supervisor:
     def _deliver(self, letters: Sequence[Letter], tree: Collection[int]) -> None:
         seen = self._witness.seen() if self._witness is not None else None
         for letter in letters:
-            self.interrupts += letter.number == signal.SIGINT and letter.sender not in tree
+            if letter.number == signal.SIGINT and letter.sender not in tree:
+                self.interrupts += 1
+                self.keyed = self.keyed or letter.sender == 0
             if letter.number == signal.SIGCONT:
                 self._stops.clear()
             if letter.number in TERMINAL_STOPS:
@@ -184,6 +190,95 @@ def _target_has_it(letter: Letter, seen: frozenset[int] | None, tree: Collection
     if seen is None:
         return letter.sender == 0  # without a witness: the kernel signals whole groups
     return letter.number in seen
+
+
+class Launched:
+    """A started command as the thing to be measured, from its start to its orderly end.
+
+    The third Ctrl-C lets the person out even when the command ignores it: memdiag then leaves it
+    running. Ended by memdiag, all processes of the tree get SIGTERM, and SIGKILL after a grace.
+    """
+
+    INTERRUPTS_TO_LEAVE = 3
+    GRACE_S = 10.0  # chosen: as container runtimes do
+
+    def __init__(self, target: Target, witness: Witness | None) -> None:
+        self._target = target
+        self._supervisor = Supervisor(target, witness)
+        self._stop: signal.Signals | None = None
+        self._kill_at_s: float | None = None
+        self._killed = False
+        self._left: Collection[int] = ()
+        self.why_ended = ""
+
+    @property
+    def interrupts(self) -> int:
+        """How often the person pressed Ctrl-C."""
+        return self._supervisor.interrupts
+
+    @property
+    def ended_by_key(self) -> bool:
+        """Ctrl-C at the keyboard ended it, and it let itself be killed by that."""
+        ending = self._target.ending
+        return self._supervisor.keyed and ending is not None and ending.signal == signal.SIGINT
+
+    @property
+    def left_alone(self) -> bool:
+        """The person had enough; the command still runs."""
+        return self._target.ending is None and self.interrupts >= self.INTERRUPTS_TO_LEAVE
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended, as far as that is known."""
+        ending = self._target.ending
+        if ending is None:
+            return Ending(why="left running by memdiag after the third Ctrl-C")
+        return replace(ending, why=self.why_ended)
+
+    def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
+        """Pass on signals, and look how the command is; what to tell the person."""
+        before = self.interrupts
+        self._supervisor.handle(letters, pids)
+        warned = before < self.INTERRUPTS_TO_LEAVE - 1 <= self.interrupts
+        if not warned or self._target.ending is not None or self.left_alone:
+            return ()
+        return ("the command has not ended yet; one more Ctrl-C leaves it running and reports",)
+
+    def over(self) -> bool:
+        """The command has ended (and all of the tree, where memdiag ends it), or was left."""
+        if self._target.ending is None:
+            return self.left_alone
+        return self._kill_at_s is None or self._killed or not self._left
+
+    def pause_wanted(self) -> bool:
+        """The command was stopped by its terminal."""
+        self._stop = self._supervisor.stop_wanted()
+        return self._stop is not None
+
+    def pause(self) -> None:
+        """Stop as the command was stopped; returns when continued."""
+        if self._stop is not None:
+            stop_self(self._stop)
+
+    def end(self, why: str, pids: Collection[int]) -> None:
+        """SIGTERM for all of `pids`, later SIGKILL. Call it until `over`."""
+        now_s = time.monotonic()
+        self._left = pids
+        if self._kill_at_s is None:
+            self.why_ended = why
+            self._kill_at_s = now_s + self.GRACE_S
+            signal_all(pids, signal.SIGTERM)
+            signal_all(pids, signal.SIGCONT)  # a stopped one could not act on it
+        elif now_s >= self._kill_at_s and not self._killed:
+            self._killed = True
+            signal_all(pids, signal.SIGKILL)
+
+
+def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each of `pids` that is still there."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
 
 
 def stop_self(number: signal.Signals) -> None:

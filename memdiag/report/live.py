@@ -120,13 +120,13 @@ class LastRow:
             # A new line first, so that the cursor is never below the region; then one up again.
             self._write("\n" + self._region() + "\033[1A")
 
-    def show(self, status: Status) -> None:
-        """Paint the row, if it says anything new."""
+    def show(self, status: Callable[[], Status]) -> None:
+        """Paint the row, if it says anything new. `status` is asked only where it is shown."""
         if self._size is None:
             return
         if not self._is_wanted():  # in the background now, the terminal is somebody else's
             return
-        painted = self._painted(status)
+        painted = self._painted(status())
         if painted:
             self._write(painted)
 

@@ -1,0 +1,114 @@
+"""What reads for one measurement, put together: processes, the slow lane, GPUs, the channel."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from memdiag import __version__
+from memdiag.capture import channel
+from memdiag.capture.attach import this_table
+from memdiag.capture.gpu import GpuSource
+from memdiag.capture.process import DetailSource, ProcessTree
+from memdiag.capture.sampler import Background, Budget, MonotonicClock
+from memdiag.capture.session import Session
+from memdiag.cli.options import Options
+from memdiag.model import Limit, Missing
+
+# The share of the time that may be spent in smaps_rollup, which holds the lock of the target's
+# address space while it is read (11-16 ms per GiB, measured).
+_DETAIL_SHARE = 0.005
+
+
+class Apparatus:
+    """All readers. Enter it before the target starts, so that the GPUs' baseline is known."""
+
+    def __init__(
+        self, options: Options, *, environ: Mapping[str, str], directory: Path | None
+    ) -> None:
+        """environ: the target's. directory: its channel, None where it has none."""
+        self._options = options
+        self.table = this_table()
+        clock = MonotonicClock()
+        budget = Budget(clock=clock, share=_DETAIL_SHARE, at_least_s=options.interval_s)
+        self._details = Background(
+            DetailSource(self.table), budget=budget, name="memdiag-smaps_rollup"
+        )
+        self._gpu = GpuSource(interval_s=options.interval_s, environ=environ)
+        self._channel = channel.ChannelReader(directory) if directory is not None else None
+
+    def __enter__(self) -> Apparatus:
+        self._gpu.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self._details.stop()
+        self._gpu.close()
+        if self._channel is not None:
+            self._channel.close()
+        self.table.close()
+
+    def session(
+        self,
+        root: int,
+        *,
+        began_s: float,
+        adopter: int | None = None,
+        strangers: frozenset[int] = frozenset(),
+        whole_channel: bool,
+    ) -> Session:
+        """The session that samples `root` and its descendants (see ProcessTree, Session)."""
+        return Session(
+            tree=ProcessTree(self.table, root=root, adopter=adopter, strangers=strangers),
+            root=root,
+            began_at_s=began_s,
+            sources=(self._details, self._gpu),
+            channel=self._channel,
+            whole_channel=whole_channel,
+        )
+
+    def missing(self) -> tuple[Missing, ...]:
+        """Metrics that could not be read at all, and why."""
+        return self._gpu.missing()
+
+    def limits(self) -> tuple[Limit, ...]:
+        """The ceilings that apply to the target."""
+        return (*self._options.limits, *self._gpu.limits())
+
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong with reading, one sentence each."""
+        notes = []
+        if self._details.failure:
+            notes.append(self._details.failure)
+        if self._channel is not None and self._channel.lost:
+            notes.append(
+                f"{self._channel.lost} events of the target came faster than they could be read "
+                "and were lost"
+            )
+        return tuple(notes)
+
+    def about(self, command: Sequence[str], pid: int) -> dict[str, Any]:
+        """What a reader of the recording may want to know of its circumstances."""
+        return {
+            "command": list(command),
+            "pid": pid,
+            "started_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "host": platform.node(),
+            "system": f"{platform.system()} {platform.release()}",
+            "memdiag": __version__,
+            "python": platform.python_version(),
+            "interval_s": self._options.interval_s,
+            "directory": str(Path.cwd()),
+            "memdiag_arguments": sys.argv[1:],
+            "gpu": self._gpu.about(),
+        }

@@ -1,0 +1,113 @@
+"""The end of `run` and `watch`: the recording is read back, judged, reported, and gated.
+
+Reading back what was written is deliberate: the verdict given here is the one that `analyze`
+gives of the same file, today and on another machine.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from memdiag.cli.exits import exit_code
+from memdiag.cli.options import Options
+from memdiag.errors import Exit, UnreadableInput
+from memdiag.findings import Diagnosis, RecordingFinding, Verdict
+from memdiag.model import Ending
+from memdiag.printable import printable
+from memdiag.report import headline, terminal
+from memdiag.report import json as json_report
+from memdiag.report.screen import Screen
+
+
+def say(message: str) -> None:
+    """One line of commentary on stderr."""
+    print(f"memdiag: {message}", file=sys.stderr, flush=True)
+
+
+def diagnosed(path: Path, ending: Ending | None) -> Diagnosis:
+    """What the recording at `path` shows. A recording with nothing in it is a doubt."""
+    from memdiag.analysis.diagnose import diagnose
+    from memdiag.recording.reading import read
+
+    try:
+        recording = read(str(path))
+    except UnreadableInput as error:
+        return Diagnosis(recordings=(_nothing(path, error, ending),))
+    return Diagnosis(recordings=(replace(diagnose(recording), ending=ending),))
+
+
+def _nothing(path: Path, error: UnreadableInput, ending: Ending | None) -> RecordingFinding:
+    return RecordingFinding(
+        source=str(path),
+        verdict=Verdict.INCONCLUSIVE,
+        confidence=0.0,
+        series=(),
+        decided_by=None,
+        notes=(printable(error.message),),
+        ending=ending,
+    )
+
+
+def conclude(
+    path: Path,
+    options: Options,
+    *,
+    ending: Ending | None,
+    command: Sequence[str] = (),
+    stopped_by_us: bool = False,
+    interrupted: bool = False,
+    failure: str = "",
+) -> int:
+    """Report on the recording and return the exit code.
+
+    ending: how the target ended; `command`: what was started, empty when it was adopted.
+    failure: why memdiag could not measure all of it, "" where it could.
+    """
+    diagnosis = diagnosed(path, ending)
+    code = exit_code(
+        diagnosis,
+        inconclusive=options.inconclusive,
+        decider=options.decider,
+        command=ending if command else None,
+        stopped_by_us=stopped_by_us,
+        interrupted=interrupted,
+    )
+    if failure:
+        say(f"measuring failed: {failure}")
+        say("what follows is about what was recorded before")
+        # A calm verdict on a part of the run says nothing of the rest of it.
+        code = int(Exit.CANNOT_MEASURE) if code in (Exit.NO_LEAK, Exit.INCONCLUSIVE) else code
+    show(diagnosis, quiet=options.quiet)
+    say(f"recorded to {printable(str(path))}")
+    if options.json_file is not None:
+        _write_json(options.json_file, diagnosis, code)
+    return code
+
+
+def show(diagnosis: Diagnosis, *, quiet: bool) -> None:
+    """Print the report to stderr: all of it, or its first line."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    ascii_only = not (console.encoding or "").lower().startswith("utf")
+    width = console.width if console.is_terminal else shutil.get_terminal_size((80, 24)).columns
+    console.print()
+    if quiet:
+        screen = Screen(width=width, ascii_only=ascii_only)
+        for found in diagnosis.recordings:
+            for text in headline.line(found, screen):
+                console.print(text)
+    else:
+        console.print(terminal.render(diagnosis, width=width, ascii_only=ascii_only))
+
+
+def _write_json(path: Path, diagnosis: Diagnosis, code: int) -> None:
+    text = json_report.dumps(json_report.document(diagnosis, code))
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        say(f"could not write {printable(str(path))}: {error.strerror}")

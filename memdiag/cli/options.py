@@ -1,0 +1,173 @@
+"""What `run` and `watch` can be told alike, and what is checked before anything starts."""
+
+from __future__ import annotations
+
+import enum
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memdiag.cli.exits import Decider, Inconclusive
+from memdiag.errors import OutputExists, UsageError
+from memdiag.model import Limit, Role
+from memdiag.printable import printable
+from memdiag.units import parse_bytes, parse_seconds
+
+# Below this the sampler would be the load; above, nothing of a step's life is seen. Chosen.
+_SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.01, 3600.0
+# What `--limit` is a ceiling for: everything that takes room in one memory.
+_LIMITED = frozenset(
+    {
+        Role.RESIDENT,
+        Role.UNIQUE,
+        Role.PROPORTIONAL,
+        Role.HOST,
+        Role.IN_USE,
+        Role.COLLECTED_HEAP,
+        Role.DEVICE,
+        Role.DEVICE_RESERVED,
+        Role.DEVICE_ALLOCATED,
+        Role.PEAK,
+    }
+)
+
+
+class StopOn(enum.Enum):
+    """What may end a measurement early."""
+
+    LEAK = "leak"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options, checked. `duration_s`, `output`, `json_file`: None where not given."""
+
+    interval_s: float
+    output: Path | None
+    force: bool
+    full: bool
+    quiet: bool
+    duration_s: float | None
+    stop_on_leak: bool
+    json_file: Path | None
+    decider: Decider
+    inconclusive: Inconclusive
+    limits: tuple[Limit, ...]
+
+
+Interval = Annotated[
+    str, typer.Option("--interval", metavar="TIME", help="Time between two samples.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to record, .csv or .parquet.  [default: memdiag-TIME-PID.csv, here]",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")]
+Full = Annotated[bool, typer.Option("--full", help="Keep every sample of a long run.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No status line, and of the report one line only.")
+]
+Duration = Annotated[
+    str | None, typer.Option("--duration", metavar="TIME", help="Stop after this long (90, 10min).")
+]
+StopOnOption = Annotated[
+    StopOn | None, typer.Option("--stop-on", help="Stop as soon as this is the verdict.")
+]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json-file", metavar="FILE", help="Write the report there as JSON.")
+]
+InconclusiveOption = Annotated[
+    Inconclusive, typer.Option("--inconclusive", help="Whether a doubt fails (exit code 3).")
+]
+LimitOption = Annotated[
+    str | None,
+    typer.Option("--limit", metavar="SIZE", help="Say when this much (16GB) will be in use."),
+]
+
+
+def checked(
+    *,
+    interval: str,
+    output: Path | None,
+    force: bool,
+    full: bool,
+    quiet: bool,
+    duration: str | None,
+    stop_on: StopOn | None,
+    json_file: Path | None,
+    inconclusive: Inconclusive,
+    limit: str | None,
+    decider: Decider = Decider.VERDICT,
+) -> Options:
+    """The options as values. Raises UsageError or OutputExists for what can't be done."""
+    for path in (output, json_file):
+        if path is not None:
+            _refuse_unwritable(path, force=force or path is json_file)
+    return Options(
+        interval_s=_within("--interval", interval, _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S),
+        output=output,
+        force=force,
+        full=full,
+        quiet=quiet,
+        duration_s=None if duration is None else _within("--duration", duration, 0.1, 1e9),
+        stop_on_leak=stop_on is StopOn.LEAK,
+        json_file=json_file,
+        decider=decider,
+        inconclusive=inconclusive,
+        limits=() if limit is None else (parsed_limit(limit),),
+    )
+
+
+def recording_path(
+    options: Options, default: Callable[[], Path], say: Callable[[str], None]
+) -> Path:
+    """Where to record. Where nothing can be written here, beside the temporary files."""
+    if options.output is not None:
+        return options.output
+    path = default()
+    if os.access(path.parent, os.W_OK):
+        return path
+    path = Path(tempfile.gettempdir()) / path.name
+    say(f"nothing can be written here; recording to {path}")
+    return path
+
+
+def _within(option: str, text: str, low: float, high: float) -> float:
+    seconds = parse_seconds(text)
+    if not low <= seconds <= high:
+        raise UsageError(
+            f"{option} {text} is out of range", remedy=f"give a time from {low:g} s to {high:g} s"
+        )
+    return seconds
+
+
+def parsed_limit(text: str) -> Limit:
+    """The `Limit` that `--limit TEXT` means. Raises UsageError."""
+    size = parse_bytes(text)
+    if size <= 0:
+        raise UsageError(f"--limit {text} is no limit", remedy="write 16GB or 1.5GiB")
+    return Limit(name="--limit", value_bytes=size, roles=_LIMITED)
+
+
+def _refuse_unwritable(path: Path, *, force: bool) -> None:
+    shown = printable(str(path))
+    if path.is_dir():
+        raise UsageError(f"{shown} is a directory", remedy=f"name a file: {shown}/run.csv")
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"there is no directory {printable(str(path.parent))}", remedy="make it first"
+        )
+    if path.exists() and not force:
+        raise OutputExists(f"{shown} exists already", remedy="choose another name, or use --force")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{shown} cannot be written to", remedy="choose another place")

@@ -1,0 +1,55 @@
+"""`memdiag run`: start a command, record its memory, judge it, pass its status on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memdiag.cli import options as cli_options
+from memdiag.cli.exits import Decider, Inconclusive
+
+# So that everything after COMMAND belongs to it, with and without "--" before it.
+CONTEXT_SETTINGS = {"allow_interspersed_args": False}
+
+
+def run(  # noqa: PLR0917 - one per option
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND...", help="The command to start.")
+    ],
+    interval: cli_options.Interval = "0.1s",
+    output: cli_options.Output = None,
+    force: cli_options.Force = False,
+    full: cli_options.Full = False,
+    quiet: cli_options.Quiet = False,
+    duration: cli_options.Duration = None,
+    stop_on: cli_options.StopOnOption = None,
+    json_file: cli_options.JsonFile = None,
+    exit_code: Annotated[
+        Decider,
+        typer.Option("--exit-code", help="Whose failure decides: a failing COMMAND's, or none's."),
+    ] = Decider.COMMAND,
+    inconclusive: cli_options.InconclusiveOption = Inconclusive.FAIL,
+    limit: cli_options.LimitOption = None,
+) -> None:
+    """Start COMMAND untouched, record its memory, and judge it when it ends.
+
+    The report goes to stderr; stdout is COMMAND's own. Options for memdiag come before COMMAND.
+    The third Ctrl-C leaves a COMMAND alone that ignores it.
+    """
+    options = cli_options.checked(
+        interval=interval,
+        output=output,
+        force=force,
+        full=full,
+        quiet=quiet,
+        duration=duration,
+        stop_on=stop_on,
+        json_file=json_file,
+        inconclusive=inconclusive,
+        limit=limit,
+        decider=exit_code,
+    )
+    from memdiag.cli.launching import launch
+
+    raise typer.Exit(launch(command, options))
