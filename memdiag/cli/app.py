@@ -18,6 +18,8 @@ import typer
 from typer.core import TyperGroup
 
 from memdiag import __version__
+from memdiag.cli import run
+from memdiag.cli.analyze import analyze
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.printable import printable
 
@@ -105,6 +107,10 @@ def _options(
     ] = False,
 ) -> None:
     """Holds the options that belong to no command."""
+
+
+app.command(context_settings=run.CONTEXT_SETTINGS)(run.run)
+app.command()(analyze)
 
 
 def main() -> int:
