@@ -21,8 +21,8 @@ _CHECKPOINT = re.compile(r"\b(checkpoint|ckpt|save|saving)\b", re.I)
 _ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 
 _NO_SAMPLE = (
-    "See above why. If the command ended before the first sample, run it for longer or sample "
-    "more often (--interval)."
+    "If the command ended before its first sample, run it for longer or sample more often "
+    "(--interval)."
 )
 _TENSORS_KEPT = (
     "Live tensors accumulate. Look for lists that collect them, such as losses.append(loss): "

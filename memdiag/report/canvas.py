@@ -30,7 +30,10 @@ class Canvas:
         paces = max(abs(to_x - x), abs(to_y - y))
         for pace in range(paces + 1):
             part = pace / paces if paces else 0.0
-            self.dot(round(x + part * (to_x - x)), round(y + part * (to_y - y)))
+            across, up = round(x + part * (to_x - x)), round(y + part * (to_y - y))
+            self.dot(across, up)
+            if not self.ascii_only:  # a line of single braille dots is hard to see
+                self.dot(across, up - 1)
 
     def dot(self, across: int, up: int) -> None:
         """One dot; nothing where it lies outside."""

@@ -46,7 +46,7 @@ def size(value: float) -> str:
     if not math.isfinite(value):
         return _UNKNOWN
     scale = _scale(value)
-    number = value / 1000**scale
+    number = value / 1000**scale + 0.0  # never -0
     text = f"{number:.0f}" if scale == 0 and number == round(number) else significant(number)
     return f"{text} {_PREFIXES[scale]}"
 
@@ -113,7 +113,8 @@ def probability(value: float) -> str:
         return f"p = {_UNKNOWN}"
     if value < 0.001:
         return "p < .001"
-    return f"p = {value:.3f}".replace("0.", ".", 1) if value < 0.1 else f"p = {value:.2f}"
+    text = f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    return f"p = {text.removeprefix('0')}"
 
 
 def duration(seconds: float) -> str:

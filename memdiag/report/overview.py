@@ -14,43 +14,40 @@ from memdiag.report.layout import INDENT, Column, Columns, joined, paragraph
 from memdiag.report.screen import Screen
 
 _ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
-_MOST_SOURCE_CELLS = 60
 
 
 def table(recordings: Sequence[RecordingFinding], screen: Screen) -> list[Text]:
     """A line for each recording, leaks first, otherwise in the order given.
 
-    Where the line is too long, the directory that all have in common is named once, then names
-    lose their middle, and at last findings their end.
+    Where the line is too long, the directory that all have in common is named once, then
+    names lose their middle.
     """
     order = sorted(recordings, key=lambda found: _ORDER.index(found.verdict))
     shared = _shared_directory([found.source for found in order])
-    for cells in (_MOST_SOURCE_CELLS, 40, 32, 24, 18):
-        columns = _table(order, shared, screen, cells)
+    for cells, sure in ((60, True), (40, True), (32, True), (24, True), (18, False)):
+        columns = _table(order, shared, screen, source_cells=cells, sure=sure)
         if columns.width <= screen.measure:
             break
-    lines = columns.lines()
-    for line in lines:
-        line.truncate(screen.measure, overflow="crop")
-        line.rstrip()
-    return lines
+    return columns.lines()
 
 
 def _table(
-    order: Sequence[RecordingFinding], shared: str, screen: Screen, source_cells: int
+    order: Sequence[RecordingFinding],
+    shared: str,
+    screen: Screen,
+    *,
+    source_cells: int,
+    sure: bool,
 ) -> Columns:
     place = f" in {screen.show(shared, cells=max(8, source_cells - 13))}" if shared else ""
-    columns = [
-        Column(title="verdict"),
-        Column(title="sure", right=True),
-        Column(title=f"recording{place}"),
-        Column(title="finding"),
-    ]
+    columns = [Column(title="verdict")]
+    columns += [Column(title="sure", right=True)] * sure
+    columns += [Column(title=f"recording{place}"), Column(title="finding")]
     rows = []
     for found in order:
         bold = "bold " if found.verdict is Verdict.LEAK else ""
         row = [Text(words.VERDICTS[found.verdict], f"{bold}{words.STYLES[found.verdict]}")]
-        row += [Text(numbers.sureness(found.confidence) if found.series else "-")]
+        row += [Text(numbers.sureness(found.confidence) if found.series else "-")] * sure
         row += [Text(screen.show(found.source.removeprefix(shared), cells=source_cells))]
         row += [Text(headline.gist(found))]
         rows.append(row)

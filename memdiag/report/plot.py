@@ -160,12 +160,13 @@ def _row(plot: Plot, frame: _Frame, row: int, name: str, gutter: int, strokes: _
     for column in range(columns):
         glyph = frame.canvas.glyph(row, column)
         style = marks[column].style if column in marks else style
+        behind = level[column] if level else " "
         if glyph != " ":
             line.append(glyph, style)
-        elif column in marks:
+        elif column in marks and behind in {" ", strokes.level}:
             line.append(strokes.mark)
         else:
-            line.append(level[column] if column < len(level) else " ")
+            line.append(behind)
     line.rstrip()
     return line
 

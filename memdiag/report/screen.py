@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len
 
 from memdiag.printable import printable
 
@@ -46,7 +47,9 @@ class Screen:
 
 
 def _head(text: str, cells: int) -> str:
-    return chop_cells(text, cells)[0] if text and cells > 1 else text[:cells]
+    """As much of the text's beginning as these cells hold."""
+    used = itertools.accumulate(cell_len(character) for character in text)
+    return text[: sum(1 for width in used if width <= cells)]
 
 
 def _tail(text: str, cells: int) -> str:

@@ -44,6 +44,7 @@ class _Form:
     interval: bool = True
     peak: bool = True
     reason: bool = True
+    growth: bool = True
     cells: int = 32
 
 
@@ -56,7 +57,7 @@ _FORMS = (
     _Form(interval=False, reason=False, cells=18),
     _Form(interval=False, reason=False, peak=False, cells=18),
     _Form(interval=False, reason=False, peak=False, cells=12),
-    _Form(interval=False, reason=False, peak=False, cells=8),
+    _Form(interval=False, reason=False, peak=False, growth=False, cells=12),
 )
 
 
@@ -74,14 +75,16 @@ def _columns(shown: Sequence[Finding], screen: Screen, form: _Form) -> Columns:
     titles += [Column(title="process")] * several
     titles += [Column(title="now", right=True)]
     titles += [Column(title="peak", right=True)] * form.peak
-    titles += [Column(title="growth"), Column(title="verdict")]
+    titles += [Column(title="growth")] * form.growth
+    titles += [Column(title="verdict")]
     rows = []
     for finding in shown:
         row = [Text(naming.metric(finding.metric, screen, cells=form.cells))]
         row += [Text(naming.process(finding.process, screen, cells=form.cells))] * several
         row += [Text(numbers.quantity(finding.latest_value, finding.unit))]
         row += [Text(numbers.quantity(finding.peak_value, finding.unit))] * form.peak
-        row += [_growth(finding, screen, form.interval), _verdict(finding, form.reason)]
+        row += [_growth(finding, screen, form.interval)] * form.growth
+        row += [_verdict(finding, form.reason)]
         rows.append(row)
     return Columns(columns=titles, rows=rows, gap=3 if form.peak else 2)
 
@@ -94,10 +97,11 @@ def _growth(finding: Finding, screen: Screen, interval: bool) -> Text:
 
 
 def _verdict(finding: Finding, reason: bool) -> Text:
-    verdict = Text(words.VERDICTS[finding.verdict].lower(), words.STYLES[finding.verdict])
-    if finding.verdict is Verdict.LEAK:
-        verdict = Text(words.VERDICTS[finding.verdict], f"bold {words.STYLES[finding.verdict]}")
-    return verdict.append(f", {words.REASONS[finding.reason]}", "default") if reason else verdict
+    word, style = words.VERDICTS[finding.verdict], words.STYLES[finding.verdict]
+    leaks = finding.verdict is Verdict.LEAK
+    text = Text()
+    text.append(word if leaks else word.lower(), f"bold {style}" if leaks else style)
+    return text.append(f", {words.REASONS[finding.reason]}") if reason else text
 
 
 def _others(rest: Sequence[Finding]) -> str:

@@ -40,7 +40,7 @@ def render(
     blocks.append(overview.failures(diagnosis.failures, screen))
     if len(diagnosis.recordings) + len(diagnosis.failures) != 1:
         blocks.append(overview.overall(diagnosis, screen))
-    return Group(*_spaced(blocks))
+    return Group(*(_fitted(line, screen) for line in _spaced(blocks)))
 
 
 def _command(command: str, screen: Screen) -> list[Text]:
@@ -72,11 +72,19 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
 
 
 def _spaced(blocks: Iterable[list[Text]]) -> list[Text]:
-    """The lines of all blocks, a blank line between them, none of them wrapped again."""
+    """The lines of all blocks, a blank line between them."""
     lines: list[Text] = []
     for block in blocks:
         if block:
             lines += [Text(), *block] if lines else block
-    for line in lines:
-        line.no_wrap, line.overflow = True, "ignore"
     return lines
+
+
+def _fitted(line: Text, screen: Screen) -> Text:
+    """The line as it is to stand: not wrapped again, its end left out where it is too long."""
+    line.no_wrap, line.overflow = True, "ignore"
+    if line.cell_len > screen.measure:
+        line.truncate(screen.measure - len(screen.ellipsis), overflow="crop")
+        line.rstrip()
+        line.append(screen.ellipsis)
+    return line

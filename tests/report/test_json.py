@@ -1,0 +1,132 @@
+"""The JSON document: valid, raw, deterministic, and the same answer as the Diagnosis."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from report import diagnoses
+
+from memdiag.findings import EvidenceKind, Finding, Interval, Reason
+from memdiag.model import Axis, AxisKind, Role, Unit
+from memdiag.report.json import document, dumps, schema_text
+
+SCHEMA = json.loads(schema_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def first_series(finding: Finding) -> dict[str, Any]:
+    values = document(diagnoses.of(diagnoses.recording("a.csv", finding)), 1)
+    VALIDATOR.validate(values)
+    series: dict[str, Any] = values["recordings"][0]["series"][0]
+    return series
+
+
+def test_schema_is_itself_valid() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", diagnoses.SCREENS)
+def test_every_document_obeys_the_schema(name: str) -> None:
+    values = document(diagnoses.SCREENS[name](), 1)
+    VALIDATOR.validate(json.loads(dumps(values)))
+
+
+@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("kind", AxisKind)
+def test_units_of_readings_and_axis_stand_in_the_keys(unit: Unit, kind: AxisKind) -> None:
+    series = first_series(
+        replace(
+            diagnoses.leak(),
+            unit=unit,
+            axis=Axis(name="x", kind=kind),
+            plateau=diagnoses.warmup().recordings[0].series[0].plateau,
+            need_more=diagnoses.inconclusive().recordings[0].series[0].need_more,
+        )
+    )
+    axis = "s" if kind is AxisKind.SECONDS else kind.value
+    assert series[f"latest_{unit.value}"] == 14136e6
+    assert series[f"growth_{unit.value}_per_{axis}"]["value"] is not None
+    assert series[f"onset_{axis}"] == {"value": 15, "low": 13, "high": 18}
+    assert series["segments"][0][f"end_{axis}"] == 15
+    assert series["plateau"][f"since_{axis}"]["value"] == 90
+
+
+@pytest.mark.parametrize("role", Role)
+def test_every_role_is_in_the_schema(role: Role) -> None:
+    assert first_series(replace(diagnoses.leak(), role=role))["role"] == role.value
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_is_in_the_schema(reason: Reason) -> None:
+    assert first_series(replace(diagnoses.leak(), reason=reason))["reason"] == reason.value
+
+
+def test_every_kind_of_evidence_is_in_the_schema() -> None:
+    allowed = SCHEMA["$defs"]["evidence"]["properties"]["kind"]["enum"]
+    assert allowed == [kind.value for kind in EvidenceKind]
+
+
+def test_an_unknown_key_breaks_the_schema() -> None:
+    values = document(diagnoses.leak_with_phases(), 1)
+    values["recordings"][0]["series"][0]["surprise"] = 1
+    assert not VALIDATOR.is_valid(values)
+
+
+def test_a_lacking_reading_breaks_the_schema() -> None:
+    values = document(diagnoses.leak_with_phases(), 1)
+    del values["recordings"][0]["series"][0]["growth_bytes_per_step"]
+    assert not VALIDATOR.is_valid(values)
+
+
+def test_every_key_of_the_schema_is_described() -> None:
+    def undescribed(part: Any, path: str) -> list[str]:
+        if not isinstance(part, dict):
+            return []
+        found = []
+        for group in ("properties", "patternProperties"):
+            for key, value in part.get(group, {}).items():
+                if not {"description", "$ref"} & value.keys():
+                    found.append(f"{path}/{key}")
+        for name, definition in part.get("$defs", {}).items():
+            found += undescribed(definition, f"{path}/{name}")
+        return found
+
+    assert undescribed(SCHEMA, "") == []
+
+
+def test_what_is_not_finite_is_null() -> None:
+    nowhere = Interval(value=float("nan"), low=float("-inf"), high=float("inf"))
+    series = first_series(
+        replace(diagnoses.leak(), growth_per_x=nowhere, latest_value=float("nan"))
+    )
+    assert series["latest_bytes"] is None
+    assert series["growth_bytes_per_step"] == {"value": None, "low": None, "high": None}
+
+
+def test_verdicts_and_exit_code_are_those_of_the_diagnosis() -> None:
+    diagnosis = diagnoses.many_recordings()
+    values = document(diagnosis, 2)
+    assert (values["schema_version"], values["verdict"], values["exit_code"]) == (1, "leak", 2)
+    assert [r["verdict"] for r in values["recordings"]] == [
+        r.verdict.value for r in diagnosis.recordings
+    ]
+    assert [f["source"] for f in values["failures"]] == ["runs/empty.csv"]
+
+
+def test_the_text_is_the_same_each_time_and_pure_ascii() -> None:
+    texts = {dumps(document(diagnoses.hostile(), 1)) for _ in range(3)}
+    assert len(texts) == 1
+    text = texts.pop()
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert json.loads(text)["recordings"][0]["source"] == diagnoses.HOSTILE
+
+
+def test_seconds_have_one_rate() -> None:
+    clock = Axis(name="at_s", kind=AxisKind.SECONDS)
+    series = first_series(replace(diagnoses.leak(), axis=clock, growth_per_s=None))
+    assert series["growth_bytes_per_s"]["value"] == pytest.approx(291.2e6)

@@ -1,0 +1,184 @@
+"""The terminal report as a whole: what it shows, at every width, and that it does no harm."""
+
+from __future__ import annotations
+
+import enum
+import re
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from report import diagnoses
+from report.draw_screens import CASES, FOLDER, path, text
+from rich.cells import cell_len
+
+from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, Verdict
+from memdiag.model import Axis, AxisKind, Role, Unit
+from memdiag.report import words
+from memdiag.report.terminal import render
+
+WIDTHS = (40, 60, 80, 100, 160)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize(("name", "width", "ascii_only"), CASES)
+def test_screen_is_as_expected(name: str, width: int, ascii_only: bool) -> None:
+    shown = text(diagnoses.SCREENS[name](), width=width, ascii_only=ascii_only)
+    assert shown == path(name, width, ascii_only).read_text(encoding="utf-8")
+
+
+def test_every_expected_screen_belongs_to_a_case() -> None:
+    assert {file.name for file in FOLDER.iterdir()} == {path(*case).name for case in CASES}
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", diagnoses.SCREENS)
+def test_every_line_fits_and_ends_in_no_blank(name: str, width: int, ascii_only: bool) -> None:
+    shown = text(diagnoses.SCREENS[name](), width=width, ascii_only=ascii_only)
+    for line in shown.split("\n"):
+        assert cell_len(line) <= width, line
+        assert line == line.rstrip(" "), line
+    assert shown.isascii() or not ascii_only
+
+
+@pytest.mark.parametrize("name", diagnoses.SCREENS)
+def test_a_file_gets_no_escapes(name: str) -> None:
+    shown = text(diagnoses.SCREENS[name](), width=80)
+    assert {unicodedata.category(c) for c in shown.replace("\n", "")}.isdisjoint({"Cc", "Cf"})
+
+
+def test_hostile_names_reach_a_terminal_only_as_text() -> None:
+    shown = _COLOUR.sub("", text(diagnoses.hostile(), width=100, colour=True))
+    assert {unicodedata.category(c) for c in shown.replace("\n", "")}.isdisjoint({"Cc", "Cf", "Cs"})
+    assert "[bold]x[/bold]" in shown.replace("\n", "")
+
+
+def test_colours_are_told_apart_on_dark_and_light_backgrounds() -> None:
+    for diagnosis in diagnoses.SCREENS.values():
+        codes = re.findall(r"\x1b\[([0-9;]*)m", text(diagnosis(), width=80, colour=True))
+        used = {code for codes_of_one in codes for code in codes_of_one.split(";")}
+        # bold, italic, reverse, red, green, magenta, and "end of style"
+        assert used <= {"", "0", "1", "3", "7", "31", "32", "35"}
+
+
+@pytest.mark.parametrize("name", diagnoses.SCREENS)
+def test_colour_changes_no_text(name: str) -> None:
+    diagnosis = diagnoses.SCREENS[name]()
+    coloured = _COLOUR.sub("", text(diagnosis, width=80, colour=True))
+    assert coloured == text(diagnosis, width=80)
+
+
+@pytest.mark.parametrize(
+    ("table", "members"),
+    [
+        (words.VERDICTS, Verdict),
+        (words.STYLES, Verdict),
+        (words.REASONS, Reason),
+        (words.GROUNDS, Reason),
+        (words.ROLES, Role),
+        (words.EVIDENCE, EvidenceKind),
+    ],
+)
+def test_every_member_has_its_words(table: dict[object, str], members: type[enum.Enum]) -> None:
+    assert set(table) == set(members)
+    assert len(set(table.values())) >= len(table) - 1
+    assert all(table.values())
+
+
+@pytest.mark.parametrize("kind", AxisKind)
+@pytest.mark.parametrize("unit", Unit)
+def test_every_unit_and_axis_can_be_shown(kind: AxisKind, unit: Unit) -> None:
+    finding = replace(diagnoses.leak(), unit=unit, axis=Axis(name="x", kind=kind))
+    assert "LEAK" in one(finding)
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("reason", Reason)
+def test_every_verdict_is_shown_with_every_reason(verdict: Verdict, reason: Reason) -> None:
+    shown = one(replace(diagnoses.leak(), verdict=verdict, reason=reason))
+    assert words.VERDICTS[verdict] in shown.split("\n", maxsplit=1)[0]
+
+
+def one(finding: Finding, width: int = 100) -> str:
+    return text(diagnoses.of(diagnoses.recording("a.csv", finding)), width=width)
+
+
+def test_the_verdict_is_the_first_thing_and_the_overall_line_the_last() -> None:
+    two = diagnoses.of(diagnoses.stable().recordings[0], diagnoses.warmup().recordings[0])
+    lines = text(two, width=80).rstrip("\n").split("\n")
+    assert lines[0].split()[0] == "STABLE"
+    assert lines[-1] == " Overall: WARMUP (1 warmup and 1 stable)"
+
+
+def test_one_recording_has_no_overall_line() -> None:
+    assert "Overall" not in text(diagnoses.stable(), width=80)
+
+
+def test_many_recordings_get_a_line_each_leaks_first() -> None:
+    lines = text(diagnoses.many_recordings(), width=100).split("\n")
+    verdicts = [line.split()[0] for line in lines[1:7]]
+    assert verdicts == ["LEAK", "LEAK", "INCONCLUSIVE", "WARMUP", "STABLE", "STABLE"]
+    assert sum("FAILED" in line for line in lines) == 1
+
+
+def test_the_deciding_series_comes_first_and_long_tables_are_counted() -> None:
+    shown = text(diagnoses.many_series(), width=100)
+    rows = shown[shown.index("series ") :].split("\n")
+    assert "worker 17 of" in rows[1]
+    assert sum(row.startswith(" RSS  ") for row in rows) == 8
+    assert " and 24 more, all stable" in rows
+
+
+def test_an_unsettled_run_says_how_much_longer() -> None:
+    shown = " ".join(text(diagnoses.inconclusive(), width=80).split())
+    assert "about 58 more steps (1 min 50 s at this pace)" in shown
+
+
+def test_a_run_that_cannot_settle_says_so() -> None:
+    finding = diagnoses.inconclusive().recordings[0].series[0]
+    assert finding.need_more is not None
+    need = replace(finding.need_more, more_x=None, more_s=None)
+    assert "cannot decide it" in one(replace(finding, need_more=need))
+
+
+def test_the_command_is_shown_harmlessly() -> None:
+    lines = render(diagnoses.stable(), width=80, command="python\x1b[2J train.py").renderables
+    assert str(lines[0]) == r" python\x1b[2J train.py"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "advice"),
+    [
+        ({EvidenceKind.TENSORS_GROW}, "loss.item()"),
+        ({EvidenceKind.TENSORS_FLAT}, "outside Python tensors"),
+        ({EvidenceKind.IN_USE_FLAT}, "MALLOC_ARENA_MAX"),
+        ({EvidenceKind.ALLOCATED_FLAT}, "expandable_segments"),
+        ({EvidenceKind.PROCESSES_GROW}, "DataLoader"),
+        ({EvidenceKind.COUNTER_GROWS}, "Find what raises"),
+    ],
+)
+def test_advice_follows_from_the_evidence(kinds: set[EvidenceKind], advice: str) -> None:
+    leak = diagnoses.leak_over_time().recordings[0]
+    evidence = tuple(Evidence(kind=kind, subject="copies") for kind in kinds)
+    without = text(diagnoses.of(leak), width=100)
+    with_it = text(diagnoses.of(replace(leak, evidence=evidence)), width=100)
+    assert advice not in without
+    assert advice in " ".join(with_it.split())
+
+
+def test_a_phase_that_chance_explains_is_not_blamed() -> None:
+    leak = diagnoses.leak()
+    by_chance = tuple(replace(phase, p_value=0.4) for phase in leak.phases)
+    assert "Look at what each" in one(leak)
+    assert "Look at what each" not in one(replace(leak, phases=by_chance))
+
+
+def test_a_calm_run_is_told_that_there_is_nothing_to_fix() -> None:
+    assert "Nothing to fix" in text(diagnoses.warmup(), width=80)
+    assert "Look at" not in text(diagnoses.warmup(), width=80)
+
+
+def test_rising_peaks_on_a_flat_floor_are_a_warning() -> None:
+    calm = replace(diagnoses.stable().recordings[0].series[0], peaks_grow=True)
+    assert "Warning:" in one(calm)
