@@ -5,15 +5,78 @@ from __future__ import annotations
 import os
 import sys
 
+from .imports import AfterImport
 from .session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .census import Census
 
 PACKAGE = "_memdiag_probe"  # the name under which `memdiag.tags` looks for us
 
 
 def boot(directory: str) -> None:
-    """Announce this process in the channel `directory`, and listen to its tags."""
+    """Announce this process in the channel `directory`, and listen to its tags and to torch."""
     package = sys.modules[PACKAGE]
     session = Session(directory)
     session.announce()
     package.session = session  # type: ignore[attr-defined]
-    os.register_at_fork(after_in_child=session.after_fork_in_child)
+    probe = Probe(session)
+    os.register_at_fork(
+        before=probe.before_fork,
+        after_in_parent=probe.after_fork_in_parent,
+        after_in_child=probe.after_fork_in_child,
+    )
+    sys.meta_path.insert(0, AfterImport("torch", probe.torch_loaded))
+
+
+class Probe:
+    """What happens in the process, passed on to the parts that care. No method raises."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._census: Census | None = None
+
+    def torch_loaded(self, torch: Any) -> None:
+        """The program has imported torch to the end."""
+        try:
+            from .census import Census
+
+            self._census = Census(self._session, torch)
+            self._session.after_step = self._census.tick
+            self._census.start_thread()
+            self._session.say_ranks()
+        except Exception:
+            self._census = None
+
+    def before_fork(self) -> None:
+        """In the parent, before each fork."""
+        if self._census is not None:
+            self._census.before_fork()
+
+    def after_fork_in_parent(self) -> None:
+        """In the parent, after each fork."""
+        if self._census is not None:
+            self._census.after_fork_in_parent()
+
+    def after_fork_in_child(self) -> None:
+        """In the child, after each fork."""
+        try:
+            from .roles import when_child_of_multiprocessing
+
+            self._session.after_fork_in_child()
+            if self._census is not None:
+                self._census.after_fork_in_child()
+            when_child_of_multiprocessing(self, self._is_worker)
+        except Exception:
+            return
+
+    def _is_worker(self, role: str) -> None:
+        try:
+            self._session.say_role(role)
+            if self._census is not None:
+                self._census.start_thread()
+        except Exception:
+            return

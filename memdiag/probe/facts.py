@@ -13,10 +13,12 @@ _UNKNOWN = -1
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
 _WORLD_SIZES = ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+# What a spawned child is until it has read from its parent what it is to do.
+UNNAMED_CHILD = "multiprocessing child"
 _ROLES = (
     ("multiprocessing.resource_tracker", "resource tracker"),
     ("multiprocessing.forkserver", "fork server"),
-    ("--multiprocessing-fork", "multiprocessing child"),
+    ("--multiprocessing-fork", UNNAMED_CHILD),
 )
 
 

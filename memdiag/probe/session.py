@@ -11,10 +11,11 @@ from math import isfinite
 from operator import index
 
 from . import layout
-from .facts import Facts, ranks
+from .facts import UNNAMED_CHILD, Facts, ranks
 from .layout import ABSENT
 from .meters import Budgeted, ResidentSize, malloc_bytes, python_blocks
 from .ring import Ring
+from .roles import multiprocessing_role
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Session:
         # Rings of the parents. An old mapping holds a descriptor that by now may be a file of
         # the program's: it must never be closed.
         self._kept: list[Ring] = []
+        self.after_step: Callable[[], None] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -50,6 +52,7 @@ class Session:
         self._open: dict[int, list[str]] = {}
         self._auto_open: dict[int, list[str]] = {}
         self._complained = False
+        self._role_unknown = False
         self.steps_told = 0
 
     # -- what the program says -------------------------------------------------------------
@@ -64,6 +67,9 @@ class Session:
             self._step = number
             self.steps_told += 1
             self._write(layout.STEP | flags, readings=self.readings())
+            self.learn_role()
+            if self.after_step is not None:
+                self.after_step()
         except Exception:
             self._failed()
 
@@ -133,6 +139,14 @@ class Session:
         except Exception:
             self._failed()
 
+    def learn_role(self) -> None:
+        """Ask multiprocessing, in a child that did not know its role when it started."""
+        if self._role_unknown:
+            role = multiprocessing_role()
+            if role:
+                self._role_unknown = False
+                self.say_role(role)
+
     def say_ranks(self) -> None:
         """Say the place in a distributed job anew: launchers may set it after the start."""
         try:
@@ -163,7 +177,9 @@ class Session:
         if self._ring is None:
             if self._failures >= _PATIENCE:
                 raise OSError
-            self._ring = Ring(self._directory, Facts())
+            facts = Facts()
+            self._role_unknown = facts.role == UNNAMED_CHILD
+            self._ring = Ring(self._directory, facts)
         return self._ring
 
     def _write(

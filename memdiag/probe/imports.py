@@ -1,0 +1,73 @@
+"""Tells when a module that the program imports is there, without importing it."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+
+class AfterImport:
+    """A finder that finds nothing by itself: it has `then` called after `name` was imported.
+
+    It stands first on `sys.meta_path` until then, and asks the others for the module. The
+    module's loader is left as it is but for one attribute of the instance, for one call.
+    """
+
+    def __init__(self, name: str, then: Callable[[Any], None]) -> None:
+        self._name = name
+        self._then = then
+        self._asking = False
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec that the finders behind this one give, with a loader that tells us."""
+        if name != self._name or self._asking:
+            return None
+        self._asking = True
+        try:
+            spec = _from_others(self, name, path, target)
+        finally:
+            self._asking = False
+        if spec is not None:
+            self._follow(spec.loader)
+        return spec
+
+    def leave(self) -> None:
+        """Stand aside for good."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def _follow(self, loader: Any) -> None:
+        try:
+            load = loader.exec_module
+
+            def exec_module(module: Any) -> None:
+                del loader.exec_module
+                load(module)
+                self.leave()
+                self._then(module)
+
+            loader.exec_module = exec_module
+        except Exception:
+            return  # a loader that takes no attribute: the module goes unnoticed
+
+
+def _from_others(
+    us: AfterImport, name: str, path: Sequence[str] | None, target: ModuleType | None
+) -> ModuleSpec | None:
+    """As the import system goes on after us. What another finder raises is the program's."""
+    for finder in list(sys.meta_path):
+        find = getattr(finder, "find_spec", None)
+        if finder is us or find is None:
+            continue
+        spec: ModuleSpec | None = find(name, path, target)
+        if spec is not None:
+            return spec
+    return None

@@ -1,0 +1,40 @@
+"""What a process does in its job, where that can be told from inside."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def when_child_of_multiprocessing(owner: object, then: Callable[[str], None]) -> None:
+    """In a process just forked: have `then` called with its role if multiprocessing made it.
+
+    multiprocessing tells whoever asks, once the child knows its name; in a child of a bare
+    `os.fork` nothing happens. `owner` must stay alive until then.
+    """
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.register_after_fork(owner, lambda _: then(multiprocessing_role()))
+
+
+def multiprocessing_role() -> str:
+    """ "DataLoader worker 3", "Process-2", or "" in a process that multiprocessing did not make."""
+    module = sys.modules.get("multiprocessing.process")
+    if module is None or module.parent_process() is None:
+        return ""
+    process = module.current_process()
+    target = getattr(process, "_target", None)
+    if getattr(target, "__name__", "") == "_worker_loop":
+        return f"DataLoader worker {_argument(process, target, 'worker_id')}"
+    return str(process.name)
+
+
+def _argument(process: Any, target: Any, name: str) -> Any:
+    """The argument `name` that the process's function is to be called with."""
+    if name in process._kwargs:
+        return process._kwargs[name]
+    return process._args[target.__code__.co_varnames.index(name)]
