@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Files = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE...",
+        metavar="FILE",
         help="Recordings, CSV logs, directories or patterns of them, or - for standard input.",
     ),
 ]
