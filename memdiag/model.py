@@ -196,3 +196,31 @@ class Sample:
     readings: dict[str, int | float]
     step: int | None = None
     phase: str = ""
+
+
+class Ability(enum.Enum):
+    """Whether something can be measured here."""
+
+    YES = "yes"
+    PARTLY = "partly"
+    NO = "no"
+    FACT = "fact"  # neither good nor bad: a version, a limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at on this machine.
+
+    name: identifier, stable across versions (`host_memory`, `gpu_0`).
+    title: a word or two for a person.
+    text: one sentence; `{key}` stands for a fact, which is formatted where it is shown.
+    facts: plain JSON values; sizes are bytes and their keys end in `_bytes`. Untrusted text.
+    remedy: how to get it, "" where there is nothing to do.
+    """
+
+    name: str
+    title: str
+    ability: Ability
+    text: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    remedy: str = ""

@@ -7,7 +7,6 @@ picks up the latest finished reading: it waits for nothing and meets no exceptio
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from memdiag.capture.cgroup import PROC
 from memdiag.capture.ladder import DEVICE_DELTA, IDLE, NEW_ROW, NVML_ROW, GpuView, Ladder, Place
 from memdiag.capture.nvml import Device, Driver, Nvml, Reading, connect
 from memdiag.capture.process import TREE, Process, ProcessId
@@ -29,7 +29,7 @@ _STALE_S = 2.0  # an older reading is no reading (chosen; and never under 5 inte
 # most 0.5 % of a core for us and 5 % of the driver's lock, which the target needs too (chosen).
 _REST_PER_CPU, _REST_PER_WALL, _LONGEST_REST_S = 200.0, 20.0, 5.0
 _HOST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO, include/linux/proc_ns.h
-_DRIVER_FILES = ("/dev/nvidia-uvm", "/dev/dxg")  # CUDA opens these, NVML alone does not
+DRIVER_FILES = ("/dev/nvidia-uvm", "/dev/dxg")  # CUDA opens these, NVML alone does not
 
 _DEVICE_ROLES = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 _LABELS = {
@@ -96,7 +96,8 @@ class GpuSource:
     def read(self, processes: Sequence[Process]) -> Readings:
         """The tree's device memory: a finished reading once, nothing in between.
 
-        A process that holds none has no entry. TREE has the total, or the reason why there is none.
+        A process that holds none has no entry. TREE has the total, or the reason why there is
+        none; it has neither where the target holds no device memory.
         """
         ids = {process.id.pid: process.id for process in processes}
         if self._ladder is not None:
@@ -106,7 +107,7 @@ class GpuSource:
         if view is None:
             return {}
         tree: dict[str, int | Unavailable] = {**view.tree}
-        if view.missing is not None:
+        if view.missing is not None and self._is_worth_telling(view.missing):
             tree[NVML_ROW] = view.missing
         return {TREE: tree, **{ids[pid]: readings for pid, readings in view.by_pid.items()}}
 
@@ -132,25 +133,31 @@ class GpuSource:
             self._thread.join(timeout=0.5)
 
     def missing(self) -> tuple[Missing, ...]:
-        """Why the tree's `vram_bytes` was missing, the reasons in the order they came up."""
-        reasons = [
-            why
-            for why in self._why_missing.values()
-            if not (why is IDLE and NVML_ROW in self._sources)
-        ]
-        if not reasons and NVML_ROW not in self._sources:
-            reasons = [self._hidden or self._why_not]
+        """Why the tree's `vram_bytes` was missing, the reasons in the order they came up.
+
+        Nothing is missing of a target that holds no device memory, or where there is no device.
+        """
+        reasons = list(self._why_missing.values())
+        if not reasons and self._ladder is None and self._place.has_driver:
+            reasons = [self._why_not]
         return tuple(Missing(metric=NVML_ROW, process="tree", why=why) for why in reasons)
 
     def limits(self) -> tuple[Limit, ...]:
-        """What can be allocated on each device that the target may use."""
+        """What the target could have of each device: what can be allocated less what others hold.
+
+        Of a tree on several devices each has its own metric, and its limit is for that alone.
+        """
+        if self._ladder is None:
+            return ()
+        devices = self._ladder.used or self._devices
         return tuple(
             Limit(
                 name=f"{device.label} ({device.name})",
-                value_bytes=device.total_bytes,
+                value_bytes=max(0, device.total_bytes - self._ladder.others.get(device.uuid, 0)),
                 roles=_DEVICE_ROLES,
+                metric=device.column if len(devices) > 1 else "",
             )
-            for device in self._devices
+            for device in devices
             if not isinstance(device.total_bytes, Unavailable)
         )
 
@@ -205,10 +212,14 @@ class GpuSource:
         return self._noted(GpuView(taken_at_s=now, missing=why))
 
     def _noted(self, view: GpuView) -> GpuView:
-        if view.missing is not None:
+        if view.missing is not None and self._is_worth_telling(view.missing):
             self._why_missing.setdefault(view.missing.reason, view.missing)
         self._sources += [m for m in view.tree if m in _LABELS and m not in self._sources]
         return view
+
+    def _is_worth_telling(self, why: Unavailable) -> bool:
+        """A machine without a device, or a target that uses none, lacks nothing."""
+        return why is not IDLE and (self._driver is not None or self._place.has_driver)
 
     # the reader's side ------------------------------------------------------------------------
 
@@ -265,28 +276,33 @@ class GpuSource:
 
 def this_place() -> Place:
     """What can be told of the namespace that memdiag runs in."""
-    return Place(own_pids=_is_host_namespace(), is_running=psutil.pid_exists, has_opened=has_opened)
+    return Place(
+        own_pids=is_host_namespace(),
+        has_driver=any(Path(path).exists() for path in ("/dev/nvidiactl", *DRIVER_FILES)),
+        is_running=psutil.pid_exists,
+        has_opened=has_opened,
+    )
 
 
 def has_opened(pid: int) -> bool | None:
     """Whether a process has opened CUDA's device file; None where its files can't be listed."""
     try:
-        with os.scandir(f"/proc/{pid}/fd") as files:
-            return any(_target_of(file.path).startswith(_DRIVER_FILES) for file in files)
+        files = (PROC / str(pid) / "fd").iterdir()
+        return any(_target_of(file).startswith(DRIVER_FILES) for file in files)
     except OSError:
         return None
 
 
-def _target_of(link: str) -> str:
+def _target_of(link: Path) -> str:
     try:
-        return str(Path(link).readlink())
+        return str(link.readlink())
     except OSError:
         return ""
 
 
-def _is_host_namespace() -> bool:
+def is_host_namespace(*, proc: Path = PROC) -> bool:
     """Whether NVML's pids are ours. Where the kernel does not say, there are no namespaces."""
-    namespace = _target_of("/proc/self/ns/pid")
+    namespace = _target_of(proc / "self" / "ns" / "pid")
     return namespace in {"", _HOST_PID_NAMESPACE}
 
 

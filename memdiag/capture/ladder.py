@@ -67,17 +67,22 @@ class Place:
     """Facts about where memdiag runs that decide what NVML's rows mean.
 
     own_pids: this process is in the host's pid namespace, so NVML's pids are its own.
+    has_driver: there is a device file, so that memory of a device may be in use.
     is_running: whether a pid exists here.
     has_opened: whether a process has the driver's device file open; None where that can't be seen.
     """
 
     own_pids: bool
+    has_driver: bool
     is_running: Callable[[int], bool]
     has_opened: Callable[[int], bool | None]
 
 
 class Ladder:
-    """Follows one tree through the readings; remembers the baseline and who held what."""
+    """Follows one tree through the readings; remembers the baseline and who held what.
+
+    others: device's uuid -> bytes that other tenants hold there, by the latest reading.
+    """
 
     def __init__(
         self, *, place: Place, visible: Visible, driver: Driver, baseline: Reading
@@ -93,6 +98,12 @@ class Ladder:
         self._opened_at_s: float | None = None
         self._devices: dict[str, Device] = {}
         self.has_rows = False
+        self.others: dict[str, int] = {}
+
+    @property
+    def used(self) -> tuple[Device, ...]:
+        """The devices that the tree has been on, by NVML's rows."""
+        return tuple(self._devices.values())
 
     def see(self, reading: Reading, pids: Collection[int]) -> GpuView:
         """The tree `pids` in one reading."""
@@ -143,9 +154,13 @@ class Ladder:
         for rows in mine.values():
             for uuid, used in rows.items():
                 held[uuid] = held.get(uuid, 0) + (used or 0)
-        for usage in reading.usages:  # a name keeps to its card when NVML numbers anew
-            if usage.device.uuid in held:
-                self._devices.setdefault(usage.device.uuid, usage.device)
+        for usage in reading.usages:
+            uuid = usage.device.uuid
+            if uuid not in held:
+                continue
+            self._devices.setdefault(uuid, usage.device)  # a name keeps to its card
+            if isinstance(usage.used_bytes, int):
+                self.others[uuid] = max(0, usage.used_bytes - held[uuid])
         if len(self._devices) > 1:
             tree |= {self._devices[uuid].column: used for uuid, used in held.items()}
         return tree

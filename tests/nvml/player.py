@@ -48,6 +48,7 @@ def _plain(value: Any) -> Any:
 def _place(step: dict[str, Any], orders: dict[str, Any]) -> Place:
     return Place(
         own_pids=orders.get("own_pids", True),
+        has_driver=orders.get("has_driver", True),
         is_running=lambda pid: pid in step.get("running", ()),
         has_opened=lambda pid: pid in step.get("opened", step["pids"]),
     )
@@ -65,6 +66,7 @@ def play_ladder(orders: dict[str, Any]) -> list[Any]:
     now: dict[str, Any] = {"pids": []}
     place = Place(
         own_pids=orders.get("own_pids", True),
+        has_driver=orders.get("has_driver", True),
         is_running=lambda pid: _place(now, orders).is_running(pid),
         has_opened=lambda pid: _place(now, orders).has_opened(pid),
     )
@@ -108,7 +110,7 @@ def play_source(orders: dict[str, Any]) -> list[Any]:
             "closed_in_s": time.monotonic() - began_s,
             "about": source.about(),
             "missing": _plain(source.missing()),
-            "limits": [[limit.name, limit.value_bytes] for limit in source.limits()],
+            "limits": [[limit.name, limit.value_bytes, limit.metric] for limit in source.limits()],
         }
     )
     return seen

@@ -14,13 +14,39 @@ QUICK = {"retry_s": 0.01, "stale_s": 0.05}
 
 
 def test_values_follow_the_driver(play: Play) -> None:
-    *seen, end = play(
-        ONE_GPU + ROW, [{"pids": [7]}, {"frame": 9, "pids": [7]}, {"pids": [8]}], mode="source"
-    )
-    assert [step["tree"].get("vram_bytes") for step in seen[:2]] == [500 * MIB, 509 * MIB]
-    assert "no process" in seen[2]["tree"]["vram_bytes"]["reason"]
+    steps = [{"pids": [7]}, {"frame": 9, "pids": [7]}, {"pids": []}]
+    *seen, end = play(ONE_GPU + ROW, steps, mode="source")
+    assert [step["tree"].get("vram_bytes") for step in seen] == [500 * MIB, 509 * MIB, None]
     assert end["about"]["sources"] == {"vram_bytes": "NVML's rows of the target's processes"}
-    assert end["limits"] == [["GPU 0 (NVIDIA A100)", (80 << 30) - 600 * MIB]]
+    assert end["missing"] == []
+
+
+def test_the_limit_of_a_gpu_is_what_others_leave_of_it(play: Play) -> None:
+    end = play(ONE_GPU + ROW, [{"pids": [7]}], mode="source")[-1]
+    allocatable = (80 << 30) - 600 * MIB
+    assert end["limits"] == [["GPU 0 (NVIDIA A100)", allocatable - 500 * MIB, ""]]
+
+
+def test_each_gpu_of_a_tree_has_its_own_limit_and_metric(play: Play) -> None:
+    scenario = ONE_GPU + ROW
+    scenario += 'device 1 name="NVIDIA T4" uuid=GPU-bbbb total=16G used=20M\n'
+    scenario += 'device 2 name="NVIDIA T4" uuid=GPU-cccc total=16G used=20M\n'
+    scenario += "row 1 compute pid=8 used=20M\n"
+    end = play(scenario, [{"pids": [7, 8]}], mode="source")[-1]
+    assert [limit[2] for limit in end["limits"]] == ["gpu0_vram_bytes", "gpu1_vram_bytes"]
+    assert end["limits"][1] == ["GPU 1 (NVIDIA T4)", 16 << 30, "gpu1_vram_bytes"]
+
+
+def test_a_target_without_device_memory_lacks_nothing(play: Play) -> None:
+    seen, end = play(ONE_GPU + ROW, [{"pids": [8]}], mode="source")
+    assert seen["tree"] == {}
+    assert end["missing"] == []
+
+
+def test_a_machine_without_a_device_lacks_nothing(play: Play) -> None:
+    scenario = ONE_GPU + "fault nvmlInitWithFlags code=9\n"
+    seen, end = play(scenario, [{"pids": [8]}], mode="source", has_driver=False)
+    assert seen["tree"] == {}
     assert end["missing"] == []
 
 
