@@ -13,7 +13,7 @@ from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate
 from memdiag.recording.cells import to_numbers
 from memdiag.recording.columns import Meaning, Part, recognise
-from memdiag.recording.schema import KEY_COLUMNS, METRIC_COLUMNS
+from memdiag.recording.schema import KEY_COLUMNS, METRIC_ROLES
 from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
 from memdiag.recording.table import Table
 
@@ -74,13 +74,8 @@ def _axis(table: Table, column: int, kind: AxisKind, rank: int) -> Candidate:
 
 
 def _meaning(name: str) -> Meaning:
-    role = METRIC_COLUMNS.get(name)
-    if role is not None:
-        unit = Unit.BYTES if name.endswith("_bytes") else Unit.COUNT
-        return Meaning(part=Part.METRIC, metric=name, role=role, unit=unit)
-    found = recognise(name)
-    if found.part is Part.METRIC and name.endswith("_bytes"):
-        return found
-    if found.role is Role.TENSORS:
-        return found
-    return Meaning(part=Part.METRIC, metric=name, role=Role.COUNTER, unit=Unit.COUNT)
+    role = METRIC_ROLES.get(name)
+    unit = Unit.BYTES if name.endswith("_bytes") else Unit.COUNT
+    if role is None and unit is Unit.BYTES:
+        role = recognise(name).role
+    return Meaning(part=Part.METRIC, metric=name, role=role or Role.COUNTER, unit=unit)

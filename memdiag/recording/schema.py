@@ -8,14 +8,35 @@ from memdiag.model import Role
 # in the row that holds the whole tree's totals.
 KEY_COLUMNS = ("at_s", "step", "phase", "pid", "process")
 
-# Always there, blank where there is no reading. Further metrics (tensors by device, counters)
-# follow in the order in which they first appear.
-METRIC_COLUMNS = {
+# Always there, blank where there is no reading. Further metrics and the user's counters follow
+# in the order in which they first appear.
+FIRST_METRICS = (
+    "rss_bytes",
+    "uss_bytes",
+    "pss_bytes",
+    "swap_bytes",
+    "vram_bytes",
+    "processes",
+    "tensors",
+)
+
+# What memdiag itself measures. Every other column that `columns` does not know either is a
+# counter of the user's.
+METRIC_ROLES = {
     "rss_bytes": Role.RESIDENT,
     "uss_bytes": Role.UNIQUE,
     "pss_bytes": Role.PROPORTIONAL,
     "swap_bytes": Role.SWAP,
     "vram_bytes": Role.DEVICE,
+    "vram_allocated_bytes": Role.DEVICE_ALLOCATED,
+    "vram_reserved_bytes": Role.DEVICE_RESERVED,
+    "malloc_bytes": Role.IN_USE,
+    "tensor_bytes": Role.IN_USE,
     "processes": Role.PROCESSES,
     "tensors": Role.TENSORS,
+    "tensors_cpu": Role.TENSORS,
+    "tensors_cuda": Role.TENSORS,
+    "tensors_other": Role.TENSORS,
+    "python_blocks": Role.OBJECTS,
+    "gc_objects": Role.OBJECTS,
 }

@@ -6,7 +6,7 @@ A recording without its sidecar, or with a damaged one, is still a recording.
 from __future__ import annotations
 
 import json
-import tempfile
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from memdiag.model import Ending, Limit, Missing, Role, Unavailable
 from memdiag.printable import printable
+from memdiag.recording.files import replace_file
 
 FORMAT_VERSION = 1
 _MAX_BYTES = 4 << 20
@@ -40,17 +41,8 @@ def sidecar_path(recording: Path) -> Path:
 def write_sidecar(path: Path, sidecar: Sidecar) -> None:
     """Replaces the file at once: a reader sees the old one or the new one. Raises OSError."""
     document = {"memdiag_recording": FORMAT_VERSION, **_plain(sidecar)}
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        try:
-            json.dump(document, file, indent=1, default=str)
-            file.write("\n")
-            file.flush()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    text = json.dumps(document, indent=1, default=str) + "\n"
+    os.close(replace_file(path, [text.encode()]))
 
 
 def read_sidecar(path: Path) -> Sidecar | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -12,6 +14,7 @@ from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.cells import NULLS
 from memdiag.recording.layout import WHITESPACE, Layout
+from memdiag.recording.schema import KEY_COLUMNS
 from memdiag.recording.source import Source
 
 _INFER_ROWS = 1000
@@ -64,6 +67,22 @@ def read_parquet(source: Source) -> Table:
             remedy="if memdiag was killed while it wrote it, read the CSV beside it",
         ) from error
     return Table(names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=None)
+
+
+def csv_to_parquet(csv: Path, parquet: Path) -> None:
+    """A native CSV recording as Parquet, whole or not at all. Raises OSError."""
+    beside = parquet.with_name(f".{parquet.name}.{os.getpid()}.tmp")
+    try:
+        types = dict(
+            zip(KEY_COLUMNS, (pl.Float64, pl.Int64, pl.String, pl.Int64, pl.String), strict=True)
+        )
+        frame = pl.scan_csv(csv, schema_overrides=types, infer_schema_length=None, glob=False)
+        frame.sink_parquet(beside)
+        beside.replace(parquet)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(f"no Parquet could be made of it: {error}") from error
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def torn_line(source: Source, layout: Layout) -> bool:

@@ -1,0 +1,194 @@
+"""Which rows of a long recording are kept: a day of ten processes must fit in 50 MB.
+
+Time is cut into buckets that grow with the run: at time t a bucket is about t / 250 wide, so that
+an early second and a late quarter of an hour are drawn equally sharp. Of each bucket and process
+the first and the last row stay, and the lowest and the highest of every metric; so no peak and no
+floor is ever lost. What happens between them stays as far as there is room: changes of the phase
+with the row before them (once per phase and bucket for certain), jumps with the row before them,
+and the floors of steps. Memory is constant per live process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memdiag.model import Sample
+
+# Chosen: with the above, some 2300 buckets a day and process.
+_BUCKETS_PER_RUN = 250.0
+# A process that starts late is drawn as sharp as one that starts early was, for a quarter of its
+# life so far.
+_AGE_WEIGHT = 4.0
+# A difference this many times larger than differences usually are is a jump.
+_JUMP = 8.0
+_DIFFERENCE_MEMORY = 0.05
+_FLOORS_PER_BUCKET = 6
+_FLOOR_METRICS = ("rss_bytes", "vram_bytes")
+# Rows for further jumps and phase changes: so many per bucket, which may be saved up.
+_SPARE_ROWS_PER_BUCKET = 4
+_SPARE_ROWS_AT_MOST = 400
+# A process that was not seen for so many buckets is taken as gone.
+_GONE_AFTER_BUCKETS = 4.0
+
+
+@dataclass(slots=True)
+class _Extreme:
+    """A metric's lowest and highest reading in a bucket, its latest, and how it usually moves."""
+
+    low: float
+    low_row: int
+    high: float
+    high_row: int
+    latest: float
+    usual_difference: float = 0.0
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One process's open bucket."""
+
+    began_s: float
+    ends_s: float
+    last_row: int
+    last_s: float
+    step: int | None
+    phase: str
+    metrics: dict[str, _Extreme] = field(default_factory=dict)
+    floors: dict[str, tuple[float, int]] = field(default_factory=dict)
+    floor_kept_s: float = 0.0
+    phases_seen: set[str] = field(default_factory=set)
+    spare_rows: int = _SPARE_ROWS_AT_MOST
+
+
+class Thinner:
+    """Sees every row once, in the order of the file, and says in the end which to keep.
+
+    interval_s: the sampling interval, the narrowest that a bucket can be.
+    """
+
+    def __init__(self, *, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._coarseness = 1.0
+        self._keep = bytearray()
+        self._streams: dict[tuple[int, str], _Stream] = {}
+
+    def see(self, sample: Sample) -> None:
+        """The next row of the file."""
+        row = len(self._keep)
+        self._keep.append(0)
+        key = (sample.pid, sample.process)
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = self._begin(sample, row)
+        elif sample.at_s >= stream.ends_s:
+            self._close(stream)
+            self._open(stream, sample, row)
+        if sample.phase != stream.phase:
+            self._change_phase(stream, sample.phase, row)
+        if sample.step != stream.step:
+            self._end_step(stream, sample)
+        for metric, value in sample.readings.items():
+            self._take(stream, metric, value, row)
+        stream.last_row, stream.last_s = row, sample.at_s
+
+    def cut(self, now_s: float) -> bytes:
+        """Closes all buckets: one byte per row since the last cut, 1 for those to be kept."""
+        for stream in self._streams.values():
+            self._close(stream)
+        keep, self._keep = bytes(self._keep), bytearray()
+        gone_before_s = now_s - _GONE_AFTER_BUCKETS * self._width_s(now_s, now_s)
+        self._streams = {k: s for k, s in self._streams.items() if s.last_s >= gone_before_s}
+        for stream in self._streams.values():
+            stream.ends_s = 0.0  # its next row opens a bucket
+            stream.last_row = -1
+            stream.metrics = {name: _carried(m) for name, m in stream.metrics.items()}
+            stream.floors = {}
+        return keep
+
+    def coarsen(self, factor: float) -> None:
+        """Make buckets wider (above 1) or narrower again, never narrower than at first."""
+        self._coarseness = max(1.0, self._coarseness * factor)
+
+    def _width_s(self, at_s: float, age_s: float) -> float:
+        natural = max(self._interval_s, min(at_s, _AGE_WEIGHT * age_s) / _BUCKETS_PER_RUN)
+        return natural * self._coarseness
+
+    def _begin(self, sample: Sample, row: int) -> _Stream:
+        stream = _Stream(
+            began_s=sample.at_s,
+            ends_s=0.0,
+            last_row=-1,
+            last_s=sample.at_s,
+            step=sample.step,
+            phase=sample.phase,
+        )
+        self._open(stream, sample, row)
+        return stream
+
+    def _open(self, stream: _Stream, sample: Sample, row: int) -> None:
+        width_s = self._width_s(sample.at_s, sample.at_s - stream.began_s)
+        stream.ends_s = sample.at_s + width_s - self._interval_s / 2
+        stream.phases_seen = {sample.phase}
+        stream.spare_rows = min(stream.spare_rows + _SPARE_ROWS_PER_BUCKET, _SPARE_ROWS_AT_MOST)
+        self._keep[row] = 1
+
+    def _close(self, stream: _Stream) -> None:
+        keep = self._keep
+        if stream.last_row >= 0:
+            keep[stream.last_row] = 1
+        for metric in stream.metrics.values():
+            if metric.low_row >= 0:
+                keep[metric.low_row] = keep[metric.high_row] = 1
+                metric.low_row = metric.high_row = -1
+
+    def _change_phase(self, stream: _Stream, phase: str, row: int) -> None:
+        stream.phase = phase
+        if phase not in stream.phases_seen:
+            stream.phases_seen.add(phase)
+            self._keep_with_previous(stream, row)
+        elif stream.spare_rows > _SPARE_ROWS_AT_MOST // 4:  # the last of them are for jumps
+            stream.spare_rows -= self._keep_with_previous(stream, row)
+
+    def _keep_with_previous(self, stream: _Stream, row: int) -> int:
+        """Keep this row and the one before it; how many rows that adds."""
+        added = 1 - self._keep[row]
+        self._keep[row] = 1
+        if stream.last_row >= 0:
+            added += 1 - self._keep[stream.last_row]
+            self._keep[stream.last_row] = 1
+        return added
+
+    def _end_step(self, stream: _Stream, sample: Sample) -> None:
+        stream.step = sample.step
+        width_s = self._width_s(sample.at_s, sample.at_s - stream.began_s)
+        if sample.at_s - stream.floor_kept_s >= width_s / _FLOORS_PER_BUCKET:
+            stream.floor_kept_s = sample.at_s
+            for _, row in stream.floors.values():
+                self._keep[row] = 1
+        stream.floors = {}
+
+    def _take(self, stream: _Stream, name: str, value: float, row: int) -> None:
+        metric = stream.metrics.get(name)
+        if metric is None:
+            stream.metrics[name] = _Extreme(value, row, value, row, value)
+            self._keep[row] = 1
+            return
+        difference = abs(value - metric.latest)
+        if difference > _JUMP * metric.usual_difference and stream.spare_rows > 0:
+            stream.spare_rows -= self._keep_with_previous(stream, row)
+        usual = min(difference, _JUMP * metric.usual_difference or difference)
+        metric.usual_difference += _DIFFERENCE_MEMORY * (usual - metric.usual_difference)
+        metric.latest = value
+        if metric.low_row < 0 or value < metric.low:
+            metric.low, metric.low_row = value, row
+        if metric.high_row < 0 or value > metric.high:
+            metric.high, metric.high_row = value, row
+        if name in _FLOOR_METRICS:
+            floor = stream.floors.get(name)
+            if floor is None or value < floor[0]:
+                stream.floors[name] = (value, row)
+
+
+def _carried(metric: _Extreme) -> _Extreme:
+    """The metric in a bucket that has not begun."""
+    return _Extreme(0.0, -1, 0.0, -1, metric.latest, metric.usual_difference)
