@@ -14,8 +14,10 @@ from memdiag.capture.procfs import ProcTable
 from memdiag.errors import CannotWatch
 from memdiag.printable import printable
 
+Table = ProcTable | PsutilTable
 
-def this_table() -> ProcTable | PsutilTable:
+
+def this_table() -> Table:
     """The process table of this machine. Close it when done."""
     return ProcTable() if sys.platform.startswith("linux") else PsutilTable()
 
@@ -38,6 +40,14 @@ def attach(pid: int, table: ProcessTable) -> Process:
         raise _ended(pid)
     _refuse_other_user(process)
     return process
+
+
+def command_line(pid: int) -> list[str]:
+    """The arguments that the process was started with; empty where they are not told."""
+    try:
+        return psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return []
 
 
 def _ended(pid: int) -> CannotWatch:

@@ -6,12 +6,12 @@ read of a process is read in a way that a successor on the same pid can never an
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from memdiag.capture.clock import Budget, Clock, MonotonicClock
 from memdiag.model import Unavailable
 
 
@@ -77,14 +77,16 @@ class ProcessTree:
         root: int,
         adopter: int | None = None,
         strangers: frozenset[int] = frozenset(),
+        clock: Clock | None = None,
     ) -> None:
+        self._clock = clock or MonotonicClock()
         self._table = table
         self._root = root
         self._adopter = adopter
         self._strangers = strangers
         self._alive: dict[int, Process] = {}
         self._births: int | None = None
-        self._search_after_s = float("-inf")
+        self._budget = Budget(clock=self._clock, share=self.SEARCH_SHARE)
         self.seen = 0
 
     def processes(self) -> tuple[Process, ...]:
@@ -109,43 +111,36 @@ class ProcessTree:
             self._alive[process.id.pid] = process
 
     def _search(self) -> None:
-        began_s = time.monotonic()
         births = self._table.births()
         if births is not None and births == self._births:
             return  # nobody was born on this machine since the last search
-        if self._alive and began_s < self._search_after_s:
+        if not self._budget.due():
             return
         self._births = births
+        began_s = self._clock.now_s()
         self._walk()
-        now_s = time.monotonic()
-        self._search_after_s = now_s + (now_s - began_s) / self.SEARCH_SHARE
+        self._budget.spent(self._clock.now_s() - began_s)
 
     def _walk(self) -> None:
-        todo = deque((self._root, *self._alive))
+        for process in tuple(self._alive.values()):
+            if self._table.resident_bytes(process.id) is None:
+                self._drop(process)  # whoever has its pid now counts if a living parent has it
+        todo = deque(self._alive if self.seen else (self._root,))
         if self._adopter is not None:
-            todo += (p for p in self._table.children(self._adopter) if p not in self._strangers)
+            todo += self._table.children(self._adopter)
         visited = set(self._strangers)
         while todo:
             pid = todo.popleft()
-            if pid in visited:
-                continue
-            visited.add(pid)
-            if self._know(pid):
+            if pid not in visited and (pid in self._alive or self._meet(pid)):
                 todo += self._table.children(pid)
+            visited.add(pid)
 
-    def _know(self, pid: int) -> bool:
-        known = self._alive.get(pid)
-        if known is not None and self._table.resident_bytes(known.id) is not None:
-            return True
-        if known is not None:
-            self._drop(known)
-            return False  # whoever has the pid now is found again through a living parent
+    def _meet(self, pid: int) -> bool:
         process = self._table.find(pid)
-        if process is None:
-            return False
-        self._alive[pid] = process
-        self.seen += 1
-        return True
+        if process is not None:
+            self._alive[pid] = process
+            self.seen += 1
+        return process is not None
 
     def _drop(self, process: Process) -> None:
         del self._alive[process.id.pid]

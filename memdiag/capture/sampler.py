@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from memdiag.capture.clock import Budget, Clock
 from memdiag.capture.process import Process, ProcessId
 from memdiag.model import Unavailable
 
@@ -19,13 +20,6 @@ Reading = int | float | Unavailable
 # What a source says of each process, by canonical metric name. The key TREE overrides the sum
 # over the processes in the row of the whole tree.
 Readings = Mapping[ProcessId, Mapping[str, Reading]]
-
-
-class Clock(Protocol):
-    """Where time comes from."""
-
-    def now_s(self) -> float:
-        """Seconds on a clock that never goes back (the probe's events use the same one)."""
 
 
 class Source(Protocol):
@@ -36,14 +30,6 @@ class Source(Protocol):
 
         A reading that could not be taken is an `Unavailable` that says why.
         """
-
-
-class MonotonicClock:
-    """The machine's own clock."""
-
-    def now_s(self) -> float:
-        """Seconds of CLOCK_MONOTONIC."""
-        return time.monotonic()
 
 
 class Ticker:
@@ -78,24 +64,6 @@ class Ticker:
     def restart(self) -> None:
         """Start a new grid now, after a pause that was meant: nothing counts as missed."""
         self._next_s = self._clock.now_s()
-
-
-class Budget:
-    """Keeps something that costs within a share of the time: no sooner than cost / share."""
-
-    def __init__(self, *, clock: Clock, share: float, at_least_s: float = 0.0) -> None:
-        self._clock = clock
-        self._share = share
-        self._at_least_s = at_least_s
-        self._next_s = float("-inf")
-
-    def due(self) -> bool:
-        """Whether it may be done again."""
-        return self._clock.now_s() >= self._next_s
-
-    def spent(self, cost_s: float) -> None:
-        """It was done just now, and took this long."""
-        self._next_s = self._clock.now_s() + max(cost_s / self._share, self._at_least_s)
 
 
 class Background:

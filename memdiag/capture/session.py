@@ -220,7 +220,7 @@ def _last_of_each_counter(samples: Sequence[Sample]) -> list[Sample]:
             or not known >= set(sample.readings)
         ):
             kept.append(sample)
-        known |= sample.readings.keys()
+        known.update(sample.readings)
     return kept[::-1]
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from memdiag import __version__
 from memdiag.capture import channel
-from memdiag.capture.attach import this_table
+from memdiag.capture.attach import Table
+from memdiag.capture.clock import Budget, MonotonicClock
 from memdiag.capture.gpu import GpuSource
 from memdiag.capture.process import DetailSource, ProcessTree
-from memdiag.capture.sampler import Background, Budget, MonotonicClock
+from memdiag.capture.sampler import Background
 from memdiag.capture.session import Session
 from memdiag.cli.options import Options
 from memdiag.model import Limit, Missing
@@ -29,11 +30,18 @@ class Apparatus:
     """All readers. Enter it before the target starts, so that the GPUs' baseline is known."""
 
     def __init__(
-        self, options: Options, *, environ: Mapping[str, str], directory: Path | None
+        self,
+        options: Options,
+        *,
+        table: Table,
+        environ: Mapping[str, str],
+        directory: Path | None,
     ) -> None:
-        """environ: the target's. directory: its channel, None where it has none."""
+        """table: closed with the rest. environ: the target's. directory: its channel, None where
+        it has none.
+        """
         self._options = options
-        self.table = this_table()
+        self.table = table
         clock = MonotonicClock()
         budget = Budget(clock=clock, share=_DETAIL_SHARE, at_least_s=options.interval_s)
         self._details = Background(

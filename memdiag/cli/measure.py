@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from memdiag.capture.sampler import MonotonicClock, Ticker
+from memdiag.capture.clock import MonotonicClock
+from memdiag.capture.sampler import Ticker
 from memdiag.capture.session import TREE_LABEL, Session
 from memdiag.capture.signals import Letter, Mailbox
 from memdiag.errors import MemdiagError
@@ -26,7 +27,12 @@ _STATUS_S = 0.5  # a line that is calm to look at
 
 
 class Writer(Protocol):
-    """Where samples are kept (`memdiag.recording.writing`)."""
+    """Where samples are kept (`memdiag.recording.writing`).
+
+    trouble: what kept it from writing, "" if nothing did.
+    """
+
+    trouble: str
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Keep these."""
@@ -172,12 +178,13 @@ class Measurement:
         self._guarded(
             lambda: writer.close(
                 ending=ending,
-                missing=(*self._session.missing(), *missing),
+                missing=tuple(dict.fromkeys((*self._session.missing(), *missing))),
                 limits=limits,
                 notes=(*notes, *self._notes()),
                 cost=self.cost(),
             )
         )
+        self.failure = self.failure or writer.trouble
 
     def cost(self) -> dict[str, float]:
         """What measuring took: CPU seconds of memdiag, wall seconds, ticks taken and missed."""

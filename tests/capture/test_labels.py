@@ -1,0 +1,69 @@
+import pytest
+
+from memdiag.capture.labels import Labels, sanitised
+from memdiag.capture.process import Process, ProcessId
+
+
+def process(pid: int, name: str = "python3", started: float = 1.0) -> Process:
+    return Process(id=ProcessId(pid, started), name=name)
+
+
+def label(labels: Labels, who: Process, told: str = "", alive=()) -> str:
+    return labels.label(who, told=told, alive={who.id, *(p.id for p in alive)})
+
+
+def test_the_command_itself_is_main():
+    labels = Labels(10)
+    assert label(labels, process(10)) == "main"
+    assert label(labels, process(11)) == "python3 11"
+
+
+def test_under_a_launcher_its_python_is_main():
+    labels = Labels(10)
+    shell, training, worker = process(10, "bash"), process(11), process(12)
+    assert label(labels, shell) == "bash 10"
+    assert label(labels, training, alive=[shell]) == "main"
+    assert label(labels, worker, alive=[shell, training]) == "python3 12"
+
+
+def test_a_shell_that_becomes_the_program_becomes_main():
+    labels = Labels(10)
+    assert label(labels, process(10, "sh")) == "sh 10"
+    assert label(labels, process(10, "python3")) == "main"
+
+
+def test_a_restarted_training_keeps_the_label_main():
+    labels = Labels(10)
+    shell, first, second = process(10, "bash"), process(11), process(15)
+    label(labels, shell)
+    assert label(labels, first, alive=[shell]) == "main"
+    assert label(labels, second, alive=[shell]) == "main"
+
+
+def test_ranks_go_by_their_rank_and_two_of_a_kind_are_told_apart():
+    labels = Labels(10)
+    first, second = process(11), process(12)
+    assert label(labels, first, told="rank0") == "rank0"
+    assert label(labels, second, told="rank0", alive=[first]) == "rank0 (12)"
+
+
+def test_a_reused_pid_gets_a_label_of_its_own():
+    labels = Labels(10)
+    first, second = process(11, "cp", 1.0), process(11, "cp", 2.0)
+    assert label(labels, first) == "cp 11"
+    assert label(labels, second) == "cp 11 (2)"
+
+
+def test_nobody_can_pose_as_the_tree_or_as_main():
+    labels = Labels(10)
+    assert label(labels, process(11, "tree"), told="tree") == "tree (11)"
+    assert label(labels, process(12, "x"), told="main") == "x 12"
+
+
+@pytest.mark.parametrize("name", ["\x1b[31mred", 'a,b\n"c', "=cmd|' /C calc'!A0", "[bold]x", "ü"])
+def test_names_from_outside_are_made_harmless(name):
+    safe = sanitised(name)
+    assert safe.isascii()
+    assert safe.isprintable()
+    assert not set(safe) & set("=,\"'[]|!\x1b\n")
+    assert not safe.startswith(("-", "+", "@", "="))

@@ -1,0 +1,102 @@
+from process_tables import FakeClock, FakeTable
+
+from memdiag.capture.process import DetailSource, ProcessId, ProcessTree
+from memdiag.model import Unavailable
+
+
+def tree_of(table: FakeTable, **more: object) -> ProcessTree:
+    return ProcessTree(table, root=10, clock=FakeClock(), **more)
+
+
+def seen(tree: ProcessTree) -> set[ProcessId]:
+    return {process.id for process, _ in tree.look()}
+
+
+def test_children_and_grandchildren_belong_to_the_tree():
+    table = FakeTable()
+    family = {table.spawn(10), table.spawn(11, parent=10), table.spawn(12, parent=11)}
+    table.spawn(13)
+    assert seen(tree_of(table)) == family
+
+
+def test_a_reused_pid_is_another_process_and_a_stranger_on_it_is_not_taken_in():
+    table = FakeTable()
+    root, child = table.spawn(10), table.spawn(11, parent=10)
+    tree = tree_of(table)
+    assert seen(tree) == {root, child}
+    table.kill(11)
+    table.spawn(11, parent=1)
+    assert seen(tree) == {root}
+    assert child in table.forgotten
+
+
+def test_a_reused_pid_inside_the_tree_is_a_new_process():
+    table = FakeTable()
+    root, child = table.spawn(10), table.spawn(11, parent=10)
+    tree = tree_of(table)
+    assert seen(tree) == {root, child}
+    table.kill(11)
+    heir = table.spawn(11, parent=10)
+    tree.look()
+    assert seen(tree) == {root, heir}
+
+
+def test_an_orphan_once_seen_stays_in_the_tree_with_its_own_children():
+    table = FakeTable()
+    root, parent = table.spawn(10), table.spawn(11, parent=10)
+    daemon = table.spawn(12, parent=11)
+    tree = tree_of(table)
+    assert seen(tree) == {root, parent, daemon}
+    table.kill(11, heir=1)
+    worker = table.spawn(13, parent=12)
+    assert seen(tree) == {root, daemon, worker}
+
+
+def test_an_orphan_never_seen_before_is_found_among_the_adopters_children():
+    table = FakeTable()
+    table.spawn(5)
+    root = table.spawn(10, parent=5)
+    table.spawn(6, parent=5, name="memdiag-witness")
+    tree = tree_of(table, adopter=5, strangers=frozenset({6}))
+    assert seen(tree) == {root}
+    daemon = table.spawn(12, parent=5)
+    assert seen(tree) == {root, daemon}
+
+
+def test_the_tree_outlives_its_root():
+    table = FakeTable()
+    table.spawn(10)
+    child = table.spawn(11, parent=10)
+    tree = tree_of(table)
+    tree.look()
+    table.kill(10)
+    assert seen(tree) == {child}
+    table.kill(11)
+    assert seen(tree) == set()
+
+
+def test_nothing_is_searched_while_no_process_is_born():
+    table = FakeTable()
+    table.spawn(10)
+    tree = tree_of(table)
+    tree.look()
+    before = table.searches
+    table.grow(10, 5000)
+    assert [resident for _, resident in tree.look()] == [5000]
+    assert table.searches == before
+
+
+def test_an_unreadable_process_stays_in_the_tree_with_the_reason():
+    table = FakeTable()
+    hidden = Unavailable(reason="hidden")
+    table.spawn(10, rss=hidden)
+    assert [resident for _, resident in tree_of(table).look()] == [hidden]
+
+
+def test_details_leave_out_processes_that_vanished_meanwhile():
+    table = FakeTable()
+    table.spawn(10)
+    gone = table.spawn(11, parent=10)
+    processes = [process for process, _ in tree_of(table).look()]
+    table.kill(11)
+    assert gone not in DetailSource(table).read(processes)
