@@ -44,6 +44,14 @@ _PROCESSES = (
     "Look for processes that are started again and again and not joined, such as DataLoader "
     "workers of a loader made anew in each epoch."
 )
+_TAGS = (
+    'To see where it grows, tag the phases of the job (with memdiag.phase("eval"): ...) and '
+    "record again."
+)
+_FINER_TAGS = (
+    "The tagged phases do not tell where it grows, or ran too seldom to tell. Tag finer ones, or "
+    "record a longer run."
+)
 _TELL_MORE = {
     Reason.TOO_FEW_SAMPLES: "Sample more often (--interval) if the run cannot be longer.",
     Reason.AT_LIMIT: "Raise the limit or lower the batch size and record again.",
@@ -68,11 +76,8 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
         case Verdict.LEAK:
             yield from _where(found, finding, screen)
             yield from _what(found, finding, screen)
-            if not finding.phases:
-                yield (
-                    "To see where it grows, tag the phases of the job "
-                    '(with memdiag.phase("eval"): ...) and record again.'
-                )
+            if not any(phase.blamed for phase in finding.phases):
+                yield _FINER_TAGS if finding.phases else _TAGS
         case Verdict.WARMUP:
             peak = numbers.quantity(finding.peak_value, finding.unit)
             yield f"Nothing to fix. Plan for the plateau: it needed {peak} at its peak."
@@ -123,7 +128,8 @@ def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator
 
 
 def _counter(evidence: Evidence, screen: Screen) -> str:
-    return f"Find what raises {naming.reference(evidence.subject, screen)} and never lowers it."
+    counter = naming.reference(evidence.against or evidence.subject, screen)
+    return f"Find what raises {counter} and never lowers it."
 
 
 def _doubt(finding: Finding, screen: Screen) -> Iterator[str]:

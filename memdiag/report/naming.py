@@ -30,12 +30,10 @@ def process(name: str, screen: Screen, *, cells: int = _NAME_CELLS) -> str:
     return screen.show(words.process(name), cells=cells)
 
 
-def sentence(text: str, screen: Screen) -> str:
-    """A sentence from outside, with its capital and its full stop."""
+def stopped(text: str, screen: Screen) -> str:
+    """A sentence from outside with its full stop; its first word may be a name and stays."""
     shown = screen.show(text)
-    if not shown:
-        return ""
-    return shown[0].upper() + shown[1:] + ("" if shown.endswith((".", "!", "?")) else ".")
+    return shown if shown.endswith((".", "!", "?")) else f"{shown}."
 
 
 def place(finding: Finding, x: float) -> str:

@@ -92,7 +92,10 @@ def estimate(interval: Interval, unit: Unit, plus_minus: str) -> str:
     decimals = _decimals(interval.value / divisor, half / divisor)
     value = _signed_fixed(interval.value / divisor, decimals)
     suffix = {Unit.BYTES: " " + _PREFIXES[scale], Unit.PERCENT: " %", Unit.COUNT: ""}[unit]
-    return f"{value} {plus_minus} {half / divisor:,.{decimals}f}{suffix}"
+    margin = f"{half / divisor:,.{decimals}f}"
+    if float(margin.replace(",", "")) == 0:
+        return f"{value}{suffix}"
+    return f"{value} {plus_minus} {margin}{suffix}"
 
 
 def sureness(confidence: float) -> str:
@@ -157,10 +160,10 @@ def _scale(value: float) -> int:
 
 
 def _decimals(value: float, half_width: float) -> int:
-    """Decimals that show two digits of the uncertainty, at most two more than the value's three."""
+    """Decimals that show two digits of the uncertainty, but no more than four of the value."""
     of_half = 1 - math.floor(math.log10(half_width))
     of_value = 2 - math.floor(math.log10(abs(value))) if value else of_half
-    return max(0, min(of_half, max(0, of_value) + 2, 6))
+    return max(0, min(of_half, max(0, of_value) + 1, 6))
 
 
 def _signed_fixed(value: float, decimals: int) -> str:

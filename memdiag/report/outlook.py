@@ -62,10 +62,11 @@ def _forecast(finding: Finding) -> str:
 
 def needs(finding: Finding, need: NeedMore, screen: Screen) -> str:
     """How much longer the run must be watched, and why."""
-    why = naming.sentence(need.why, screen)
     if need.more_x is None and need.more_s is None:
-        return f"Record a longer run: this one cannot decide it. {why}"
-    return f"Let it run {_amount(finding, need)} to know. {why}"
+        why = need.why or "not decidable in this run"
+        return f"Record a longer run of the same job: {naming.stopped(why, screen)}"
+    why = f": {naming.stopped(need.why, screen)}" if need.why else "."
+    return f"Let it run {_amount(finding, need)} to know{why}"
 
 
 def _amount(finding: Finding, need: NeedMore) -> str:

@@ -72,7 +72,7 @@ def failures(failed: Sequence[Failure], screen: Screen) -> list[Text]:
         title.append(f"  {screen.show(failure.source, cells=screen.measure - 10)}", "bold")
         lines.append(title)
         message = failure.message.removeprefix(f"{failure.source}: ")
-        lines += paragraph(naming.sentence(message, screen), screen.measure)
+        lines += paragraph(naming.stopped(message, screen), screen.measure)
         if failure.remedy:
             lines += paragraph(screen.show(failure.remedy), screen.measure, lead="Try:", hanging=5)
     return lines

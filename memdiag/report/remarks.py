@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Evidence, EvidenceKind, RecordingFinding
+from memdiag.findings import Evidence, RecordingFinding
 from memdiag.model import Ending, Missing
 from memdiag.report import naming, words
 from memdiag.report.layout import paragraph
@@ -19,20 +19,18 @@ _NOTES = 8
 
 
 def evidence(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """A sentence for each statement that weighed in."""
+    """A sentence for each statement that weighed in, each once."""
     lines: list[Text] = []
-    for statement in found.evidence:
-        lines += paragraph(_statement(statement, screen), screen.measure)
+    for text in dict.fromkeys(_statement(statement, screen) for statement in found.evidence):
+        lines += paragraph(text, screen.measure)
     return lines
 
 
 def _statement(statement: Evidence, screen: Screen) -> str:
-    template = words.EVIDENCE[statement.kind]
-    named = {"subject": statement.subject, "against": statement.against}
-    if statement.kind is EvidenceKind.ONE_PROCESS:
-        return template.format(subject=naming.process(statement.subject, screen))
-    shown = {key: naming.reference(value, screen) for key, value in named.items()}
-    return template.format(**shown)
+    return words.EVIDENCE[statement.kind].format(
+        subject=naming.reference(statement.subject, screen),
+        against=naming.reference(statement.against, screen),
+    )
 
 
 def closing(found: RecordingFinding, screen: Screen) -> list[Text]:
@@ -45,7 +43,7 @@ def closing(found: RecordingFinding, screen: Screen) -> list[Text]:
         lines += paragraph(_missing(missing, screen), screen.measure, lead="Missing:", hanging=2)
     lines += _more(len(found.missing) - _MISSING, "missing reading", screen)
     for note in found.notes[:_NOTES]:
-        lines += paragraph(naming.sentence(note, screen), screen.measure, lead="Note:", hanging=2)
+        lines += paragraph(naming.stopped(note, screen), screen.measure, lead="Note:", hanging=2)
     lines += _more(len(found.notes) - _NOTES, "note", screen)
     return lines
 
@@ -57,7 +55,7 @@ def ending(how: Ending, screen: Screen) -> str:
         return f"The command was killed by {_signal_name(how.signal)}{why}."
     if how.code:
         return f"The command failed with exit status {how.code}{why}."
-    return naming.sentence(f"the recording ended: {how.why}", screen) if how.why else ""
+    return naming.stopped(f"The recording ended: {how.why}", screen) if how.why else ""
 
 
 def _signal_name(number: int) -> str:
@@ -70,8 +68,9 @@ def _signal_name(number: int) -> str:
 def _missing(missing: Missing, screen: Screen) -> str:
     name = naming.metric(missing.metric, screen)
     owner = f" of {naming.process(missing.process, screen)}" if missing.process else ""
-    reason, remedy = missing.why.reason, missing.why.remedy
-    return f"{name}{owner}. {naming.sentence(reason, screen)} {naming.sentence(remedy, screen)}"
+    remedy = f"; {missing.why.remedy}" if missing.why.remedy else ""
+    reason = missing.why.reason.rstrip(".") if remedy else missing.why.reason
+    return f"{name}{owner}: {naming.stopped(reason + remedy, screen)}"
 
 
 def _more(number: int, thing: str, screen: Screen) -> list[Text]:

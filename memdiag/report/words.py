@@ -94,17 +94,19 @@ ROLES = {
     Role.COUNTER: "counter",
 }
 
-# {subject} and {against} name series. What supports the verdict follows from the data alone.
+# {subject} and {against} name series: what grows, and what is held against it.
 EVIDENCE = {
     EvidenceKind.TENSORS_FLAT: (
-        "The number of live tensors is steady: no tensors visible to Python accumulate."
+        "The number of {against} is steady: none accumulate that Python can see."
     ),
-    EvidenceKind.TENSORS_GROW: "The number of live tensors grows as well.",
+    EvidenceKind.TENSORS_GROW: "The number of {against} grows as well.",
     EvidenceKind.IN_USE_FLAT: (
-        "Memory in use is steady: what grew is held by the allocator (pools, holes between blocks)."
+        "Memory in use ({against}) is steady: what grew is held by the allocator, in pools and "
+        "in holes between blocks."
     ),
     EvidenceKind.ALLOCATED_FLAT: (
-        "Memory of live tensors is steady: what grew is the framework's cache of freed blocks."
+        "Memory of live tensors ({against}) is steady: what grew is the framework's cache of "
+        "freed blocks."
     ),
     EvidenceKind.ONE_PROCESS: "The growth is in one process alone: {subject}.",
     EvidenceKind.PROCESSES_GROW: "The number of processes grows.",

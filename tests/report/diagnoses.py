@@ -190,7 +190,7 @@ def inconclusive() -> Diagnosis:
         series(trace, Verdict.INCONCLUSIVE, Reason.STILL_CLIMBING),
         confidence=0.6,
         growth_per_x=interval(169.0 * MB, 3.0 * MB),
-        need_more=NeedMore(more_x=58, more_s=110, why="warm-ups on steps last up to 130 steps"),
+        need_more=NeedMore(more_x=58, more_s=110, why="longer than warm-ups go on growing"),
     )
     return of(recording("vision-run-1.csv", climbing, tensors(7070, 70)))
 
@@ -250,7 +250,7 @@ def many_series() -> Diagnosis:
         onset_x=interval(0.0),
     )
     found = recording("loader.csv", *calm[:12], guilty, *calm[12:], decided_by=12)
-    alone = Evidence(kind=EvidenceKind.ONE_PROCESS, subject=guilty.process)
+    alone = Evidence(kind=EvidenceKind.ONE_PROCESS, subject=f"{guilty.process} rss_bytes")
     return of(replace(found, evidence=(alone,)))
 
 

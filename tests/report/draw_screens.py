@@ -1,4 +1,4 @@
-"""The whole-screen expected outputs in `screens/`, and how they are made.
+"""How the expected outputs in `screens/` and the example in docs/json.md are made.
 
 After a change that is meant: `PYTHONPATH=tests python -m report.draw_screens`, then read the diff.
 """
@@ -6,15 +6,20 @@ After a change that is meant: `PYTHONPATH=tests python -m report.draw_screens`, 
 from __future__ import annotations
 
 import io
+import re
+from dataclasses import replace
 from pathlib import Path
 
 from report import diagnoses
 from rich.console import Console
 
+from memdiag.cli.exits import exit_code
 from memdiag.findings import Diagnosis
+from memdiag.report.json import document, dumps
 from memdiag.report.terminal import render
 
 FOLDER = Path(__file__).parent / "screens"
+PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 # Every case at 80 columns, and the two that hold most at every width and in ASCII.
 CASES = [(name, 80, False) for name in diagnoses.SCREENS]
 CASES += [(name, width, False) for name in ("leak", "many_recordings") for width in (60, 160)]
@@ -42,11 +47,21 @@ def path(name: str, width: int, ascii_only: bool) -> Path:
     return FOLDER / f"{name}-{width}{'-ascii' if ascii_only else ''}.txt"
 
 
+def documented(page: str) -> str:
+    """The page on the JSON document, its example as it is written today."""
+    found = diagnoses.leak_with_phases().recordings[0]
+    leak = replace(found.series[0], phases=found.series[0].phases[:1])
+    diagnosis = diagnoses.of(replace(found, series=(leak,), evidence=()))
+    example = dumps(document(diagnosis, exit_code(diagnosis)))
+    return re.sub(r"(?<=```json\n).*?(?=```\n)", lambda _: example, page, flags=re.S)
+
+
 def main() -> None:
-    """Write all screens anew."""
+    """Write all of it anew."""
     for name, width, ascii_only in CASES:
         screen = text(diagnoses.SCREENS[name](), width=width, ascii_only=ascii_only)
         path(name, width, ascii_only).write_text(screen, encoding="utf-8")
+    PAGE.write_text(documented(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

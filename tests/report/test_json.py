@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from report import diagnoses
+from report.draw_screens import PAGE, documented
 
 from memdiag.findings import EvidenceKind, Finding, Interval, Reason
 from memdiag.model import Axis, AxisKind, Role, Unit
@@ -23,6 +24,11 @@ def first_series(finding: Finding) -> dict[str, Any]:
     VALIDATOR.validate(values)
     series: dict[str, Any] = values["recordings"][0]["series"][0]
     return series
+
+
+def test_the_documented_example_is_what_memdiag_writes() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert documented(page) == page
 
 
 def test_schema_is_itself_valid() -> None:

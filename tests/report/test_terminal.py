@@ -138,8 +138,8 @@ def test_an_unsettled_run_says_how_much_longer() -> None:
 def test_a_run_that_cannot_settle_says_so() -> None:
     finding = diagnoses.inconclusive().recordings[0].series[0]
     assert finding.need_more is not None
-    need = replace(finding.need_more, more_x=None, more_s=None)
-    assert "cannot decide it" in one(replace(finding, need_more=need))
+    need = replace(finding.need_more, more_x=None, more_s=None, why="")
+    assert "not decidable in this run." in one(replace(finding, need_more=need))
 
 
 def test_the_command_is_shown_harmlessly() -> None:
