@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from memdiag.errors import UnreadableInput
 from memdiag.model import Axis, AxisKind, Recording, Role, Unit
 from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate
 from memdiag.recording.cells import to_numbers
 from memdiag.recording.columns import Meaning, Part, recognise
-from memdiag.recording.schema import KEY_COLUMNS, METRIC_ROLES
+from memdiag.recording.layout import Layout, split_line
+from memdiag.recording.schema import KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
 from memdiag.recording.table import Table
 
 
-def is_native(names: Sequence[str]) -> bool:
-    """The columns are those of a native recording."""
-    return tuple(names[: len(KEY_COLUMNS)]) == KEY_COLUMNS
+def layout(head: str, source: str) -> Layout | None:
+    """The layout of a native recording, None if it is none. Raises UnreadableInput if it is one
+    without a single sample.
+    """
+    header, _, rows = head.partition("\n")
+    names = tuple(split_line(header, ","))
+    if not is_native(names):
+        return None
+    if "\n" not in rows:
+        raise UnreadableInput(
+            "this recording holds no samples",
+            source=source,
+            line=1,
+            remedy="the target ended before the first sample: record it again",
+        )
+    return Layout(delimiter=",", names=names, skip_lines=1, columns=len(names))
 
 
 def plan(table: Table) -> Plan:

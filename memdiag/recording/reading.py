@@ -12,6 +12,7 @@ from memdiag.recording import native, tidy
 from memdiag.recording.assemble import assemble
 from memdiag.recording.layout import find_layout
 from memdiag.recording.options import DEFAULTS, ReadOptions
+from memdiag.recording.schema import is_native
 from memdiag.recording.source import STDIN, Source, open_source
 from memdiag.recording.table import Table, read_parquet, read_text_table
 
@@ -25,14 +26,15 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
     """
     opened = open_source(source)
     table = read_parquet(opened) if opened.parquet else _text_table(opened)
-    if native.is_native(table.names) and not (options.x or options.metrics or options.phase_column):
+    if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
         recording = assemble(table, native.plan(table), source)
         return native.with_sidecar(recording, None if source == STDIN else Path(source))
     return assemble(table, tidy.plan(table, options, source), source)
 
 
 def _text_table(source: Source) -> Table:
-    layout = find_layout(source.head(), cut_off=not source.whole)
+    head = source.head()
+    layout = native.layout(head, source.name) or find_layout(head, cut_off=not source.whole)
     if layout is None:
         raise UnreadableInput(
             "no table of figures was found in it",

@@ -40,3 +40,8 @@ METRIC_ROLES = {
     "python_blocks": Role.OBJECTS,
     "gc_objects": Role.OBJECTS,
 }
+
+
+def is_native(names: tuple[str, ...]) -> bool:
+    """The columns are those of a native recording."""
+    return names[: len(KEY_COLUMNS)] == KEY_COLUMNS

@@ -14,7 +14,7 @@ from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.cells import NULLS
 from memdiag.recording.layout import WHITESPACE, Layout
-from memdiag.recording.schema import KEY_COLUMNS
+from memdiag.recording.schema import KEY_COLUMNS, is_native
 from memdiag.recording.source import Source
 
 _INFER_ROWS = 1000
@@ -86,10 +86,12 @@ def csv_to_parquet(csv: Path, parquet: Path) -> None:
 
 
 def torn_line(source: Source, layout: Layout) -> bool:
-    """The last line has no end and fewer cells than the others."""
+    """The last line has no end and fewer cells than the others, or memdiag would have ended it."""
     end = source.tail if source.tail else source.content
     if end.endswith((b"\n", b"\r")) or b"\n" not in end:
         return False
+    if is_native(layout.names):
+        return True
     last = end[end.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")
     cells = last.split() if layout.delimiter == WHITESPACE else last.split(layout.delimiter)
     return len(cells) < layout.columns
