@@ -47,7 +47,8 @@ def _table(
     for found in order:
         bold = "bold " if found.verdict is Verdict.LEAK else ""
         row = [Text(words.VERDICTS[found.verdict], f"{bold}{words.STYLES[found.verdict]}")]
-        row += [Text(numbers.sureness(found.confidence) if found.series else "-")] * sure
+        doubt = found.verdict is Verdict.INCONCLUSIVE
+        row += [Text("-" if doubt else numbers.sureness(found.confidence))] * sure
         row += [Text(screen.show(found.source.removeprefix(shared), cells=source_cells))]
         row += [Text(headline.gist(found))]
         rows.append(row)
