@@ -33,12 +33,12 @@ _NOT_TENSORS = (
     "that are no tensors, and autograd graphs (tensors held by a graph alone are not counted)."
 )
 _HOLES = (
-    "Probably nothing to free in the program: the allocator keeps the memory. Try MALLOC_ARENA_MAX=2, or "
-    "another allocator such as jemalloc."
+    "Probably nothing to free in the program: the allocator keeps the memory. Try "
+    "MALLOC_ARENA_MAX=2, or another allocator such as jemalloc."
 )
 _CACHED_BLOCKS = (
-    "Probably nothing to free in the program: the caching allocator keeps blocks it cannot reuse. Pad "
-    "inputs to few shapes, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+    "Probably nothing to free in the program: the caching allocator keeps blocks it cannot "
+    "reuse. Pad inputs to few shapes, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
 )
 _PROCESSES = (
     "Look for processes that are started again and again and not joined, such as DataLoader "
