@@ -36,7 +36,13 @@ typedef struct {
     long long grow;
     unsigned gi, ci;
 } Device;
-typedef struct { int device, list; unsigned pid, gi, ci; Bytes used; long long grow, from, to; } Row;
+typedef struct {
+    int device, list;
+    unsigned pid, gi, ci;
+    char pid_file[256]; /* "" where the pid is known */
+    Bytes used;
+    long long grow, from, to;
+} Row;
 typedef struct { int device, code, hold; char symbol[NAME]; long long ms, from, to; } Fault;
 
 static Device devices[MOST];
@@ -53,9 +59,8 @@ static long long now_ms(void) {
     return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
-static long long frame(void) {
-    if (clock_ms > 0) return (now_ms() - started_ms) / clock_ms;
-    const char *path = getenv("FAKE_NVML_FRAME");
+/* The number in a file, 0 without one. */
+static long long number_in(const char *path) {
     FILE *file = path ? fopen(path, "r") : NULL;
     long long value = 0;
     if (file) {
@@ -63,6 +68,11 @@ static long long frame(void) {
         fclose(file);
     }
     return value;
+}
+
+static long long frame(void) {
+    if (clock_ms > 0) return (now_ms() - started_ms) / clock_ms;
+    return number_in(getenv("FAKE_NVML_FRAME"));
 }
 
 /* The value of ` key=` in `line` ("" where it is missing); quotes keep blanks together. */
@@ -130,6 +140,9 @@ static void read_row(const char *line, const char *where, const char *list) {
     r->device = gpu;
     r->list = !strcmp(list, "graphics") ? GRAPHICS : !strcmp(list, "mps") ? MPS : COMPUTE;
     r->pid = (unsigned)number_of(line, "pid", 0);
+    const char *file = strstr(line, " pid=@");
+    r->pid_file[0] = 0;
+    if (file) sscanf(file + strlen(" pid=@"), "%255s", r->pid_file);
     r->used = bytes_of(line, "used", 0);
     r->grow = (long long)bytes_of(line, "grow", 0);
     r->gi = (unsigned)number_of(line, "gi", -1);
@@ -282,8 +295,10 @@ int nvmlDeviceGetMemoryInfo_v2(Device *d, MemoryV2 *into) {
 }
 #endif
 
-static int is_listed(const Row *r, const Device *d, int list) {
+static int is_listed(Row *r, const Device *d, int list) {
     long long now = frame();
+    if (r->pid_file[0]) r->pid = (unsigned)number_in(r->pid_file);
+    if (r->pid_file[0] && r->pid == 0) return 0; /* the process has not said who it is yet */
     return &devices[r->device] == d && r->list == list && r->from <= now && now <= r->to;
 }
 
