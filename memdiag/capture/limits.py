@@ -8,16 +8,21 @@ now and then, the latest ones count.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memdiag.capture.cgroup import PROC, MemoryGroup, counter, memory_group
+from memdiag.capture.clock import Clock, MonotonicClock
+from memdiag.capture.process import Process
+from memdiag.capture.sampler import Readings
 from memdiag.model import Limit, Role
 
 _HOST_ROLES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 # setrlimit(2). RLIMIT_RSS is not here: Linux has not enforced it since 2.4.30.
 _RLIMITS = {"Max address space": "RLIMIT_AS", "Max data size": "RLIMIT_DATA"}
 _KIB = 1024
+_LONGEST_PAUSE_S = 10.0  # neighbours and resized containers change slowly (chosen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,18 +36,40 @@ class Machine:
 
 
 class LimitWatch:
-    """The limits of one target. Made while it runs; afterwards it answers with what it last saw."""
+    """The limits of one target, read at once and again now and then: a `Source` of no metrics.
 
-    def __init__(self, pid: int, *, proc: Path = PROC) -> None:
+    Once the target has ended it goes by what it last saw of it.
+    """
+
+    def __init__(self, pid: int, *, clock: Clock | None = None, proc: Path = PROC) -> None:
         self._pid = pid
         self._proc = proc
-        self.group: MemoryGroup | None = memory_group(pid, proc=proc)
+        self._clock = clock or MonotonicClock()
+        self._began_s = self._read_at_s = self._clock.now_s()
         self._rlimits: tuple[Limit, ...] = ()
+        self._latest: tuple[Limit, ...] = ()
+        self.group: MemoryGroup | None = memory_group(pid, proc=proc)
 
-    def read(self, tree_rss_bytes: int) -> tuple[Limit, ...]:
-        """The limits now, the tightest first; `tree_rss_bytes` is what the target itself holds."""
-        limits = [*self._container(), *self._process(), *self._machine(tree_rss_bytes)]
-        return tuple(sorted(limits, key=lambda limit: limit.value_bytes))
+    def read(self, processes: Sequence[Process]) -> Readings:
+        """Look again when it is time: often in the beginning, later every 10 s."""
+        now_s = self._clock.now_s()
+        pause_s = min(_LONGEST_PAUSE_S, (now_s - self._began_s) / 4)
+        if not self._latest or now_s - self._read_at_s >= pause_s:
+            self._read_at_s = now_s
+            self._look([process.id.pid for process in processes])
+        return {}
+
+    def limits(self) -> tuple[Limit, ...]:
+        """The limits as last seen, the tightest first."""
+        if not self._latest:
+            self._look([])
+        return self._latest
+
+    def _look(self, pids: Sequence[int]) -> None:
+        sizes = [virtual_and_resident(pid, proc=self._proc) for pid in pids]
+        tree_bytes = sum(size[2] for size in sizes if size is not None)
+        limits = [*self._container(), *self._process(), *self._machine(tree_bytes)]
+        self._latest = tuple(sorted(limits, key=lambda limit: limit.value_bytes))
 
     def _container(self) -> list[Limit]:
         found = self.group.limit() if self.group is not None else None
@@ -57,7 +84,7 @@ class LimitWatch:
         They count address space, of which a part never becomes resident; growth of either is
         growth of the other, so the limit on resident memory is the limit less that part.
         """
-        used = _virtual_and_resident(self._proc / str(self._pid) / "statm")
+        used = virtual_and_resident(self._pid, proc=self._proc)
         if used is not None:
             limits = rlimits(self._pid, proc=self._proc)
             never_resident = {"RLIMIT_AS": used[0] - used[2], "RLIMIT_DATA": used[1] - used[2]}
@@ -71,12 +98,13 @@ class LimitWatch:
             )
         return self._rlimits
 
-    def _machine(self, tree_rss_bytes: int) -> list[Limit]:
+    def _machine(self, tree_bytes: int) -> list[Limit]:
+        """What the machine has left for the target, beside what the target itself holds."""
         host = machine(proc=self._proc)
         if host is None:
             return []
         name = "host RAM, then swap" if host.swap_free_bytes else "host RAM"
-        value = min(host.available_bytes + tree_rss_bytes, host.total_bytes)
+        value = min(host.available_bytes + tree_bytes, host.total_bytes)
         return [Limit(name=name, value_bytes=value, roles=_HOST_ROLES)]
 
 
@@ -137,13 +165,14 @@ def oom_kills_on_machine(*, proc: Path = PROC) -> int | None:
     return counter(proc / "vmstat", "oom_kill")
 
 
-def _virtual_and_resident(statm: Path) -> tuple[int, int, int] | None:
-    """(address space, data and stack, resident) in bytes of /proc/PID/statm."""
+def virtual_and_resident(pid: int, *, proc: Path = PROC) -> tuple[int, int, int] | None:
+    """(address space, data and stack, resident) in bytes; None where the process has ended."""
     try:
-        fields = [int(field) for field in statm.read_text(encoding="ascii").split()]
+        statm = (proc / str(pid) / "statm").read_text(encoding="ascii")
+        fields = [int(field) for field in statm.split()]
     except (OSError, ValueError):
         return None
-    if len(fields) < 6 or fields[0] == 0:  # a process that has ended holds nothing
+    if len(fields) < 6 or fields[0] == 0:  # a zombie holds nothing
         return None
     page = os.sysconf("SC_PAGE_SIZE")
     return fields[0] * page, fields[5] * page, fields[1] * page

@@ -1,9 +1,8 @@
-"""Why a target ended: what the kernel and the last readings tell about it."""
+"""Why a target ended: what the kernel tells about it."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,27 +36,27 @@ def explained(
     *,
     before: OomCounters,
     after: OomCounters,
-    limit_bytes: int | None = None,
-    last: Mapping[str, int | float] | None = None,
+    group: MemoryGroup | None = None,
+    at_bytes: int | None = None,
 ) -> Ending:
-    """The ending with its reason, where there is evidence for one; an earlier reason stays.
+    """The ending with its reason, where there is evidence for one; a reason that is known stays.
 
-    limit_bytes: the tightest limit of the target's cgroup. last: the tree's last readings, by
-    metric; `rss_bytes` tells how far it had come, `vram_ooms` how often CUDA ran out of memory.
+    group: the target's, for its limit. at_bytes: resident memory of the tree when last seen.
     """
-    last = last or {}
-    if ending.why:
-        return ending
     killed = ending.signal == _KILLED or ending.code == _KILLED_BELOW
-    at_bytes = int(last["rss_bytes"]) if "rss_bytes" in last else None
-    if killed and _rose(before.group, after.group):
-        why = "killed by the kernel's OOM killer"
-        return replace(ending, why=why, at_bytes=at_bytes, limit_bytes=limit_bytes)
-    if killed and _rose(before.machine, after.machine):
+    if ending.why or not killed:
+        return ending
+    if _rose(before.group, after.group):
+        found = group.limit() if group is not None else None
+        return replace(
+            ending,
+            why="killed by the kernel's OOM killer",
+            at_bytes=at_bytes,
+            limit_bytes=None if found is None else found[0],
+        )
+    if _rose(before.machine, after.machine):
         why = "killed while the kernel's OOM killer was at work on this machine"
         return replace(ending, why=why, at_bytes=at_bytes)
-    if ending.code not in (None, 0) and last.get("vram_ooms", 0) > 0:
-        return replace(ending, why="CUDA ran out of memory")
     return ending
 
 

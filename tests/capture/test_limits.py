@@ -10,7 +10,8 @@ import pytest
 
 from memdiag.capture.cgroup import memory_group
 from memdiag.capture.limits import LimitWatch, machine, rlimits
-from memdiag.model import Limit, Role
+from memdiag.capture.process import Process, ProcessId
+from memdiag.model import Role
 
 GIB = 1 << 30
 V1_NO_LIMIT = "9223372036854771712\n"
@@ -27,6 +28,19 @@ Max data size             unlimited            unlimited            bytes
 Max resident set          1000                 unlimited            bytes
 Max address space         {address_space}      unlimited            bytes
 """
+
+
+SEVEN = Process(id=ProcessId(7, 1), name="seven")
+
+
+class HandClock:
+    """Goes when told to."""
+
+    def __init__(self) -> None:
+        self.at_s = 0.0
+
+    def now_s(self) -> float:
+        return self.at_s
 
 
 class Tree:
@@ -54,8 +68,15 @@ class Tree:
         for group, limit in limits.items():
             self.write(self.cgroups / group / "memory.max", limit + "\n")
 
-    def limits(self, rss_bytes: int = 0) -> dict[str, int]:
-        found = LimitWatch(7, proc=self.proc).read(rss_bytes)
+    def holds(self, address_space: int, resident: int, *, data: int = 0) -> None:
+        page = os.sysconf("SC_PAGE_SIZE")
+        fields = (address_space // page, resident // page, 0, 0, 0, data // page, 0)
+        self.write(self.proc / "7" / "statm", " ".join(map(str, fields)) + "\n")
+
+    def limits(self) -> dict[str, int]:
+        watch = LimitWatch(7, proc=self.proc)
+        assert watch.read([SEVEN]) == {}
+        found = watch.limits()
         assert all(Role.RESIDENT in limit.roles for limit in found)
         assert [limit.value_bytes for limit in found] == sorted(f.value_bytes for f in found)
         return {limit.name: limit.value_bytes for limit in found}
@@ -110,8 +131,10 @@ def test_version_1_without_limit_has_none(tree: Tree) -> None:
 
 
 def test_what_the_target_holds_is_available_to_it(tree: Tree) -> None:
-    assert tree.limits(rss_bytes=2 * GIB) == {"host RAM": 10 * GIB}
-    assert tree.limits(rss_bytes=30 * GIB) == {"host RAM": 16 * GIB}  # never more than there is
+    tree.holds(5 * GIB, 2 * GIB)
+    assert tree.limits() == {"host RAM": 10 * GIB}
+    tree.holds(50 * GIB, 30 * GIB)
+    assert tree.limits() == {"host RAM": 16 * GIB}  # never more than there is
 
 
 def test_swap_is_named_where_there_is_some(tree: Tree) -> None:
@@ -122,8 +145,7 @@ def test_swap_is_named_where_there_is_some(tree: Tree) -> None:
 
 def test_an_address_space_limit_counts_what_is_never_resident(tree: Tree) -> None:
     tree.write(tree.proc / "7" / "limits", LIMITS.format(address_space=4 * GIB))
-    page = os.sysconf("SC_PAGE_SIZE")
-    tree.write(tree.proc / "7" / "statm", f"{3 * GIB // page} {GIB // page} 0 0 0 0 0\n")
+    tree.holds(3 * GIB, GIB)
     # 1 GiB is resident and 1 GiB of address space is left: 2 GiB can become resident.
     assert tree.limits()["RLIMIT_AS"] == 2 * GIB
     assert "RLIMIT_RSS" not in tree.limits()  # not enforced by Linux
@@ -131,23 +153,33 @@ def test_an_address_space_limit_counts_what_is_never_resident(tree: Tree) -> Non
 
 def test_the_process_limits_outlive_the_process(tree: Tree) -> None:
     tree.write(tree.proc / "7" / "limits", LIMITS.format(address_space=4 * GIB))
-    tree.write(tree.proc / "7" / "statm", "10 5 0 0 0 0 0\n")
-    watch = LimitWatch(7, proc=tree.proc)
-    before = watch.read(0)
-    tree.write(tree.proc / "7" / "statm", "0 0 0 0 0 0 0\n")  # a zombie
-    assert watch.read(0) == before
+    tree.holds(3 * GIB, GIB)
+    clock = HandClock()
+    watch = LimitWatch(7, clock=clock, proc=tree.proc)
+    watch.read([SEVEN])
+    tree.holds(0, 0)  # a zombie
+    clock.at_s = 100.0
+    watch.read([])
+    assert {limit.name: limit.value_bytes for limit in watch.limits()}["RLIMIT_AS"] == 2 * GIB
 
 
-def test_limits_that_move_are_followed(tree: Tree) -> None:
+def test_limits_that_move_are_followed_at_leisure(tree: Tree) -> None:
     tree.v2("/a", {"a": str(4 * GIB)})
-    watch = LimitWatch(7, proc=tree.proc)
-    watch.read(0)
+    clock = HandClock()
+    watch = LimitWatch(7, clock=clock, proc=tree.proc)
+    watch.read([SEVEN])
     tree.write(tree.cgroups / "a" / "memory.max", str(GIB))
-    assert watch.read(0)[0] == Limit(
-        name="cgroup memory.max",
-        value_bytes=GIB,
-        roles=frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL}),
-    )
+    clock.at_s = 1000.0
+    watch.read([SEVEN])
+    tightest = watch.limits()[0]
+    assert (tightest.name, tightest.value_bytes) == ("cgroup memory.max", GIB)
+    tree.write(tree.cgroups / "a" / "memory.max", str(2 * GIB))
+    clock.at_s = 1005.0
+    watch.read([SEVEN])
+    assert watch.limits()[0].value_bytes == GIB  # not yet
+    clock.at_s = 1010.0
+    watch.read([SEVEN])
+    assert watch.limits()[0].value_bytes == 2 * GIB
 
 
 def test_nothing_readable_means_no_limits(tmp_path: Path) -> None:
@@ -155,7 +187,7 @@ def test_nothing_readable_means_no_limits(tmp_path: Path) -> None:
     (empty / "7").mkdir(parents=True)
     (empty / "meminfo").write_text("garbage\n")
     (empty / "7" / "cgroup").write_text("garbage\n::\n")
-    assert LimitWatch(7, proc=empty).read(0) == ()
+    assert LimitWatch(7, proc=empty).limits() == ()
     assert memory_group(7, proc=empty) is None
 
 
@@ -165,5 +197,5 @@ def test_this_process_has_limits_that_make_sense() -> None:
     assert 0 < host.available_bytes <= host.total_bytes
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     assert rlimits(os.getpid()).get("RLIMIT_AS", resource.RLIM_INFINITY) == soft
-    names = [limit.name for limit in LimitWatch(os.getpid()).read(0)]
+    names = [limit.name for limit in LimitWatch(os.getpid()).limits()]
     assert any(name.startswith("host RAM") for name in names)

@@ -21,9 +21,11 @@ NONE = OomCounters(group=0, machine=5)
 MIB = 1 << 20
 
 
-def test_a_kill_counted_by_the_group_is_the_oom_killers() -> None:
+def test_a_kill_counted_by_the_group_is_the_oom_killers(tmp_path: Path) -> None:
+    (tmp_path / "memory.max").write_text("100\n")
+    group = MemoryGroup(levels=(tmp_path,), version=2)
     after = OomCounters(group=1, machine=6)
-    how = explained(KILLED, before=NONE, after=after, limit_bytes=100, last={"rss_bytes": 98})
+    how = explained(KILLED, before=NONE, after=after, group=group, at_bytes=98)
     assert how == Ending(
         signal=9, why="killed by the kernel's OOM killer", at_bytes=98, limit_bytes=100
     )
@@ -52,13 +54,6 @@ def test_a_kill_that_only_the_machine_counted_is_said_with_care() -> None:
 )
 def test_without_evidence_nothing_is_claimed(ending: Ending, after: OomCounters) -> None:
     assert explained(ending, before=NONE, after=after) == ending
-
-
-def test_a_failure_after_cuda_ran_out_of_memory_says_so() -> None:
-    how = explained(Ending(code=1), before=NONE, after=NONE, last={"vram_ooms": 1})
-    assert how.why == "CUDA ran out of memory"
-    caught = explained(Ending(code=0), before=NONE, after=NONE, last={"vram_ooms": 1})
-    assert caught.why == ""
 
 
 def test_a_reason_that_is_known_stays() -> None:
