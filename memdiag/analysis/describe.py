@@ -183,7 +183,7 @@ def _limit_hits(
         return ()
     return forecast.limit_hits(
         projection,
-        limits,
+        [limit for limit in limits if limit.metric in {"", series.metric}],
         series.role,
         run=prepared.run,
         seconds_per_x=prepared.seconds_per_x,

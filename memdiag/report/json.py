@@ -197,7 +197,13 @@ def _missing(missing: Missing) -> Values:
 
 
 def _ending(ending: Ending) -> Values:
-    return {"code": ending.code, "signal": ending.signal, "why": ending.why}
+    return {
+        "code": ending.code,
+        "signal": ending.signal,
+        "why": ending.why,
+        "at_bytes": ending.at_bytes,
+        "limit_bytes": ending.limit_bytes,
+    }
 
 
 def _failure(failure: Failure) -> Values:

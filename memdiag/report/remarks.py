@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memdiag.findings import Evidence, RecordingFinding
 from memdiag.model import Ending, Missing
-from memdiag.report import naming, words
+from memdiag.report import naming, numbers, words
 from memdiag.report.layout import paragraph
 from memdiag.report.screen import Screen
 
@@ -50,12 +50,20 @@ def closing(found: RecordingFinding, screen: Screen) -> list[Text]:
 
 def ending(how: Ending, screen: Screen) -> str:
     """How the target ended, "" where it ended well or nothing is known."""
-    why = f" ({screen.show(how.why)})" if how.why else ""
+    why = f" ({screen.show(how.why)}{_how_far(how)})" if how.why else ""
     if how.signal is not None:
         return f"The command was killed by {_signal_name(how.signal)}{why}."
     if how.code:
         return f"The command failed with exit status {how.code}{why}."
     return naming.stopped(f"The recording ended: {how.why}", screen) if how.why else ""
+
+
+def _how_far(how: Ending) -> str:
+    """` at 3.98 GB of 4.00 GB`, as far as known."""
+    held = "" if how.at_bytes is None else f" at {numbers.size(how.at_bytes)}"
+    if how.limit_bytes is None:
+        return held
+    return f"{held} of {numbers.size(how.limit_bytes)}" if held else ""
 
 
 def _signal_name(number: int) -> str:
