@@ -20,6 +20,8 @@ from typer.core import TyperGroup
 from memdiag import __version__
 from memdiag.cli import run
 from memdiag.cli.analyze import analyze
+from memdiag.cli.doctor import doctor
+from memdiag.cli.watch import watch
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.printable import printable
 
@@ -110,7 +112,9 @@ def _options(
 
 
 app.command(context_settings=run.CONTEXT_SETTINGS)(run.run)
+app.command()(watch)
 app.command()(analyze)
+app.command()(doctor)
 
 
 def main() -> int:
