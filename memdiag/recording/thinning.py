@@ -72,6 +72,11 @@ class Thinner:
         self._keep = bytearray()
         self._streams: dict[tuple[int, str], _Stream] = {}
 
+    @property
+    def processes(self) -> int:
+        """How many processes it has in mind."""
+        return len(self._streams)
+
     def see(self, sample: Sample) -> None:
         """The next row of the file."""
         row = len(self._keep)

@@ -115,4 +115,5 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),
     (Role.VIRTUAL, _words("vm size")),
+    (Role.HOST, _words("host used")),
 )
