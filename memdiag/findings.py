@@ -142,7 +142,7 @@ class PhaseGrowth:
         return (
             self.p_value <= BLAME_P_VALUE
             and self.share >= BLAME_SHARE
-            and self.growing_events >= BLAME_EVENTS
+            and self.growing_events >= max(BLAME_EVENTS, BLAME_EVENT_SHARE * self.events)
             and (self.times_elsewhere is None or self.times_elsewhere >= BLAME_TIMES_ELSEWHERE)
         )
 
@@ -152,6 +152,7 @@ class PhaseGrowth:
 BLAME_P_VALUE = 0.01
 BLAME_SHARE = 0.25
 BLAME_EVENTS = 3
+BLAME_EVENT_SHARE = 0.4
 BLAME_TIMES_ELSEWHERE = 3.0
 
 
@@ -208,6 +209,7 @@ class EvidenceKind(enum.Enum):
     TENSORS_GROW = "tensors_grow"  # the tensor count grows as well
     IN_USE_FLAT = "in_use_flat"  # resident grows, memory in use does not: fragmentation
     ALLOCATED_FLAT = "allocated_flat"  # reserved grows, allocated does not: caching
+    RESERVED_FLAT = "reserved_flat"  # the driver's figure grows, the framework's does not
     ONE_PROCESS = "one_process"  # the growth is in one process
     PROCESSES_GROW = "processes_grow"  # the number of processes grows
     COUNTER_GROWS = "counter_grows"  # a user's counter grows with the memory

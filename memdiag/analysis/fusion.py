@@ -19,6 +19,12 @@ CONTAINS = {
     Role.DEVICE_RESERVED: (Role.DEVICE_ALLOCATED,),
 }
 
+_GROWS = {
+    Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
+    Role.COUNTER: EvidenceKind.COUNTER_GROWS,
+}
+_ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)
+
 COUNTS = (Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER)
 
 
@@ -32,13 +38,38 @@ def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
         return finding
     for other in findings:
         if (
-            other.process == finding.process
-            and other.role in CONTAINS.get(finding.role, ())
+            _is_same(finding, other, findings)
+            and other.role in _contained(finding, findings)
             and other.verdict in CALM
             and other.samples >= finding.samples // 2
         ):
             return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED)
     return finding
+
+
+def _contained(finding: Finding, findings: Sequence[Finding]) -> tuple[Role, ...]:
+    """Roles whose calm overrules `finding`.
+
+    The driver's figure contains the framework's cache and what is outside the framework. Only
+    where the cache grows is it the cache's growth; else it is memory that no framework knows of.
+    """
+    if finding.role is not Role.DEVICE:
+        return CONTAINS.get(finding.role, ())
+    cache_grows = any(
+        other.role is Role.DEVICE_RESERVED and other.verdict not in CALM
+        for other in findings
+        if _is_same(finding, other, findings)
+    )
+    return (Role.DEVICE_ALLOCATED,) if cache_grows else ()
+
+
+def _is_same(subject: Finding, other: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether two series tell of the same memory: of one process, or of a tree in which only one
+    process has such a series."""
+    if subject.process == other.process:
+        return True
+    alike = {f.process for f in findings if f.metric == other.metric}
+    return subject.process == "tree" and alike == {other.process}
 
 
 def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
@@ -71,8 +102,8 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
         out.append(Evidence(kind=EvidenceKind.EARLIER_RUN, subject=_name(subject)))
     if subject.verdict in (Verdict.LEAK, Verdict.INCONCLUSIVE):
         for other in findings:
-            kind = _says(other)
-            if other.process == subject.process and kind is not None:
+            kind = _says(subject, other)
+            if kind is not None and _is_same(subject, other, findings):
                 out.append(
                     Evidence(
                         kind=kind,
@@ -84,19 +115,32 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
     return tuple(out)
 
 
-def _says(other: Finding) -> EvidenceKind | None:
-    calm = other.verdict in CALM
+def _says(subject: Finding, other: Finding) -> EvidenceKind | None:
+    """What a series says to the growth of another; nothing about the other kind of memory."""
+    if other.role in _GROWS:
+        return _GROWS[other.role] if other.verdict is Verdict.LEAK else None
     if other.role is Role.TENSORS:
-        return EvidenceKind.TENSORS_FLAT if calm else EvidenceKind.TENSORS_GROW
-    if other.role is Role.IN_USE and calm:
+        return _tensors_say(subject, other)
+    return _calm_says(subject, other.role) if other.verdict in CALM else None
+
+
+def _calm_says(subject: Finding, calm: Role) -> EvidenceKind | None:
+    is_cache = subject.role is Role.DEVICE_RESERVED or subject.reason is Reason.OVERRULED
+    if calm is Role.IN_USE and subject.role not in _ON_DEVICE:
         return EvidenceKind.IN_USE_FLAT
-    if other.role is Role.DEVICE_ALLOCATED and calm:
+    if calm is Role.DEVICE_ALLOCATED and subject.role in _ON_DEVICE and is_cache:
         return EvidenceKind.ALLOCATED_FLAT
-    if other.role is Role.PROCESSES and other.verdict is Verdict.LEAK:
-        return EvidenceKind.PROCESSES_GROW
-    if other.role is Role.COUNTER and other.verdict is Verdict.LEAK:
-        return EvidenceKind.COUNTER_GROWS
+    if calm is Role.DEVICE_RESERVED and subject.role is Role.DEVICE:
+        return EvidenceKind.RESERVED_FLAT
     return None
+
+
+def _tensors_say(subject: Finding, other: Finding) -> EvidenceKind | None:
+    """Tensors count where they are: those of a GPU say nothing of host memory."""
+    on_device = subject.role in _ON_DEVICE
+    if other.metric == ("tensors_cpu" if on_device else "tensors_cuda"):
+        return None
+    return EvidenceKind.TENSORS_FLAT if other.verdict in CALM else EvidenceKind.TENSORS_GROW
 
 
 def _name(finding: Finding) -> str:

@@ -40,6 +40,10 @@ _CACHED_BLOCKS = (
     "Probably nothing to free in the program: the caching allocator keeps blocks it cannot "
     "reuse. Pad inputs to few shapes, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
 )
+_OUTSIDE_FRAMEWORK = (
+    "Look outside the framework's allocator: library workspaces (cuDNN, NCCL), contexts of further "
+    "processes, extensions and other libraries that allocate device memory themselves."
+)
 _PROCESSES = (
     "Look for processes that are started again and again and not joined, such as DataLoader "
     "workers of a loader made anew in each epoch."
@@ -121,6 +125,8 @@ def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator
         yield _HOLES
     elif EvidenceKind.ALLOCATED_FLAT in kinds:
         yield _CACHED_BLOCKS
+    elif EvidenceKind.RESERVED_FLAT in kinds:
+        yield _OUTSIDE_FRAMEWORK
     elif EvidenceKind.TENSORS_FLAT in kinds:
         yield _NOT_TENSORS
     if EvidenceKind.COUNTER_GROWS in kinds:

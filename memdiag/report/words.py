@@ -108,6 +108,9 @@ EVIDENCE = {
         "Memory of live tensors ({against}) is steady: what grew is the framework's cache of "
         "freed blocks."
     ),
+    EvidenceKind.RESERVED_FLAT: (
+        "What the framework holds of the device ({against}) is steady: what grew is outside of it."
+    ),
     EvidenceKind.ONE_PROCESS: "The growth is in one process alone: {subject}.",
     EvidenceKind.PROCESSES_GROW: "The number of processes grows.",
     EvidenceKind.COUNTER_GROWS: "{subject} grows together with {against}.",

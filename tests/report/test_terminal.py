@@ -154,6 +154,7 @@ def test_the_command_is_shown_harmlessly() -> None:
         ({EvidenceKind.TENSORS_FLAT}, "outside Python tensors"),
         ({EvidenceKind.IN_USE_FLAT}, "MALLOC_ARENA_MAX"),
         ({EvidenceKind.ALLOCATED_FLAT}, "expandable_segments"),
+        ({EvidenceKind.RESERVED_FLAT}, "NCCL"),
         ({EvidenceKind.PROCESSES_GROW}, "DataLoader"),
         ({EvidenceKind.COUNTER_GROWS}, "Find what raises"),
     ],

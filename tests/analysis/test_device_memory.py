@@ -1,0 +1,118 @@
+"""The table in docs/vram.md, row by row: what the device's figures say together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memdiag.analysis.diagnose import diagnose
+from memdiag.findings import EvidenceKind, Reason, RecordingFinding, Verdict
+from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
+
+STEPS = 600
+MIB = 1 << 20
+ROLES = {
+    "vram_bytes": Role.DEVICE,
+    "vram_reserved_bytes": Role.DEVICE_RESERVED,
+    "vram_allocated_bytes": Role.DEVICE_ALLOCATED,
+    "rss_bytes": Role.RESIDENT,
+    "tensors_cuda": Role.TENSORS,
+    "tensors_cpu": Role.TENSORS,
+}
+FLAT, GROWS = 0.0, 1.0
+
+
+def series(metric: str, growth: float, process: str, seed: int) -> Series:
+    """1 GiB (1000 tensors) with noise, growing by `growth` MiB (tensors) per step."""
+    noise = np.random.default_rng(seed).normal(0, 1, STEPS)
+    x = np.arange(STEPS, dtype=float)
+    unit = Unit.COUNT if metric.startswith("tensors") else Unit.BYTES
+    start, scale = (1000, 1) if unit is Unit.COUNT else (1024 * MIB, MIB)
+    return Series(
+        metric=metric,
+        column=metric,
+        role=ROLES[metric],
+        unit=unit,
+        axis=Axis(name="step", kind=AxisKind.STEP),
+        x=x,
+        y=np.round(start + scale * (growth * x + noise)),
+        process=process,
+        at_s=x * 0.1,
+    )
+
+
+def found(limits: tuple[Limit, ...] = (), **growths: float) -> RecordingFinding:
+    """`found(vram=GROWS, reserved=FLAT, ...)`; the driver's figure is also the tree's."""
+    names = {"vram": "vram_bytes", "rss": "rss_bytes"}
+    names |= {"reserved": "vram_reserved_bytes", "allocated": "vram_allocated_bytes"}
+    made = []
+    for at, (name, growth) in enumerate(growths.items()):
+        metric = names.get(name, name)
+        made.append(series(metric, growth, "main", at))
+        if metric in {"vram_bytes", "rss_bytes"}:
+            made.append(series(metric, growth, "tree", at))
+    return diagnose(Recording(source="test", series=tuple(made), limits=limits))
+
+
+def verdict_of(finding: RecordingFinding, metric: str) -> set[tuple[Verdict, Reason | None]]:
+    return {(f.verdict, f.reason) for f in finding.series if f.metric == metric}
+
+
+def kinds(finding: RecordingFinding) -> set[EvidenceKind]:
+    return {evidence.kind for evidence in finding.evidence}
+
+
+def test_reserved_grows_while_allocated_is_flat_is_the_cache() -> None:
+    finding = found(vram=GROWS, reserved=GROWS, allocated=FLAT)
+    overruled = {(Verdict.INCONCLUSIVE, Reason.OVERRULED)}
+    assert verdict_of(finding, "vram_reserved_bytes") == overruled
+    assert verdict_of(finding, "vram_bytes") == overruled  # of the process and of the tree
+    assert finding.verdict is not Verdict.LEAK
+    assert EvidenceKind.ALLOCATED_FLAT in kinds(finding)
+    assert EvidenceKind.RESERVED_FLAT not in kinds(finding)
+
+
+def test_allocated_grows_with_its_tensors_is_tensors_kept() -> None:
+    finding = found(vram=GROWS, reserved=GROWS, allocated=GROWS, tensors_cuda=GROWS)
+    assert finding.verdict is Verdict.LEAK
+    assert EvidenceKind.TENSORS_GROW in kinds(finding)
+
+
+def test_allocated_grows_while_the_tensor_count_is_flat_is_graphs_or_larger_tensors() -> None:
+    finding = found(vram=GROWS, reserved=GROWS, allocated=GROWS, tensors_cuda=FLAT)
+    assert finding.verdict is Verdict.LEAK
+    assert EvidenceKind.TENSORS_FLAT in kinds(finding)
+
+
+def test_the_driver_sees_growth_that_the_framework_does_not() -> None:
+    finding = found(vram=GROWS, reserved=FLAT, allocated=FLAT)
+    assert finding.verdict is Verdict.LEAK
+    assert EvidenceKind.RESERVED_FLAT in kinds(finding)
+    assert EvidenceKind.ALLOCATED_FLAT not in kinds(finding)
+
+
+def test_host_memory_grows_while_the_device_is_flat_says_nothing_of_the_device() -> None:
+    finding = found(rss=GROWS, vram=FLAT, reserved=FLAT, allocated=FLAT, tensors_cuda=FLAT)
+    assert finding.verdict is Verdict.LEAK
+    assert not kinds(finding) & {
+        EvidenceKind.ALLOCATED_FLAT,
+        EvidenceKind.RESERVED_FLAT,
+        EvidenceKind.TENSORS_FLAT,
+    }
+
+
+def test_device_memory_grows_while_the_hosts_tensors_are_flat_says_nothing_of_them() -> None:
+    finding = found(vram=GROWS, tensors_cpu=FLAT)
+    assert EvidenceKind.TENSORS_FLAT not in kinds(finding)
+
+
+def test_all_flat_is_stable() -> None:
+    finding = found(vram=FLAT, reserved=FLAT, allocated=FLAT, tensors_cuda=FLAT)
+    assert finding.verdict in {Verdict.STABLE, Verdict.WARMUP}
+
+
+@pytest.mark.parametrize(("metric", "hits"), [("", 1), ("vram_bytes", 1), ("gpu1_vram_bytes", 0)])
+def test_a_limit_of_one_metric_is_for_that_alone(metric: str, hits: int) -> None:
+    limit = Limit(name="GPU 0", value_bytes=4 << 30, roles=frozenset({Role.DEVICE}), metric=metric)
+    finding = found((limit,), vram=GROWS)
+    assert {len(f.limit_hits) for f in finding.series} == {hits}
