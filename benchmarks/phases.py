@@ -2,11 +2,14 @@
 
     python benchmarks/phases.py [--seed S] [--per-family N]
 
-Every run is made on a fine clock (phases of regular or wandering length, memory that a guilty phase
-keeps at its start, at its end, or bit by bit), then sampled, noised, rounded up to an allocator's
-quantum and ratcheted as recordings are. Guilty runs count where an oracle that knows the noise
-could tell the phase's curve from steady growth (whitened residual of the curve around its best
-straight line of at least `ORACLE` standard deviations) and at least five events were seen.
+Every run is made on a fine clock (phases of regular or wandering length; memory that a guilty
+phase keeps early, late, bit by bit or not each time), then sampled (as a log does, or with a
+reading at both ends of each event as memdiag's own tags give), noised, rounded up to an
+allocator's quantum and ratcheted as recordings are. Guilty runs count where an oracle that knows
+the noise could tell the phase's curve from steady growth and from the curve of each other phase of
+less than three times its length (whitened residual of at least `ORACLE` standard deviations) and
+at least five events were sampled. A phase that fills most of the time is guilty bit by bit only:
+one moment in a long phase is no phase.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ ORACLE = 8.0
 FINE = 20  # moments of the fine clock per sample
 BARS = {"right": 0.95, "blamed": 0.01}
 LAYOUTS = ("alternating", "wandering", "three", "nested", "sparse")
-GUILTY = ("start", "end", "gradual", "middle", "sometimes")
+GUILTY = ("early", "middle", "late", "gradual", "sometimes")
 INNOCENT = ("steady", "jumps", "clockwork", "sawtooth", "slowing", "late")
 
 
@@ -42,8 +45,8 @@ class Run:
     events: int
 
 
-def tags(layout: str, moments: int, rng: np.random.Generator) -> list[str]:
-    """Phase of each moment of the fine clock, "" outside every phase."""
+def tags(layout: str, moments: int, least: int, rng: np.random.Generator) -> list[str]:
+    """Phase of each moment of the fine clock, "" outside; events last `least` or more."""
     parts = {
         "alternating": [("train", 1.0), ("eval", rng.choice([0.05, 0.1, 0.3]))],
         "wandering": [("train", 1.0), ("eval", rng.choice([0.05, 0.1, 0.3, 1.0]))],
@@ -57,7 +60,7 @@ def tags(layout: str, moments: int, rng: np.random.Generator) -> list[str]:
     names: list[str] = []
     while len(names) < moments:
         for name, length in parts:
-            names += [name] * max(1, round(unit * length * math.exp(wander * rng.normal())))
+            names += [name] * max(least, round(unit * length * math.exp(wander * rng.normal())))
     return names[:moments]
 
 
@@ -76,9 +79,10 @@ def guilty_curve(inside: np.ndarray, how: str, rng: np.random.Generator) -> np.n
         if how == "gradual":
             rate[start:end] += amount / (end - start)
         elif how == "sometimes":
-            rate[start] += amount * (rng.uniform() < 0.7)
+            rate[(start + end) // 2] += amount * (rng.uniform() < 0.7)
         else:
-            rate[{"start": start, "end": end - 1, "middle": (start + end) // 2}[how]] += amount
+            part = {"early": 0.15, "middle": 0.5, "late": 0.85}[how]
+            rate[start + int(part * (end - start))] += amount
     return np.cumsum(rate)
 
 
@@ -106,15 +110,22 @@ def ar1(rng: np.random.Generator, n: int, phi: float) -> np.ndarray:
     return noise
 
 
-def oracle(curve: np.ndarray, sd: float, phi: float, quantum: float) -> float:
-    """Standard deviations between the curve and its best straight line, noise whitened."""
+def oracle(
+    curve: np.ndarray, others: list[np.ndarray], sd: float, phi: float, quantum: float
+) -> float:
+    """Standard deviations, noise whitened, between the curve and the best other explanation.
+
+    Others: a straight line, and the curve of each other phase, of free height.
+    """
     n = len(curve)
-    design = np.column_stack([np.ones(n), np.arange(n)])
-    white = np.vstack([design[:1], design[1:] - phi * design[:-1]])
-    target = np.r_[curve[0], curve[1:] - phi * curve[:-1]]
-    rest = target - white @ np.linalg.lstsq(white, target, rcond=None)[0]
+    line = np.column_stack([np.ones(n), np.arange(n)])
     shock = math.hypot(sd * math.sqrt(1 - phi * phi), quantum / math.sqrt(12))
-    return float(np.linalg.norm(rest) / max(shock, 1e-12))
+    apart = []
+    for design in (line, *(np.column_stack([np.ones(n), other]) for other in others)):
+        white = np.vstack([design[:1], design[1:] - phi * design[:-1]])
+        target = np.r_[curve[0], curve[1:] - phi * curve[:-1]]
+        apart.append(np.linalg.norm(target - white @ np.linalg.lstsq(white, target, rcond=None)[0]))
+    return float(min(apart) / max(shock, 1e-12))
 
 
 def make(family: str, rng: np.random.Generator) -> Run:
@@ -122,35 +133,50 @@ def make(family: str, rng: np.random.Generator) -> Run:
     layout, how = family.split("/")
     samples = int(rng.choice([40, 100, 300, 1000, 3000]))
     moments = samples * FINE
-    names = tags(layout, moments, rng)
+    probed = bool(rng.uniform() < 0.6)
+    names = tags(layout, moments, 2 if probed else FINE, rng)
     known = sorted({name for name in names if name})
-    culprit = str(rng.choice(known)) if how in GUILTY else ""
+    able = [name for name in known if how == "gradual" or names.count(name) < moments / 3]
+    if how in GUILTY and not able:
+        return make(family, rng)
+    culprit = str(rng.choice(able)) if how in GUILTY else ""
     inside = np.array([name == culprit for name in names])
     curve = guilty_curve(inside, how, rng) if culprit else innocent_curve(moments, how, rng)
     sd, phi = float(rng.choice([0.02, 0.1, 0.3, 1.0])), float(rng.choice([0, 0, 0.3, 0.8, 0.95]))
     quantum = float(rng.choice([0, 0, 0.1, 0.5, 2.0]))
     passing = float(rng.choice([0, 0, 1.0, 10.0]))
-    passes = np.array([name == rng.choice(known) for name in names]) if False else None
     spiky = str(rng.choice(known))
     passes = np.array([name == spiky for name in names])
-    memory = 1000 + curve + passing * passes
+    memory = 1000 + curve
+    for start, end in runs_of(passes):
+        memory[start:end] += passing * max(0.0, 1 + rng.choice([0.0, 0.2]) * rng.normal())
     if how == "sawtooth":
         period = rng.uniform(4, 60) * FINE
         memory = memory + rng.uniform(1, 8) * ((np.arange(moments) / period) % 1)
     taken = np.arange(samples) * FINE + int(rng.integers(FINE))
-    y = memory[taken] + sd * ar1(rng, samples, phi)
+    if probed:
+        turns = np.flatnonzero([a != b for a, b in zip(names[1:], names, strict=False)])
+        taken = np.union1d(taken, np.union1d(turns, turns + 1))
+    y = memory[taken] + sd * ar1(rng, len(taken), phi)
     if quantum:
         y = np.ceil(y / quantum) * quantum
         if rng.uniform() < 0.5 and not passing and how != "sawtooth":
             y = np.maximum.accumulate(y)
+    rivals = [
+        guilty_curve(np.array([n == other for n in names]), way, rng)[taken]
+        for other in known
+        for way in GUILTY[:4]
+        if culprit and other != culprit
+        if way == how or names.count(other) < 3 * names.count(culprit)
+    ]
     codes = np.array([known.index(names[i]) if names[i] else -1 for i in taken])
     seen = len(runs_of(np.array([names[i] == culprit for i in taken]))) if culprit else 0
     return Run(
-        x=np.arange(samples, dtype=float),
+        x=taken / FINE,
         y=y,
         phases=Phases(codes=codes, names=tuple(known)),
         guilty=culprit,
-        z=oracle(curve[taken], sd, phi, quantum) if culprit else 0.0,
+        z=oracle(curve[taken], rivals, sd, phi, quantum) if culprit else 0.0,
         events=seen,
     )
 

@@ -7,15 +7,18 @@ compared with what chance would give if growth had nothing to do with the tags.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import isotonic_regression, nnls
 from scipy.stats import t as student
 
-from memdiag.analysis.chance import Cycles, chance
+from memdiag.analysis.chance import Cycles, rotated
+from memdiag.analysis.guilt import Group, Guilt, guilty
+from memdiag.analysis.passing import without_passing
 from memdiag.findings import Interval, PhaseGrowth
 
 if TYPE_CHECKING:
@@ -34,16 +37,12 @@ GROWING_FRACTION = 0.25
 # Tags may name the phase a sample ends (log lines) or the one it begins. The second reading is
 # taken only where it explains the growth this much better (ratio of residual squares): chosen.
 BEGIN_READING_RATIO = 0.5
+# Events that grow by more noise standard deviations than this show one by one: chosen.
+CLEAR_NOISE = 4.0
+NORMAL_95 = 1.96
+EVEN = 0.01  # widths that differ by less than this fraction are equal
+FINER, MOST_EVEN = 4, 20_000  # intervals of equal width per interval, and in all
 MOST_PHASES = 12  # rows of a table that a person still reads
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
-    """The samples of a phase, nested ones included; `member` has shape (n,)."""
-
-    name: str
-    member: Mask
-    leaf: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,16 +83,72 @@ def attribute(
     tagged = np.flatnonzero(phases.codes >= 0)
     if len(tagged) == 0 or len(y) < 3:
         return ()
-    kept = _kept(y, _noise(y) if noise is None else noise)
+    settled, telling = without_passing(y, phases.codes)
+    noise = _noise(settled[telling]) if noise is None else noise
+    kept = _kept(settled, telling, noise)
     first, last = max(int(tagged[0]), 1), int(tagged[-1])
     if last < first or kept.growth.sum() <= 0:
         return ()
     groups = list(_groups(phases))
-    stretch = _Stretch.of(x, phases.codes, kept, first, last)
+    stretch = _Stretch.of(x, phases.codes, kept, noise, first, last)
     found = [_grown(stretch, group, len(groups), seed) for group in groups]
     rows = [row for row in found if row is not None]
-    named = [row for row in rows if not _explained_by_child(row, rows)]
-    return tuple(sorted(named, key=lambda row: (-row.share, row.phase))[:MOST_PHASES])
+    if not _clear(rows, kept, noise):
+        part = slice(first - 1, last + 1)
+        rows = _weighed(rows, x[part], settled[part], telling[part], groups, part, seed)
+    rows = [row for row in rows if not _explained_by_child(row, rows)]
+    return tuple(sorted(rows, key=lambda row: (-row.share, row.phase))[:MOST_PHASES])
+
+
+def _clear(rows: Sequence[PhaseGrowth], kept: _Kept, noise: float) -> bool:
+    """Whether the growth of one event would stand out of the noise by itself."""
+    events = max((row.events for row in rows), default=1)
+    return float(kept.growth.sum()) / events > CLEAR_NOISE * noise
+
+
+def _weighed(
+    rows: list[PhaseGrowth],
+    x: Floats,
+    y: Floats,
+    telling: Mask,
+    groups: Sequence[Group],
+    part: slice,
+    seed: int,
+) -> list[PhaseGrowth]:
+    """Let a fit of the whole course speak where single events are lost in the noise."""
+    inside = [Group(name=group.name, member=group.member[part]) for group in groups]
+    fitted = guilty(x, y, telling, inside, seed=seed)
+    if fitted is None:
+        return [replace(row, p_value=1.0) for row in rows]
+    found = {guilt.name: guilt for guilt in fitted.found}
+    weighed = []
+    for row in rows:
+        if row.phase in found:
+            weighed.append(_found_guilty(row, found[row.phase]))
+        elif not any(_nested(row.phase, name) or _nested(name, row.phase) for name in found):
+            p_value = max(row.p_value, fitted.others[row.phase])
+            weighed.append(replace(row, p_value=p_value))
+    return weighed
+
+
+def _nested(inner: str, outer: str) -> bool:
+    return inner.startswith(outer + "/")
+
+
+def _found_guilty(row: PhaseGrowth, guilt: Guilt) -> PhaseGrowth:
+    """The row of a phase that growth keeps step with: its events are taken to grow alike."""
+    half = NORMAL_95 * guilt.error
+    return replace(
+        row,
+        growing_events=row.events,
+        growth_per_event=Interval(
+            value=guilt.per_event, low=guilt.per_event - half, high=guilt.per_event + half
+        ),
+        spread=None,
+        share=min(1.0, guilt.share),
+        p_value=guilt.p_value,
+        times_elsewhere=None,
+    )
 
 
 def _check(x: Floats, y: Floats, phases: Phases) -> None:
@@ -102,29 +157,34 @@ def _check(x: Floats, y: Floats, phases: Phases) -> None:
 
 
 def _noise(y: Floats) -> float:
-    """Standard deviation of one reading from the scaled MAD of the first differences."""
-    steps = np.diff(y)
-    return float(1.4826 * np.median(np.abs(steps - np.median(steps))) / np.sqrt(2.0))
+    """Standard deviation of one reading, from the falls: growth makes none.
+
+    For independent noise the mean square of min(step, 0) is half the variance of a step, which is
+    the variance of a reading.
+    """
+    falls = np.minimum(np.diff(y), 0.0)
+    return float(np.sqrt(np.mean(falls**2))) if len(falls) else 0.0
 
 
-def _kept(y: Floats, noise: float) -> _Kept:
+def _kept(y: Floats, telling: Mask, noise: float) -> _Kept:
     """The growth that was never given back.
 
     The lower envelope f_i = min(y_i, y_i+1, ...) is what is still held later. Samples far above it
-    hold memory in passing (an evaluation, a batch): they say nothing of when the kept part came,
-    so the growth between their neighbours is spread over them. The other samples are fitted by the
-    least-squares nondecreasing curve (Barlow et al. 1972, pool adjacent violators), which averages
-    the noise away without a bandwidth.
+    hold memory in passing (an evaluation, a batch) and say nothing of when the kept part came, nor
+    do those not `telling`: the growth between their neighbours is spread over them. The others are
+    fitted by the least-squares nondecreasing curve (Barlow et al. 1972, pool adjacent violators),
+    which averages the noise away without a bandwidth.
     """
-    later = np.minimum.accumulate(y[::-1])[::-1]
-    visible = y - later <= PASSING_NOISE * noise
-    visible[0] = True  # the last one always is
+    later = np.minimum.accumulate(np.where(telling, y, np.inf)[::-1])[::-1]
+    visible = telling & (y - later <= PASSING_NOISE * noise)
+    visible[0] = visible[-1] = True
+    later = np.minimum(later, y)
     at = np.flatnonzero(visible)
     level = isotonic_regression(np.where(visible, y, later)[at]).x
     return _Kept(edges=at, growth=np.diff(level))
 
 
-def _groups(phases: Phases) -> Iterator[_Group]:
+def _groups(phases: Phases) -> Iterator[Group]:
     """Every tagged phase with what is nested in it, parents that have no tag of their own too."""
     used = [phases.names[code] for code in np.unique(phases.codes) if code >= 0]
     prefixes = {"/".join(name.split("/")[:depth]) for name in used for depth in range(1, 9)}
@@ -134,8 +194,7 @@ def _groups(phases: Phases) -> Iterator[_Group]:
             for code, other in enumerate(phases.names)
             if other == name or other.startswith(name + "/")
         ]
-        leaf = not any(other.startswith(name + "/") for other in used)
-        yield _Group(name=name, member=np.isin(phases.codes, inside), leaf=leaf)
+        yield Group(name=name, member=np.isin(phases.codes, inside))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,36 +206,49 @@ class _Stretch:
     growth: Floats
     width: Floats
     cell: Ints  # number of the cell that an interval belongs to
+    noise: float
+    at_end: bool  # an interval belongs to the phase of the sample that ends it
     ends_open: bool  # the last sample of all is tagged: its event may not be over
 
     @classmethod
-    def of(cls, x: Floats, codes: Ints, kept: _Kept, first: int, last: int) -> _Stretch:
+    def of(
+        cls, x: Floats, codes: Ints, kept: _Kept, noise: float, first: int, last: int
+    ) -> _Stretch:
         width = np.diff(x)
         growth = kept.per_interval(width)
         cell = np.repeat(np.arange(len(kept.growth)), np.diff(kept.edges))
-        return cls(
+        stretch = cls(
             ends=slice(first, last + 1),
             begins=slice(first - 1, last),
             growth=growth[first - 1 : last],
             width=width[first - 1 : last],
             cell=cell[first - 1 : last],
+            noise=noise,
+            at_end=True,
             ends_open=last == len(codes) - 1,
         )
+        return replace(stretch, at_end=_read_at_end(stretch, codes))
+
+    @property
+    def weights(self) -> Floats:
+        """Widths, or 1 each where the axis stands still now and then (several samples a step)."""
+        return self.width if np.all(self.width > 0) else np.ones(len(self.width))
 
 
-def _grown(stretch: _Stretch, group: _Group, tests: int, seed: int) -> PhaseGrowth | None:
+def _grown(stretch: _Stretch, group: Group, tests: int, seed: int) -> PhaseGrowth | None:
     """What one phase kept; None where it has no interval in the stretch."""
     member_end, member_begin = group.member[stretch.ends], group.member[stretch.begins]
     total = float(stretch.growth.sum())
-    if total <= 0 or not member_end.any():
+    if total <= 0 or not member_end.any() or not member_begin.any():
         return None
-    inside = _reading(stretch, member_end, member_begin)
+    inside = member_end if stretch.at_end else member_begin
     charged = _charged(stretch, inside)
     per_event = _event_growth(charged, inside, stretch.ends_open)
     share = min(1.0, float(per_event.sum()) / total)
     growing = per_event[per_event > GROWING_FRACTION * per_event.mean()]
-    cycles = Cycles.between_starts(inside)
-    p_value = chance(stretch.growth, (member_end, member_begin), cycles, seed=seed)
+    growth, *readings = _evenly(stretch, member_end, member_begin)
+    cycles = Cycles.between_starts(readings[0] > 0.5)
+    p_value = rotated(growth, readings, cycles, seed=seed)
     return PhaseGrowth(
         phase=group.name,
         events=len(per_event),
@@ -185,40 +257,58 @@ def _grown(stretch: _Stretch, group: _Group, tests: int, seed: int) -> PhaseGrow
         spread=_spread(growing),
         share=share,
         p_value=min(1.0, p_value * tests),
-        times_elsewhere=_times_elsewhere(share, inside, stretch.width),
+        times_elsewhere=_times_elsewhere(stretch, inside, per_event),
     )
 
 
-def _reading(stretch: _Stretch, member_end: Mask, member_begin: Mask) -> Mask:
-    """Intervals spent in the phase: those that a tagged sample ends, or those that it begins.
+def _evenly(stretch: _Stretch, *members: Mask) -> tuple[Floats, ...]:
+    """Growth, and the parts spent in the phase, of intervals of equal width.
+
+    Rotation moves growth along the axis, so a reading that happened to come soon after another must
+    not make room for as much growth as a long interval.
+    """
+    width = stretch.weights
+    columns = (stretch.growth, *(member * width for member in members))
+    if np.ptp(width) > EVEN * width.mean():
+        edges = np.r_[0.0, np.cumsum(width)]
+        count = max(len(width), min(FINER * len(width), MOST_EVEN))
+        even = np.linspace(0.0, edges[-1], count + 1)
+        sums = (np.r_[0.0, np.cumsum(column)] for column in columns)
+        columns = tuple(np.diff(np.interp(even, edges, total)) for total in sums)
+        width = np.diff(even)
+    return (columns[0], *(column / width for column in columns[1:]))
+
+
+def _read_at_end(stretch: _Stretch, codes: Ints) -> bool:
+    """Whether an interval belongs to the phase of the sample that ends it, not that begins it.
 
     Between a sample of one phase and a sample of the next, the tag alone does not tell. A reading
     in a log is taken at the end of what it reports, so that reading is preferred.
     """
-    if np.array_equal(member_end, member_begin):
-        return member_end
-    by_end, by_begin = (_misfit(stretch, m) for m in (member_end, member_begin))
-    return member_begin if by_begin < BEGIN_READING_RATIO * by_end else member_end
+    by_end = _misfit(stretch, codes[stretch.ends])
+    return by_end <= 0 or _misfit(stretch, codes[stretch.begins]) >= BEGIN_READING_RATIO * by_end
+
+
+def _misfit(stretch: _Stretch, codes: Ints) -> float:
+    """Residual square of growth explained by the time that each cell spent in each phase."""
+    width, cell = stretch.weights, stretch.cell - stretch.cell[0]
+    exposure = [np.bincount(cell, width * (codes == code)) for code in np.unique(codes)]
+    _, residual = nnls(np.column_stack(exposure), np.bincount(cell, stretch.growth))
+    return float(residual) ** 2
 
 
 def _exposure(stretch: _Stretch, inside: Mask) -> tuple[Floats, Floats]:
-    """Per cell: width inside and outside the phase (counts of intervals where x stands still)."""
-    width = stretch.width if np.all(stretch.width > 0) else np.ones(len(stretch.width))
-    cell = stretch.cell - stretch.cell[0]
+    """Per cell: width inside and outside the phase."""
+    width, cell = stretch.weights, stretch.cell - stretch.cell[0]
     within = np.bincount(cell, width * inside).astype(np.float64)
     return within, np.bincount(cell, width * ~inside).astype(np.float64)
 
 
-def _rates(stretch: _Stretch, inside: Mask) -> tuple[Floats, float]:
-    """Least-squares growth per width inside and outside, not negative, and the residual norm."""
-    exposure = np.column_stack(_exposure(stretch, inside))
+def _rates(stretch: _Stretch, inside: Mask) -> Floats:
+    """Least-squares growth per width inside and outside, not negative."""
     growth = np.bincount(stretch.cell - stretch.cell[0], stretch.growth)
-    rates, residual = nnls(exposure, growth)
-    return rates, float(residual)
-
-
-def _misfit(stretch: _Stretch, inside: Mask) -> float:
-    return _rates(stretch, inside)[1] ** 2
+    rates: Floats = nnls(np.column_stack(_exposure(stretch, inside)), growth)[0]
+    return rates
 
 
 def _charged(stretch: _Stretch, inside: Mask) -> Floats:
@@ -230,7 +320,7 @@ def _charged(stretch: _Stretch, inside: Mask) -> Floats:
     cell = stretch.cell - stretch.cell[0]
     within, without = _exposure(stretch, inside)
     growth = np.bincount(cell, stretch.growth)
-    rates, _ = _rates(stretch, inside)
+    rates = _rates(stretch, inside)
     expected = rates[0] * within + rates[1] * without
     even = within / np.maximum(within + without, 1e-300)
     part = np.where(expected > 0, rates[0] * within / np.where(expected > 0, expected, 1.0), even)
@@ -270,13 +360,18 @@ def _spread(growth: Floats) -> float | None:
     return float(growth.std(ddof=1) / growth.mean())
 
 
-def _times_elsewhere(share: float, inside: Mask, width: Floats) -> float | None:
-    """Growth per width inside over growth per width outside; None where outside has no growth."""
-    weight = width if width.sum() > 0 else np.ones(len(width))
-    part = float(weight[inside].sum() / weight.sum())
-    if share >= 1.0 or part >= 1.0:
-        return None if part < 1.0 else 1.0
-    return float("inf") if part <= 0 else share / part / ((1.0 - share) / (1.0 - part))
+def _times_elsewhere(stretch: _Stretch, inside: Mask, per_event: Floats) -> float | None:
+    """Growth per width inside over growth per width outside; None where all is inside.
+
+    Outside, growth up to the noise of its ends may have gone unseen, so that much is allowed for.
+    """
+    part = float(stretch.weights[inside].sum() / stretch.weights.sum())
+    if part >= 1.0:
+        return None
+    grown = float(per_event.sum())
+    unseen = stretch.noise * math.sqrt(2 * len(per_event))
+    elsewhere = max(float(stretch.growth.sum()) - grown, 0.0) + unseen
+    return None if elsewhere <= 0 else grown / part / (elsewhere / (1.0 - part))
 
 
 def _explained_by_child(row: PhaseGrowth, rows: Sequence[PhaseGrowth]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,23 +29,23 @@ class Cycles:
     @classmethod
     def between_starts(cls, inside: Mask) -> Cycles:
         """Cut at every start of an event; what precedes the first joins what follows the last."""
-        starts = np.flatnonzero(inside & ~np.r_[False, inside[:-1]])
-        index = np.arange(len(inside))
+        return cls.at(np.flatnonzero(inside & ~np.r_[False, inside[:-1]]), len(inside))
+
+    @classmethod
+    def at(cls, starts: Ints, count: int) -> Cycles:
+        """Cut `count` intervals at the given indices."""
+        index = np.arange(count)
         if len(starts) == 0:
             return cls(members=(index,))
         pieces = np.split(index, starts)
         return cls(members=(*pieces[1:-1], np.r_[pieces[-1], pieces[0]]))
 
 
-def chance(growth: Floats, readings: tuple[Mask, ...], cycles: Cycles, *, seed: int) -> float:
-    """P(growth inside the phase is as large as seen), if growth knows nothing of the tags.
+def rotated(values: Floats, kernels: Sequence[Floats], cycles: Cycles, *, seed: int) -> float:
+    """P(max over kernels of sum(values * kernel) is as large as seen) under rotated cycles.
 
-    growth: kept growth per interval, shape (m,), not negative. readings: which intervals are
-    inside, shape (m,) bool, one array per reading of the tags; the larger sum of them counts, in
-    the data and in every arrangement alike.
-
-    Null: within each cycle of the phase the growth may come at any moment, independently from
-    cycle to cycle; so each cycle's growth is rotated against its tags by its own offset. With a
+    Null: within each cycle of the phase the values may come at any moment, independently from
+    cycle to cycle; so each cycle's values are rotated against its tags by its own offset. With a
     single cycle this is the plain circular shift. (A common shift of everything has only as many
     distinct outcomes as a cycle has samples when phases alternate regularly, and could never
     show anything.) Rotation keeps clumps together and makes a long phase expect much growth.
@@ -55,21 +56,21 @@ def chance(growth: Floats, readings: tuple[Mask, ...], cycles: Cycles, *, seed: 
     if len(chosen) > MOST_CYCLES:
         pick = np.linspace(0, len(chosen) - 1, MOST_CYCLES).round().astype(int)
         chosen = tuple(chosen[i] for i in pick)
-    tables = [[_rotations(growth[c], inside[c]) for inside in readings] for c in chosen]
-    seen = max(sum(table[r][0] for table in tables) for r in range(len(readings)))
-    tolerance = 1e-9 * float(growth.sum())
-    outcomes = _arranged(tables, len(readings), seed)
+    tables = [[_rotations(values[c], kernel[c]) for kernel in kernels] for c in chosen]
+    seen = max(float(sum(table[k][0] for table in tables)) for k in range(len(kernels)))
+    tolerance = 1e-9 * float(np.abs(values).sum()) * max(float(np.abs(k).max()) for k in kernels)
+    outcomes = _arranged(tables, len(kernels), seed)
     as_large = int(np.count_nonzero(outcomes >= seen - tolerance))
     if _count(tables) <= EXACT_MOST:
         return as_large / len(outcomes)  # the arrangement seen is one of them
     return (1 + as_large) / (1 + len(outcomes))
 
 
-def _rotations(growth: Floats, inside: Mask) -> Floats:
-    """Growth inside for every rotation of the growth, shape (len,), the unrotated one first."""
-    spectrum = np.fft.rfft(growth) * np.conj(np.fft.rfft(inside.astype(np.float64)))
-    inside_growth: Floats = np.fft.irfft(spectrum, len(growth))
-    return inside_growth
+def _rotations(values: Floats, kernel: Floats) -> Floats:
+    """Sum of values * kernel for every rotation of the values, the unrotated one first."""
+    spectrum = np.fft.rfft(values) * np.conj(np.fft.rfft(kernel))
+    sums: Floats = np.fft.irfft(spectrum, len(values))
+    return sums
 
 
 def _count(tables: list[list[Floats]]) -> int:
@@ -81,15 +82,15 @@ def _count(tables: list[list[Floats]]) -> int:
     return count
 
 
-def _arranged(tables: list[list[Floats]], readings: int, seed: int) -> Floats:
-    """Growth inside of every arrangement, or of random ones where there are too many."""
+def _arranged(tables: list[list[Floats]], kernels: int, seed: int) -> Floats:
+    """The sums of every arrangement, or of random ones where there are too many."""
     if _count(tables) <= EXACT_MOST:
-        sums = [np.zeros(1) for _ in range(readings)]
+        sums = [np.zeros(1) for _ in range(kernels)]
         for table in tables:
             sums = [np.add.outer(s, part).ravel() for s, part in zip(sums, table, strict=True)]
         return _largest(sums)
     random = np.random.default_rng(seed)
-    totals = np.zeros((readings, RANDOM_ARRANGEMENTS))
+    totals = np.zeros((kernels, RANDOM_ARRANGEMENTS))
     for table in tables:
         offset = random.integers(0, len(table[0]), RANDOM_ARRANGEMENTS)
         totals += np.stack([part[offset] for part in table])
