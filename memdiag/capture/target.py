@@ -261,8 +261,10 @@ class Launched:
             stop_self(self._stop)
 
     def end(self, why: str, pids: Collection[int]) -> None:
-        """SIGTERM for all of `pids`, later SIGKILL. Call it until `over`."""
+        """SIGTERM for the command and all of `pids`, later SIGKILL. Call it until `over`."""
         now_s = time.monotonic()
+        if self._target.ending is None:
+            pids = {*pids, self._target.pid}
         self._left = pids
         if self._kill_at_s is None:
             self.why_ended = why

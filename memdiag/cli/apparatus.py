@@ -105,11 +105,10 @@ class Apparatus:
             )
         return tuple(notes)
 
-    def about(self, command: Sequence[str], pid: int) -> dict[str, Any]:
+    def about(self, command: Sequence[str]) -> dict[str, Any]:
         """What a reader of the recording may want to know of its circumstances."""
         return {
             "command": list(command),
-            "pid": pid,
             "started_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "host": platform.node(),
             "system": f"{platform.system()} {platform.release()}",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from memdiag.cli.exits import exit_code
+from memdiag.cli.exits import Inconclusive, exit_code
 from memdiag.cli.options import Options
 from memdiag.errors import Exit, UnreadableInput
 from memdiag.findings import Diagnosis, RecordingFinding, Verdict
@@ -23,6 +23,8 @@ from memdiag.printable import printable
 from memdiag.report import headline, terminal
 from memdiag.report import json as json_report
 from memdiag.report.screen import Screen
+
+STDERR = 2
 
 
 def say(message: str) -> None:
@@ -78,6 +80,10 @@ def conclude(
         stopped_by_us=stopped_by_us,
         interrupted=interrupted,
     )
+    if code == Exit.CANNOT_MEASURE and not failure:
+        # It was measured, and ended before there was anything to compare.
+        passes = options.inconclusive is Inconclusive.PASS
+        code = int(Exit.NO_LEAK if passes else Exit.INCONCLUSIVE)
     if failure:
         say(f"measuring failed: {failure}")
         say("what follows is about what was recorded before")

@@ -13,17 +13,17 @@ from functools import partial
 from pathlib import Path
 
 from memdiag.capture import channel
+from memdiag.capture.attach import this_table
 from memdiag.capture.signals import Mailbox, Witness
 from memdiag.capture.target import Launched, adopt_orphans, start
 from memdiag.cli.apparatus import Apparatus
-from memdiag.cli.conclude import conclude, say
-from memdiag.cli.leaning import Leaning
+from memdiag.cli.conclude import STDERR, conclude, say
+from memdiag.cli.leaning import leaning
 from memdiag.cli.measure import Measurement, measure
 from memdiag.cli.options import Options, recording_path
 from memdiag.errors import CannotMeasure
 from memdiag.report.live import SETTLE, LastRow, wanted
 
-_STDERR = 2
 # Helpers of a program that has just ended need a moment to end as well. Chosen.
 _SETTLE_S = 0.3
 
@@ -61,20 +61,21 @@ def _record(
     from memdiag.recording.writing import Writer
 
     mailbox = stack.enter_context(Mailbox())
-    is_shown = not options.quiet and wanted(_STDERR, os.environ)
+    is_shown = not options.quiet and wanted(STDERR, os.environ)
     witness = _witness(mailbox, is_shown, stack)
     directory, environ = _channel()
-    live = Leaning() if is_shown or options.stop_on_leak else None
-    apparatus = stack.enter_context(Apparatus(options, environ=environ, directory=directory))
+    live = leaning(options) if is_shown or options.stop_on_leak else None
+    apparatus = Apparatus(options, table=this_table(), environ=environ, directory=directory)
+    stack.enter_context(apparatus)
     adopter = os.getpid() if adopt_orphans() else None
-    row = LastRow(_STDERR, is_wanted=partial(wanted, _STDERR, os.environ))
+    row = LastRow(STDERR, is_wanted=partial(wanted, STDERR, os.environ))
     stack.callback(row.release)
     if is_shown:
         row.reserve()
+    about = apparatus.about(command)
     began_s = time.monotonic()
     target = start(command, environ=environ, signal_mask=mailbox.inherited_mask)
     launched = Launched(target, witness)
-    about = apparatus.about(command, target.pid)
     measurement = Measurement(
         session=apparatus.session(
             target.pid,
@@ -85,7 +86,7 @@ def _record(
         ),
         open_writer=lambda: Writer(
             path,
-            about=about,
+            about={**about, "pid": target.pid},
             interval_s=options.interval_s,
             full=options.full,
             force=options.force,
@@ -118,7 +119,7 @@ def _record(
 def _witness(mailbox: Mailbox, is_shown: bool, stack: ExitStack) -> Witness | None:
     try:
         if is_shown:
-            witness = Witness(mailbox.signals, terminal=_STDERR, last_words=SETTLE)
+            witness = Witness(mailbox.signals, terminal=STDERR, last_words=SETTLE)
         else:
             witness = Witness(mailbox.signals)
     except OSError:
@@ -139,7 +140,7 @@ def _channel() -> tuple[Path | None, Mapping[str, str]]:
 def _survivors(measurement: Measurement) -> frozenset[int]:
     """Processes of the tree that outlive the command."""
     until_s = time.monotonic() + _SETTLE_S
-    while measurement.pids and not measurement.failure and time.monotonic() < until_s:
+    while measurement.pids and time.monotonic() < until_s:
         time.sleep(_SETTLE_S / 10)
         measurement.look()
     return measurement.pids

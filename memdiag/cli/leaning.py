@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from memdiag.cli.measure import Outlook
-from memdiag.findings import Verdict
+from memdiag.cli.conclude import say
+from memdiag.cli.measure import Outlook, in_words
+from memdiag.cli.options import Options
 from memdiag.model import Sample
 from memdiag.policy import DEFAULT
 
@@ -23,4 +24,15 @@ class Leaning:
     def outlook(self) -> Outlook | None:
         """What it looks like now."""
         leaning = self._verdict.leaning()
-        return Outlook(verdict=Verdict(leaning.verdict))
+        return None if leaning is None else Outlook(verdict=leaning.verdict)
+
+
+def leaning(options: Options) -> Leaning | None:
+    """The live verdict. Nothing but `--stop-on` needs it, so a run goes on without it."""
+    try:
+        return Leaning()
+    except Exception as error:
+        if options.stop_on_leak:
+            raise
+        say(f"there is no live verdict: {in_words(error)}")
+        return None

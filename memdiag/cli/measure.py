@@ -122,8 +122,8 @@ class Measurement:
 
     @property
     def pids(self) -> frozenset[int]:
-        """Pids of the processes alive at the last tick."""
-        return self._session.pids()
+        """Pids of the processes alive at the last tick; none once measuring has failed."""
+        return self._session.pids() if not self.failure else frozenset()
 
     def remaining_s(self) -> float:
         """Seconds until the next tick."""
@@ -198,9 +198,9 @@ class Measurement:
 
     def _sample(self) -> None:
         now_s = self._clock.now_s()
+        samples = self._session.tick(now_s)  # first of all: a target may be gone at once
         if self._writer is None:
             self._writer = self._open_writer()
-        samples = self._session.tick(now_s)
         self._writer.add(samples)
         self._latest = next((s for s in samples if s.process == TREE_LABEL), self._latest)
         self._follow_live(samples)
@@ -260,6 +260,7 @@ def measure(
 ) -> None:
     """Follow `subject` until it is over, for at most `duration_s`, or until it leaks."""
     why = ""
+    measurement.tick()
     while not subject.over():
         letters = mailbox.wait(measurement.remaining_s())
         for message in subject.handle(letters, measurement.pids):

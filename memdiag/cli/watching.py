@@ -1,0 +1,120 @@
+"""What `memdiag watch` does, from the first look at the process to the exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+
+from memdiag.capture.attach import attach, command_line, this_table
+from memdiag.capture.channel import find_channel
+from memdiag.capture.process import Process, ProcessTable
+from memdiag.capture.signals import Letter, Mailbox
+from memdiag.cli.apparatus import Apparatus
+from memdiag.cli.conclude import STDERR, conclude, say
+from memdiag.cli.leaning import leaning
+from memdiag.cli.measure import Measurement, measure
+from memdiag.cli.options import Options, recording_path
+from memdiag.model import Ending
+from memdiag.report.live import LastRow, wanted
+
+_ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+
+
+class Adopted:
+    """A process of somebody else's making: looked at, and never touched."""
+
+    def __init__(self, process: Process, table: ProcessTable) -> None:
+        self._process = process
+        self._table = table
+        self._ended_by = ""
+
+    @property
+    def ending(self) -> Ending:
+        """Why the watch ended; how the process did is its parent's to know."""
+        return Ending(why=self._ended_by or "the process has ended")
+
+    def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
+        """Any signal that asks memdiag to end ends the watch."""
+        for letter in letters:
+            if letter.number in _ENDING_SIGNALS and not self._ended_by:
+                self._ended_by = f"memdiag stopped watching ({letter.number.name})"
+        return ()
+
+    def over(self) -> bool:
+        """The process has ended, or memdiag was asked to stop."""
+        return bool(self._ended_by) or self._table.resident_bytes(self._process.id) is None
+
+    def pause_wanted(self) -> bool:
+        """Never: its terminal is not ours."""
+        return False
+
+    def pause(self) -> None:
+        """Nothing to do."""
+
+    def end(self, why: str, pids: Collection[int]) -> None:
+        """Stop watching; the process goes on."""
+        self._ended_by = why
+
+
+def follow(pid: int, options: Options) -> int:
+    """Watch process `pid`, record and judge it; the exit code. Raises CannotWatch."""
+    from memdiag.recording.writing import default_path
+
+    now = datetime.now(timezone.utc)
+    path = recording_path(options, lambda: default_path(os.getpid(), now), say)
+    with ExitStack() as stack:
+        adopted, failure = _record(pid, options, path, stack)
+    return conclude(path, options, ending=adopted.ending, failure=failure)
+
+
+def _record(pid: int, options: Options, path: Path, stack: ExitStack) -> tuple[Adopted, str]:
+    from memdiag.recording.writing import Writer
+
+    mailbox = stack.enter_context(Mailbox(_ENDING_SIGNALS))
+    process = attach(pid, table := this_table())
+    apparatus = Apparatus(options, table=table, environ={}, directory=find_channel(pid))
+    stack.enter_context(apparatus)
+    is_shown = not options.quiet and wanted(STDERR, os.environ)
+    row = LastRow(STDERR, is_wanted=partial(wanted, STDERR, os.environ))
+    stack.callback(row.release)
+    began_s = time.monotonic()
+    about = {**apparatus.about(command_line(pid)), "pid": pid}
+    measurement = Measurement(
+        session=apparatus.session(pid, began_s=began_s, whole_channel=False),
+        open_writer=lambda: Writer(
+            path,
+            about=about,
+            interval_s=options.interval_s,
+            full=options.full,
+            force=options.force,
+        ),
+        row=row,
+        interval_s=options.interval_s,
+        began_s=began_s,
+        live=leaning(options) if is_shown or options.stop_on_leak else None,
+    )
+    if is_shown:
+        say(f"watching process {pid}; Ctrl-C ends the watch and reports")
+        row.reserve()
+    adopted = Adopted(process, apparatus.table)
+    measure(
+        adopted,
+        measurement,
+        mailbox,
+        duration_s=options.duration_s,
+        stop_on_leak=options.stop_on_leak,
+        say=say,
+    )
+    measurement.close(
+        adopted.ending,
+        missing=apparatus.missing(),
+        limits=apparatus.limits(),
+        notes=apparatus.notes(),
+    )
+    return adopted, measurement.failure
