@@ -23,6 +23,9 @@ class WarmupLength:
 
     median: float
     shape: float
+    regular_odds: float = 1.0
+    """Factor on the odds of a leak for growth by equal increments: the share of warm-ups on this
+    kind of axis that are *not* so regular, as odds. 1 where straight ramps are common."""
 
     def survival(self, length: float) -> float:
         """Probability that a warm-up's growth lasts longer than `length` (axis units)."""
@@ -38,10 +41,10 @@ class WarmupLength:
 WARMUP_LENGTHS: Mapping[AxisKind, WarmupLength] = MappingProxyType(
     {
         AxisKind.STEP: WarmupLength(median=60.0, shape=1.5),
-        AxisKind.EPOCH: WarmupLength(median=1.2, shape=2.0),
+        AxisKind.EPOCH: WarmupLength(median=1.2, shape=2.0, regular_odds=2.0),
         AxisKind.SECONDS: WarmupLength(median=80.0, shape=0.75),
-        AxisKind.REQUEST: WarmupLength(median=60.0, shape=1.0),
-        AxisKind.INDEX: WarmupLength(median=4.0, shape=1.5),
+        AxisKind.REQUEST: WarmupLength(median=60.0, shape=1.0, regular_odds=4.0),
+        AxisKind.INDEX: WarmupLength(median=4.0, shape=1.5, regular_odds=4.0),
     }
 )
 
@@ -84,13 +87,20 @@ class Policy:
     prior_leak_odds: float = 1.0
     """Odds of leak to warm-up for a series that climbs, before its length is looked at. Chosen."""
     leak_posterior: float = 0.9
-    """LEAK is said above this posterior, 0..1. Chosen: one false alarm in ten *ambiguous* ramps."""
-    plateau_odds: float = 12.0
-    """Factor on the odds of a leak when growth began after a plateau: warm-ups in several stages
-    exist, but of the corpus's bounded series fewer than one in ten shows one with a slope."""
-    regular_odds: float = 4.0
-    """Largest factor for growth by equal increments: about three of four warm-ups decelerate or
-    move by few jumps (fixtures/corpus), and equal increments exclude those."""
+    """LEAK is said above this posterior, 0..1. Chosen: one false alarm in ten *ambiguous* ramps
+    at worst."""
+    plateau_odds: float = 60.0
+    """Factor on the odds of a leak when growth began after an endless plateau; after one of
+    length P it is 1 + plateau_odds * (1 - S(P)), as warm-ups in several stages pause. Chosen so
+    that a leak which sets in after fifteen steps is told once it has gone on for thirty."""
+    slowed_odds: float = 0.5
+    """Factor on the odds when growth was more than twice as fast before: the slow end of a
+    warm-up looks like that. Chosen."""
+    regular_r2: float = 0.99
+    """R2 of a straight line from which increments count as equal. Chosen; of the corpus's leaks
+    most are above, of its bounded runs that still look rising few."""
+    tail_samples: int = 4
+    """A regime of fewer samples is no evidence of a leak: three increments at least. Chosen."""
     horizons: Mapping[AxisKind, float] = field(default_factory=lambda: HORIZONS)
     """Axis units over which growth is weighed where the run's plan is not known."""
 
@@ -98,8 +108,8 @@ class Policy:
     min_samples: int = 4
     """Samples below which nothing is said. Chosen: three increments are the least that show
     whether they are alike."""
-    exact_noise: float = 1e-9
-    """Least noise of an exact meter, fraction of its level: floating-point printing. Chosen."""
+    exact_noise: float = 1e-6
+    """Least noise of an exact meter, fraction of its level: printed digits. Chosen."""
     page_noise: float = 5e-5
     """Least noise of a paged meter (RSS, VRAM), fraction of its level: a flat idle process moves
     by a few pages (own_stable_mlp in fixtures/corpus)."""
@@ -111,22 +121,51 @@ class Policy:
     big_drop_share: float = 0.004
     """... and more than this fraction of the level. Chosen."""
 
+    floor_cycles: int = 5
+    """Fewest big drops from which readings are judged on their floors. Chosen."""
+    floor_gaps: float = 5.0
+    """... and the longest stretch without one, in median gaps: rarer ones are events. Chosen."""
+    blur_factor: float = 1.5
+    """Growth of floors must exceed what a sample may miss of a cycle by this factor. Chosen."""
+
     # -- segmentation -----------------------------------------------------------------------
-    resolutions: tuple[int, ...] = (120, 40, 14)
-    """Numbers of bins: fine ones find onsets, coarse ones turn staircases into lines. Chosen
-    within 120..250 where exact dynamic programming costs milliseconds."""
+    resolution: int = 120
+    """Number of bins that regimes are looked for in. Chosen: exact dynamic programming over 120
+    costs a millisecond or two."""
+    blocks: int = 8
+    """Coarse blocks that turn a staircase into a line. Chosen."""
+    block_r2: float = 0.9
+    """R2 of a line through the blocks from which growth is certain whatever the noise: t >= 7.3
+    at 6 degrees of freedom, above the 5.6 that hold for every AR(1) noise at 95 %
+    (`benchmarks/decide.py --sizes`)."""
+    window_samples: int = 24
+    """Fewest samples of a coarse line: three a block. Chosen."""
 
     # -- trend ------------------------------------------------------------------------------
-    alpha: float = 0.02
-    """One-sided level of the test for growth, shared by the resolutions (Bonferroni)."""
+    alpha: float = 0.004
+    """One-sided level of the test for growth. Chosen: a run without growth then has to pass all
+    other rules as well."""
     calm_growth: float = 0.02
     """Growth over one more run of the same length, as a fraction of the level, below which a
     regime counts as flat. Chosen."""
-    flat_doubt: float = 0.1
-    """Posterior weight of a growing last regime below which it is taken as flat. Chosen."""
+    converging_share: float = 0.05
+    """Growth that saturates has an end; if what is left of it is below this fraction of the
+    level, the warm-up is as good as over. Chosen."""
+    creep_errors: float = 2.5
+    """Growth beside a saturating curve above this many standard errors goes on. Chosen."""
+    converging_evidence: float = 6.0
+    """Difference of BIC by which a saturating curve must beat a line (Kass and Raftery, JASA 90,
+    1995: "strong")."""
+    flat_doubt: float = 0.5
+    """Weight of a growing last regime against a flat one below which it is taken as flat. With
+    one growing series in ten (chosen prior) this leaves a posterior of growth below 10 %."""
     slowing: float = 0.6
     """Growth whose second half is slower than this part of its first half is slowing down:
     corpus, where bounded runs lie below and leaks above."""
+    kept_share: float = 0.1
+    """Floors and ceilings of cycles that rise by less than this part of a cycle stay. Chosen."""
+    cycles: int = 2
+    """Fewest big drops that make readings cycles. Chosen."""
     gate_r2: float = 0.8
     """Steadiness: R2 of a line through eight block medians of the growing regime. Chosen after
     sixty public host traces without a leak, of which the gate leaves none."""
@@ -134,10 +173,14 @@ class Policy:
     """Growth is only news when it exceeds this many times what was given back before."""
 
     # -- materiality ------------------------------------------------------------------------
-    negligible_share: float = 0.2
-    """Growth over the horizon below this fraction of the level is negligible: a float per step
-    (13 bytes) comes to 4 % of a small process in a million steps, 720 bytes per request on
-    11 MB to sixty-five times of it. Chosen between the two."""
+    negligible_share: float = 0.02
+    """Growth over the horizon below this fraction of the level is negligible. Chosen."""
+    negligible_bytes: float = 64e6
+    """... and growth of bytes below this, unless it is `negligible_times` the level: a float per
+    step (13 bytes) comes to 13 MB in a million steps, 720 bytes per request to 720 MB. Chosen
+    between the two."""
+    negligible_times: float = 0.5
+    """See `negligible_bytes`. Chosen."""
     horizon_runs: float = 3.0
     """The horizon is at least this many times what was recorded. Chosen."""
 
@@ -145,6 +188,19 @@ class Policy:
     stair_waits: float = 3.0
     """Mean gaps between steps to wait since the last one before a staircase counts as ended:
     exp(-3) = 5 % for steps at random."""
+    stair_waits_regular: float = 1.5
+    """The same, in longest gaps, for a staircase of even gaps. Chosen."""
+    stair_pause: float = 2.0
+    """Median gaps that a staircase which goes on waits at most. Chosen."""
+    stair_r2: float = 0.95
+    """R2 of the line through the steps of a staircase that goes on for ever. Chosen."""
+    stair_steps: int = 4
+    """Fewest upward steps that show a staircase. Chosen."""
+    short_share: float = 0.2
+    """... and one shorter than this is taken for a tread of the line. Chosen."""
+    settled_share: float = 0.35
+    """A plateau shorter than this part of the run does not overrule a line through the whole run
+    at coarser resolution. Chosen: correlated noise of 100 samples shows false plateaus of 25 %."""
 
     # -- how much longer --------------------------------------------------------------------
     enough_samples: int = 8

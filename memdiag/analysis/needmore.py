@@ -28,9 +28,7 @@ def need_more(classified: Classified, prepared: Prepared, policy: Policy) -> Nee
     return NeedMore(more_x=more, more_s=None if pace is None else more * pace, why=why)
 
 
-def _more(  # noqa: PLR0911 one return per reason
-    classified: Classified, prepared: Prepared, policy: Policy
-) -> tuple[float | None, str]:
+def _more(classified: Classified, prepared: Prepared, policy: Policy) -> tuple[float | None, str]:
     stride = prepared.run / max(len(prepared.x) - 1, 1)
     reason = classified.reason
     if reason is Reason.TOO_FEW_SAMPLES:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memdiag.analysis.segmentation import least_noise
-from memdiag.model import Axis, AxisKind, Role, Series
+from memdiag.model import Axis, AxisKind, Role, Series, Unit
 from memdiag.policy import EXACT_ROLES, Policy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats
+    from memdiag.model import Floats, Ints
 
     NDBool = NDArray[np.bool_]
 
@@ -32,7 +32,9 @@ class Prepared:
     noise: standard deviation of one sample's noise, never 0 unless all readings are 0.
     quantum: the step that readings move by, 0 where they move freely.
     level: typical absolute reading.
-    floors: y holds the floors of a sawtooth or of spikes; `cycles` of them.
+    floors: y holds the floors of a sawtooth or of spikes. falls: big drops seen.
+    means: mean reading of each cycle, shape (n,), where y holds floors, else empty.
+    blur: how much a floor may be off because samples miss the moment of the drop.
     samples: readings before reduction.
     """
 
@@ -42,12 +44,15 @@ class Prepared:
     all_y: Floats
     axis: Axis
     role: Role
+    unit: Unit
     seconds_per_x: float | None
     noise: float
     quantum: float
     level: float
     floors: bool
     falls: int
+    means: Floats
+    blur: float
     samples: int
     dropped_start: int
     dropped_end: int
@@ -74,20 +79,23 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     noise = _noise(ys, quantum, level, series.role, policy)
     last = _without_tear_down(ys, noise, level, policy)
     kept_x, kept_y = xs[:last], ys[:last]
-    floor_x, floor_y, floors, falls = _floors(kept_x, kept_y, noise, level, policy)
+    cycles = _cycles(kept_x, kept_y, noise, level, policy)
     return Prepared(
-        x=floor_x,
-        y=floor_y,
+        x=cycles.x,
+        y=cycles.y,
         all_x=xs,
         all_y=ys,
         axis=axis,
         role=series.role,
+        unit=series.unit,
         seconds_per_x=_pace(series, finite, axis, x),
         noise=noise,
         quantum=quantum,
         level=level,
-        floors=floors,
-        falls=falls,
+        floors=len(cycles.means) > 0,
+        falls=cycles.falls,
+        means=cycles.means,
+        blur=cycles.blur,
         samples=int(finite.sum()),
         dropped_start=dropped_start,
         dropped_end=len(ys) - last,
@@ -150,7 +158,8 @@ def _quantum(y: Floats, resolution: float) -> float:
 
 def _noise(y: Floats, quantum: float, level: float, role: Role, policy: Policy) -> float:
     share = policy.exact_noise if role in EXACT_ROLES else policy.page_noise
-    return max(least_noise(y), quantum / math.sqrt(12), share * level)
+    reach = float(np.ptp(y)) if len(y) else 0.0
+    return max(least_noise(y), quantum / math.sqrt(12), share * level, 1e-7 * reach)
 
 
 def _without_tear_down(y: Floats, noise: float, level: float, policy: Policy) -> int:
@@ -173,20 +182,36 @@ def _without_tear_down(y: Floats, noise: float, level: float, policy: Policy) ->
     return at
 
 
-def _floors(
-    x: Floats, y: Floats, noise: float, level: float, policy: Policy
-) -> tuple[Floats, Floats, bool, int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cycles:
+    x: Floats
+    y: Floats
+    falls: int
+    means: Floats
+    blur: float
+
+
+def _cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> _Cycles:
     """The floor after every big drop of a sawtooth or of spikes: what survives a collection."""
     d = np.diff(y)
     limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
     big = np.flatnonzero(d < -limit)
-    if len(big) < 4 or len(big) < 0.004 * len(y):
-        return x, y, False, len(big)
+    whole = _Cycles(x=x, y=y, falls=len(big), means=np.empty(0), blur=0.0)
+    if len(big) < policy.floor_cycles or not _recur(big, len(y), policy):
+        return whole
     starts = np.concatenate((big + 1, [len(y)]))
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
-    if len(index) < 5:
-        return x, y, False, len(big)
-    return x[index], y[index], True, len(big)
+    means = np.add.reduceat(y, starts[:-1]) / np.diff(starts)
+    rises = d[d > 0]
+    blur = float(np.median(rises)) if len(rises) else 0.0
+    return replace(whole, x=x[index], y=y[index], means=means, blur=blur)
+
+
+def _recur(drops: Ints, n: int, policy: Policy) -> bool:
+    """Drops come again and again over the whole run."""
+    gaps = np.diff(drops)
+    longest = max(int(gaps.max()), int(drops[0]), n - 1 - int(drops[-1]))
+    return longest <= policy.floor_gaps * float(np.median(gaps))
 
 
 def _pace(series: Series, finite: NDBool, axis: Axis, x: Floats) -> float | None:

@@ -1,0 +1,142 @@
+"""Rules for a last regime that grows: warm-up, leak, or not to be told.
+
+The heart is the posterior odds of leak against warm-up (docs/method.md):
+
+    odds = prior * plateau factor * regularity factor / S(length of undiminished growth)
+
+with S the survival function of warm-up lengths on this kind of axis (`Policy`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.segmentation import Piece, bins
+from memdiag.analysis.trend import trend
+from memdiag.analysis.view import View, r_squared, rate
+from memdiag.model import Unit
+from memdiag.policy import Policy
+
+GATE_KENDALL = 18
+"""Kendall's S of eight blocks from which they rise at p = .016 (Mann 1945, exact)."""
+
+PLATEAU_RANGES = 1.5
+"""Growth that rose by less than so many ranges of the plateau may be its next swing (chosen)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Undiminished growth: the bin it began in, its length, and what went before it.
+
+    plateau_x: length of the plateau before, 0 without one. slowed: it grew much faster before.
+    """
+
+    first_bin: int
+    length_x: float
+    plateau_x: float = 0.0
+    slowed: bool = False
+
+
+def undiminished(view: View) -> Span:
+    """How far back growth went on at about the present rate, jumps between regimes included."""
+    x, slope = view.binned.x, view.trend.slope
+    start, plateau, slowed = view.tail, 0.0, False
+    for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
+        if _is_plateau(view, piece, start):
+            plateau = float(x[start] - x[piece.first])
+            break
+        pace = rate(view, piece)
+        if not 0.4 * slope <= pace <= 2.0 * slope:
+            slowed = pace > 2.0 * slope
+            break
+        start = piece.first
+    return Span(first_bin=start, length_x=float(x[-1] - x[start]), plateau_x=plateau, slowed=slowed)
+
+
+def _is_plateau(view: View, piece: Piece, start: int) -> bool:
+    """A flat regime that growth leaves without a jump: growth that restarts, no staircase."""
+    x, y, slope = view.binned.x, view.binned.y, view.trend.slope
+    if piece.last - piece.first < 2 or abs(piece.slope) >= 0.25 * slope:
+        return False
+    expected = slope * float(x[start] - x[piece.last - 1])
+    flat = y[piece.first : piece.last]
+    if float(y[-1] - flat.max()) < PLATEAU_RANGES * float(np.ptp(flat)):
+        return False
+    jump = float(y[start] - np.median(flat))
+    return jump <= 1.5 * expected + 3 * view.segmentation.noise
+
+
+def posterior_leak(view: View, policy: Policy, span: Span, *, regular: bool) -> float:
+    """Posterior probability that growth of this length and regularity is a leak, 0..1."""
+    length = policy.warmup_lengths[view.prepared.axis.kind]
+    odds = policy.prior_leak_odds / length.survival(span.length_x)
+    if span.plateau_x > 0:
+        odds *= 1 + policy.plateau_odds * (1 - length.survival(span.plateau_x))
+    if span.slowed:
+        odds *= policy.slowed_odds
+    if regular:
+        odds *= length.regular_odds
+    return odds / (1 + odds)
+
+
+def is_regular(view: View, policy: Policy) -> bool:
+    """The last regime is a line through enough samples, without any slowing down."""
+    first = view.first_sample
+    x, y = view.prepared.x[first:], view.prepared.y[first:]
+    if len(x) < 2 * policy.tail_samples or r_squared(x, y) < policy.regular_r2:
+        return False
+    half = len(x) // 2
+    early = (y[half] - y[0]) / max(x[half] - x[0], 1e-300)
+    late = (y[-1] - y[half]) / max(x[-1] - x[half], 1e-300)
+    return bool(late > 0.8 * early)
+
+
+def is_negligible(
+    prepared: Prepared, slope: float, policy: Policy, planned_x: float | None
+) -> bool:
+    """The growth comes to nothing over the plan, or over the default horizon."""
+    horizon = max(policy.horizons[prepared.axis.kind], policy.horizon_runs * prepared.run)
+    if planned_x is not None and len(prepared.x) and planned_x > prepared.x[-1]:
+        horizon = float(planned_x - prepared.x[-1])
+    grown = max(slope * horizon, float(prepared.y[-1] - prepared.y[0]))
+    least = policy.negligible_share * prepared.level
+    if prepared.unit is Unit.BYTES:
+        least = max(least, min(policy.negligible_bytes, policy.negligible_times * prepared.level))
+    return grown < least
+
+
+def is_reclaimed(view: View, policy: Policy) -> bool:
+    """As much as the present growth was given back before."""
+    x, y = view.binned.x, view.binned.y
+    before = y[: view.tail + 1]
+    if len(before) < 2:
+        return False
+    drawdown = float(np.max(np.maximum.accumulate(before) - before))
+    grown = view.trend.slope * float(x[-1] - x[view.tail])
+    return drawdown > 10 * view.prepared.noise and grown < policy.reclaimed_factor * drawdown
+
+
+def is_slowing(view: View, policy: Policy) -> bool:
+    """The second half of the last regime grows clearly slower than the first."""
+    x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
+    if len(x) < 10:
+        return False
+    half = len(x) // 2
+    early, late = trend(x[:half], y[:half], view.floor), trend(x[half:], y[half:], view.floor)
+    gap = early.slope - late.slope
+    unsure = 2 * math.hypot(early.error, late.error)
+    return late.slope < policy.slowing * early.slope and gap > unsure
+
+
+def is_steady(view: View, policy: Policy) -> bool:
+    """Eight block means of the growing regime lie on a line, nearly all pairs in rising order."""
+    x, y = view.prepared.x[view.first_sample :], view.prepared.y[view.first_sample :]
+    if len(y) < 16:
+        return True
+    blocks = bins(x, y, 8)
+    rising = np.sign(blocks.y[None, :] - blocks.y[:, None])[np.triu_indices(len(blocks.y), 1)]
+    return bool(r_squared(blocks.x, blocks.y) >= policy.gate_r2 and rising.sum() >= GATE_KENDALL)

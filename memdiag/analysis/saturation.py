@@ -1,0 +1,132 @@
+"""Does a climb run into a ceiling? A saturating exponential against a straight line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis.view import View
+from memdiag.policy import Policy
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
+
+TIMES = (0.01, 2.0)
+"""Time constants tried, in lengths of the climb: from a jump to hardly bent (chosen)."""
+GRID = 14
+"""Time constants per pass, geometrically spaced; each pass zooms into the best one's
+neighbourhood, three passes give three digits (chosen)."""
+GOOD_FIT = 3.0
+"""Residual variance over that of the noise up to which the curve describes a climb (chosen)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saturation:
+    """y = ceiling - height exp(-(x - x0) / time), fitted by least squares over a grid of times.
+
+    misfit: residual variance over that of the noise. evidence: BIC of a line less BIC of this
+    curve. left: growth still to come, in the unit of y.
+    creep: slope that remains beside the curve (fitted jointly), and its standard error.
+    """
+
+    misfit: float
+    evidence: float
+    left: float
+    creep: float
+    creep_error: float
+
+
+def saturation(x: Floats, y: Floats, noise: float) -> Saturation | None:
+    """Fit a climb of at least five samples; None where it is no climb."""
+    n = len(x)
+    if n < 5 or not x[-1] > x[0]:
+        return None
+    u = (x - x[0]) / (x[-1] - x[0])
+    time, rss, height = _best(u, y)
+    least = n * noise * noise
+    line = np.stack([np.ones(n), u], axis=1)
+    line_rss = _residual(line, y)[0]
+    evidence = n * math.log((line_rss + least) / (rss + least)) - math.log(n)
+    creep, error = _creep(u, y, time, noise)
+    run = float(x[-1] - x[0])
+    return Saturation(
+        misfit=rss / max(n - 3, 1) / max(noise * noise, 1e-300),
+        evidence=evidence,
+        left=height * math.exp(-1.0 / time),
+        creep=creep / run,
+        creep_error=error / run,
+    )
+
+
+def _best(u: Floats, y: Floats) -> tuple[float, float, float]:
+    """(time constant, residual sum of squares, height) of the best curve, by zooming in."""
+    low, high = TIMES
+    for _ in range(3):
+        times = np.geomspace(low, high, GRID)
+        bent = -np.exp(-u[None, :] / times[:, None])
+        bent_rest = bent - bent.mean(axis=1, keepdims=True)
+        rest = y - y.mean()
+        power = np.maximum((bent_rest**2).sum(axis=1), 1e-300)
+        heights = bent_rest @ rest / power
+        rss = np.maximum(rest @ rest - heights**2 * power, 0.0)
+        best = int(np.argmin(rss))
+        low, high = float(times[max(best - 1, 0)]), float(times[min(best + 1, GRID - 1)])
+    return float(times[best]), float(rss[best]), float(heights[best])
+
+
+def _residual(design: Floats, y: Floats) -> tuple[float, Floats]:
+    normal = design.T @ design
+    coefficients = np.linalg.lstsq(normal, design.T @ y, rcond=None)[0]
+    rest = y - design @ coefficients
+    return float(rest @ rest), coefficients
+
+
+def _creep(u: Floats, y: Floats, time: float, noise: float) -> tuple[float, float]:
+    """Slope beside the curve and its standard error, per length of the climb."""
+    n = len(u)
+    design = np.stack([np.ones(n), -np.exp(-u / time), u], axis=1)
+    rss, coefficients = _residual(design, y)
+    variance = max(rss / max(n - 4, 1), noise * noise)
+    inverse = np.linalg.pinv(design.T @ design)
+    return float(coefficients[2]), math.sqrt(variance * float(inverse[2, 2]))
+
+
+def is_converging(view: View, policy: Policy, posterior: float) -> bool:
+    """The climb that ends now bends into a ceiling that it has nearly reached.
+
+    Looks at the whole climb where the curve fits it, else at the last regime alone. posterior: of
+    a leak by the length of growth; a long climb must have come nearer.
+    """
+    noise = max(view.segmentation.noise, view.floor)
+    for first in dict.fromkeys((_climb(view), view.tail)):
+        found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
+        if found is not None and found.misfit <= GOOD_FIT:
+            return _nearly_there(found, view, first, policy, posterior)
+    return False
+
+
+def _nearly_there(
+    found: Saturation, view: View, first: int, policy: Policy, posterior: float
+) -> bool:
+    if found.evidence < policy.converging_evidence:
+        return False
+    if found.creep > policy.creep_errors * found.creep_error:
+        return False
+    share = policy.converging_share if posterior < policy.leak_posterior else policy.calm_growth
+    creeping = (found.creep + found.creep_error) * float(view.binned.x[-1] - view.binned.x[first])
+    level = view.prepared.level
+    return 0 <= found.left < share * level and creeping < share * level
+
+
+def _climb(view: View) -> int:
+    """First bin of the unbroken climb that ends now, without a lone reading before it."""
+    y = view.binned.y
+    first = view.tail
+    for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
+        if piece.slope < 0 or y[piece.first] > y[first] or piece.last - piece.first < 2:
+            break
+        first = piece.first
+    return first

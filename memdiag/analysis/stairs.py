@@ -1,0 +1,107 @@
+"""Staircases: growth by jumps between flat treads, as pools and caching allocators show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis.segmentation import Piece
+from memdiag.analysis.view import View, r_squared
+from memdiag.policy import Policy
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
+
+FLAT_TREAD = 0.25
+"""A tread rises by less than this part of the mean jump (chosen: half of it is a ramp)."""
+
+
+LEAST_RISE = 4.0
+"""Standard deviations of a sample's noise that a staircase rises by at least (chosen)."""
+
+EDGE_BINS = 3
+"""A sloped regime of at most so many bins is an edge between two treads (segmentation's least)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stairs:
+    """The upward steps of a series.
+
+    at: positions of the steps, shape (k,). level: level after each, shape (k,).
+    waited: axis units since the last step. first_bin: bin of the first tread.
+    """
+
+    at: Floats
+    level: Floats
+    waited: float
+    first_bin: int
+
+    @property
+    def gap(self) -> float:
+        """Mean distance of the last steps."""
+        return float(np.mean(np.diff(self.at[-6:])))
+
+    @property
+    def longest_gap(self) -> float:
+        """Longest distance between steps."""
+        return float(np.max(np.diff(self.at)))
+
+    def still_to_wait(self, policy: Policy) -> float:
+        """Axis units until the staircase counts as ended; 0 or less where it does."""
+        uneven = policy.stair_waits * self.gap
+        even = policy.stair_waits_regular * self.longest_gap
+        gaps = np.diff(self.at)
+        regular = len(gaps) >= 2 and float(np.std(gaps)) < 0.5 * float(np.mean(gaps))
+        return (min(even, uneven) if regular else uneven) - self.waited
+
+    def goes_on(self, policy: Policy) -> bool:
+        """Even steps up to now: a line through them, no wait longer than the gaps before."""
+        if len(self.at) < policy.stair_steps:
+            return False
+        straight = r_squared(self.at, self.level) >= policy.stair_r2
+        half = len(self.at) // 2
+        early = (self.level[half] - self.level[0]) / max(self.at[half] - self.at[0], 1e-300)
+        late = (self.level[-1] - self.level[half]) / max(self.at[-1] - self.at[half], 1e-300)
+        waits = self.waited < policy.stair_pause * float(np.median(np.diff(self.at)))
+        return straight and bool(late >= policy.slowing * early) and waits
+
+
+def _treads(view: View) -> tuple[Piece, ...]:
+    """Regimes without the shortest ones, which are what bins make of an edge."""
+    pieces = view.segmentation.pieces
+    inner = tuple(p for p in pieces[1:-1] if p.flat or p.last - p.first > EDGE_BINS)
+    return (pieces[0], *inner, pieces[-1]) if len(pieces) > 1 else pieces
+
+
+def stairs(view: View) -> Stairs | None:
+    """The last unbroken run of upward steps between flat treads, at least two, else None."""
+    pieces, x, y = _treads(view), view.binned.x, view.binned.y
+    at: list[float] = []
+    level: list[float] = []
+    first = pieces[-1].first
+    jump_sum = jump = 0.0
+    for left, right in zip(reversed(pieces[:-1]), reversed(pieces[1:]), strict=True):
+        jump = float(np.median(y[right.first : right.last]) - np.median(y[left.first : left.last]))
+        if jump <= max(1.5 * view.segmentation.noise, 3 * view.floor):
+            break
+        rise = abs(left.slope) * float(x[left.last - 1] - x[left.first])
+        if not left.flat and rise > FLAT_TREAD * max(jump, jump_sum / max(len(at), 1)):
+            break
+        jump_sum += jump
+        at.append(float(x[right.first]))
+        level.append(float(np.median(y[right.first : right.last])))
+        first = left.first
+    if len(at) < 2 or level[0] - level[-1] + jump < LEAST_RISE * view.prepared.noise:
+        return None
+    last = pieces[-1]
+    last_rise = abs(last.slope) * float(x[-1] - x[last.first])
+    if not last.flat and last_rise > FLAT_TREAD * jump_sum / len(at):
+        return None
+    return Stairs(
+        at=np.array(at[::-1]),
+        level=np.array(level[::-1]),
+        waited=float(x[-1]) - at[0],
+        first_bin=first,
+    )
