@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from memdiag.capture.process import ProcessId
 from memdiag.probe import layout
@@ -82,9 +83,25 @@ class Probed:
 
     @property
     def label(self) -> str:
-        """ "rank0", "DataLoader worker 3", "rank1 DataLoader worker 3", or ""."""
-        rank = "" if self.rank is None else f"rank{self.rank}"
-        return " ".join(part for part in (rank, self.role) if part)
+        """ "rank0", "DataLoader worker 3", "rank1 worker 3", or "": short enough for a table."""
+        if self.rank is None:
+            return self.role
+        return f"rank{self.rank} {self.role.removeprefix('DataLoader ')}".rstrip()
+
+
+class _Fields(NamedTuple):
+    """A record as it is stored."""
+
+    at_s: float
+    flags: int
+    name: int
+    thread: int
+    step: int
+    value: float
+    readings: bytes
+
+
+_NOTHING = _Fields(0.0, 0, 0, 0, 0, 0.0, layout.NO_READINGS)
 
 
 class RingReader:
@@ -132,7 +149,7 @@ class RingReader:
             os.close(self._fd)
             self._fd = None
 
-    def _filled_holes(self) -> Iterator[tuple[float, ...]]:
+    def _filled_holes(self) -> Iterator[_Fields]:
         """Records that a thread had reserved and not yet written when we passed by."""
         for number in sorted(self._holes):
             written, fields = _record(self._slots(number, 1), 0)
@@ -144,7 +161,7 @@ class RingReader:
             else:
                 self.lost += 1
 
-    def _new_records(self) -> Iterator[tuple[float, ...]]:
+    def _new_records(self) -> Iterator[_Fields]:
         data, first = b"", self._next
         # Bounded, so that a target that writes faster than we read cannot keep us here.
         for _ in range(4 * layout.RECORDS):
@@ -170,31 +187,32 @@ class RingReader:
         self.lost += oldest - self._next
         self._next = oldest
 
-    def _event(self, fields: tuple[float, ...]) -> Event:
-        at_s, flags, name, thread, step, value, *readings = fields
-        kind = Kind(int(flags) & layout.KIND_MASK)
+    def _event(self, fields: _Fields) -> Event:
+        at_s, flags, name, thread, step, value, packed = fields
+        readings = layout.READING.unpack(packed)
+        kind = Kind(flags & layout.KIND_MASK)
         known = {
-            metric: int(reading)
+            metric: reading
             for metric, reading in zip(layout.READINGS, readings, strict=True)
             if reading != layout.ABSENT
         }
         counts = [known[metric] for metric in _TENSOR_COUNTS if metric in known]
         if counts:
             known["tensors"] = sum(counts)
-        auto = bool(int(flags) & layout.AUTO)
-        text = self._name(int(name))
-        phase = self._phases.after(kind, text, thread=int(thread), depth=value, auto=auto)
+        auto = bool(flags & layout.AUTO)
+        text = self._name(name)
+        phase = self._phases.after(kind, text, thread=thread, depth=value, auto=auto)
         return Event(
             process=self._process,
             at_s=at_s,
             kind=kind,
-            step=None if step == layout.NO_STEP else int(step),
+            step=None if step == layout.NO_STEP else step,
             phase=phase,
             name=text,
             value=value if kind is Kind.COUNTER else None,
             readings=known,
             auto=auto,
-            thread=int(thread),
+            thread=thread,
         )
 
     def _name(self, index: int) -> str:
@@ -254,14 +272,14 @@ class _Phases:
         return "/".join(stacks.get(0) or next(reversed(stacks.values())))
 
 
-def _record(data: bytes, index: int) -> tuple[int, tuple[float, ...]]:
+def _record(data: bytes, index: int) -> tuple[int, _Fields]:
     """Which record (number + 1) is whole in slot `index`, 0 for none, and its fields."""
     at = index * layout.RECORD_BYTES
     if at + layout.RECORD_BYTES > len(data):
-        return 0, ()
+        return 0, _NOTHING
     written, *fields, check = layout.RECORD.unpack_from(data, at)
     known = fields[1] & layout.KIND_MASK in _KINDS
-    return (written, tuple(fields)) if written == check and known else (0, ())
+    return (written, _Fields(*fields)) if written == check and known else (0, _NOTHING)
 
 
 _KINDS = frozenset(kind.value for kind in Kind)

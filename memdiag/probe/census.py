@@ -100,7 +100,8 @@ class Census:
         enough_s = self._began_s + (self._spent_s + cost_s) / SHARE
         self._due_s = max(now_s + _TICK_S, enough_s)
         if readings is not None:
-            self._session.meters(tuple(readings.get(m, ABSENT) for m in layout.READINGS))
+            values = [readings.get(metric, ABSENT) for metric in layout.READINGS]
+            self._session.meters(layout.READING.pack(*values))
 
     def _live(self, stop: Any) -> None:
         self._thread_id = _thread.get_native_id()

@@ -58,10 +58,12 @@ READINGS = (
     "vram_reserved_bytes",
 )
 ABSENT = -1
+READING = struct.Struct("<10q")
+NO_READINGS = READING.pack(*(ABSENT,) * len(READINGS))
 
 # number + 1, seconds on the monotonic clock, kind and flags, name, thread (0: the main thread),
-# step, value, the readings, number + 1.
-RECORD = struct.Struct("<QdHHIqd10qQ")
+# step, value, the readings (READING), number + 1.
+RECORD = struct.Struct("<QdHHIqd80sQ")
 RECORD_BYTES = RECORD.size
 RECORDS = 4096
 RECORDS_AT = NAMES_AT + NAMES * NAME_BYTES

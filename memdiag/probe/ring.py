@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from .facts import Facts
 
 _PAGE_BYTES = 4096
-# Written only once all of them are: a constant part of the process's memory, not a slow growth.
-_PAGES = range(layout.NAMES_AT, layout.FILE_BYTES, _PAGE_BYTES)
+_pack = layout.RECORD.pack_into
 
 
 class Ring:
@@ -35,35 +34,20 @@ class Ring:
         self._names: dict[str, int] = {}
         self._announce(facts)
 
-    def write(  # the fields of a record
-        self,
-        kind: int,
-        *,
-        name: int = layout.NO_NAME,
-        thread: int = 0,
-        step: int = layout.NO_STEP,
-        value: float = layout.NO_VALUE,
-        readings: tuple[int, ...],
+    def write(
+        self, kind: int, name: int, thread: int, step: int, value: float, readings: bytes
     ) -> None:
-        """Append one record. `readings` has one entry for each of layout.READINGS.
+        """Append one record. `readings` is packed as layout.READING.
 
         Taking the number is one step of the interpreter and so is writing the record: threads
         and signal handlers may come between, never into either.
         """
         data = self._map or self._grow()
         number = next(self._number)
-        layout.RECORD.pack_into(
-            data,
-            layout.RECORDS_AT + number % layout.RECORDS * layout.RECORD_BYTES,
-            number + 1,
-            monotonic(),
-            kind,
-            name,
-            thread,
-            step,
-            value,
-            *readings,
-            number + 1,
+        at = layout.RECORDS_AT + number % layout.RECORDS * layout.RECORD_BYTES
+        # Arguments one by one: a tuple of this length would stay in the interpreter's free list.
+        _pack(
+            data, at, number + 1, monotonic(), kind, name, thread, step, value, readings, number + 1
         )
 
     def name(self, text: str) -> int:
@@ -122,8 +106,9 @@ class Ring:
             mapped = _map(fd)
         finally:
             os.close(fd)
-        for page in _PAGES:
-            mapped[page] = 0
+        # Every page is looked at once (only looked at: another thread may write to them already),
+        # so that the mapping is a constant part of the process's memory and no slow growth.
+        mapped[::_PAGE_BYTES]
         self._map = mapped
         return mapped
 

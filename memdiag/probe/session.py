@@ -21,8 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-_NO_READINGS = (ABSENT,) * len(layout.READINGS)
-_REST = _NO_READINGS[3:]
+_pack = layout.READING.pack
 _THREAD_MASK = 0xFFFFFFFF
 _MIN_STEP, _MAX_STEP = layout.NO_STEP + 1, (1 << 63) - 1
 # After so many failed writes in a row the ring is given up: its disk is full or gone for good.
@@ -102,7 +101,7 @@ class Session:
             number = float(value)
             if isfinite(number):
                 text = name if type(name) is str else str(name)
-                self._write(layout.COUNTER, name=text, value=number)
+                self._write(layout.COUNTER, text, number)
         except (TypeError, ValueError, OverflowError):
             self._complain(f"counter({name!r:.40}, ...) was ignored: its value is no number")
         except Exception:
@@ -110,8 +109,8 @@ class Session:
 
     # -- what the probe says ---------------------------------------------------------------
 
-    def meters(self, readings: tuple[int, ...]) -> None:
-        """Record readings alone."""
+    def meters(self, readings: bytes) -> None:
+        """Record readings alone, packed as layout.READING."""
         try:
             self._write(layout.METERS | layout.AUTO, readings=readings)
         except Exception:
@@ -120,17 +119,18 @@ class Session:
     def note(self, text: str) -> None:
         """Say in plain words why something is missing."""
         try:
-            self._write(layout.NOTE, name=text)
+            self._write(layout.NOTE, text)
         except Exception:
             self._failed()
 
-    def readings(self) -> tuple[int, ...]:
-        """The cheap meters, as far as their budgets allow."""
+    def readings(self) -> bytes:
+        """The cheap meters, as far as their budgets allow, packed as layout.READING."""
         if not self._malloc_known:
             self._find_malloc()
         malloc = ABSENT if self._malloc is None else self._malloc()
         blocks = ABSENT if self._blocks is None else self._blocks()
-        return (self._resident(), malloc, blocks, *_REST)
+        a = ABSENT
+        return _pack(self._resident(), malloc, blocks, a, a, a, a, a, a, a)
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
@@ -185,24 +185,21 @@ class Session:
     def _write(
         self,
         kind: int,
-        *,
         name: str = "",
         value: float = layout.NO_VALUE,
-        readings: tuple[int, ...] = _NO_READINGS,
+        readings: bytes = layout.NO_READINGS,
     ) -> None:
         if self._failures >= _PATIENCE:
             return
         ring = self._opened()
         number = ring.name(name) if name else layout.NO_NAME
-        thread = self._thread()
-        ring.write(
-            kind, name=number, thread=thread, step=self._step, value=value, readings=readings
-        )
+        ring.write(kind, number, self._thread(), self._step, value, readings)
         self._failures = 0
 
     def _boundary(self, kind: int, name: str, depth: int) -> None:
-        readings = (self._resident(), *_NO_READINGS[1:])
-        self._write(kind, name=name or " ", value=depth, readings=readings)
+        a = ABSENT
+        readings = _pack(self._resident(), a, a, a, a, a, a, a, a, a)
+        self._write(kind, name or " ", depth, readings)
 
     def _failed(self) -> None:
         self._failures += 1

@@ -1,0 +1,38 @@
+"""The Pythons on this machine that the probe must work in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+
+
+@cache
+def interpreters() -> dict[str, str]:
+    """Version -> program, of those versions that are here. This one is always among them."""
+    found = {version: program for version in VERSIONS if (program := _find(version))}
+    return {**found, "{}.{}".format(*sys.version_info[:2]): sys.executable}
+
+
+def old_interpreter(version: str) -> str | None:
+    """The program of a Python that is too old for the probe, where there is one."""
+    return _find(version)
+
+
+def _find(version: str) -> str | None:
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    candidates = [*root.glob(f"versions/{version}.*/bin/python")]
+    candidates += [Path(path)] if (path := shutil.which(f"python{version}")) else []
+    return next((str(path) for path in candidates if _works(path)), None)
+
+
+def _works(program: Path) -> bool:
+    try:
+        return subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
