@@ -26,6 +26,8 @@ class WarmupLength:
     regular_odds: float = 1.0
     """Factor on the odds of a leak for growth by equal increments: the share of warm-ups on this
     kind of axis that are *not* so regular, as odds. 1 where straight ramps are common."""
+    exact_odds: float = 1.0
+    """The same for an exact meter that grows by the very same amount every time."""
 
     def survival(self, length: float) -> float:
         """Probability that a warm-up's growth lasts longer than `length` (axis units)."""
@@ -43,8 +45,8 @@ WARMUP_LENGTHS: Mapping[AxisKind, WarmupLength] = MappingProxyType(
         AxisKind.STEP: WarmupLength(median=60.0, shape=1.5),
         AxisKind.EPOCH: WarmupLength(median=1.2, shape=2.0, regular_odds=2.0),
         AxisKind.SECONDS: WarmupLength(median=80.0, shape=0.75),
-        AxisKind.REQUEST: WarmupLength(median=60.0, shape=1.0, regular_odds=4.0),
-        AxisKind.INDEX: WarmupLength(median=4.0, shape=1.5, regular_odds=4.0),
+        AxisKind.REQUEST: WarmupLength(median=60.0, shape=1.0, regular_odds=4.0, exact_odds=10.0),
+        AxisKind.INDEX: WarmupLength(median=4.0, shape=1.5, regular_odds=4.0, exact_odds=10.0),
     }
 )
 
@@ -99,6 +101,17 @@ class Policy:
     regular_r2: float = 0.99
     """R2 of a straight line from which increments count as equal. Chosen; of the corpus's leaks
     most are above, of its bounded runs that still look rising few."""
+    even_r2: float = 0.97
+    """... and from which they count half (the square root of the factor). Chosen, likewise."""
+    exact_spread: float = 1e-3
+    """Range of increments over their mean below which they are the same. Chosen."""
+    exact_increments: int = 8
+    """Fewest increments that are called the same every time. Chosen."""
+    collected_growth: float = 2.5
+    """A heap that grew this many times over without a collection is past what collectors wait
+    for: Go doubles (GOGC=100), V8 lets it grow by at most four."""
+    collections: int = 3
+    """Big drops after which a heap counts as collected. Chosen."""
     tail_samples: int = 4
     """A regime of fewer samples is no evidence of a leak: three increments at least. Chosen."""
     horizons: Mapping[AxisKind, float] = field(default_factory=lambda: HORIZONS)

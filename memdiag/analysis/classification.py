@@ -110,7 +110,7 @@ def _staircase(
     span = climbing.Span(
         first_bin=steps.first_bin, length_x=float(steps.at[-1] - steps.at[0]), plateau_x=0.0
     )
-    posterior = climbing.posterior_leak(view, policy, span, regular=False)
+    posterior = climbing.posterior_leak(view, policy, span, 1.0)
     base = replace(
         _answer(view, Verdict.INCONCLUSIVE, Reason.RECENT_STEP, 1 - posterior),
         tail=int(view.binned.start[steps.first_bin]),
@@ -137,15 +137,15 @@ def _barred(
         return replace(base, verdict=Verdict.STABLE, reason=Reason.NEGLIGIBLE, score=0.9)
     if prepared.role in NO_METERS:
         return replace(base, reason=Reason.NOT_A_METER)
-    if prepared.role is Role.COLLECTED_HEAP and prepared.falls < 3:
+    if prepared.role is Role.COLLECTED_HEAP and not climbing.is_collected(view, policy):
         return replace(base, reason=Reason.NOT_COLLECTED)
     return None
 
 
 def _growing(view: View, policy: Policy, planned_x: float | None) -> Classified:
     span = climbing.undiminished(view)
-    regular = climbing.is_regular(view, policy)
-    posterior = climbing.posterior_leak(view, policy, span, regular=regular)
+    factor = climbing.regular_odds(view, policy)
+    posterior = climbing.posterior_leak(view, policy, span, factor)
     base = replace(
         _answer(view, Verdict.INCONCLUSIVE, Reason.STILL_CLIMBING, 1 - posterior),
         posterior_leak=posterior,
@@ -162,7 +162,7 @@ def _growing(view: View, policy: Policy, planned_x: float | None) -> Classified:
     if span.plateau_x > 0:
         reason = Reason.GROWTH_AFTER_PLATEAU
     else:
-        reason = Reason.REGULAR_GROWTH if regular else Reason.OUTLASTS_WARMUP
+        reason = Reason.REGULAR_GROWTH if factor > 1 else Reason.OUTLASTS_WARMUP
     return replace(base, verdict=Verdict.LEAK, reason=reason, score=posterior)
 
 

@@ -19,7 +19,7 @@ from memdiag.analysis.segmentation import Piece, bins
 from memdiag.analysis.trend import trend
 from memdiag.analysis.view import View, r_squared, rate
 from memdiag.model import Unit
-from memdiag.policy import Policy
+from memdiag.policy import EXACT_ROLES, Policy
 
 GATE_KENDALL = 18
 """Kendall's S of eight blocks from which they rise at p = .016 (Mann 1945, exact)."""
@@ -51,7 +51,7 @@ def undiminished(view: View) -> Span:
             break
         pace = rate(view, piece)
         if not 0.4 * slope <= pace <= 2.0 * slope:
-            slowed = pace > 2.0 * slope
+            slowed = pace > 2.0 * slope and piece.last - piece.first > 1
             break
         start = piece.first
     return Span(first_bin=start, length_x=float(x[-1] - x[start]), plateau_x=plateau, slowed=slowed)
@@ -70,29 +70,51 @@ def _is_plateau(view: View, piece: Piece, start: int) -> bool:
     return jump <= 1.5 * expected + 3 * view.segmentation.noise
 
 
-def posterior_leak(view: View, policy: Policy, span: Span, *, regular: bool) -> float:
+def posterior_leak(view: View, policy: Policy, span: Span, regular_odds: float) -> float:
     """Posterior probability that growth of this length and regularity is a leak, 0..1."""
     length = policy.warmup_lengths[view.prepared.axis.kind]
-    odds = policy.prior_leak_odds / length.survival(span.length_x)
+    odds = policy.prior_leak_odds * regular_odds / length.survival(span.length_x)
     if span.plateau_x > 0:
         odds *= 1 + policy.plateau_odds * (1 - length.survival(span.plateau_x))
     if span.slowed:
         odds *= policy.slowed_odds
-    if regular:
-        odds *= length.regular_odds
     return odds / (1 + odds)
 
 
-def is_regular(view: View, policy: Policy) -> bool:
-    """The last regime is a line through enough samples, without any slowing down."""
+def regular_odds(view: View, policy: Policy) -> float:
+    """Factor on the odds for growth by equal increments, none of them late or small."""
+    length = policy.warmup_lengths[view.prepared.axis.kind]
     first = view.first_sample
     x, y = view.prepared.x[first:], view.prepared.y[first:]
-    if len(x) < 2 * policy.tail_samples or r_squared(x, y) < policy.regular_r2:
-        return False
+    if len(x) < 2 * policy.tail_samples:
+        return 1.0
+    if is_exact(view, policy):
+        return length.exact_odds
     half = len(x) // 2
-    early = (y[half] - y[0]) / max(x[half] - x[0], 1e-300)
-    late = (y[-1] - y[half]) / max(x[-1] - x[half], 1e-300)
-    return bool(late > 0.8 * early)
+    early = (y[half] - y[0]) / (x[half] - x[0])
+    late = (y[-1] - y[half]) / (x[-1] - x[half])
+    r2 = r_squared(x, y) if late > 0.8 * early else 0.0
+    if r2 >= policy.regular_r2:
+        return length.regular_odds
+    return math.sqrt(length.regular_odds) if r2 >= policy.even_r2 else 1.0
+
+
+def is_exact(view: View, policy: Policy) -> bool:
+    """An exact meter that grew by the very same amount in every increment of the last regime."""
+    first = view.first_sample
+    x, y = view.prepared.x[first:], view.prepared.y[first:]
+    if view.prepared.role not in EXACT_ROLES or len(x) <= policy.exact_increments:
+        return False
+    rates = np.diff(y) / np.diff(x)
+    return bool(np.ptp(rates) <= policy.exact_spread * abs(float(rates.mean())))
+
+
+def is_collected(view: View, policy: Policy) -> bool:
+    """A collected heap's growth means something: it was collected, or should have been."""
+    y = view.prepared.all_y
+    enough = view.prepared.falls >= policy.collections
+    outgrown = float(y[-1]) >= policy.collected_growth * float(np.abs(y).min())
+    return enough or outgrown or is_exact(view, policy)
 
 
 def is_negligible(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import mean
 
 from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, Verdict
 from memdiag.model import Role
@@ -28,9 +29,24 @@ _ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)
 COUNTS = (Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER)
 
 
+# An exact meter and the coarse ones that its memory is part of.
+PART_OF = {
+    Role.IN_USE: (Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL),
+    Role.DEVICE_ALLOCATED: (Role.DEVICE, Role.DEVICE_RESERVED),
+}
+
+FOLLOWS = 0.5
+"""A coarse meter shows the exact one's growth if it rose by at least this part of it (chosen:
+what was leaked fills holes first)."""
+
+
+CONFIRMED_CONFIDENCE = 0.95
+"""Most confidence that a finding borrows from another series (chosen)."""
+
+
 def fuse(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings with those overruled by a more exact series of the same process marked."""
-    return tuple(_overruled(f, findings) for f in findings)
+    """The findings, each corrected where a more exact series of the same memory says more."""
+    return tuple(_confirmed(_overruled(f, findings), findings) for f in findings)
 
 
 def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
@@ -45,6 +61,43 @@ def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
         ):
             return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED)
     return finding
+
+
+def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
+    """A coarse meter that rises with a leaking exact one leaks; one that hides it is no calm."""
+    if finding.verdict is Verdict.LEAK:
+        return finding
+    for other in findings:
+        part = finding.role in PART_OF.get(other.role, ()) and other.axis == finding.axis
+        if not part or other.verdict is not Verdict.LEAK:
+            continue
+        if not _is_same(finding, other, findings):
+            continue
+        if _rise(finding, other) >= FOLLOWS * _rise(other, other):
+            return replace(
+                finding,
+                verdict=Verdict.LEAK,
+                reason=Reason.EXACT_METER,
+                confidence=min(other.confidence, CONFIRMED_CONFIDENCE),
+                onset_x=other.onset_x,
+                plateau=None,
+                need_more=None,
+            )
+        if finding.verdict in CALM:
+            return replace(
+                finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED, plateau=None
+            )
+    return finding
+
+
+def _rise(finding: Finding, leaking: Finding) -> float:
+    """How much a series rose since another one's leak began, ends averaged over a tenth."""
+    start = finding.first_x if leaking.onset_x is None else leaking.onset_x.value
+    points = [p for p in finding.trace if p[0] >= start]
+    tenth = max(len(points) // 10, 1)
+    if len(points) < 2:
+        return 0.0
+    return mean(v for _, v in points[-tenth:]) - mean(v for _, v in points[:tenth])
 
 
 def _contained(finding: Finding, findings: Sequence[Finding]) -> tuple[Role, ...]:
