@@ -35,6 +35,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-static fmt readme bench clean install
+.PHONY: check-format check-lint check-types check-imports check-sizes check-readme
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -49,15 +50,27 @@ test: $(READY) $(TORCH_READY)
 
 check: check-static test
 
-check-static: $(READY)
-	@echo "format"; $(BIN)/ruff format --check --quiet . || \
-		{ echo "not formatted (make fmt):"; $(BIN)/ruff format --check . ; exit 1; }
+# Each of these says what it looks at, and then nothing if all is well.
+check-static: check-format check-lint check-types check-imports check-sizes check-readme
+
+check-format: $(READY)
+	@echo "format"; $(BIN)/ruff format --check --quiet .
+
+check-lint: $(READY)
 	@echo "lint"; $(BIN)/ruff check --quiet .
+
+check-types: $(READY)
 	@echo "types"; $(BIN)/mypy --no-error-summary
+
+check-imports: $(READY)
 	@echo "import contract"; $(BIN)/lint-imports --no-logo > $(VENV)/contract.txt || \
 		{ cat $(VENV)/contract.txt; exit 1; }
+
+check-sizes: $(READY)
 	@echo "sizes of files and functions"; $(BIN)/python tools/sizes.py
-	@echo "README"; $(BIN)/python tools/readme.py --check
+
+check-readme: $(READY)
+	@echo "screens in the documentation"; $(BIN)/python tools/readme.py --check
 
 fmt: $(READY)
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

@@ -14,9 +14,7 @@ CONTEXT_SETTINGS = {"allow_interspersed_args": False}
 
 
 def run(  # noqa: PLR0917 - one per option
-    command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND", help="The command to start.")
-    ],
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command to start.")],
     interval: cli_options.Interval = "0.1s",
     output: cli_options.Output = None,
     force: cli_options.Force = False,
