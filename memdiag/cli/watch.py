@@ -1,0 +1,46 @@
+"""`memdiag watch`: record a process that runs already, and judge it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memdiag.cli import options as cli_options
+from memdiag.cli.exits import Inconclusive
+
+
+def watch(  # noqa: PLR0917 - one per option
+    pid: Annotated[int, typer.Option("--pid", "-p", metavar="PID", help="The process to watch.")],
+    interval: cli_options.Interval = "0.1s",
+    output: cli_options.Output = None,
+    force: cli_options.Force = False,
+    full: cli_options.Full = False,
+    quiet: cli_options.Quiet = False,
+    duration: cli_options.Duration = None,
+    stop_on: cli_options.StopOnOption = None,
+    json_file: cli_options.JsonFile = None,
+    inconclusive: cli_options.InconclusiveOption = Inconclusive.FAIL,
+    limit: cli_options.LimitOption = None,
+) -> None:
+    """Watch process PID and its children without touching them, and judge them at the end.
+
+    Ends when the process ends, after --duration, or on Ctrl-C, which is the usual way: the exit
+    code is the verdict's then, too. Steps and phases are seen where the process was started under
+    `memdiag run`.
+    """
+    options = cli_options.checked(
+        interval=interval,
+        output=output,
+        force=force,
+        full=full,
+        quiet=quiet,
+        duration=duration,
+        stop_on=stop_on,
+        json_file=json_file,
+        inconclusive=inconclusive,
+        limit=limit,
+    )
+    from memdiag.cli.watching import follow
+
+    raise typer.Exit(follow(pid, options))
