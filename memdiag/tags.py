@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 _PROBE = "_memdiag_probe"  # the name under which the in-target part is loaded
 
 
-def _session() -> "Any":
-    return getattr(sys.modules.get(_PROBE), "session", None)
+def _listener() -> "Any":
+    return getattr(sys.modules.get(_PROBE), "listener", None)
 
 
 def step(n: int) -> None:
     """Say that step `n` has finished: an optimizer step, an iteration, a batch."""
-    session = _session()
-    if session is not None:
-        session.step(n)
+    listener = _listener()
+    if listener is not None:
+        listener.step(n)
 
 
 def counter(name: str, value: float) -> None:
     """Record a number of your own beside the memory, such as the copies of a model in use."""
-    session = _session()
-    if session is not None:
-        session.counter(name, value)
+    listener = _listener()
+    if listener is not None:
+        listener.counter(name, value)
 
 
 class phase:  # noqa: N801 (reads as a keyword: `with memdiag.phase("eval"):`)
@@ -46,9 +46,9 @@ class phase:  # noqa: N801 (reads as a keyword: `with memdiag.phase("eval"):`)
         self._name = name
 
     def __enter__(self) -> None:
-        session = _session()
-        if session is not None:
-            session.phase_begin(self._name)
+        listener = _listener()
+        if listener is not None:
+            listener.phase_begin(self._name)
 
     def __exit__(
         self,
@@ -56,9 +56,9 @@ class phase:  # noqa: N801 (reads as a keyword: `with memdiag.phase("eval"):`)
         error: "BaseException | None",
         trace: "TracebackType | None",
     ) -> None:
-        session = _session()
-        if session is not None:
-            session.phase_end(self._name)
+        listener = _listener()
+        if listener is not None:
+            listener.phase_end(self._name)
 
     def __call__(self, function: "Callable[P, R]") -> "Callable[P, R]":
         from memdiag.decorating import inside

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from .census import Census
 
-PACKAGE = "_memdiag_probe"  # the name under which `memdiag.tags` looks for us
+# `memdiag.tags` looks for an attribute `listener` of a module of this name.
+PACKAGE = "_memdiag_probe"
 
 
 def boot(directory: str) -> None:
@@ -22,7 +23,7 @@ def boot(directory: str) -> None:
     package = sys.modules[PACKAGE]
     session = Session(directory)
     session.announce()
-    package.session = session  # type: ignore[attr-defined]
+    package.listener = session  # type: ignore[attr-defined]
     probe = Probe(session)
     os.register_at_fork(
         before=probe.before_fork,
@@ -53,13 +54,19 @@ class Probe:
 
     def before_fork(self) -> None:
         """In the parent, before each fork."""
-        if self._census is not None:
-            self._census.before_fork()
+        try:
+            if self._census is not None:
+                self._census.before_fork()
+        except Exception:
+            return
 
     def after_fork_in_parent(self) -> None:
         """In the parent, after each fork."""
-        if self._census is not None:
-            self._census.after_fork_in_parent()
+        try:
+            if self._census is not None:
+                self._census.after_fork_in_parent()
+        except Exception:
+            return
 
     def after_fork_in_child(self) -> None:
         """In the child, after each fork."""

@@ -104,16 +104,16 @@ class Census:
             self._session.meters(layout.READING.pack(*values))
 
     def _live(self, stop: Any) -> None:
-        self._thread_id = _thread.get_native_id()
-        while not stop.acquire(timeout=_TICK_S):
-            try:
+        try:
+            self._thread_id = _thread.get_native_id()
+            while not stop.acquire(timeout=_TICK_S):
                 self._session.learn_role()
                 if self._session.steps_told == self._steps_seen:
                     self._session.meters(self._session.readings())
                     self.tick()
                 self._steps_seen = self._session.steps_told
-            except Exception:
-                return
+        except Exception:
+            return
 
 
 def _wait_for_end(thread_id: int) -> None:

@@ -28,16 +28,19 @@ class AfterImport:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec that the finders behind this one give, with a loader that tells us."""
-        if name != self._name or self._asking:
-            return None
-        self._asking = True
         try:
-            spec = _from_others(self, name, path, target)
-        finally:
-            self._asking = False
-        if spec is not None:
-            self._follow(spec.loader)
-        return spec
+            if name != self._name or self._asking:
+                return None
+            self._asking = True
+            try:
+                spec = _from_others(self, name, path, target)
+            finally:
+                self._asking = False
+            if spec is not None:
+                self._follow(spec.loader)
+            return spec
+        except Exception:
+            return None  # the others will be asked again, and raise what is theirs to raise
 
     def leave(self) -> None:
         """Stand aside for good."""
@@ -49,10 +52,16 @@ class AfterImport:
             load = loader.exec_module
 
             def exec_module(module: Any) -> None:
-                del loader.exec_module
+                try:  # noqa: SIM105
+                    del loader.exec_module
+                except Exception:
+                    pass
                 load(module)
-                self.leave()
-                self._then(module)
+                try:
+                    self.leave()
+                    self._then(module)
+                except Exception:
+                    return
 
             loader.exec_module = exec_module
         except Exception:
@@ -62,7 +71,7 @@ class AfterImport:
 def _from_others(
     us: AfterImport, name: str, path: Sequence[str] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
-    """As the import system goes on after us. What another finder raises is the program's."""
+    """As the import system goes on after us."""
     for finder in list(sys.meta_path):
         find = getattr(finder, "find_spec", None)
         if finder is us or find is None:

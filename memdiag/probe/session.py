@@ -205,9 +205,12 @@ class Session:
         self._failures += 1
 
     def _complain(self, text: str) -> None:
-        if not self._complained:
-            self._complained = True
-            self.note(text)
+        try:
+            if not self._complained:
+                self._complained = True
+                self.note(text)
+        except Exception:
+            self._failed()
 
     def _thread(self) -> int:
         identity = get_ident()

@@ -19,7 +19,7 @@ import memdiag.probe
 PROBE = Path(memdiag.probe.__file__).parent
 PROGRAM = """
 import os, sys, time
-session = getattr(sys.modules.get("_memdiag_probe"), "session", None)
+session = getattr(sys.modules.get("_memdiag_probe"), "listener", None)
 def tag(n):
     if session:
         session.phase_begin("train")

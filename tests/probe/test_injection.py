@@ -12,7 +12,7 @@ from interpreters import interpreters, old_interpreter
 
 from memdiag.capture.channel import prepare
 
-TAG = "import sys; sys.modules['_memdiag_probe'].session.step(7)"
+TAG = "import sys; sys.modules['_memdiag_probe'].listener.step(7)"
 STATE = """
 import os, sys
 print(sys.path)
@@ -89,12 +89,12 @@ def test_children_of_multiprocessing_have_a_ring_and_a_role(
 def test_fork_and_exec_do_not_mix_processes_up(watched, any_python) -> None:
     code = (
         "import os, sys\n"
-        "session = sys.modules['_memdiag_probe'].session\n"
+        "session = sys.modules['_memdiag_probe'].listener\n"
         "session.step(1)\n"
         "if os.fork() == 0:\n"
         "    session.step(2)\n"
         "    os.execv(sys.executable, [sys.executable, '-c', "
-        "\"import sys; sys.modules['_memdiag_probe'].session.step(3)\"])\n"
+        "\"import sys; sys.modules['_memdiag_probe'].listener.step(3)\"])\n"
         "os.wait()\n"
         "session.step(4)\n"
     )
@@ -200,7 +200,7 @@ def test_processes_of_a_distributed_job_are_labelled_by_rank(watched, python) ->
 def test_program_runs_whose_channel_cannot_be_written(watched, python, directory) -> None:
     code = (
         "import sys\n"
-        "session = getattr(sys.modules.get('_memdiag_probe'), 'session', None)\n"
+        "session = getattr(sys.modules.get('_memdiag_probe'), 'listener', None)\n"
         "if session: session.step(1)\n"
         "print('fine')"
     )

@@ -12,7 +12,7 @@ import pytest
 
 from memdiag.capture.channel import Kind
 
-SESSION = "import sys, os\nsession = sys.modules['_memdiag_probe'].session\n"
+SESSION = "import sys, os\nsession = sys.modules['_memdiag_probe'].listener\n"
 
 
 def test_nothing_written_is_lost_at_sigkill(watched, python) -> None:
@@ -70,7 +70,7 @@ def test_program_outlives_its_channel(watched, python) -> None:
 def test_program_outlives_a_full_disk_and_a_lack_of_descriptors(watched, python, limit) -> None:
     program = (
         "import sys\n"
-        "session = getattr(sys.modules.get('_memdiag_probe'), 'session', None)\n"
+        "session = getattr(sys.modules.get('_memdiag_probe'), 'listener', None)\n"
         "if session:\n"
         "    for n in range(9999): session.step(n)\n"
         "print('fine')\n"

@@ -7,20 +7,16 @@ sitecustomize runs as if this one had never been there, errors included, and whe
 included: hence the syntax.
 """
 
+import os
 import sys
 
 
-def _let_in():
-    # type: () -> None
-    import os
-
-    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
-    sys.path[:] = [entry for entry in sys.path if entry != here]
+def _let_in(probe):
+    # type: (str) -> None
     if sys.version_info < (3, 8) or not os.environ.get("MEMDIAG_CHANNEL"):
         return
     from importlib.machinery import SourceFileLoader
 
-    probe = os.path.dirname(here)  # noqa: PTH120
     name = "_memdiag_probe"
     loader = SourceFileLoader(name, os.path.join(probe, "__init__.py"))  # noqa: PTH118
     package = type(sys)(name)
@@ -34,8 +30,10 @@ def _let_in():
     boot(os.environ["MEMDIAG_CHANNEL"])
 
 
+_here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+sys.path[:] = [_entry for _entry in sys.path if _entry != _here]
 try:  # noqa: SIM105
-    _let_in()
+    _let_in(os.path.dirname(_here))  # noqa: PTH120
 except Exception:
     pass  # whatever it is, the program must not notice
 del sys.modules["sitecustomize"]
