@@ -25,9 +25,11 @@ from memdiag.model import Limit, Missing, Role, Unavailable
 _BASELINE_WAIT_S = 1.0  # how long a launch waits for the first reading (chosen)
 _RETRY_S = 10.0  # between attempts to reach a driver or a GPU that went away (chosen)
 _STALE_S = 2.0  # an older reading is no reading (chosen; and never under 5 intervals)
-# The reader rests 200 times the processor time and 20 times the wall time of its last reading: at
-# most 0.5 % of a core for us and 5 % of the driver's lock, which the target needs too (chosen).
-_REST_PER_CPU, _REST_PER_WALL, _LONGEST_REST_S = 200.0, 20.0, 5.0
+# The reader rests a quarter of a second, or 200 times the processor time and 20 times the wall
+# time of its last reading: at most 0.5 % of a core for us, and 5 % of the driver's lock, which the
+# target needs too (chosen; a reading of 2 cards takes 0.45 ms of a core, benchmarks/gpu_sampling).
+_SHORTEST_REST_S, _LONGEST_REST_S = 0.25, 5.0
+_REST_PER_CPU, _REST_PER_WALL = 200.0, 20.0
 _HOST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO, include/linux/proc_ns.h
 DRIVER_FILES = ("/dev/nvidia-uvm", "/dev/dxg")  # CUDA opens these, NVML alone does not
 
@@ -51,15 +53,17 @@ class GpuSource:
         interval_s: float,
         environ: Mapping[str, str],
         place: Place | None = None,
+        rest_s: float = _SHORTEST_REST_S,
         retry_s: float = _RETRY_S,
         stale_s: float = _STALE_S,
     ) -> None:
-        """interval_s: shortest time between two readings. environ: the target's environment.
+        """interval_s: of the sampling. environ: the target's environment.
 
+        rest_s: shortest time between two readings, where that is longer than the interval.
         retry_s: between attempts to reach a driver or GPU that went away. stale_s: silence of the
         driver after which there is a reason instead of a reading.
         """
-        self._interval_s = interval_s
+        self._interval_s = max(interval_s, rest_s)
         self._retry_s = retry_s
         self._stale_s = stale_s
         self._environ = dict(environ)

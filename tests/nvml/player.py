@@ -94,6 +94,7 @@ def play_source(orders: dict[str, Any]) -> list[Any]:
     _set_frame(0)
     source = GpuSource(
         interval_s=0.005,
+        rest_s=0.0,
         environ=orders.get("environ", {}),
         place=_place({"pids": []}, orders),
         **orders.get("options", {}),
