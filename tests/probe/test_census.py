@@ -1,0 +1,161 @@
+"""Tensors are counted in real torch programs: by device, without a tag, within the budget."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from memdiag.capture.channel import ChannelReader  # noqa: E402
+from memdiag.probe import census  # noqa: E402
+from memdiag.probe.session import Session  # noqa: E402
+from memdiag.probe.tensors import TensorCount  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture
+def counted() -> TensorCount:
+    count = TensorCount(torch)
+    gc.collect()
+    count()  # the first look finds out whether there are too many for their bytes
+    return count
+
+
+def test_tensors_and_their_bytes_are_counted(counted) -> None:
+    before = counted()
+    kept = [torch.zeros(1000) for _ in range(50)]
+    after = counted()
+    assert after["tensors_cpu"] - before["tensors_cpu"] == 50
+    assert after["tensor_bytes"] - before["tensor_bytes"] == 50 * 4000
+    del kept
+    assert counted()["tensors_cpu"] == before["tensors_cpu"]
+
+
+def test_views_share_the_bytes_of_their_storage(counted) -> None:
+    before = counted()
+    whole = torch.zeros(1000)
+    views = [whole[i:] for i in range(20)]
+    after = counted()
+    assert after["tensors_cpu"] - before["tensors_cpu"] == 21
+    assert after["tensor_bytes"] - before["tensor_bytes"] == 4000
+    del views
+
+
+def test_parameters_are_tensors_and_subclasses_and_other_devices_are_other(counted) -> None:
+    class Mine(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, *_args: object, **_kwargs: object) -> None:
+            raise AssertionError("our look ran code of the program's")
+
+    before = counted()
+    kept = [torch.nn.Parameter(torch.zeros(2)), torch.zeros(2, device="meta")]
+    kept.append(torch.Tensor._make_subclass(Mine, torch.zeros(2)))
+    after = counted()
+    assert after["tensors_cpu"] - before["tensors_cpu"] == 1
+    assert after["tensors_other"] - before["tensors_other"] == 2
+    del kept
+
+
+def test_look_runs_no_code_of_foreign_objects(counted) -> None:
+    class Lazy:
+        @property
+        def __class__(self) -> type:
+            raise AssertionError("our look ran code of the program's")
+
+    class Odd(type):
+        def __hash__(cls) -> int:
+            raise AssertionError("our look ran code of the program's")
+
+        def __eq__(cls, other: object) -> bool:
+            raise AssertionError("our look ran code of the program's")
+
+    class Strange(metaclass=Odd):
+        pass
+
+    kept = [Lazy(), Strange()]
+    assert counted() is not None
+    del kept
+
+
+def test_look_is_put_off_inside_a_mode_that_intercepts_tensors(counted) -> None:
+    with torch.device("cpu"):
+        assert counted() is None
+    assert counted() is not None
+
+
+def test_collector_stays_as_the_program_set_it(counted) -> None:
+    gc.disable()
+    gc.freeze()
+    try:
+        counted()
+        assert not gc.isenabled()
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+        gc.enable()
+
+
+def test_objects_die_in_the_thread_of_the_program() -> None:
+    died_in: list[int] = []
+
+    class Dying:
+        def __del__(self) -> None:
+            died_in.append(threading.get_ident())
+
+    stop = threading.Event()
+    count = TensorCount(torch)
+
+    def look() -> None:
+        while not stop.is_set():
+            count()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for _ in range(3000):
+        one = Dying()
+        del one
+    stop.set()
+    thread.join()
+    assert set(died_in) == {threading.get_ident()}
+
+
+def test_share_of_the_time_is_kept(tmp_path, monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(census, "monotonic", lambda: now[0])
+    monkeypatch.setattr(census, "thread_time", lambda: now[0] and spent[0])
+    spent = [0.0]
+
+    def count() -> dict[str, int]:
+        spent[0] += 0.05
+        return {"tensors_cpu": 1}
+
+    watch = census.Census(Session(str(tmp_path)), torch)
+    monkeypatch.setattr(watch, "_count", count)
+    for tick in range(100_000):
+        now[0] = tick / 10
+        watch.tick()
+        # The very first may come before its cost is known.
+        assert spent[0] <= max(0.05, census.SHARE * now[0] + 1e-9)
+    assert spent[0] > 0.8 * census.SHARE * now[0]
+
+
+def test_program_without_tags_is_counted_too(watched) -> None:
+    code = (
+        "import time, torch\n"
+        "kept = [torch.zeros(10) for _ in range(30)]\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with watched.start(sys.executable, "-c", code) as target:
+        target.stdout.readline()
+        reader = ChannelReader(watched.directory)
+        counts: list[int] = []
+        while not counts:
+            counts = [e.readings["tensors"] for e in reader.drain() if "tensors" in e.readings]
+        target.kill()
+    assert counts[0] >= 30
