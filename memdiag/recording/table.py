@@ -45,7 +45,8 @@ def read_text_table(source: Source, layout: Layout) -> Table:
     in_place = source.path is not None and not source.whole and not torn
     in_place = in_place and layout.delimiter != WHITESPACE and _header_alone(source, layout)
     frame = _parse(source, None if in_place else _rows(source, layout, torn), layout)
-    frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    if all(column.has_nulls() for column in frame.get_columns()):
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     notes = ("the last line is torn off and was left out",) if torn else ()
     names = layout.names + tuple("" for _ in range(frame.width - len(layout.names)))
     return Table(
