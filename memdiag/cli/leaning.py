@@ -5,8 +5,10 @@ from __future__ import annotations
 from memdiag.cli.conclude import say
 from memdiag.cli.measure import Outlook, in_words
 from memdiag.cli.options import Options
-from memdiag.model import Sample
+from memdiag.findings import Interval
+from memdiag.model import Axis, AxisKind, Sample, Unit
 from memdiag.policy import DEFAULT
+from memdiag.report import rates
 
 
 class Leaning:
@@ -23,8 +25,18 @@ class Leaning:
 
     def outlook(self) -> Outlook | None:
         """What it looks like now."""
-        leaning = self._verdict.leaning()
-        return None if leaning is None else Outlook(verdict=leaning.verdict)
+        now = self._verdict.leaning()
+        if not now.metric:
+            return None
+        return Outlook(verdict=now.verdict, growth=_growth(now.growth_per_x, now.axis, now.metric))
+
+
+def _growth(growth: Interval | None, kind: AxisKind, metric: str) -> str:
+    if growth is None:
+        return ""
+    unit = Unit.BYTES if metric.endswith("_bytes") else Unit.COUNT
+    brief = rates.rate(growth, Axis(name=kind.value, kind=kind), unit).brief()
+    return brief if unit is Unit.BYTES else f"{brief} ({metric})"
 
 
 def leaning(options: Options) -> Leaning | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 
 from memdiag.printable import printable
+from memdiag.report import numbers
 
 _SAVE, _RESTORE = "\0337", "\0338"
 _ERASE_ROW = "\033[2K"
@@ -58,7 +59,7 @@ def _parts(status: Status, *, ascii_only: bool) -> list[str]:
     if status.step is not None:
         parts.append(f"step {status.step:,}")
     if status.memory_bytes is not None:
-        parts.append(_amount(status.memory_bytes))
+        parts.append(numbers.size(status.memory_bytes))
     if status.leaning:
         parts.append(f"{status.leaning} {status.growth}".rstrip())
     if status.phase:
@@ -73,10 +74,6 @@ def _clock(seconds: float) -> str:
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
-
-
-def _amount(size: int) -> str:
-    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def wanted(descriptor: int, environ: Mapping[str, str]) -> bool:

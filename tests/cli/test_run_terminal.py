@@ -1,0 +1,62 @@
+"""The status line of `memdiag run` on a terminal that the target writes to."""
+
+import os
+import re
+import signal
+
+from screens import Screen
+from terminals import MEMDIAG, Terminal, python
+
+from memdiag.report.live import SETTLE
+
+_PRINTS = """
+import sys, time
+for n in range(60):
+    sys.stdout.write(f"line {n}"); sys.stdout.flush(); time.sleep(0.03)
+    sys.stderr.write(f" and on\\n"); sys.stderr.flush()
+print("over")
+"""
+_LINES = [f"line {n} and on" for n in range(60)] + ["over"]
+
+
+def test_the_targets_lines_stay_whole_beside_the_status_line(tmp_path):
+    with Terminal([*MEMDIAG, "run", "--", *python(_PRINTS)], directory=tmp_path) as terminal:
+        terminal.until(r"line 40 ")
+        screen = Screen()
+        screen.feed(terminal.screen)
+        assert re.match(r"memdiag 0:0\d · ", screen.rows[-1])
+        terminal.until("recorded to")
+        terminal.finish()
+    before_report, settled, _ = terminal.screen.rpartition(SETTLE)
+    screen = Screen()
+    screen.feed(before_report + settled)
+    assert screen.text == _LINES
+    assert (screen.top, screen.bottom) == (0, 23)
+
+
+def test_quiet_and_dumb_terminals_see_the_targets_bytes_alone(tmp_path):
+    with Terminal(python(_PRINTS), directory=tmp_path) as terminal:
+        terminal.finish()
+        plain = terminal.screen
+    for options, term in ((["--quiet"], "xterm"), ([], "dumb")):
+        command = [*MEMDIAG, "run", *options, "--", *python(_PRINTS)]
+        with Terminal(command, directory=tmp_path, environ={"TERM": term}) as terminal:
+            terminal.finish()
+            assert terminal.screen.startswith(plain + b"\r\n")
+
+
+def test_sigkill_of_memdiag_leaves_the_terminal_in_order(tmp_path):
+    program = "import os; print('of', os.getppid(), 'ready'); input(); print('over')"
+    script = '"$@"; read line'  # somebody else leads the session, as a shell does for people
+    command = ["sh", "-c", script, "-", *MEMDIAG, "run", "--", *python(program)]
+    with Terminal(command, directory=tmp_path) as terminal:
+        memdiag = int(terminal.until(r"of (\d+) ready").group(1))
+        terminal.until(r"memdiag 0:0")
+        os.kill(memdiag, signal.SIGKILL)
+        terminal.until(re.escape(SETTLE.decode()))
+        terminal.type("\n\n")
+        terminal.until("over")
+        screen = Screen()
+        screen.feed(terminal.screen)
+    assert (screen.top, screen.bottom) == (0, 23)
+    assert "memdiag" not in "".join(screen.rows)
