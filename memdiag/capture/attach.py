@@ -50,6 +50,14 @@ def command_line(pid: int) -> list[str]:
         return []
 
 
+def environment(pid: int) -> dict[str, str]:
+    """The environment that the process was started with; empty where it is not told."""
+    try:
+        return psutil.Process(pid).environ()
+    except (psutil.Error, OSError):
+        return {}
+
+
 def _ended(pid: int) -> CannotWatch:
     parent = 0
     with contextlib.suppress(psutil.Error):

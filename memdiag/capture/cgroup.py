@@ -44,7 +44,23 @@ class MemoryGroup:
     def oom_kills(self) -> int | None:
         """How many processes of the own group the OOM killer has ended; None where not told."""
         name = "memory.events" if self.version == 2 else "memory.oom_control"
-        return counter(self.levels[0] / name, "oom_kill")
+        return _counter(self.levels[0] / name, "oom_kill")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OomCounters:
+    """The kernel's counts of processes killed for memory; None where it does not tell them."""
+
+    group: int | None
+    machine: int | None
+
+
+def oom_counters(group: MemoryGroup | None, *, proc: Path = PROC) -> OomCounters:
+    """The counts now. Take them when the group is first seen, and again when the target ended."""
+    return OomCounters(
+        group=None if group is None else group.oom_kills(),
+        machine=_counter(proc / "vmstat", "oom_kill"),
+    )
 
 
 def memory_group(pid: int, *, proc: Path = PROC) -> MemoryGroup | None:
@@ -63,7 +79,7 @@ def memory_group(pid: int, *, proc: Path = PROC) -> MemoryGroup | None:
     return None
 
 
-def counter(path: Path, name: str) -> int | None:
+def _counter(path: Path, name: str) -> int | None:
     """The number after `name` in a file of `name number` lines."""
     for line in _text(path).splitlines():
         word, _, number = line.partition(" ")

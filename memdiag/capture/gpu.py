@@ -165,6 +165,16 @@ class GpuSource:
             if not isinstance(device.total_bytes, Unavailable)
         )
 
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures has to know, one sentence each."""
+        notes = [f"{metric} is {_LABELS[metric]}" for metric in self._sources if metric != NVML_ROW]
+        if notes and self._late_s is not None:
+            notes.append(
+                f"the driver's first answer came {self._late_s:.1f} s after the start: what the "
+                "target held by then is not in these figures"
+            )
+        return tuple(notes)
+
     def about(self) -> dict[str, object]:
         """Driver, devices and where each metric came from, for the recording's sidecar."""
         driver = self._driver

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from memdiag.capture import gpu
-from memdiag.capture.cgroup import PROC, memory_group
-from memdiag.capture.limits import machine, oom_kills_on_machine, rlimits
+from memdiag.capture.cgroup import PROC, memory_group, oom_counters
+from memdiag.capture.limits import machine, rlimits
 from memdiag.model import Ability, Check
 
 _LIBRARIES = ("psutil", "nvidia-ml-py", "numpy", "scipy", "polars", "rich", "typer")
@@ -193,8 +193,8 @@ def _container(proc: Path) -> Check:
     group = memory_group(os.getpid(), proc=proc)
     if group is None:
         return _fact("cgroup", "container limit", "no memory cgroup to be seen")
-    oom = group.oom_kills()
-    counted = oom if oom is not None else oom_kills_on_machine(proc=proc)
+    oom = oom_counters(group, proc=proc)
+    counted = oom.group if oom.group is not None else oom.machine
     facts: dict[str, object] = {"version": group.version, "oom_kills": counted}
     told = "" if counted is not None else "; the OOM killer's work is not counted"
     found = group.limit()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag.capture.cgroup import PROC, MemoryGroup, counter, memory_group
+from memdiag.capture.cgroup import PROC, MemoryGroup, OomCounters, memory_group, oom_counters
 from memdiag.capture.clock import Clock, MonotonicClock
 from memdiag.capture.process import Process
 from memdiag.capture.sampler import Readings
@@ -39,6 +39,9 @@ class LimitWatch:
     """The limits of one target, read at once and again now and then: a `Source` of no metrics.
 
     Once the target has ended it goes by what it last saw of it.
+
+    group: where its memory is accounted; a target may move itself (`systemd-run --scope`).
+    oom_before: the OOM killer's counts when it was first seen there.
     """
 
     def __init__(self, pid: int, *, clock: Clock | None = None, proc: Path = PROC) -> None:
@@ -48,7 +51,9 @@ class LimitWatch:
         self._began_s = self._read_at_s = self._clock.now_s()
         self._rlimits: tuple[Limit, ...] = ()
         self._latest: tuple[Limit, ...] = ()
-        self.group: MemoryGroup | None = memory_group(pid, proc=proc)
+        self.group: MemoryGroup | None = None
+        self.oom_before = OomCounters(group=None, machine=None)
+        self._find_group()
 
     def read(self, processes: Sequence[Process]) -> Readings:
         """Look again when it is time: often in the beginning, later every 10 s."""
@@ -66,10 +71,17 @@ class LimitWatch:
         return self._latest
 
     def _look(self, pids: Sequence[int]) -> None:
+        self._find_group()
         sizes = [virtual_and_resident(pid, proc=self._proc) for pid in pids]
         tree_bytes = sum(size[2] for size in sizes if size is not None)
         limits = [*self._container(), *self._process(), *self._machine(tree_bytes)]
         self._latest = tuple(sorted(limits, key=lambda limit: limit.value_bytes))
+
+    def _find_group(self) -> None:
+        group = memory_group(self._pid, proc=self._proc)
+        if group is not None and group != self.group:
+            self.group = group
+            self.oom_before = oom_counters(group, proc=self._proc)
 
     def _container(self) -> list[Limit]:
         found = self.group.limit() if self.group is not None else None
@@ -158,11 +170,6 @@ def rlimits(pid: int, *, proc: Path = PROC) -> dict[str, int]:
             if figures and figures[0].isdigit():
                 found[name] = int(figures[0])
     return found
-
-
-def oom_kills_on_machine(*, proc: Path = PROC) -> int | None:
-    """How many processes the kernel has killed for want of memory since boot."""
-    return counter(proc / "vmstat", "oom_kill")
 
 
 def virtual_and_resident(pid: int, *, proc: Path = PROC) -> tuple[int, int, int] | None:

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
-from memdiag.capture.cgroup import PROC, MemoryGroup
-from memdiag.capture.limits import oom_kills_on_machine
+from memdiag.capture.cgroup import MemoryGroup, OomCounters
 from memdiag.model import Ending
 
 _KILLED = int(signal.SIGKILL)
 # A shell that waits for a killed program ends with 128 + the signal's number (bash(1)).
 _KILLED_BELOW = 128 + _KILLED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OomCounters:
-    """The kernel's counts of processes killed for memory; None where it does not tell them."""
-
-    group: int | None
-    machine: int | None
-
-
-def oom_counters(group: MemoryGroup | None, *, proc: Path = PROC) -> OomCounters:
-    """The counts now. Take them when the recording begins, and again when the target has ended."""
-    return OomCounters(
-        group=None if group is None else group.oom_kills(),
-        machine=oom_kills_on_machine(proc=proc),
-    )
 
 
 def explained(

@@ -13,17 +13,21 @@ from typing import Any
 from memdiag import __version__
 from memdiag.capture import channel
 from memdiag.capture.attach import Table
+from memdiag.capture.cgroup import oom_counters
 from memdiag.capture.clock import Budget, MonotonicClock
 from memdiag.capture.gpu import GpuSource
+from memdiag.capture.limits import LimitWatch
+from memdiag.capture.postmortem import explained
 from memdiag.capture.process import DetailSource, ProcessTree
 from memdiag.capture.sampler import Background
 from memdiag.capture.session import Session
 from memdiag.cli.options import Options
-from memdiag.model import Limit, Missing
+from memdiag.model import Ending, Limit, Missing
 
 # The share of the time that may be spent in smaps_rollup, which holds the lock of the target's
-# address space while it is read (11-16 ms per GiB, measured).
-_DETAIL_SHARE = 0.005
+# address space while it is read (11-16 ms per GiB, measured). Chosen so that with the fast lane
+# (0.5 % for 10 processes at 10 Hz, benchmarks/sampler_cost.py) it stays below 1 % of a core.
+_DETAIL_SHARE = 0.003
 
 
 class Apparatus:
@@ -49,6 +53,7 @@ class Apparatus:
         )
         self._gpu = GpuSource(interval_s=options.interval_s, environ=environ)
         self._channel = channel.ChannelReader(directory) if directory is not None else None
+        self._limits: LimitWatch | None = None
 
     def __enter__(self) -> Apparatus:
         self._gpu.start()
@@ -76,11 +81,12 @@ class Apparatus:
         whole_channel: bool,
     ) -> Session:
         """The session that samples `root` and its descendants (see ProcessTree, Session)."""
+        self._limits = LimitWatch(root)
         return Session(
             tree=ProcessTree(self.table, root=root, adopter=adopter, strangers=strangers),
             root=root,
             began_at_s=began_s,
-            sources=(self._details, self._gpu),
+            sources=(self._details, self._gpu, self._limits),
             channel=self._channel,
             whole_channel=whole_channel,
         )
@@ -91,11 +97,25 @@ class Apparatus:
 
     def limits(self) -> tuple[Limit, ...]:
         """The ceilings that apply to the target."""
-        return (*self._options.limits, *self._gpu.limits())
+        host = self._limits.limits() if self._limits is not None else ()
+        return (*self._options.limits, *self._gpu.limits(), *host)
+
+    def explained(self, ending: Ending | None, *, at_bytes: int | None) -> Ending | None:
+        """How the target ended, with the OOM killer's part in it. at_bytes: what it last held."""
+        if ending is None or self._limits is None:
+            return ending
+        group = self._limits.group
+        return explained(
+            ending,
+            before=self._limits.oom_before,
+            after=oom_counters(group),
+            group=group,
+            at_bytes=at_bytes,
+        )
 
     def notes(self) -> tuple[str, ...]:
         """What went wrong with reading, one sentence each."""
-        notes = []
+        notes = [*self._gpu.notes()]
         if self._details.failure:
             notes.append(self._details.failure)
         if self._channel is not None and self._channel.lost:

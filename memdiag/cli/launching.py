@@ -22,6 +22,7 @@ from memdiag.cli.leaning import leaning
 from memdiag.cli.measure import Measurement, measure
 from memdiag.cli.options import Options, recording_path
 from memdiag.errors import CannotMeasure
+from memdiag.model import Ending
 from memdiag.report.live import SETTLE, LastRow, wanted
 
 # Helpers of a program that has just ended need a moment to end as well. Chosen.
@@ -35,11 +36,11 @@ def launch(command: Sequence[str], options: Options) -> int:
     now = datetime.now(timezone.utc)
     path = recording_path(options, lambda: default_path(os.getpid(), now), say)
     with ExitStack() as stack:
-        launched, failure = _record(command, options, path, stack)
+        launched, ending, failure = _record(command, options, path, stack)
     code = conclude(
         path,
         options,
-        ending=launched.ending,
+        ending=ending,
         command=command,
         stopped_by_us=bool(launched.why_ended),
         interrupted=launched.interrupts > 0,
@@ -52,7 +53,7 @@ def launch(command: Sequence[str], options: Options) -> int:
 
 def _record(
     command: Sequence[str], options: Options, path: Path, stack: ExitStack
-) -> tuple[Launched, str]:
+) -> tuple[Launched, Ending | None, str]:
     """Start, follow to the end, and close the recording; why it failed, "" where it did not.
 
     The order matters: signals are held back before anything can be started, and the witness is
@@ -105,15 +106,16 @@ def _record(
         say=say,
     )
     lived_on = _survivors(measurement)
+    ending = apparatus.explained(launched.ending, at_bytes=measurement.held_bytes)
     measurement.close(
-        launched.ending,
+        ending,
         missing=apparatus.missing(),
         limits=apparatus.limits(),
         notes=(*apparatus.notes(), *_about_survivors(lived_on, launched)),
     )
     if directory is not None and not lived_on:
         channel.remove(directory)
-    return launched, measurement.failure
+    return launched, ending, measurement.failure
 
 
 def _witness(mailbox: Mailbox, is_shown: bool, stack: ExitStack) -> Witness | None:

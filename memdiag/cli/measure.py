@@ -125,6 +125,12 @@ class Measurement:
         """Pids of the processes alive at the last tick; none once measuring has failed."""
         return self._session.pids() if not self.failure else frozenset()
 
+    @property
+    def held_bytes(self) -> int | None:
+        """Resident memory of the tree when last seen."""
+        held = self._latest.readings.get("rss_bytes") if self._latest is not None else None
+        return None if held is None else int(held)
+
     def remaining_s(self) -> float:
         """Seconds until the next tick."""
         return self._ticker.remaining_s()

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
-from memdiag.capture.attach import attach, command_line, this_table
+from memdiag.capture.attach import attach, command_line, environment, this_table
 from memdiag.capture.channel import find_channel
 from memdiag.capture.process import Process, ProcessTable
 from memdiag.capture.signals import Letter, Mailbox
@@ -78,7 +78,9 @@ def _record(pid: int, options: Options, path: Path, stack: ExitStack) -> tuple[A
 
     mailbox = stack.enter_context(Mailbox(_ENDING_SIGNALS))
     process = attach(pid, table := this_table())
-    apparatus = Apparatus(options, table=table, environ={}, directory=find_channel(pid))
+    apparatus = Apparatus(
+        options, table=table, environ=environment(pid), directory=find_channel(pid)
+    )
     stack.enter_context(apparatus)
     is_shown = not options.quiet and wanted(STDERR, os.environ)
     row = LastRow(STDERR, is_wanted=partial(wanted, STDERR, os.environ))

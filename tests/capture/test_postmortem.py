@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cgroups import limited_group
 
-from memdiag.capture.cgroup import MemoryGroup, memory_group
-from memdiag.capture.postmortem import OomCounters, explained, oom_counters
+from memdiag.capture.cgroup import MemoryGroup, OomCounters, memory_group, oom_counters
+from memdiag.capture.postmortem import explained
 from memdiag.model import Ending
 
 KILLED = Ending(signal=signal.SIGKILL)
@@ -72,36 +70,6 @@ def test_the_groups_own_counter_is_read(tmp_path: Path, version: int) -> None:
     assert group.oom_kills() == 3
 
 
-@contextlib.contextmanager
-def _limited_group(limit_bytes: int) -> Iterator[Path]:
-    """A real memory group of this size; skips where none may be created."""
-    own = memory_group(os.getpid())
-    if own is None:
-        pytest.skip("this process is in no memory cgroup that can be seen")
-    parent = own.levels[-1]
-    group = parent / f"memdiag-test-{os.getpid()}"
-    try:
-        group.mkdir()
-    except OSError as error:
-        pytest.skip(f"no cgroup may be created here: {error}")
-    try:
-        _limit(group, own, limit_bytes)
-        yield group
-    finally:
-        with contextlib.suppress(OSError):
-            group.rmdir()
-
-
-def _limit(group: Path, own: MemoryGroup, limit_bytes: int) -> None:
-    try:
-        (group / own.limit_file).write_text(str(limit_bytes))
-    except OSError as error:
-        pytest.skip(f"the cgroup can't be limited here: {error}")
-    swap = group / ("memory.swap.max" if own.version == 2 else "memory.memsw.limit_in_bytes")
-    with contextlib.suppress(OSError):
-        swap.write_text("0" if own.version == 2 else str(limit_bytes))
-
-
 def test_a_process_that_the_real_oom_killer_ends_is_recognised() -> None:
     # It moves itself into the group, says so, and grows once it is told to.
     program = (
@@ -110,7 +78,7 @@ def test_a_process_that_the_real_oom_killer_ends_is_recognised() -> None:
         "print('ready', flush=True); sys.stdin.readline()\n"
         "held = [bytearray(1 << 20) for _ in range(400)]\n"
     )
-    with _limited_group(64 * MIB) as directory:
+    with limited_group(64 * MIB) as directory:
         child = subprocess.Popen(
             [sys.executable, "-c", program, str(directory)],
             stdin=subprocess.PIPE,
