@@ -111,6 +111,24 @@ class NeedMore:
     why: str = ""
 
 
+class KnownSize(enum.Enum):
+    """Sizes that one event's growth may be a multiple of."""
+
+    MODEL = "model"  # the parameters once
+    OPTIMIZER_STATE = "optimizer_state"  # what the optimizer keeps per parameter
+    TRAINING_STATE = "training_state"  # parameters, gradients and optimizer state
+    BATCH = "batch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeMatch:
+    """Growth that is `multiple` times a known size of `size_bytes`."""
+
+    multiple: float
+    what: KnownSize
+    size_bytes: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseGrowth:
     """Growth that falls into one phase.
@@ -124,6 +142,7 @@ class PhaseGrowth:
     times_elsewhere: growth per unit of the axis inside the phase over that outside it; None where
         nothing grows outside.
     matches: what one event's growth equals, if known ("2.93 x the model's 496 MB"), else "".
+    match: the same as a value.
     """
 
     phase: str
@@ -135,6 +154,7 @@ class PhaseGrowth:
     p_value: float
     times_elsewhere: float | None = None
     matches: str = ""
+    match: SizeMatch | None = None
 
     @property
     def blamed(self) -> bool:

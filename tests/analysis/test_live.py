@@ -1,0 +1,161 @@
+"""What the live verdict promises."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from memdiag.analysis.live import MOST_TRACKS, LiveVerdict
+from memdiag.findings import Verdict
+from memdiag.model import AxisKind, Sample
+
+GB = 1e9
+
+
+def sample(i: int, value: float, **change: object) -> Sample:
+    fields: dict[str, object] = {
+        "at_s": 0.1 * i,
+        "pid": 1,
+        "process": "main",
+        "readings": {"rss_bytes": value},
+        "step": i,
+    }
+    return Sample(**(fields | change))  # type: ignore[arg-type]
+
+
+def verdicts(y: np.ndarray, **change: object) -> set[Verdict]:
+    """Every verdict said at one of a hundred looks."""
+    live, said = LiveVerdict(), set()
+    for i, value in enumerate(y.tolist()):
+        live.add(sample(i, value, **change))
+        if i % max(1, len(y) // 100) == 0:
+            said.add(live.leaning().verdict)
+    return said
+
+
+def noise(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 2e6, n)
+
+
+def test_before_any_sample_nothing_is_said() -> None:
+    leaning = LiveVerdict().leaning()
+    assert leaning.verdict is Verdict.INCONCLUSIVE
+    assert leaning.samples == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flat_run_is_never_a_leak_at_any_look(seed: int) -> None:
+    assert Verdict.LEAK not in verdicts(4 * GB + noise(1500, seed))
+
+
+@pytest.mark.parametrize("ramp", [20, 60, 150])
+def test_a_ramp_to_a_plateau_is_never_a_leak_and_ends_as_warmup(ramp: int) -> None:
+    y = 4 * GB - 2 * GB * np.maximum(1 - np.arange(1500) / ramp, 0) + noise(1500)
+    assert Verdict.LEAK not in verdicts(y)
+    live = LiveVerdict()
+    for i, value in enumerate(y.tolist()):
+        live.add(sample(i, value))
+    assert live.leaning().verdict is Verdict.WARMUP
+
+
+def test_spikes_and_sawteeth_on_a_flat_floor_are_never_a_leak() -> None:
+    k = np.arange(1500)
+    assert Verdict.LEAK not in verdicts(4 * GB + 3e8 * (k % 50 >= 45) + noise(1500))
+    assert Verdict.LEAK not in verdicts(4 * GB + 2e8 * ((k / 17.3) % 1) + noise(1500))
+
+
+def test_growth_after_a_plateau_is_found_while_it_runs() -> None:
+    k = np.arange(1500)
+    live = LiveVerdict()
+    found = None
+    for i, value in enumerate((4 * GB + 4e5 * np.maximum(k - 600, 0) + noise(1500)).tolist()):
+        live.add(sample(i, value))
+        if found is None and live.leaning().verdict is Verdict.LEAK:
+            found = i
+    assert found is not None
+    assert 600 < found < 900
+    leaning = live.leaning()
+    assert leaning.metric == "rss_bytes"
+    assert leaning.process == "main"
+    assert leaning.axis is AxisKind.STEP
+    assert leaning.growth_per_x is not None
+    assert leaning.growth_per_x.value == pytest.approx(4e5, rel=0.05)
+
+
+def test_without_steps_time_is_the_axis() -> None:
+    live = LiveVerdict()
+    for i in range(9000):
+        value = 4 * GB + 1e6 * max(i - 4000, 0)
+        live.add(sample(i, value, step=None))
+    leaning = live.leaning()
+    assert leaning.axis is AxisKind.SECONDS
+    assert leaning.verdict is Verdict.LEAK
+
+
+def test_a_leak_in_one_process_is_a_leak_of_the_run_until_it_is_gone() -> None:
+    live = LiveVerdict()
+    for i in range(1500):
+        live.add(sample(i, 4 * GB))
+        live.add(sample(i, 1 * GB + 1e6 * max(i - 500, 0), pid=2, process="worker 2"))
+    assert live.leaning().verdict is Verdict.LEAK
+    assert live.leaning().process == "worker 2"
+    for i in range(1500, 3000):
+        live.add(sample(i, 4 * GB))
+    assert live.leaning().verdict is Verdict.STABLE
+
+
+def test_a_tagged_cycle_gives_one_floor() -> None:
+    rng, live = np.random.default_rng(3), LiveVerdict()
+    for i in range(4000):
+        passing = i % 40 >= 30
+        value = 4 * GB + (1 + rng.uniform()) * GB * passing + 5e5 * max(i - 2000, 0)
+        live.add(sample(i, value, phase="eval" if passing else "train"))
+    assert live.leaning().verdict is Verdict.LEAK
+    assert live.leaning().growth_per_x is not None
+    assert live.leaning().growth_per_x.value == pytest.approx(5e5, rel=0.1)
+
+
+def test_readings_that_are_no_numbers_and_counters_of_the_user_are_passed_over() -> None:
+    live = LiveVerdict()
+    for i in range(500):
+        live.add(sample(i, float("nan")))
+        live.add(sample(i, 0.0, readings={"seen": i, "rss_bytes": float("inf")}))
+    assert live.leaning().verdict is Verdict.INCONCLUSIVE
+
+
+def test_memory_does_not_grow_with_samples_or_processes() -> None:
+    tracemalloc.start()
+    live = LiveVerdict()
+    for i in range(2 * MOST_TRACKS):
+        live.add(sample(i, GB, pid=i, process=f"worker {i}"))
+    for i in range(3000):
+        live.add(sample(i, GB + i % 7))
+    before = tracemalloc.get_traced_memory()[0]
+    for i in range(2 * MOST_TRACKS, 5 * MOST_TRACKS):
+        live.add(sample(i, GB, pid=i, process=f"worker {i}"))
+    for i in range(3000, 9000):
+        live.add(sample(i, GB + i % 7))
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 200_000
+
+
+def test_a_sample_costs_microseconds() -> None:
+    live, y = LiveVerdict(), (GB + noise(20_000)).tolist()
+    begun = time.process_time()
+    for i, value in enumerate(y):
+        live.add(sample(i, value))
+        live.leaning()
+    assert (time.process_time() - begun) / len(y) < 200e-6
+
+
+def test_the_same_samples_give_the_same_answer() -> None:
+    y = 4 * GB + 2e5 * np.maximum(np.arange(1200) - 500, 0) + noise(1200)
+    one, other = LiveVerdict(), LiveVerdict()
+    for i, value in enumerate(y.tolist()):
+        one.add(sample(i, value))
+        other.add(sample(i, value))
+    assert one.leaning() == other.leaning()
