@@ -111,17 +111,24 @@ def ar1(rng: np.random.Generator, n: int, phi: float) -> np.ndarray:
 
 
 def oracle(
-    curve: np.ndarray, others: list[np.ndarray], sd: float, phi: float, quantum: float
+    curve: np.ndarray,
+    others: list[np.ndarray],
+    passing: np.ndarray,
+    sd: float,
+    phi: float,
+    quantum: float,
 ) -> float:
     """Standard deviations, noise whitened, between the curve and the best other explanation.
 
-    Others: a straight line, and the curve of each other phase, of free height.
+    Others: a straight line, and the curve of each other phase, of free height; each with a free
+    level while the phase that holds memory in `passing` (shape (n,), all False for none) lasts.
     """
     n = len(curve)
-    line = np.column_stack([np.ones(n), np.arange(n)])
     shock = math.hypot(sd * math.sqrt(1 - phi * phi), quantum / math.sqrt(12))
     apart = []
-    for design in (line, *(np.column_stack([np.ones(n), other]) for other in others)):
+    for other in (np.arange(n), *others):
+        columns = [np.ones(n), other, *([passing] if passing.any() else [])]
+        design = np.column_stack(columns).astype(float)
         white = np.vstack([design[:1], design[1:] - phi * design[:-1]])
         target = np.r_[curve[0], curve[1:] - phi * curve[:-1]]
         apart.append(np.linalg.norm(target - white @ np.linalg.lstsq(white, target, rcond=None)[0]))
@@ -148,8 +155,9 @@ def make(family: str, rng: np.random.Generator) -> Run:
     spiky = str(rng.choice(known))
     passes = np.array([name == spiky for name in names])
     memory = 1000 + curve
+    uneven = float(rng.choice([0.0, 0.2]))
     for start, end in runs_of(passes):
-        memory[start:end] += passing * max(0.0, 1 + rng.choice([0.0, 0.2]) * rng.normal())
+        memory[start:end] += passing * max(0.0, 1 + uneven * rng.normal())
     if how == "sawtooth":
         period = rng.uniform(4, 60) * FINE
         memory = memory + rng.uniform(1, 8) * ((np.arange(moments) / period) % 1)
@@ -169,6 +177,12 @@ def make(family: str, rng: np.random.Generator) -> Run:
         if culprit and other != culprit
         if way == how or names.count(other) < 3 * names.count(culprit)
     ]
+    # Uneven heights hide what the phase keeps: the oracle has the samples outside alone.
+    seen_by = np.ones(len(taken), dtype=bool) if not (passing and uneven) else ~passes[taken]
+    z = 0.0
+    if culprit and seen_by.sum() > 3:
+        held = passes[taken][seen_by] & (passing > 0)
+        z = oracle(curve[taken][seen_by], [r[seen_by] for r in rivals], held, sd, phi, quantum)
     codes = np.array([known.index(names[i]) if names[i] else -1 for i in taken])
     seen = len(runs_of(np.array([names[i] == culprit for i in taken]))) if culprit else 0
     return Run(
@@ -176,7 +190,7 @@ def make(family: str, rng: np.random.Generator) -> Run:
         y=y,
         phases=Phases(codes=codes, names=tuple(known)),
         guilty=culprit,
-        z=oracle(curve[taken], rivals, sd, phi, quantum) if culprit else 0.0,
+        z=z,
         events=seen,
     )
 

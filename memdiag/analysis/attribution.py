@@ -38,8 +38,9 @@ GROWING_FRACTION = 0.25
 # taken only where it explains the growth this much better (ratio of residual squares): chosen.
 BEGIN_READING_RATIO = 0.5
 # Events that grow by more noise standard deviations than this show one by one: chosen.
-CLEAR_NOISE = 4.0
+CLEAR_NOISE = 3.0
 NORMAL_95 = 1.96
+STILL = 0.8  # fewer moves than this part of the steps mean rounded readings: chosen
 EVEN = 0.01  # widths that differ by less than this fraction are equal
 FINER, MOST_EVEN = 4, 20_000  # intervals of equal width per interval, and in all
 MOST_PHASES = 12  # rows of a table that a person still reads
@@ -157,13 +158,19 @@ def _check(x: Floats, y: Floats, phases: Phases) -> None:
 
 
 def _noise(y: Floats) -> float:
-    """Standard deviation of one reading, from the falls: growth makes none.
+    """Standard deviation of one reading, from the falls (growth makes none) and the rounding.
 
     For independent noise the mean square of min(step, 0) is half the variance of a step, which is
-    the variance of a reading.
+    the variance of a reading. Readings that stand still and then move by one quantum are rounded
+    to it: variance quantum^2 / 12.
     """
-    falls = np.minimum(np.diff(y), 0.0)
-    return float(np.sqrt(np.mean(falls**2))) if len(falls) else 0.0
+    if len(y) < 2:
+        return 0.0
+    steps = np.diff(y)
+    moves = np.abs(steps[steps != 0])
+    rounded = len(moves) > 0 and len(moves) < STILL * len(steps)
+    quantum = float(moves.min()) if rounded else 0.0
+    return math.hypot(float(np.sqrt(np.mean(np.minimum(steps, 0.0) ** 2))), quantum / 12**0.5)
 
 
 def _kept(y: Floats, telling: Mask, noise: float) -> _Kept:

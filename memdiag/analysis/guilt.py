@@ -36,6 +36,7 @@ SAMPLES_PER_COLUMN = 3  # fewer samples per column than this and nothing is fitt
 COUNTERS = 4  # per phase: begun, half over, ended, time spent
 LEAST_NOISE = 1e-4  # of the range of y: keeps the logarithm of a perfect fit finite
 TIE = 2.0  # BIC differences below this are worth no more than a bare mention (Kass & Raftery 1995)
+MOST_OF_RISE = 1.2  # growth charged to phases over the rise of the trend alone: chosen
 MOST_GUILTY = 4  # more phases with a quarter of the growth each there cannot be
 
 
@@ -156,6 +157,8 @@ class _Model:
             _Counter(group=i // COUNTERS, column=knots + i) for i in range(COUNTERS * len(groups))
         ]
         self.spans = columns[-1] - columns[0]
+        trend = fit.weights(self.trend) / fit.scale[self.trend]
+        self.rise = float(trend[-1] - trend[0])
         self.levels = list(range(knots + COUNTERS * len(groups), columns.shape[1]))
         self.starts = [
             1 + np.flatnonzero(np.diff(columns[:, knots + COUNTERS * g]) > 0)
@@ -196,8 +199,12 @@ class _Model:
         return int(self.groups[counter.group].member.sum())
 
     def _grow(self, base: Sequence[int], counter: _Counter) -> bool:
+        """All amounts are growth, and together no more than there was (time spent in a long phase
+        is nearly the trend itself: what one gains the other loses, without a bound)."""
+        columns = [*base[len(self.trend) :], counter.column]
         amounts = self.fit.weights([*base, counter.column])[len(self.trend) :]
-        return bool((amounts > 0).all())
+        grown = amounts / self.fit.scale[columns] * self.spans[columns]
+        return bool((amounts > 0).all()) and float(grown.sum()) <= MOST_OF_RISE * self.rise
 
     def _criterion(self, chosen: Sequence[int]) -> float:
         n = len(self.fit.target)
