@@ -27,12 +27,12 @@ BAD = frozenset({Effect.NEW_LEAK, Effect.WORSE})
 
 
 class Measure(enum.Enum):
-    """What is compared, over the part of the axis that both sides cover."""
+    """What is compared."""
 
     GROWTH = "growth"  # rate of the last regime, per unit of the axis
-    RISE = "rise"  # from the first to the last common position
+    RISE = "rise"  # from the first to the last position that both sides cover
     LEVEL = "level"  # the plateau
-    PEAK = "peak"  # the highest reading
+    PEAK = "peak"  # the highest reading up to the last common position
 
 
 class Why(enum.Enum):
@@ -46,9 +46,14 @@ class Why(enum.Enum):
     FASTER_SO_FAR = "faster_so_far"
     LEVEL_CHANGED = "level_changed"
     LEVEL_EQUAL = "level_equal"
+    PEAK_CHANGED = "peak_changed"  # the plateau is the same, the highest reading is not
     BASE_UNSETTLED = "base_unsettled"
     CANDIDATE_UNSETTLED = "candidate_unsettled"
+    BASE_TOO_SHORT = "base_too_short"  # it ends before the other's leak would have shown
+    CANDIDATE_TOO_SHORT = "candidate_too_short"
     TOO_NOISY = "too_noisy"  # a change by half would not have shown
+    NOT_MEASURED = "not_measured"  # one side's runs have no such figure
+    AXES_DIFFER = "axes_differ"  # steps on one side, seconds on the other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +77,9 @@ class SeriesComparison:
     """One metric of one process on both sides.
 
     base_verdicts, candidate_verdicts: one per run. decided_by indexes `differences`.
-    common_x: (first, last) position that both sides cover.
+    common_x: (first, last) position that both sides cover; first > last where they share none.
+    need_more_x: how much longer the runs must be, where that is known and would settle it.
+    more_runs: runs differ among themselves by more than longer ones would settle.
     trace_base, trace_candidate: thumbnails of one run each, for plots.
     """
 
@@ -89,6 +96,7 @@ class SeriesComparison:
     decided_by: int | None
     common_x: tuple[float, float]
     need_more_x: float | None
+    more_runs: bool
     trace_base: tuple[tuple[float, float], ...]
     trace_candidate: tuple[tuple[float, float], ...]
 

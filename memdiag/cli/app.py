@@ -21,6 +21,7 @@ from typer.core import TyperGroup
 from memdiag import __version__
 from memdiag.cli import run
 from memdiag.cli.analyze import analyze
+from memdiag.cli.compare import compare
 from memdiag.cli.doctor import doctor
 from memdiag.cli.watch import watch
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
@@ -42,6 +43,7 @@ Examples:
   memdiag run -- python train.py          record a training and judge it
   memdiag watch --pid 4711                watch one that already runs
   memdiag analyze memdiag-*.csv           judge recordings or any CSV log
+  memdiag compare before.csv after.csv    did the change help?
   memdiag doctor                          what can be measured here
 
 \b
@@ -115,6 +117,7 @@ def _options(
 app.command(context_settings=run.CONTEXT_SETTINGS)(run.run)
 app.command()(watch)
 app.command()(analyze)
+app.command()(compare)
 app.command()(doctor)
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import enum
 
+from memdiag.comparison import BAD, Comparison, Effect
 from memdiag.errors import Exit
 from memdiag.findings import Diagnosis, Verdict
 from memdiag.model import Ending
@@ -77,5 +78,16 @@ def _of_findings(diagnosis: Diagnosis, inconclusive: Inconclusive) -> int:
     if not diagnosis.recordings or any(not found.series for found in diagnosis.recordings):
         return Exit.CANNOT_MEASURE
     if diagnosis.verdict is Verdict.INCONCLUSIVE and inconclusive is Inconclusive.FAIL:
+        return Exit.INCONCLUSIVE
+    return Exit.NO_LEAK
+
+
+def of_comparison(compared: Comparison, inconclusive: Inconclusive = Inconclusive.FAIL) -> int:
+    """The exit code of `compare`: 2 for unread sources, 1 worse or a new leak, 3 can't tell, 0."""
+    if compared.failures:
+        return Exit.USAGE
+    if compared.effect in BAD:
+        return Exit.LEAK
+    if compared.effect is Effect.CANT_TELL and inconclusive is Inconclusive.FAIL:
         return Exit.INCONCLUSIVE
     return Exit.NO_LEAK

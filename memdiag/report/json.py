@@ -28,7 +28,7 @@ from memdiag.findings import (
     RecordingFinding,
     Segment,
 )
-from memdiag.model import AxisKind, Ending, Missing
+from memdiag.model import Axis, AxisKind, Ending, Missing
 
 SCHEMA_VERSION = 1
 
@@ -42,7 +42,7 @@ def document(diagnosis: Diagnosis, exit_code: int) -> Values:
         "verdict": diagnosis.verdict.value,
         "exit_code": int(exit_code),
         "recordings": [_recording(found) for found in diagnosis.recordings],
-        "failures": [_failure(failure) for failure in diagnosis.failures],
+        "failures": [failure(one) for one in diagnosis.failures],
     }
 
 
@@ -60,7 +60,7 @@ def _recording(found: RecordingFinding) -> Values:
     return {
         "source": found.source,
         "verdict": found.verdict.value,
-        "confidence": _number(found.confidence),
+        "confidence": number(found.confidence),
         "decided_by": found.decided_by,
         "series": [_series(finding) for finding in found.series],
         "evidence": [_evidence(evidence) for evidence in found.evidence],
@@ -71,7 +71,7 @@ def _recording(found: RecordingFinding) -> Values:
 
 
 def _series(finding: Finding) -> Values:
-    unit, axis = finding.unit.value, _axis(finding)
+    unit, axis = finding.unit.value, axis_key(finding.axis)
     return {
         "metric": finding.metric,
         "column": finding.column,
@@ -81,20 +81,20 @@ def _series(finding: Finding) -> Values:
         "axis": axis,
         "axis_name": finding.axis.name,
         "verdict": finding.verdict.value,
-        "confidence": _number(finding.confidence),
+        "confidence": number(finding.confidence),
         "reason": finding.reason.value,
         "samples": finding.samples,
         "dropped_start_samples": finding.dropped_start,
         "dropped_end_samples": finding.dropped_end,
         "restarts": finding.restarts,
         "peaks_grow": finding.peaks_grow,
-        f"first_{axis}": _number(finding.first_x),
-        f"last_{axis}": _number(finding.last_x),
-        f"start_{unit}": _number(finding.start_value),
-        f"latest_{unit}": _number(finding.latest_value),
-        f"peak_{unit}": _number(finding.peak_value),
+        f"first_{axis}": number(finding.first_x),
+        f"last_{axis}": number(finding.last_x),
+        f"start_{unit}": number(finding.start_value),
+        f"latest_{unit}": number(finding.latest_value),
+        f"peak_{unit}": number(finding.peak_value),
         **_growth(finding),
-        f"onset_{axis}": _interval(finding.onset_x),
+        f"onset_{axis}": interval(finding.onset_x),
         "plateau": None if finding.plateau is None else _plateau(finding.plateau, unit, axis),
         "segments": [_segment(segment, unit, axis) for segment in finding.segments],
         "forecasts": [_forecast(forecast, unit, axis) for forecast in finding.forecasts],
@@ -104,44 +104,43 @@ def _series(finding: Finding) -> Values:
     }
 
 
-def _axis(finding: Finding) -> str:
+def axis_key(axis: Axis) -> str:
     """The axis's unit as it stands in keys; seconds take their symbol, as everywhere."""
-    kind = finding.axis.kind
-    return "s" if kind is AxisKind.SECONDS else kind.value
+    return "s" if axis.kind is AxisKind.SECONDS else axis.kind.value
 
 
 def _growth(finding: Finding) -> Values:
     """Rate per unit of the axis, and per second; one key where the axis is in seconds."""
-    unit, axis = finding.unit.value, _axis(finding)
+    unit, axis = finding.unit.value, axis_key(finding.axis)
     per_s = finding.growth_per_s
     if axis == "s" and per_s is None:
         per_s = finding.growth_per_x
-    rates = {f"growth_{unit}_per_{axis}": _interval(finding.growth_per_x)}
-    return rates | {f"growth_{unit}_per_s": _interval(per_s)}
+    rates = {f"growth_{unit}_per_{axis}": interval(finding.growth_per_x)}
+    return rates | {f"growth_{unit}_per_s": interval(per_s)}
 
 
 def _plateau(plateau: Plateau, unit: str, axis: str) -> Values:
     return {
-        f"since_{axis}": _interval(plateau.since_x),
-        f"lasted_{axis}": _number(plateau.lasted_x),
-        f"low_{unit}": _number(plateau.low_value),
-        f"high_{unit}": _number(plateau.high_value),
+        f"since_{axis}": interval(plateau.since_x),
+        f"lasted_{axis}": number(plateau.lasted_x),
+        f"low_{unit}": number(plateau.low_value),
+        f"high_{unit}": number(plateau.high_value),
     }
 
 
 def _segment(segment: Segment, unit: str, axis: str) -> Values:
     return {
-        f"start_{axis}": _number(segment.start_x),
-        f"end_{axis}": _number(segment.end_x),
-        f"start_{unit}": _number(segment.start_value),
-        f"end_{unit}": _number(segment.end_value),
-        f"slope_{unit}_per_{axis}": _interval(segment.slope_per_x),
+        f"start_{axis}": number(segment.start_x),
+        f"end_{axis}": number(segment.end_x),
+        f"start_{unit}": number(segment.start_value),
+        f"end_{unit}": number(segment.end_value),
+        f"slope_{unit}_per_{axis}": interval(segment.slope_per_x),
         "samples": segment.samples,
     }
 
 
 def _forecast(forecast: Forecast, unit: str, axis: str) -> Values:
-    return {f"at_{axis}": _number(forecast.at_x), f"value_{unit}": _interval(forecast.value)}
+    return {f"at_{axis}": number(forecast.at_x), f"value_{unit}": interval(forecast.value)}
 
 
 def _limit(hit: LimitHit, axis: str) -> Values:
@@ -149,8 +148,8 @@ def _limit(hit: LimitHit, axis: str) -> Values:
     return {
         "limit": hit.limit,
         "limit_bytes": hit.limit_bytes,
-        f"at_{axis}": _interval(hit.at_x),
-        "in_s": _number(hit.in_s),
+        f"at_{axis}": interval(hit.at_x),
+        "in_s": number(hit.in_s),
     }
 
 
@@ -159,7 +158,7 @@ def _needs(needs: NeedMore, axis: str) -> Values:
     if axis == "s" and more_s is None:
         more_s = needs.more_x
     decidable = needs.more_x is not None or needs.more_s is not None
-    amounts = {f"more_{axis}": _number(needs.more_x)} | {"more_s": _number(more_s)}
+    amounts = {f"more_{axis}": number(needs.more_x)} | {"more_s": number(more_s)}
     return {"decidable": decidable, **amounts, "why": needs.why}
 
 
@@ -168,10 +167,10 @@ def _phase(phase: PhaseGrowth, unit: str) -> Values:
         "phase": phase.phase,
         "events": phase.events,
         "growing_events": phase.growing_events,
-        f"growth_{unit}_per_event": _interval(phase.growth_per_event),
-        "spread": _number(phase.spread),
-        "share": _number(phase.share),
-        "p_value": _number(phase.p_value),
+        f"growth_{unit}_per_event": interval(phase.growth_per_event),
+        "spread": number(phase.spread),
+        "share": number(phase.share),
+        "p_value": number(phase.p_value),
         "blamed": phase.blamed,
         "matches": phase.matches,
     }
@@ -206,20 +205,18 @@ def _ending(ending: Ending) -> Values:
     }
 
 
-def _failure(failure: Failure) -> Values:
-    return {"source": failure.source, "message": failure.message, "remedy": failure.remedy}
+def failure(one: Failure) -> Values:
+    """A source that could not be analysed."""
+    return {"source": one.source, "message": one.message, "remedy": one.remedy}
 
 
-def _interval(interval: Interval | None) -> Values | None:
-    if interval is None:
+def interval(of: Interval | None) -> Values | None:
+    """A value with its interval, or null."""
+    if of is None:
         return None
-    return {
-        "value": _number(interval.value),
-        "low": _number(interval.low),
-        "high": _number(interval.high),
-    }
+    return {"value": number(of.value), "low": number(of.low), "high": number(of.high)}
 
 
-def _number(value: float | None) -> float | None:
+def number(value: float | None) -> float | None:
     """JSON has no NaN and no infinity; what is not finite is not known."""
     return value if value is not None and math.isfinite(value) else None

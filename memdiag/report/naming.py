@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from memdiag.findings import Finding
-from memdiag.model import AxisKind
+from memdiag.model import Axis, AxisKind
 from memdiag.report import numbers, words
 from memdiag.report.screen import Screen
 
 _NAME_CELLS = 40
 
 
-def series(finding: Finding, screen: Screen) -> str:
+class OnAxis(Protocol):
+    """What lies on an axis."""
+
+    @property
+    def axis(self) -> Axis: ...
+
+
+class Named(Protocol):
+    """A metric of a process."""
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def process(self) -> str: ...
+
+
+def series(finding: Named, screen: Screen) -> str:
     """`VRAM`, `RSS of rank0`, `RSS of all processes`."""
     name = metric(finding.metric, screen)
     return f"{name} of {process(finding.process, screen)}" if finding.process else name
 
 
-def opening(finding: Finding, screen: Screen) -> str:
+def opening(finding: Named, screen: Screen) -> str:
     """`series` at the start of a sentence; a column's own name keeps its letters."""
     name = series(finding, screen)
     return name[0].upper() + name[1:] if words.is_own(finding.metric) else name
@@ -36,7 +55,7 @@ def stopped(text: str, screen: Screen) -> str:
     return shown if shown.endswith((".", "!", "?")) else f"{shown}."
 
 
-def place(finding: Finding, x: float) -> str:
+def place(finding: OnAxis, x: float) -> str:
     """A position on the axis: `step 1,500`, `1 min 50 s`, `cycle 7`."""
     at = numbers.position(x, finding.axis.kind)
     if finding.axis.kind is AxisKind.SECONDS:
@@ -44,7 +63,7 @@ def place(finding: Finding, x: float) -> str:
     return f"{words.axis(finding.axis)} {at}"
 
 
-def stretch(finding: Finding, length: float) -> str:
+def stretch(finding: OnAxis, length: float) -> str:
     """So much of the axis: `150 steps`, `1 min 50 s`."""
     amount = numbers.position(length, finding.axis.kind)
     if finding.axis.kind is AxisKind.SECONDS:

@@ -47,6 +47,7 @@ class Plot:
     axis_word: what the numbers under the axis count ("step"); the clock's unit takes its place
         on an axis in seconds.
     least_span: the vertical axis covers at least this much, so that noise is not a drama.
+    behind: points of a second curve, drawn with one character a cell wherever the first is not.
     """
 
     trace: Sequence[tuple[float, float]]
@@ -56,6 +57,7 @@ class Plot:
     marks: Sequence[Mark] = ()
     levels: Sequence[Level] = ()
     least_span: float = 0.0
+    behind: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +71,20 @@ class _Strokes:
     floor_tick: str
     mark: str
     level: str
+    behind: str
 
 
-_DRAWN = _Strokes(tick="┤", side="│", corner="└", floor="─", floor_tick="┬", mark="┊", level="┄")
-_TYPED = _Strokes(tick="+", side="|", corner="+", floor="-", floor_tick="+", mark="!", level="=")
+_DRAWN = _Strokes(
+    tick="┤", side="│", corner="└", floor="─", floor_tick="┬", mark="┊", level="┄", behind="·"
+)
+_TYPED = _Strokes(
+    tick="+", side="|", corner="+", floor="-", floor_tick="+", mark="!", level="=", behind="o"
+)
+
+
+def behind_stroke(ascii_only: bool) -> str:
+    """The character of the second curve, for a legend."""
+    return (_TYPED if ascii_only else _DRAWN).behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +96,7 @@ class _Frame:
     bottom: float
     top: float
     canvas: Canvas
+    behind: Canvas
 
     def column(self, x: float) -> int:
         """The column of cells that `x` falls into."""
@@ -109,10 +122,11 @@ class _Frame:
 
 def draw(plot: Plot, width: int, *, ascii_only: bool = False) -> list[Text]:
     """Lines of at most `width` cells; none where there are fewer than two points to show."""
-    points = sorted(p for p in plot.trace if math.isfinite(p[0]) and math.isfinite(p[1]))
+    points, behind = _points(plot.trace), _points(plot.behind)
     if len(points) < 2:
         return []
-    bottom, top, distance = _vertical_range(plot, [value for _, value in points])
+    everything = sorted([*points, *behind])
+    bottom, top, distance = _vertical_range(plot, [value for _, value in everything])
     values = ticks.marks(bottom, top, distance)
     divisor, symbol = ticks.memory_unit(plot.unit, top)
     numbers = ticks.labels([value / divisor for value in values])
@@ -120,16 +134,27 @@ def draw(plot: Plot, width: int, *, ascii_only: bool = False) -> list[Text]:
     gutter = max(map(len, names))
     rows_per_mark = max(2, round(_ROWS / (len(values) - 1)))
     rows = rows_per_mark * (len(values) - 1) + 1
-    canvas = Canvas(columns=width - gutter - INDENT - 2, rows=rows, ascii_only=ascii_only)
-    frame = _Frame(left=points[0][0], right=points[-1][0], bottom=bottom, top=top, canvas=canvas)
-    dots = [frame.dot(x, value) for x, value in points]
-    for start, end in itertools.pairwise(dots):
-        canvas.line(start, end)
+    columns = width - gutter - INDENT - 2
+    frame = _Frame(
+        left=everything[0][0],
+        right=everything[-1][0],
+        bottom=bottom,
+        top=top,
+        canvas=Canvas(columns=columns, rows=rows, ascii_only=ascii_only),
+        behind=Canvas(columns=columns, rows=rows, ascii_only=ascii_only),
+    )
+    for canvas, curve in ((frame.canvas, points), (frame.behind, behind)):
+        for start, end in itertools.pairwise(frame.dot(x, value) for x, value in curve):
+            canvas.line(start, end)
     strokes = _TYPED if ascii_only else _DRAWN
     by_row = dict(zip(range(rows - 1, -1, -rows_per_mark), names, strict=True))
     body = [_row(plot, frame, at, by_row.get(at, ""), gutter, strokes) for at in range(rows)]
     blank = " " * (INDENT + gutter + 2)
     return [*_mark_labels(plot, frame, blank, strokes), *body, *_floor(plot, frame, blank, strokes)]
+
+
+def _points(trace: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return sorted(p for p in trace if math.isfinite(p[0]) and math.isfinite(p[1]))
 
 
 def _vertical_range(plot: Plot, values: Sequence[float]) -> tuple[float, float, float]:
@@ -163,6 +188,8 @@ def _row(plot: Plot, frame: _Frame, row: int, name: str, gutter: int, strokes: _
         behind = level[column] if level else " "
         if glyph != " ":
             line.append(glyph, style)
+        elif frame.behind.glyph(row, column) != " ":
+            line.append(strokes.behind)
         elif column in marks and behind in {" ", strokes.level}:
             line.append(strokes.mark)
         else:

@@ -31,14 +31,18 @@ class Rate:
 
 def of(finding: Finding) -> Rate | None:
     """The rate of the last regime in the words that suit its size; None where none is known."""
-    growth = finding.growth_per_x
-    if growth is None:
+    if finding.growth_per_x is None:
         return None
-    times, per = _per(finding.axis, finding.unit, abs(growth.value))
+    return rate(finding.growth_per_x, finding.axis, finding.unit)
+
+
+def rate(growth: Interval, axis: Axis, unit: Unit, *, largest: float | None = None) -> Rate:
+    """`growth` per unit of the axis in the words that suit its size, or that of `largest`."""
+    times, per = _per(axis, unit, abs(growth.value) if largest is None else largest)
     scaled = replace(
         growth, value=growth.value * times, low=growth.low * times, high=growth.high * times
     )
-    return Rate(growth=scaled, unit=finding.unit, per=per)
+    return Rate(growth=scaled, unit=unit, per=per)
 
 
 def _per(axis: Axis, unit: Unit, growth: float) -> tuple[float, str]:

@@ -40,6 +40,11 @@ def render(
     blocks.append(overview.failures(diagnosis.failures, screen))
     if len(diagnosis.recordings) + len(diagnosis.failures) != 1:
         blocks.append(overview.overall(diagnosis, screen))
+    return laid_out(blocks, screen)
+
+
+def laid_out(blocks: Iterable[list[Text]], screen: Screen) -> Group:
+    """Blocks of lines as they are to stand, a blank line between two."""
     return Group(*(_fitted(line, screen) for line in _spaced(blocks)))
 
 

@@ -1,0 +1,300 @@
+"""What a change did, on runs whose truth is known."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from memdiag.analysis import pooling
+from memdiag.analysis.comparing import compare
+from memdiag.analysis.diagnose import diagnose
+from memdiag.analysis.pooling import Estimate
+from memdiag.comparison import Comparison, Effect, Measure, Why
+from memdiag.findings import RecordingFinding, Verdict
+from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
+
+MB = 1e6
+
+
+def bench() -> ModuleType:
+    """benchmarks/comparing.py, where the generator lives."""
+    path = Path(__file__).parents[2] / "benchmarks" / "comparing.py"
+    spec = importlib.util.spec_from_file_location("comparing_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def series(
+    *,
+    steps: int = 800,
+    rate: float = 0.0,
+    onset: int = 0,
+    level: float = 4000.0,
+    noise: float = 4.0,
+    seed: int = 0,
+    metric: str = "rss_bytes",
+    process: str = "",
+    axis: AxisKind = AxisKind.STEP,
+    start: float = 0.0,
+) -> Series:
+    """A series in MB: level, a line from `onset` on, white noise."""
+    rng = np.random.default_rng(seed)
+    x = np.arange(0, steps, 2, dtype=float)
+    y = level + rate * np.clip(x - onset, 0, None) + rng.normal(0, noise, len(x))
+    return Series(
+        metric=metric,
+        column=metric,
+        role=Role.RESIDENT,
+        unit=Unit.BYTES,
+        axis=Axis(name=axis.value, kind=axis),
+        process=process,
+        x=x + start,
+        y=y * MB,
+    )
+
+
+def run(*all_series: Series, source: str = "run.csv") -> RecordingFinding:
+    return diagnose(Recording(source=source, series=all_series))
+
+
+def effect(compared: Comparison, metric: str) -> Effect:
+    return next(s.effect for s in compared.series if s.metric == metric)
+
+
+# ---- one run a side --------------------------------------------------------------------------
+
+
+def test_leak_that_is_gone_is_fixed_with_its_old_rate() -> None:
+    found = compare([run(series(rate=5))], [run(series(seed=1))])
+    assert found.effect is Effect.FIXED
+    assert found.deciding is not None
+    growth = found.deciding.deciding
+    assert growth is not None
+    assert growth.measure is Measure.GROWTH
+    assert growth.base.low <= 5 * MB <= growth.base.high
+    assert growth.change.high < 0
+
+
+def test_leak_that_is_new_is_a_new_leak() -> None:
+    assert compare([run(series())], [run(series(rate=5, seed=1))]).effect is Effect.NEW_LEAK
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"), [(2.5, Effect.IMPROVED), (5.0, Effect.NO_EFFECT), (9.0, Effect.WORSE)]
+)
+def test_rate_of_a_leak_decides_between_better_equal_and_worse(
+    rate: float, expected: Effect
+) -> None:
+    found = compare([run(series(rate=5))], [run(series(rate=rate, seed=1))])
+    assert found.effect is expected
+
+
+def test_no_effect_says_what_would_have_shown() -> None:
+    found = compare([run(series(rate=5))], [run(series(rate=5, seed=1))]).deciding
+    assert found is not None
+    assert found.deciding is not None
+    assert 0 < found.deciding.smallest_effect < 5 * MB / 3
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [(2000.0, Effect.IMPROVED), (4010.0, Effect.NO_EFFECT), (8000.0, Effect.WORSE)],
+)
+def test_level_decides_where_neither_leaks(level: float, expected: Effect) -> None:
+    found = compare([run(series())], [run(series(level=level, seed=1))])
+    assert found.effect is expected
+
+
+def test_peak_decides_where_the_plateau_is_the_same() -> None:
+    spiky = series(seed=1)
+    y = spiky.y.copy()
+    y[200] *= 3
+    found = compare([run(series())], [run(replace(spiky, y=y))])
+    assert found.effect is Effect.WORSE
+    assert found.deciding is not None
+    assert found.deciding.why is Why.PEAK_CHANGED
+
+
+def test_candidate_that_ends_before_the_leak_began_proves_nothing() -> None:
+    base = run(series(rate=5, onset=400, steps=1600))
+    found = compare([base], [run(series(steps=300, seed=1))])
+    assert found.effect is Effect.CANT_TELL
+    assert found.deciding is not None
+    assert found.deciding.why is Why.CANDIDATE_TOO_SHORT
+    assert found.deciding.need_more_x is not None
+    assert 100 <= found.deciding.need_more_x <= 200
+
+
+def test_base_that_ends_before_the_leak_began_makes_it_no_news() -> None:
+    candidate = run(series(rate=5, onset=400, steps=1600))
+    found = compare([run(series(steps=300, seed=1))], [candidate])
+    assert found.effect is Effect.CANT_TELL
+    assert found.deciding is not None
+    assert found.deciding.why is Why.BASE_TOO_SHORT
+
+
+def test_candidate_too_short_to_judge_is_still_seen_to_rise_less() -> None:
+    base = run(series(rate=20))
+    candidate = run(series(rate=6, steps=40, level=1000, seed=1))
+    assert candidate.verdict is Verdict.INCONCLUSIVE
+    found = compare([base], [candidate])
+    assert found.effect is Effect.IMPROVED
+    assert found.deciding is not None
+    assert found.deciding.why is Why.SLOWER_SO_FAR
+
+
+def test_noise_that_would_hide_a_real_change_is_no_answer() -> None:
+    base = run(series(rate=5, noise=4))
+    candidate = run(series(rate=5, noise=4, seed=1))
+    growth = base.series[0].growth_per_x
+    assert growth is not None
+    wide = replace(growth, low=growth.value - 4 * MB, high=growth.value + 4 * MB)
+    noisy = replace(base, series=(replace(base.series[0], growth_per_x=wide),))
+    found = compare([noisy], [candidate])
+    assert found.effect is Effect.CANT_TELL
+    assert found.deciding is not None
+    assert found.deciding.why is Why.TOO_NOISY
+    assert found.deciding.need_more_x is not None
+
+
+def test_seconds_are_aligned_at_their_start_and_steps_are_not() -> None:
+    early = series(rate=5, axis=AxisKind.SECONDS)
+    late = series(rate=5, axis=AxisKind.SECONDS, start=1e9, seed=1)
+    seconds = compare([run(early)], [run(late)]).deciding
+    assert seconds is not None
+    assert seconds.common_x == (0, 798)
+    steps = compare([run(series())], [run(series(start=500, seed=1))]).deciding
+    assert steps is not None
+    assert steps.common_x == (500, 798)
+
+
+def test_axes_that_differ_are_not_compared() -> None:
+    found = compare([run(series(rate=5))], [run(series(rate=5, axis=AxisKind.SECONDS))])
+    assert found.effect is Effect.CANT_TELL
+    assert found.deciding is not None
+    assert found.deciding.why is Why.AXES_DIFFER
+
+
+def test_nothing_in_common_is_no_answer() -> None:
+    found = compare([run(series())], [run(series(metric="vram_bytes"))])
+    assert (found.effect, found.series, found.decided_by) == (Effect.CANT_TELL, (), None)
+    assert found.notes == (
+        "only the base has rss_bytes",
+        "only the candidate has vram_bytes",
+    )
+
+
+# ---- several series --------------------------------------------------------------------------
+
+
+def test_pids_do_not_count_and_ranks_do() -> None:
+    def processes(pid: int, rate: float) -> RecordingFinding:
+        ranks = [series(process=f"rank {n}", rate=rate * n, seed=n) for n in (0, 1)]
+        return run(*ranks, series(process=f"loader {pid}", seed=3))
+
+    found = compare([processes(10, 5)], [processes(77, 5)])
+    assert [s.process for s in found.series] == ["rank 0", "rank 1", "loader"]
+    assert [s.effect for s in found.series] == [Effect.NO_EFFECT] * 3
+
+
+def test_fix_that_moves_the_leak_elsewhere_is_a_new_leak() -> None:
+    base = run(series(rate=5), series(metric="vram_bytes", seed=2))
+    candidate = run(series(seed=1), series(metric="vram_bytes", rate=5, seed=3))
+    found = compare([base], [candidate])
+    assert effect(found, "rss_bytes") is Effect.FIXED
+    assert effect(found, "vram_bytes") is Effect.NEW_LEAK
+    assert found.effect is Effect.NEW_LEAK
+
+
+# ---- several runs ----------------------------------------------------------------------------
+
+
+def test_several_runs_narrow_what_would_have_shown() -> None:
+    def smallest(runs: int) -> float:
+        base = [run(series(rate=5, seed=n)) for n in range(runs)]
+        found = compare(base, [run(series(rate=5, seed=50 + n)) for n in range(runs)]).deciding
+        assert found is not None
+        assert found.deciding is not None
+        return found.deciding.smallest_effect
+
+    assert smallest(4) < smallest(2) < smallest(1)
+
+
+def test_runs_that_differ_among_themselves_ask_for_more_runs() -> None:
+    base = [run(series(rate=rate, seed=n)) for n, rate in enumerate((2, 6, 14))]
+    candidate = [run(series(rate=rate, seed=9 + n)) for n, rate in enumerate((3, 5, 13))]
+    found = compare(base, candidate).deciding
+    assert found is not None
+    assert (found.effect, found.more_runs) == (Effect.CANT_TELL, True)
+
+
+def test_a_leak_in_one_run_of_a_side_is_a_leak() -> None:
+    base = [run(series(rate=5, seed=n)) for n in range(2)]
+    candidate = [run(series(seed=5)), run(series(rate=5, seed=6))]
+    assert compare(base, candidate).effect is not Effect.FIXED
+
+
+def test_pool_of_one_run_keeps_its_value_and_admits_that_runs_differ() -> None:
+    pooled = pooling.pool([Estimate(value=100.0, error=0.0)])
+    assert pooled is not None
+    assert (pooled.value, pooled.error) == (100.0, pytest.approx(pooling.RUN_TO_RUN * 100))
+
+
+@pytest.mark.parametrize(("scatter", "share"), [(3.0, 0.95), (8.0, 0.88)])
+def test_pool_covers_the_mean_of_runs_that_scatter(scatter: float, share: float) -> None:
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(400):
+        values = 100 + rng.normal(0, scatter, 4)
+        pooled = pooling.pool([Estimate(value=float(v), error=1.0) for v in values])
+        assert pooled is not None
+        interval = pooled.interval()
+        covered += interval.low <= 100 <= interval.high
+    assert covered >= share * 400
+
+
+def test_pool_of_nothing_is_nothing() -> None:
+    assert pooling.pool([]) is None
+
+
+def test_ratio_is_unknown_where_the_base_may_be_zero() -> None:
+    candidate = Estimate(value=5.0, error=0.1)
+    assert pooling.ratio(Estimate(value=1.0, error=1.0), candidate) is None
+    assert pooling.ratio(Estimate(value=0.0, error=0.0), candidate) is None
+
+
+def test_ratio_holds_the_truth_in_19_of_20() -> None:
+    rng = np.random.default_rng(5)
+    held = 0
+    for _ in range(500):
+        base = Estimate(value=float(10 + rng.normal(0, 1)), error=1.0)
+        candidate = Estimate(value=float(5 + rng.normal(0, 1)), error=1.0)
+        found = pooling.ratio(base, candidate)
+        assert found is not None
+        held += found.low <= 0.5 <= found.high
+    assert held >= 0.93 * 500
+
+
+# ---- over many changes -----------------------------------------------------------------------
+
+
+def test_known_effects_are_named_and_a_halved_rate_is_never_no_effect() -> None:
+    module = bench()
+    right = total = 0
+    for name, found in module.outcomes(seed=7, per_effect=6):
+        forbidden: Counter[Effect] = Counter({e: found[e] for e in module.NEVER.get(name, ())})
+        assert forbidden.total() == 0, name
+        right += found[module.CASES[name][3]]
+        total += found.total()
+    assert right / total >= 0.9  # 0.95 over many more in benchmarks/comparing.py

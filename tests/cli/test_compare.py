@@ -1,0 +1,83 @@
+"""`memdiag compare` from the command line: sides, exit codes, errors, output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUNS = Path(__file__).parents[2] / "fixtures" / "runs"
+LEAK, CALM = RUNS / "burn_hybrid.csv", RUNS / "burn_baseline.csv"
+OPEN = RUNS / "vision_run1.csv"
+
+
+def compare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "memdiag", "compare", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_exit_codes_tell_the_outcomes_apart() -> None:
+    codes = [
+        compare(LEAK, CALM).returncode,
+        compare(CALM, LEAK).returncode,
+        compare(OPEN, RUNS / "vision_run2.csv").returncode,
+        compare(OPEN, RUNS / "vision_run2.csv", "--inconclusive", "pass").returncode,
+        compare(LEAK, "missing.csv").returncode,
+    ]
+    assert codes == [0, 1, 3, 0, 2]
+
+
+def test_directories_patterns_and_repeated_options_are_several_runs(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    after.mkdir()
+    for name in ("a.csv", "b.csv"):
+        (before / name).write_bytes(LEAK.read_bytes())
+        (after / name).write_bytes(CALM.read_bytes())
+    sides = [
+        (before, after),
+        (f"{before}/*.csv", f"{after}/*.csv"),
+        ("--base", before / "a.csv", "--base", before / "b.csv", "--candidate", after),
+    ]
+    for arguments in sides:
+        document = json.loads(compare(*arguments, "--json").stdout)
+        assert [len(document[side]) for side in ("base", "candidate")] == [2, 2]
+        assert document["effect"] == "fixed"
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), (LEAK,), (LEAK, CALM, CALM), (LEAK, "--base", CALM), ("--base", LEAK)]
+)
+def test_sides_that_are_not_two_are_an_error_that_says_how(
+    arguments: tuple[str | Path, ...],
+) -> None:
+    ended = compare(*arguments)
+    assert ended.returncode == 2
+    assert "name the runs before and the runs after the change" in ended.stderr
+    assert "--base and --candidate" in ended.stderr
+
+
+def test_the_same_run_on_both_sides_is_an_error() -> None:
+    ended = compare(LEAK, LEAK)
+    assert ended.returncode == 2
+    assert "burn_hybrid.csv is on both sides" in ended.stderr
+
+
+def test_an_unreadable_run_among_several_is_named_and_ends_with_2(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    ended = compare("--base", LEAK, "--base", empty, "--candidate", CALM)
+    assert ended.returncode == 2
+    assert "FIXED" in ended.stdout
+    assert "FAILED" in ended.stdout
+    assert "empty.csv" in ended.stdout
+
+
+def test_json_goes_to_stdout_alone_and_into_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "compared.json"
+    ended = compare(LEAK, CALM, "--json", "--json-file", path)
+    assert ended.stderr == ""
+    assert json.loads(ended.stdout) == json.loads(path.read_text())

@@ -1,0 +1,184 @@
+"""The report of a comparison: complete words, every width, harmless names, valid JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from jsonschema import Draft202012Validator
+from report.diagnoses import HOSTILE, STEP, interval
+from rich.cells import cell_len
+from rich.console import Console
+
+from memdiag.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
+from memdiag.findings import Failure, Interval, Verdict
+from memdiag.model import Axis, AxisKind, Role, Unit
+from memdiag.report import change, comparison
+from memdiag.report.comparison_json import document, schema_text
+from memdiag.report.json import dumps
+
+MB = 1e6
+VALIDATOR = Draft202012Validator(json.loads(schema_text()))
+RATE = Difference(
+    measure=Measure.GROWTH,
+    base=interval(291 * MB, 12 * MB),
+    candidate=interval(1 * MB, 2 * MB),
+    change=interval(-290 * MB, 12.2 * MB),
+    ratio=interval(0.003, 0.007),
+    smallest_effect=17 * MB,
+)
+PEAK = Difference(
+    measure=Measure.PEAK,
+    base=interval(14136 * MB, 800 * MB),
+    candidate=interval(4184 * MB, 240 * MB),
+    change=interval(-9952 * MB, 840 * MB),
+    ratio=None,
+    smallest_effect=1200 * MB,
+)
+SERIES = SeriesComparison(
+    metric="vram_bytes",
+    process="",
+    role=Role.DEVICE,
+    unit=Unit.BYTES,
+    axis=STEP,
+    effect=Effect.FIXED,
+    why=Why.LEAK_GONE,
+    base_verdicts=(Verdict.LEAK,),
+    candidate_verdicts=(Verdict.STABLE,),
+    differences=(RATE, PEAK),
+    decided_by=0,
+    common_x=(0.0, 49.0),
+    need_more_x=None,
+    more_runs=False,
+    trace_base=((0.0, 4184 * MB), (49.0, 14136 * MB)),
+    trace_candidate=((0.0, 4184 * MB), (30.0, 4200 * MB)),
+)
+FOUND = Comparison(
+    base=("before.csv",),
+    candidate=("after.csv",),
+    effect=Effect.FIXED,
+    series=(SERIES,),
+    decided_by=0,
+)
+
+
+def text(compared: Comparison, *, width: int = 80, ascii_only: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, highlight=False, legacy_windows=False)
+    console.print(comparison.render(compared, width=width, ascii_only=ascii_only))
+    return out.getvalue()
+
+
+def of(series: SeriesComparison) -> Comparison:
+    return replace(FOUND, series=(series,), effect=series.effect)
+
+
+def test_effect_and_what_it_comes_to_are_the_first_line() -> None:
+    first = text(FOUND).splitlines()[0]
+    assert first.split("   ") == ["  FIXED", "the leak of 291 MB per step is gone"]
+
+
+def test_table_holds_before_after_change_and_what_would_have_shown() -> None:
+    table = [line for line in text(FOUND, width=100).splitlines() if "growth per step" in line]
+    cells = [cell.strip() for cell in table[0].split("   ") if cell.strip()]
+    assert cells[1:] == ["+291 ± 12 MB", "+1.0 ± 2.0 MB", "-290 ± 12 MB", "17.0 MB"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_no_line_is_wider_than_the_screen(width: int, ascii_only: bool) -> None:
+    many = replace(FOUND, series=(SERIES, replace(SERIES, metric="rss_bytes")))
+    for line in text(many, width=width, ascii_only=ascii_only).splitlines():
+        assert cell_len(line) <= min(width, 100)
+        assert not ascii_only or line.isascii()
+
+
+def test_both_curves_are_drawn_and_told_apart_without_colour() -> None:
+    shown = text(FOUND, ascii_only=True)
+    assert "ooo before" in shown
+    assert shown.count("o") > 40
+
+
+@pytest.mark.parametrize(
+    ("effect", "why", "measure"),
+    [(effect, why, Measure.GROWTH) for effect in Effect for why in Why]
+    + [(effect, Why.LEVEL_CHANGED, measure) for effect in Effect for measure in Measure],
+)
+def test_every_effect_rule_and_measure_has_words_and_a_valid_document(
+    effect: Effect, why: Why, measure: Measure
+) -> None:
+    by = replace(RATE, measure=measure)
+    series = replace(SERIES, effect=effect, why=why, differences=(by,), need_more_x=12.5)
+    shown = text(of(series))
+    assert change.EFFECTS[effect] in shown.splitlines()[0]
+    assert "None" not in shown
+    VALIDATOR.validate(json.loads(dumps(document(of(series), 0))))
+
+
+@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("kind", AxisKind)
+def test_units_of_measures_stand_in_the_keys(unit: Unit, kind: AxisKind) -> None:
+    series = replace(SERIES, unit=unit, axis=Axis(name="x", kind=kind))
+    values = document(of(series), 0)
+    VALIDATOR.validate(values)
+    axis = "s" if kind is AxisKind.SECONDS else kind.value
+    found = values["series"][0]
+    assert found["decided_by"] == f"growth_{unit.value}_per_{axis}"
+    assert found["measures"][found["decided_by"]]["base"]["value"] == 291 * MB
+    assert found[f"common_last_{axis}"] == 49
+
+
+def test_schema_knows_every_effect_and_rule_and_nothing_else() -> None:
+    schema = json.loads(schema_text())
+    assert schema["$defs"]["effect"]["enum"] == [effect.value for effect in Effect]
+    assert schema["$defs"]["series"]["properties"]["why"]["enum"] == [why.value for why in Why]
+    values = document(FOUND, 0)
+    values["series"][0]["surprise"] = 1
+    assert not VALIDATOR.is_valid(values)
+
+
+def test_without_a_common_series_the_report_says_what_each_side_has() -> None:
+    nothing = replace(
+        FOUND,
+        effect=Effect.CANT_TELL,
+        series=(),
+        decided_by=None,
+        notes=("only the base has rss_bytes",),
+    )
+    shown = text(nothing)
+    assert shown.splitlines()[0].strip() == "CAN'T TELL   they have no series in common"
+    assert "only the base has rss_bytes." in shown
+    VALIDATOR.validate(document(nothing, 3))
+
+
+def test_doubt_says_which_side_must_run_for_how_much_longer() -> None:
+    doubt = replace(SERIES, effect=Effect.CANT_TELL, why=Why.CANDIDATE_TOO_SHORT, need_more_x=99.2)
+    assert "Let the candidate run for about 100 steps more to know." in text(of(doubt))
+    runs = replace(doubt, why=Why.TOO_NOISY, more_runs=True)
+    assert "Record more runs of each side" in text(of(runs))
+
+
+def test_names_from_outside_reach_the_terminal_harmless() -> None:
+    series = replace(SERIES, metric=HOSTILE, process=HOSTILE)
+    hostile = replace(
+        of(series),
+        base=(HOSTILE,),
+        candidate=(HOSTILE,) * 5,
+        notes=(HOSTILE,),
+        failures=(Failure(source=HOSTILE, message=HOSTILE, remedy=HOSTILE),),
+    )
+    shown = text(hostile)
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "[bold]x[/bold]" in shown
+    VALIDATOR.validate(json.loads(dumps(document(hostile, 2))))
+
+
+def test_unbounded_intervals_are_shown_and_are_null() -> None:
+    nowhere = Interval(value=1 * MB, low=float("-inf"), high=float("inf"))
+    series = replace(SERIES, differences=(replace(RATE, change=nowhere),))
+    assert "range unknown" in text(of(series))
+    measures = document(of(series), 0)["series"][0]["measures"]
+    assert measures["growth_bytes_per_step"]["change"] == {"value": MB, "low": None, "high": None}

@@ -1,0 +1,54 @@
+"""The comparisons in fixtures/comparisons, through the command line, against their table."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from memdiag.report.comparison_json import schema_text
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+EXPECTED = json.loads((FIXTURES / "comparisons" / "expected.json").read_text())
+VALIDATOR = Draft202012Validator(json.loads(schema_text()))
+
+
+def compared(expected: dict[str, Any], *more: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "memdiag", "compare", *more]
+    for side in ("base", "candidate"):
+        for name in expected[side]:
+            command += [f"--{side}", str(FIXTURES / name)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stderr == ""
+    return ended.returncode, ended.stdout
+
+
+@pytest.mark.parametrize("expected", EXPECTED, ids=lambda e: f"{e['base'][0]}-{e['effect']}")
+def test_change_has_the_effect_that_its_document_tells(expected: dict[str, Any]) -> None:
+    code, text = compared(expected, "--json")
+    document = json.loads(text)
+    VALIDATOR.validate(document)
+    assert document["effect"] == expected["effect"]
+    assert code == document["exit_code"] == expected["exit_code"]
+    series = document["series"][document["decided_by"]]
+    for key, measure in expected["measures"].items():
+        for path, (low, high) in measure.items():
+            value: Any = series["measures"][key]
+            for part in path.split("."):
+                value = value[part]
+            assert low <= value <= high, f"{key} {path}"
+    if "more_step" in expected:
+        low, high = expected["more_step"]
+        assert low <= series["more_step"] <= high
+
+
+def test_report_names_the_effect_first_and_draws_both_runs() -> None:
+    code, text = compared(EXPECTED[0], "--width", "80")
+    assert code == 0
+    assert text.split()[:4] == ["FIXED", "the", "leak", "of"]
+    assert "··· before" in text
