@@ -41,6 +41,10 @@ class Labels:
             self._given[process.id] = self._choose(process, told, alive)
         return self._given[process.id]
 
+    def knows(self, process: ProcessId) -> bool:
+        """Whether the process was ever given a label."""
+        return process in self._given
+
     def _choose(self, process: Process, told: str, alive: Collection[ProcessId]) -> str:
         taken = {label for holder, label in self._given.items() if holder in alive}
         taken -= {self._given.get(process.id, "")}

@@ -65,6 +65,7 @@ class Session:
         self._timeline = Timeline()
         self._first_seen_s: dict[ProcessId, float] = {}
         self._alive: dict[int, Process] = {}
+        self._alive_ids: set[ProcessId] = set()
         self._reasons: dict[tuple[str, str], Unavailable] = {}
         self._told: Mapping[ProcessId, str] = {}
 
@@ -74,7 +75,7 @@ class Session:
         ended = self._follow([process for process, _ in found], now_s)
         samples = self._events(now_s)
         for process in ended:  # not before their last events
-            self._timeline.forget(process.id)
+            self._forget(process)
         readings = self._read(found)
         at_s = now_s - self._began_at_s
         for process, _ in found:
@@ -108,8 +109,14 @@ class Session:
             self._first_seen_s.setdefault(process.id, now_s)
         if self._channel is not None:
             self._told = self._channel.labels()
-        alive = {process.id for process in processes}
-        return [process for process in before.values() if process.id not in alive]
+        self._alive_ids = {process.id for process in processes}
+        return [process for process in before.values() if process.id not in self._alive_ids]
+
+    def _forget(self, process: Process) -> None:
+        self._timeline.forget(process.id)
+        if not self._labels.knows(process.id):  # thousands may come and go in a long run
+            del self._known[process.id]
+            del self._first_seen_s[process.id]
 
     def _mature(self, process: Process, now_s: float) -> bool:
         if process.id.pid == self._root or process.id in self._told:
@@ -117,8 +124,8 @@ class Session:
         return now_s - self._first_seen_s.get(process.id, now_s) >= MATURE_S
 
     def _label(self, process: Process) -> str:
-        alive = {p.id for p in self._alive.values()}
-        return self._labels.label(process, told=self._told.get(process.id, ""), alive=alive)
+        told = self._told.get(process.id, "")
+        return self._labels.label(process, told=told, alive=self._alive_ids)
 
     def _read(
         self, found: Sequence[tuple[Process, int | Unavailable]]
