@@ -114,6 +114,7 @@ class RingReader:
         self._holes: set[int] = set()
         self._names: dict[int, str] = {layout.NO_NAME: "", layout.OTHER_NAME: layout.OTHER_TEXT}
         self._phases = _Phases()
+        self._automatic = layout.NO_NAME
         self._process = ProcessId(0, 0)
         self.lost = 0
 
@@ -140,8 +141,8 @@ class RingReader:
 
     def read(self) -> list[Event]:
         """The events written since the last call. Call `facts` before the first."""
-        late = [self._event(fields) for fields in self._filled_holes()]
-        return late + [self._event(fields) for fields in self._new_records()]
+        late = [event for fields in self._filled_holes() for event in self._events(fields)]
+        return late + [event for fields in self._new_records() for event in self._events(fields)]
 
     def close(self) -> None:
         """Release the descriptor; the position stays, and a later `read` opens it again."""
@@ -186,6 +187,17 @@ class RingReader:
         oldest = max(written - layout.RECORDS, self._next + 1)
         self.lost += oldest - self._next
         self._next = oldest
+
+    def _events(self, fields: _Fields) -> Iterator[Event]:
+        """What a record says: one event, or two where one phase of the probe follows another."""
+        if fields.flags == layout.PHASE_BEGIN | layout.AUTO:
+            if self._automatic != layout.NO_NAME:
+                flags = layout.PHASE_END | layout.AUTO
+                yield self._event(fields._replace(flags=flags, name=self._automatic, value=0.0))
+            self._automatic = fields.name
+        elif fields.flags == layout.PHASE_END | layout.AUTO:
+            self._automatic = layout.NO_NAME
+        yield self._event(fields)
 
     def _event(self, fields: _Fields) -> Event:
         at_s, flags, name, thread, step, value, packed = fields
@@ -242,11 +254,11 @@ class RingReader:
 
 
 class _Phases:
-    """The open phases of one process: its user's tags by thread, and the probe's own."""
+    """The open phases of one process: its tags by thread, and the one that the probe tells."""
 
     def __init__(self) -> None:
         self._tagged: dict[int, list[str]] = {}
-        self._auto: dict[int, list[str]] = {}
+        self._automatic = ""
 
     def after(self, kind: Kind, name: str, *, thread: int, depth: float, auto: bool) -> str:
         """The process's phase after an event.
@@ -254,22 +266,26 @@ class _Phases:
         A boundary tells the depth it leads to, so that lost records cannot shift the rest.
         """
         if kind in (Kind.PHASE_BEGIN, Kind.PHASE_END):
-            stacks = self._auto if auto else self._tagged
-            stack = stacks.setdefault(thread, [])
             begins = kind is Kind.PHASE_BEGIN
-            del stack[max(0, int(depth) - begins) :]
-            if begins:
-                stack.append(name)
-            if not stack:
-                del stacks[thread]
-        return self._of(self._tagged) or self._of(self._auto)
+            if auto:
+                self._automatic = name if begins else ""
+            else:
+                self._nest(name if begins else "", thread, int(depth))
+        return self._tagged_phase() or self._automatic
 
-    @staticmethod
-    def _of(stacks: dict[int, list[str]]) -> str:
+    def _nest(self, name: str, thread: int, depth: int) -> None:
+        stack = self._tagged.setdefault(thread, [])
+        del stack[max(0, depth - bool(name)) :]
+        if name:
+            stack.append(name)
+        if not stack:
+            del self._tagged[thread]
+
+    def _tagged_phase(self) -> str:
         """The main thread's phase, else that of the thread which opened one last."""
-        if not stacks:
+        if not self._tagged:
             return ""
-        return "/".join(stacks.get(0) or next(reversed(stacks.values())))
+        return "/".join(self._tagged.get(0) or next(reversed(self._tagged.values())))
 
 
 def _record(data: bytes, index: int) -> tuple[int, _Fields]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .census import Census
+    from .training import Training
 
 # `memdiag.tags` looks for an attribute `listener` of a module of this name.
 PACKAGE = "_memdiag_probe"
@@ -39,13 +40,19 @@ class Probe:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._census: Census | None = None
+        self._training: Training | None = None
 
     def torch_loaded(self, torch: Any) -> None:
         """The program has imported torch to the end."""
         try:
             from .census import Census
+            from .hooks import Hooks
+            from .training import Training
 
             self._census = Census(self._session, torch)
+            self._training = Training(self._session)
+            for part in Hooks(torch, self._training).install():
+                self._session.note(f"this version of torch has no place for the {part} hook")
             self._session.after_step = self._census.tick
             self._census.start_thread()
             self._session.say_ranks()
@@ -76,6 +83,8 @@ class Probe:
             self._session.after_fork_in_child()
             if self._census is not None:
                 self._census.after_fork_in_child()
+            if self._training is not None:
+                self._training.forked()
             when_child_of_multiprocessing(self, self._is_worker)
         except Exception:
             return

@@ -73,13 +73,16 @@ NO_STEP = -(1 << 63)
 NO_VALUE = float("nan")
 
 STEP = 1  # step `step` has ended
+# Of phases, `value` is how many of the thread's are open afterwards.
 PHASE_BEGIN = 2  # phase `name` begins, inside those that are open in this thread
 PHASE_END = 3  # the innermost open phase `name` of this thread ends, with those inside it
 COUNTER = 4  # the user's counter `name` has `value`
 METERS = 5  # readings alone
 NOTE = 6  # `name` says in plain words why something is missing
 KIND_MASK = 0xFF
-AUTO = 0x100  # told by the probe itself, not by a tag in the program
+# Told by the probe itself, not by a tag in the program. There is one such phase at most: one that
+# begins ends the one before.
+AUTO = 0x100
 
 
 def text_bytes(text: str, room: int) -> bytes:

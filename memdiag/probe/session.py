@@ -6,6 +6,7 @@ raises (what a signal handler of the program raises passes through), waits, or t
 
 from __future__ import annotations
 
+import sys
 from _thread import get_ident
 from math import isfinite
 from operator import index
@@ -26,6 +27,8 @@ _THREAD_MASK = 0xFFFFFFFF
 _MIN_STEP, _MAX_STEP = layout.NO_STEP + 1, (1 << 63) - 1
 # After so many failed writes in a row the ring is given up: its disk is full or gone for good.
 _PATIENCE = 3
+# Chosen: programs that tag a step do so after an iteration, or after an epoch of hundreds.
+_GRACE_STEPS = 200
 
 
 class Session:
@@ -49,49 +52,47 @@ class Session:
         self._failures = 0
         self._step = layout.NO_STEP
         self._open: dict[int, list[str]] = {}
-        self._auto_open: dict[int, list[str]] = {}
+        self._tags_steps = self._tags_phases = False
+        self._auto_phase = ""
         self._complained = False
         self._role_unknown = False
         self.steps_told = 0
 
     # -- what the program says -------------------------------------------------------------
 
-    def step(self, n: object, flags: int = 0) -> None:
+    def step(self, n: object) -> None:
         """Step `n` has ended. Anything but a whole number is ignored, with a note."""
         try:
             number = _whole(n)
             if number is None:
                 self._complain(f"step({n!r:.40}) was ignored: it is no whole number")
                 return
-            self._step = number
-            self.steps_told += 1
-            self._write(layout.STEP | flags, readings=self.readings())
-            self.learn_role()
-            if self.after_step is not None:
-                self.after_step()
+            self._tags_steps = True
+            self._end_step(number, layout.STEP)
         except Exception:
             self._failed()
 
-    def phase_begin(self, name: object, flags: int = 0) -> None:
+    def phase_begin(self, name: object) -> None:
         """Phase `name` begins in this thread."""
         try:
             text = name if type(name) is str else str(name)
-            stack = self._stack(flags)
+            self._tags_phases = True
+            stack = self._stack()
             stack.append(text)
-            self._boundary(layout.PHASE_BEGIN | flags, text, len(stack))
+            self._boundary(layout.PHASE_BEGIN, text, len(stack))
         except Exception:
             self._failed()
 
-    def phase_end(self, name: object, flags: int = 0) -> None:
+    def phase_end(self, name: object) -> None:
         """The innermost open phase `name` of this thread ends, and those inside it."""
         try:
             text = name if type(name) is str else str(name)
-            stack = self._stack(flags)
+            stack = self._stack()
             if text not in stack:
                 return  # begun before a fork, or in another thread
             while stack.pop() != text:
                 pass
-            self._boundary(layout.PHASE_END | flags, text, len(stack))
+            self._boundary(layout.PHASE_END, text, len(stack))
         except Exception:
             self._failed()
 
@@ -108,6 +109,32 @@ class Session:
             self._failed()
 
     # -- what the probe says ---------------------------------------------------------------
+
+    def auto_step(self, n: int) -> None:
+        """Iteration `n` has ended, by what the hooks see: unless the program tells its own.
+
+        A program that has imported memdiag is given some iterations to begin with that.
+        """
+        try:
+            if not self._tags_steps and (n > _GRACE_STEPS or "memdiag" not in sys.modules):
+                self._end_step(n, layout.STEP | layout.AUTO)
+        except Exception:
+            self._failed()
+
+    def auto_phase(self, name: str) -> None:
+        """The phase is `name` from now on ("": none), unless the program tells its own."""
+        try:
+            if self._tags_phases:
+                name = ""
+            if name == self._auto_phase:
+                return
+            before, self._auto_phase = self._auto_phase, name
+            if name:
+                self._boundary(layout.PHASE_BEGIN | layout.AUTO, name, 1)
+            else:
+                self._boundary(layout.PHASE_END | layout.AUTO, before, 0)
+        except Exception:
+            self._failed()
 
     def meters(self, readings: bytes) -> None:
         """Record readings alone, packed as layout.READING."""
@@ -216,9 +243,16 @@ class Session:
         identity = get_ident()
         return 0 if identity == self._main_thread else identity & _THREAD_MASK or 1
 
-    def _stack(self, flags: int) -> list[str]:
-        stacks = self._auto_open if flags & layout.AUTO else self._open
-        return stacks.setdefault(get_ident(), [])
+    def _stack(self) -> list[str]:
+        return self._open.setdefault(get_ident(), [])
+
+    def _end_step(self, number: int, kind: int) -> None:
+        self._step = number
+        self.steps_told += 1
+        self._write(kind, readings=self.readings())
+        self.learn_role()
+        if self.after_step is not None:
+            self.after_step()
 
     def _find_malloc(self) -> None:
         """At the first reading, not before: the program pays for ctypes if it is to use it."""

@@ -1,0 +1,119 @@
+"""Counts the iterations of a training from what can be seen of it. Pure: no torch in here.
+
+An iteration ends with a step of the optimizer. Where several step (a GAN's two, a wrapper and the
+one inside it, one per parameter) the slowest that is still active says so; where none steps, the
+end of a backward pass does; where there is none of these, a batch of data.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+# An optimizer that exists and has not stepped is waited for until another has stepped so often:
+# critics step 5 times before the generator does. Chosen.
+WAIT_STEPS = 8
+# So many backward passes beside an optimizer that never stepped show that it is not used;
+# so many batches without any of these show that nothing else is to come (a pass over the data
+# before the training, for its mean, is shorter or no matter). Chosen.
+WAIT_BACKWARDS = 64
+WAIT_BATCHES = 200
+# The slowest optimizer has stopped when another steps so much more often than it used to.
+_STALLED_FACTOR, _STALLED_STEPS = 4, 16
+
+
+class Iterations:
+    """Every method takes an event and returns how many iterations ended with it, mostly 0 or 1."""
+
+    def __init__(self) -> None:
+        self._made: set[Hashable] = set()
+        self._counts: dict[Hashable, int] = {}
+        self._pace: Hashable = None  # the optimizer whose steps are the iterations
+        # By optimizer: how often the pace stepped since its last step, and the other way round.
+        self._pace_since: dict[Hashable, int] = {}
+        self._since_pace: dict[Hashable, int] = {}
+        self._usual = 1
+        self._told = False
+        self._backwards = 0
+        self._by_backward = False
+        self._batches = 0
+
+    @property
+    def began(self) -> bool:
+        """Whether a training was seen at all."""
+        return bool(self._made or self._counts or self._backwards)
+
+    def optimizer_made(self, key: Hashable) -> None:
+        """An optimizer was created."""
+        self._made.add(key)
+
+    def optimizer_gone(self, key: Hashable) -> None:
+        """An optimizer was destroyed: its key may be given to another."""
+        self._made.discard(key)
+        for known in (self._counts, self._pace_since, self._since_pace):
+            known.pop(key, None)
+        if self._pace == key:
+            self._pace = None
+
+    def optimizer_stepped(self, key: Hashable) -> int:
+        """An optimizer made a step."""
+        self._counts[key] = self._counts.get(key, 0) + 1
+        if self._pace is None:
+            return self._find_pace(key)
+        if key == self._pace:
+            for other in self._pace_since:
+                self._pace_since[other] += 1
+            self._since_pace.clear()
+            return 1
+        return self._other_stepped(key)
+
+    def backward_ended(self) -> int:
+        """An outermost backward pass ended."""
+        self._backwards += 1
+        if self._by_backward:
+            return 1
+        if self._counts or (self._made and self._backwards < WAIT_BACKWARDS):
+            return 0
+        ended = 1 if self._told else self._backwards
+        self._told = self._by_backward = True
+        return ended
+
+    def batch_fetched(self) -> int:
+        """A data loader gave a batch."""
+        if self.began:
+            return 0
+        self._batches += 1
+        if self._batches < WAIT_BATCHES:
+            return 0
+        return self._batches if self._batches == WAIT_BATCHES else 1
+
+    def _find_pace(self, key: Hashable) -> int:
+        """No optimizer sets the pace (yet, or any more): see whether one can."""
+        counts = self._counts
+        missing = self._made - counts.keys()
+        if not self._told and missing and max(counts.values()) < WAIT_STEPS:
+            return 0
+        self._pace = key if self._told else min(counts, key=counts.__getitem__)
+        self._pace_since = dict.fromkeys(counts, 0)
+        self._since_pace.clear()
+        self._usual = 1
+        ended = 1 if self._told else counts[self._pace]
+        self._told, self._by_backward = True, False
+        return ended
+
+    def _other_stepped(self, key: Hashable) -> int:
+        before = self._pace_since.get(key)
+        self._pace_since[key] = 0
+        if before is not None and before >= 2:
+            self._usual = before
+            self._pace = key
+            self._since_pace.clear()
+            return 1
+        since = self._since_pace[key] = self._since_pace.get(key, 0) + 1
+        if since > _STALLED_FACTOR * self._usual + _STALLED_STEPS:
+            self._pace = key
+            self._since_pace.clear()
+            return 1
+        self._usual = max(self._usual, since)
+        return 0

@@ -1,0 +1,137 @@
+"""What the hooks in torch see, made into steps and phases. Pure but for the listener: no torch.
+
+Phases: "init" until data or a backward pass come, "train", "eval", "checkpoint". Where iterations
+are long enough to look inside, "data" while a batch is fetched, "train/forward", "train/backward"
+and "train/optimizer" in place of "train". The program's own tags win over all of these.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from time import monotonic
+
+from .iterations import Iterations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from .session import Session
+
+INIT, DATA, EVAL, CHECKPOINT, TRAIN = "init", "data", "eval", "checkpoint", "train"
+FORWARD, BACKWARD, OPTIMIZER = "train/forward", "train/backward", "train/optimizer"
+# The boundaries inside an iteration take some 20 us: told where that is 0.1 % of it at most.
+DETAILED_FROM_S = 0.02
+# How quickly the mean time of an iteration follows: over about the last eight.
+_SMOOTHING = 1 / 8
+
+
+class Training:
+    """Listens to one process's training. Every method is called from hooks, and may raise."""
+
+    def __init__(self, listener: Session) -> None:
+        self._listener = listener
+        self.iterations = Iterations()
+        self._thread = 0
+        self._phase = ""
+        self._base = INIT  # what the phase is when nothing more special goes on
+        self._detailed = False
+        self._last_s = 0.0
+        self._mean_s = 0.0
+        self._step = 0
+        self._evaluated: Callable[[], bool] | None = None
+        self._backward_depth = 0
+        self._go_to(INIT)
+
+    def forked(self) -> None:
+        """In a forked child: it starts from nothing."""
+        self.__init__(self._listener)  # type: ignore[misc]
+
+    # -- what happened -----------------------------------------------------------------------
+
+    def optimizer_begins(self) -> None:
+        """An optimizer is about to step."""
+        if self._backward_depth == 0:
+            self._thread = get_ident()
+            self._base = TRAIN
+            self._in_training(OPTIMIZER)
+
+    def optimizer_ended(self, key: Hashable) -> None:
+        """An optimizer has stepped."""
+        self._ended(self.iterations.optimizer_stepped(key))
+
+    def backward_begins(self) -> None:
+        """A backward pass begins: what was taken for an evaluation until now is none."""
+        self._backward_depth += 1
+        if self._backward_depth == 1:
+            self._thread = get_ident()
+            self._base = TRAIN
+            self._in_training(BACKWARD)
+
+    def backward_ended(self) -> None:
+        """A backward pass has ended, also by an error."""
+        self._backward_depth -= 1
+        if self._backward_depth == 0:
+            self._in_training(FORWARD)
+            self._ended(self.iterations.backward_ended())
+
+    def evaluation_begins(self, still: Callable[[], bool]) -> None:
+        """The model as a whole was put into evaluation mode; `still` tells if it is in it.
+
+        Before anything was trained that means little: models are loaded in that mode.
+        """
+        self._evaluated = still
+        if self.iterations.began:
+            self._base = EVAL
+            self._go_to(EVAL)
+
+    def fetch_begins(self) -> None:
+        """A batch is about to be fetched."""
+        if self._evaluated is not None and self._evaluated():
+            self._base = EVAL
+            self._go_to(EVAL)
+        else:
+            self._evaluated = None
+            self._base = TRAIN if self.iterations.began else ""
+            self._in_training(DATA)
+
+    def fetch_ended(self, *, got_one: bool) -> None:
+        """The fetch has ended, with a batch or with the end of the data."""
+        if self._base != EVAL:
+            self._in_training(FORWARD)
+        if got_one:
+            self._ended(self.iterations.batch_fetched())
+
+    def checkpoint_begins(self) -> str:
+        """Something is about to be saved. Returns what `checkpoint_ended` wants."""
+        before = self._phase
+        self._go_to(CHECKPOINT)
+        return before
+
+    def checkpoint_ended(self, before: str) -> None:
+        """It was saved."""
+        self._go_to(before)
+
+    # -- how ---------------------------------------------------------------------------------
+
+    def _ended(self, iterations: int) -> None:
+        if iterations <= 0:
+            return
+        self._step += iterations
+        self._listener.auto_step(self._step)
+        now_s = monotonic()
+        took_s = (now_s - self._last_s) / iterations if self._last_s else 0.0
+        self._last_s = now_s
+        self._mean_s += _SMOOTHING * (took_s - self._mean_s)
+        self._detailed = self._mean_s >= DETAILED_FROM_S
+        if self._base == TRAIN and self._backward_depth == 0:
+            self._in_training(FORWARD)
+
+    def _in_training(self, part: str) -> None:
+        self._go_to(part if self._detailed and self._base == TRAIN else self._base)
+
+    def _go_to(self, phase: str) -> None:
+        if self._phase == phase or (self._thread and self._thread != get_ident()):
+            return  # threads that do not train have no say
+        self._phase = phase
+        self._listener.auto_phase(phase)
