@@ -125,6 +125,8 @@ class Witness:
             os.write(self._requests, self._GOODBYE)
         os.close(self._requests)
         os.close(self._answers)
+        with contextlib.suppress(ChildProcessError):  # somebody killed it, it was collected then
+            os.waitpid(self.pid, 0)
 
 
 def _testify(
