@@ -42,6 +42,24 @@ Metric = Annotated[
 PhaseColumn = Annotated[
     str, typer.Option("--phase-column", metavar="COLUMN", help="Take this column as the phase.")
 ]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help="Read the files as this (csv, text, markdown, jsonl, ...)."
+    ),
+]
+Pattern = Annotated[
+    str,
+    typer.Option(
+        "--pattern",
+        metavar="REGEX",
+        help="Read lines by it; named groups are columns, as in '(?<step>[0-9]+): (?<rss_mb>.*)'.",
+    ),
+]
+TableNumber = Annotated[
+    int | None,
+    typer.Option("--table", metavar="N", min=1, help="Take this table of a Markdown document."),
+]
 PlannedSteps = Annotated[
     float | None,
     typer.Option(
@@ -91,6 +109,9 @@ def analyze(  # noqa: PLR0917 - one per option
     x: X = "",
     metric: Metric = None,
     phase_column: PhaseColumn = "",
+    file_format: Format = "",
+    pattern: Pattern = "",
+    table: TableNumber = None,
     planned_steps: PlannedSteps = None,
     limit: cli_options.LimitOption = None,
     json: JsonOut = False,
@@ -111,6 +132,9 @@ def analyze(  # noqa: PLR0917 - one per option
         x=x,
         metrics=tuple(parse_metric(text) for text in metric or ()),
         phase_column=phase_column,
+        format=file_format,
+        pattern=pattern,
+        table=table,
     )
     limits = () if limit is None else (_limit(limit),)
     diagnosis = _diagnose_all(files, options, limits, planned_steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from memdiag.recording.axis import (
     before_first_step_unknown,
     choose,
     resolve_resets,
+    without_durations,
 )
 from memdiag.recording.cells import Cells, resolution, to_numbers
 from memdiag.recording.columns import Meaning
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
 
 _MAX_NAME = 120
+_PAGE_BYTES = 4096
+_SURELY_NO_KB = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,7 @@ class _Metric:
     column: str
     meaning: Meaning
     name: str
-    unit: Unit
+    unit: Unit | None
     values: Floats
     resolution: float
 
@@ -71,13 +74,14 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
         None if plan.generation is None else table.columns[plan.generation],
     )
     _refuse_single_rows(table, groups, source)
-    chosen = choose(list(plan.axes))
+    axes = without_durations(plan.axes, [group.rows for group in groups])
+    chosen = choose(axes)
     if chosen is None:
         notes.append("no step or time column: the rows are counted")
         row = Axis(name="row", kind=AxisKind.INDEX)
         chosen = Candidate(column=-1, axis=row, values=np.arange(len(table), dtype=float), rank=0)
-    clock = next((c for c in plan.axes if c.axis.kind is AxisKind.SECONDS), None)
-    epoch = next((c for c in plan.axes if c.axis.kind is AxisKind.EPOCH), None)
+    clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
+    epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
     phase = None if plan.phase is None else _phase_codes(table.columns[plan.phase])
     series: list[Series] = []
     for group in groups:
@@ -106,6 +110,7 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
             notes.append(f"{name} never changes and says how much there is: not analysed")
             continue
         found.append(metric)
+    found = _settle_units(found, notes)
     if not found:
         raise UnreadableInput(
             "its memory columns hold no figures", source=source, remedy="check how it was written"
@@ -118,12 +123,6 @@ def _in_final_unit(name: str, meaning: Meaning, cells: Cells, notes: list[str]) 
     if cells.unit is not None and unit is not Unit.COUNT:
         stem = metric.removesuffix("_bytes").removesuffix("_percent")
         unit, factor, metric = cells.unit, 1.0, f"{stem}_{cells.unit.value}"
-    if unit is None:
-        notes.append(
-            f"the unit of {name} is not known: its figures are shown as they are "
-            f"(--metric {name}=MB says it)"
-        )
-        unit = Unit.COUNT
     return _Metric(
         column=name,
         meaning=meaning,
@@ -132,6 +131,33 @@ def _in_final_unit(name: str, meaning: Meaning, cells: Cells, notes: list[str]) 
         values=cells.values if factor == 1.0 else cells.values * factor,
         resolution=resolution(cells.values) * factor,
     )
+
+
+def _settle_units(metrics: list[_Metric], notes: list[str]) -> list[_Metric]:
+    """Figures of unknown unit are bytes if some of them are whole pages, else they stay as they
+    are: nothing but a unit's name could tell KB from MB.
+    """
+    unknown = [metric for metric in metrics if metric.unit is None]
+    if not unknown:
+        return metrics
+    names = ", ".join(metric.column for metric in unknown)
+    if any(_whole_pages(metric.values) for metric in unknown):
+        notes.append(f"{names}: taken as bytes, being whole pages of {_PAGE_BYTES}")
+        return [_as_bytes(metric) if metric.unit is None else metric for metric in metrics]
+    notes.append(
+        f"the unit of {names} is not known: shown as it is"
+        f" (--metric {unknown[0].column}=MB says it)"
+    )
+    return [replace(m, unit=Unit.COUNT) if m.unit is None else m for m in metrics]
+
+
+def _whole_pages(values: Floats) -> bool:
+    seen = values[np.isfinite(values)]
+    return bool(seen.max() >= _SURELY_NO_KB and np.all(seen % _PAGE_BYTES == 0))
+
+
+def _as_bytes(metric: _Metric) -> _Metric:
+    return replace(metric, unit=Unit.BYTES, name=f"{metric.name}_bytes")
 
 
 def _is_capacity(metric: _Metric, metrics: int) -> bool:
@@ -202,5 +228,7 @@ def _series_of(
             resolution=metric.resolution,
         )
         for metric in metrics
-        if metric.meaning.role is not None and np.isfinite(y := metric.values[rows]).any()
+        if metric.meaning.role is not None
+        and metric.unit is not None
+        and np.isfinite(y := metric.values[rows]).any()
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 # A step axis with fewer distinct steps than this, on many more samples, says less than a clock.
 _FEW_STEPS = 8
 _MANY_SAMPLES_PER_STEP = 4
+# A clock may be set back, or a log be written by several threads; no more than this.
+_BACKWARDS = 0.05
 # A counter stands at its first value for a start-up if it stands there for so many rows, and so
 # many times longer than at a later value on average.
 _START_UP_ROWS = 8
@@ -55,6 +58,26 @@ def choose(candidates: list[Candidate]) -> Candidate | None:
     few = _distinct(best.values)
     many = _distinct(clock.values)
     return clock if few < _FEW_STEPS and many >= _MANY_SAMPLES_PER_STEP * few else best
+
+
+def without_durations(candidates: Sequence[Candidate], groups: Sequence[Ints]) -> list[Candidate]:
+    """Leaves out time columns that run backwards all the time: how long a step took is no clock.
+
+    groups: the rows of each process. A time that is the only axis stays, in whatever order.
+    """
+    clocks = [c for c in candidates if c.axis.kind is AxisKind.SECONDS]
+    running = [c for c in clocks if _runs_on(c.values, groups)]
+    others = [c for c in candidates if c.axis.kind is not AxisKind.SECONDS]
+    return others + running if others or running else clocks
+
+
+def _runs_on(values: Floats, groups: Sequence[Ints]) -> bool:
+    back = moves = 0
+    for rows in groups:
+        steps = np.diff(values[rows][np.isfinite(values[rows])])
+        back += int((steps < 0).sum())
+        moves += steps.size
+    return back <= _BACKWARDS * moves
 
 
 def rises_strictly(values: Floats) -> bool:

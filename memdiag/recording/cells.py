@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "None", "none", "null", "NULL", "-", "--"]
 NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Permissions]"]
 
-_FIGURE = r"^[\s*`~]*([-+]?(?:[0-9][0-9,_' ]*(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
-_UNIT = r"^[^A-Za-z%]*(?:[eE][-+]?[0-9]+)?\s*([A-Za-z%]*)[\s*`]*$"
+# A figure may follow a mark (`t+240`, `~12`), be one of so many (`3/100`), and carry a unit.
+_PREFIX = r"^[\s*`~#]*(?:[A-Za-z]{1,10}\s*[+=:#]\s*)?"
+_DIGITS = r"[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+|[0-9][0-9_]*,?[0-9]*)(?:\.[0-9]*)?"
+_FIGURE = rf"{_PREFIX}({_DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
+_UNIT = rf"{_FIGURE}(?:/[0-9]+)?\s*([A-Za-z%]*)[\s*`]*$"
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
 _DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
 _LOOKED_AT = 2000
@@ -100,7 +103,7 @@ def _floats(column: pl.Series) -> Floats:
 
 def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:
     figures = text.str.extract(_FIGURE, 1).str.strip_chars()
-    suffix = text.str.extract(_UNIT, 1).str.to_lowercase()
+    suffix = text.str.extract(_UNIT, 2).str.to_lowercase()
     known = {unit: _factor(unit) for unit in suffix.drop_nulls().unique().to_list()}
     factors = suffix.replace_strict(list(known), list(known.values()), return_dtype=pl.Float64)
     values = _floats(_plain(figures).cast(pl.Float64, strict=False)) * _floats(factors)

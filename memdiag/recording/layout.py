@@ -14,11 +14,16 @@ _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
 # A number as people print it, with a unit or a percent sign perhaps: 17,412 MB; 2.6G; 1e-3; inf.
 NUMBER = re.compile(
-    r"[\s*`~\"]*[-+]?(?:[0-9][0-9,_.' ]*|\.[0-9]+|nan|inf)(?:[eE][-+]?[0-9]+)?"
+    r"[\s*`~\"]*[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+\.?[0-9]*|[0-9][0-9_]*[.,]?[0-9]*|\.[0-9]+"
+    r"|nan|inf)(?:[eE][-+]?[0-9]+)?"
     r"\s*[A-Za-z%]{0,5}[\s*`\"]*",
     re.I,
 )
-_DATE = re.compile(r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}|[0-9]{1,2}:[0-9]{2}:[0-9]{2})")
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
+_DATE = re.compile(
+    r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
+    r"|[0-9]{1,2}:[0-9]{2}:[0-9.,]+)\"?\s*"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,8 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
         lines.pop()
     rows = [(at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line)]
     rows = rows[:_LINES_LOOKED_AT]
+    if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
+        return _single_column(rows)
     for delimiter in _DELIMITERS:
         layout = _with_delimiter(rows, delimiter)
         if layout is not None:
@@ -66,7 +73,7 @@ def split_line(line: str, delimiter: str) -> list[str]:
 
 def is_number(cell: str) -> bool:
     """A cell that holds a figure, a date or a time of day."""
-    return NUMBER.fullmatch(cell) is not None or _DATE.match(cell) is not None
+    return NUMBER.fullmatch(cell) is not None or _DATE.fullmatch(cell) is not None
 
 
 def _comment(line: str) -> bool:

@@ -28,13 +28,17 @@ class ReadOptions:
     x: column to take as the axis, "" to find one.
     metrics: columns to take as metrics, () to find them.
     phase_column: column to take as the phase, "" to find one.
-    format: name of the format, "" to recognise it.
+    format: name of the format (`formats.FORMATS`), "" to recognise it.
+    pattern: regular expression with named groups for lines of text, "" for none.
+    table: number of the table to take from a document with several, counted from 1.
     """
 
     x: str = ""
     metrics: tuple[MetricChoice, ...] = ()
     phase_column: str = ""
     format: str = ""
+    pattern: str = ""
+    table: int | None = None
 
 
 DEFAULTS = ReadOptions()

@@ -10,11 +10,10 @@ from memdiag.errors import UnreadableInput
 from memdiag.model import Recording
 from memdiag.recording import native, tidy
 from memdiag.recording.assemble import assemble
-from memdiag.recording.layout import find_layout
+from memdiag.recording.formats import read_table
 from memdiag.recording.options import DEFAULTS, ReadOptions
 from memdiag.recording.schema import is_native
-from memdiag.recording.source import STDIN, Source, open_source
-from memdiag.recording.table import Table, read_parquet, read_text_table
+from memdiag.recording.source import STDIN, open_source
 
 _SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
@@ -25,31 +24,11 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
     Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
     """
     opened = open_source(source)
-    table = read_parquet(opened) if opened.parquet else _text_table(opened)
+    table = read_table(opened, options)
     if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
         recording = assemble(table, native.plan(table), source)
         return native.with_sidecar(recording, None if source == STDIN else Path(source))
     return assemble(table, tidy.plan(table, options, source), source)
-
-
-def _text_table(source: Source) -> Table:
-    head = source.head()
-    layout = native.layout(head, source.name) or find_layout(head, cut_off=not source.whole)
-    if layout is None:
-        raise UnreadableInput(
-            "no table of figures was found in it",
-            source=source.name,
-            line=1,
-            remedy="memdiag reads CSV with a step or time column and memory columns such as rss_mb",
-        )
-    if not layout.names:
-        raise UnreadableInput(
-            "its columns have no names",
-            source=source.name,
-            line=1,
-            remedy="put a header above them, such as: step,rss_mb",
-        )
-    return read_text_table(source, layout)
 
 
 def expand(arguments: Sequence[str]) -> list[str]:

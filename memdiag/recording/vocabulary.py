@@ -66,12 +66,13 @@ LABEL_FILLERS = _words("local global world id name index idx uuid no")
 NO_AMOUNTS = _words(
     "bandwidth clock clocks util utilization speed throughput rate disk network net io read write"
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
-    " temperature power fan"
+    " temperature power fan increment delta diff difference growth grew change eta"
 )
 FALLING = _words("available avail free remaining headroom")
 CAPACITY = _words("limit capacity")
 TOTAL_OF = _words("mem memory ram vram swap host system")
 DEVICE = _words("vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
+HOST = _words("host system sys machine node")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
     " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
@@ -105,8 +106,9 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.DEVICE_RESERVED, _words("cached pool"), DEVICE),
     (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), frozenset()),
     (Role.DEVICE, DEVICE, frozenset()),
-    (Role.CACHE, _words("cache cached buff pagecache slab"), frozenset()),
-    (Role.HOST, _words("host system sys machine node"), frozenset()),
+    (Role.CACHE, _words("cached buff pagecache slab"), frozenset()),
+    (Role.CACHE, _words("cache"), HOST),
+    (Role.HOST, HOST, frozenset()),
     (Role.HOST, FALLING, frozenset()),
     (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),
     (Role.COLLECTED_HEAP, _words("heap external managed gc"), frozenset()),

@@ -1,0 +1,224 @@
+"""What the numbers in a log's lines are: found on some lines, said as patterns for all.
+
+A number is named by the words before it (`rss 823 MB`, `Peak mem 100.759 GB`, `memory: 6814`), or
+by the word after it (`6529 tensors`), or by its place and unit alone (`Step 80: 17,412 MB`).
+The patterns are made for polars, whose matching takes linear time on any line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memdiag.model import Unit
+from memdiag.recording.columns import Meaning, Part, recognise
+
+NUMBER = r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_SIZE_UNIT = r"(?:[kKMGT]i?B|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
+_UNIT = rf"(?:{_SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
+_SCAN = re.compile(
+    rf"(?<![\w.])(?P<figure>{NUMBER})(?P<total>/[0-9]+)?[ ]?(?P<unit>{_UNIT})?(?![A-Za-z0-9_])"
+)
+_AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
+# "after 3 run(s)", "at step 5": the number belongs to the word that follows.
+_PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
+_CUT = re.compile(
+    r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})"
+)
+_STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
+_WORDS_KEPT = 3
+# A field must be in so many of the lines that hold the most frequent one of its kind.
+_SHARE = 0.05
+_SEEN_AT_LEAST = 3
+
+# The name of a number that stands alone at the start of lines.
+LEADING = "index"
+
+# In these headings figures without a unit of their own are bytes.
+_BYTES_HEADINGS = re.compile(r"\bp(?:full)?mem(?:ory_info)?\(|\bsvmem\(", re.I)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A number that comes again in many lines.
+
+    name: what it is called, with its unit.
+    scaled: the unit stands behind the figures, which are turned into bytes where they are read.
+    pattern: for `str.extract_groups`: group 1 is the figure, group 2 its unit, which may be null.
+    """
+
+    name: str
+    meaning: Meaning
+    pattern: str
+    scaled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a number stands: after a label, before a word, at the start, or by its unit."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    place: _Place
+    unit: str
+
+
+def find_fields(lines: Sequence[str]) -> list[Field]:
+    """The fields of these lines that are an axis or a metric, metrics first."""
+    seen: Counter[_Place] = Counter()
+    units: dict[_Place, Counter[str]] = {}
+    for line in lines:
+        for number in {n.place: n for n in _numbers(line)}.values():
+            seen[number.place] += 1
+            units.setdefault(number.place, Counter())[number.unit] += 1
+    heading = _heading(lines)
+    labels = [place.text for place in seen if place.kind == "label"]
+    fields = []
+    for place, _ in seen.most_common():
+        if place.kind == "plain":
+            continue
+        unit = units[place].most_common(1)[0][0]
+        name = _name(place, unit, heading)
+        meaning = recognise(name)
+        if meaning.part in {Part.METRIC, Part.AXIS}:
+            field = Field(
+                name=name, meaning=meaning, pattern=_pattern(place, labels), scaled=bool(unit)
+            )
+            fields.append((seen[place], field))
+    metrics = _frequent((n, f) for n, f in fields if f.meaning.part is Part.METRIC)
+    if not metrics and (plain := _plain_figure(seen, len(lines))) is not None:
+        metrics = [plain]
+    axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
+    return metrics + axes if metrics else []
+
+
+def _numbers(line: str) -> Iterable[_Number]:
+    end, unlabelled, bare = 0, 0, False
+    for match in _SCAN.finditer(line):
+        between = line[end : match.start()]
+        end = match.end()
+        unit = match.group("unit") or ""
+        label = _label(between)
+        after = _AFTER.match(line, end)
+        if label and not (after and label.split()[-1] in _PREPOSITIONS):
+            yield _Number(_Place("label", label), unit)
+            continue
+        if match.group("figure").startswith("+"):
+            continue  # "(+1,853 MB)": what was added, no reading
+        if not unit and after and _names_number(after.group(1), bool(label)):
+            yield _Number(_Place("before", after.group(1)), "")
+        elif match.group("total"):
+            yield _Number(_Place("fraction", ""), "")
+        elif re.fullmatch(_SIZE_UNIT, unit):
+            if not bare:
+                yield _Number(_Place("size", ""), unit)
+            bare = True
+        elif not line[: match.start()].strip(_STRIP) and unlabelled == 0:
+            yield _Number(_Place("start", ""), unit)
+        elif not unit:
+            yield _Number(_Place("plain", ""), "")
+        unlabelled += 1
+
+
+def _names_number(word: str, after_preposition: bool) -> bool:
+    """The word behind a number says what is counted: `6529 tensors`, `after 3 run(s)`."""
+    meaning = recognise(word)
+    if meaning.part is Part.AXIS:
+        return after_preposition
+    return meaning.unit is Unit.COUNT
+
+
+def _label(between: str) -> str:
+    """The last words before a number, up to three."""
+    part = _CUT.split(between.rstrip(" \t:=#-([{'\"*`>~<.|@+"))[-1]
+    words = part.strip(_STRIP).split()
+    return " ".join(words[-_WORDS_KEPT:]) if any(c.isalpha() for c in part) else ""
+
+
+def _heading(lines: Sequence[str]) -> str:
+    """What most lines begin with, before the first colon or number."""
+    starts = Counter(re.split(r"[:|=]|[0-9]", line, maxsplit=1)[0].strip() for line in lines)
+    return starts.most_common(1)[0][0] if starts else ""
+
+
+def _name(place: _Place, unit: str, heading: str) -> str:
+    """A name that `columns` understands."""
+    if place.kind == "size":
+        return f"memory ({unit})"
+    if place.kind == "fraction":
+        return "it"
+    if place.kind == "start":
+        return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, LEADING)
+    label, around = place.text, _about(heading)
+    known = recognise(label)
+    if known.part is Part.OTHER and not unit and _is_qualifier(label):
+        label = f"{around} {label}"
+    stem = re.sub(r"\(s\)|\(?in \w+\)?", "", label)
+    if known.unit is Unit.BYTES and recognise(stem).part is Part.AXIS:
+        label = f"{around} {label.removeprefix(stem.strip())}"  # Memory usage after 3 runs (in MiB)
+    if known.part is Part.AXIS or known.unit is not None:
+        return label
+    unit = unit or _unit_of_heading(heading)
+    return f"{label} ({unit})" if unit else label
+
+
+def _about(heading: str) -> str:
+    words = heading.split()
+    return " ".join(word for word in words if word.lower() not in _PREPOSITIONS)
+
+
+def _unit_of_heading(heading: str) -> str:
+    """`Mem memory (MB) | allocated: 20.4`, `pfullmem(rss=415825920, ...)`."""
+    in_brackets = re.search(r"\(([KMGT]i?B)\)", heading)
+    if in_brackets:
+        return in_brackets.group(1)
+    return "bytes" if _BYTES_HEADINGS.search(heading) else ""
+
+
+def _is_qualifier(label: str) -> bool:
+    """`current`, `peak`: of the memory that the line's heading speaks of."""
+    words = set(label.lower().split())
+    return words <= {"current", "peak", "max", "now", "used", "usage", "total", "cur", "is", "at"}
+
+
+def _pattern(place: _Place, labels: Sequence[str]) -> str:
+    figure = rf"({NUMBER})[ ]?({_UNIT})?"
+    if place.kind == "label":
+        tokens = re.findall(r"\w+|[^\w\s]", place.text)
+        label = r"\s*".join(re.escape(token) for token in tokens)
+        shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
+        before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else r"(?:^|\W)"
+        return rf"{before}{label}[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
+    if place.kind == "before":
+        return rf"(?:^|[^\w.]){figure}\s*{re.escape(place.text)}\b"
+    if place.kind == "fraction":
+        return r"(?:^|[^\w.])([0-9]+)()/[0-9]+(?:\D|$)"
+    if place.kind == "size":
+        return rf"(?:^|[^\w.+\-])({NUMBER})[ ]?({_SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
+    if place.kind == "start":
+        return rf"^[^\w]{{0,12}}{figure}(?:[^0-9A-Za-z_]|$)"
+    return rf"[:=\s]\s*({NUMBER})()\s*$"
+
+
+def _frequent(fields: Iterable[tuple[int, Field]]) -> list[Field]:
+    """Those that are no chance find; each name once."""
+    counted = list(fields)
+    most = max((n for n, _ in counted), default=0)
+    kept = {f.name: f for n, f in reversed(counted) if n >= max(_SEEN_AT_LEAST, _SHARE * most)}
+    return list(kept.values())[::-1]
+
+
+def _plain_figure(seen: Counter[_Place], lines: int) -> Field | None:
+    """The one figure of lines such as `i=300: 183.84`, whose unit nobody knows."""
+    plain = seen[_Place("plain", "")]
+    others = [p for p in seen if p.kind == "label" and recognise(p.text).part is not Part.AXIS]
+    if plain < 0.8 * lines or any(seen[p] > 0.2 * lines for p in others):
+        return None
+    place = _Place("plain", "")
+    return Field(name="memory", meaning=recognise("memory"), pattern=_pattern(place, ()))

@@ -1,0 +1,103 @@
+"""The formats that can be read, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memdiag.errors import UnreadableInput, UsageError
+from memdiag.recording import native
+from memdiag.recording.jsonl import read_jsonl
+from memdiag.recording.layout import find_layout
+from memdiag.recording.literals import read_bare, read_list
+from memdiag.recording.markdown import read_markdown
+from memdiag.recording.options import ReadOptions
+from memdiag.recording.source import Source
+from memdiag.recording.table import Table, read_parquet, read_text_table
+from memdiag.recording.textlog import read_pattern, read_text
+
+Reader = Callable[[Source, ReadOptions], Table | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A family of files. `read` gives None for content that is none of the family's."""
+
+    name: str
+    read: Reader
+
+
+def _memdiag(source: Source, options: ReadOptions) -> Table | None:
+    layout = native.layout(source.head(), source.name)
+    return None if layout is None else read_text_table(source, layout)
+
+
+def _csv(source: Source, options: ReadOptions) -> Table | None:
+    layout = find_layout(source.head(), cut_off=not source.whole)
+    return read_text_table(source, layout) if layout is not None and layout.names else None
+
+
+def _numbers(source: Source, options: ReadOptions) -> Table | None:
+    layout = find_layout(source.head(), cut_off=not source.whole)
+    bare = layout is not None and not layout.names and layout.columns == 1
+    return read_bare(source, layout) if bare and layout is not None else None
+
+
+def _nameless(source: Source, options: ReadOptions) -> Table | None:
+    """Figures in several columns without a header: what they are could only be guessed."""
+    layout = find_layout(source.head(), cut_off=not source.whole)
+    if layout is None or layout.names or layout.columns == 1:
+        return None
+    raise UnreadableInput(
+        f"its {layout.columns} columns have no names",
+        source=source.name,
+        line=layout.skip_lines + 1,
+        remedy="put a header above them, such as: step,rss_mb",
+    )
+
+
+def _pattern(source: Source, options: ReadOptions) -> Table | None:
+    return read_pattern(source, options.pattern) if options.pattern else None
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(name="pattern", read=_pattern),
+    Format(name="parquet", read=lambda source, _: read_parquet(source) if source.parquet else None),
+    Format(name="memdiag", read=_memdiag),
+    Format(name="jsonl", read=lambda source, _: read_jsonl(source)),
+    Format(name="markdown", read=lambda source, options: read_markdown(source, options.table)),
+    Format(name="csv", read=_csv),
+    Format(name="numbers", read=_numbers),
+    Format(name="list", read=lambda source, _: read_list(source)),
+    Format(name="text", read=lambda source, _: read_text(source)),
+    Format(name="nameless", read=_nameless),
+)
+
+
+def read_table(source: Source, options: ReadOptions) -> Table:
+    """The table in a source, of the format asked for or the first that fits."""
+    for family in _asked_for(options.format):
+        table = family.read(source, options)
+        if table is not None and len(table):
+            return table
+    what = (
+        f"it is no {options.format}"
+        if options.format
+        else "no figures of memory over steps or time were found in it"
+    )
+    raise UnreadableInput(
+        what,
+        source=source.name,
+        line=1,
+        remedy="show which numbers are meant: --pattern 'step (?<step>\\d+).* (?<rss_mb>[\\d.]+)'",
+    )
+
+
+def _asked_for(name: str) -> tuple[Format, ...]:
+    if not name:
+        return FORMATS
+    chosen = tuple(family for family in FORMATS if family.name == name)
+    if not chosen:
+        known = ", ".join(family.name for family in FORMATS)
+        raise UsageError(f"there is no format {name}", remedy=f"choose one of {known}")
+    return chosen

@@ -1,0 +1,53 @@
+"""Logs of one JSON object per line."""
+
+from __future__ import annotations
+
+import io
+
+import polars as pl
+
+from memdiag.errors import UnreadableInput
+from memdiag.printable import printable
+from memdiag.recording.source import Source
+from memdiag.recording.table import Table
+
+_NESTING = 4
+
+
+def read_jsonl(source: Source) -> Table | None:
+    """The objects' members as columns, nested ones joined by dots. None if it is no such log."""
+    head = source.content.lstrip()[:1]
+    first = source.content.lstrip().split(b"\n", 1)[0].strip()
+    if head != b"{" or not first.endswith(b"}") or b'"' not in first:
+        return None
+    raw = source.all_bytes()
+    notes: tuple[str, ...] = ()
+    if not raw.endswith(b"\n") and not raw.rstrip().endswith(b"}"):
+        raw, notes = raw[: raw.rfind(b"\n") + 1], ("the last line is torn off and was left out",)
+    try:
+        frame = pl.read_ndjson(io.BytesIO(raw), infer_schema_length=None, ignore_errors=True)
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        raise UnreadableInput(
+            f"its lines are no JSON objects: {printable(str(error))[:120]}",
+            source=source.name,
+            line=1,
+            remedy="check that each line is one object",
+        ) from error
+    frame = _flat(frame)
+    return Table(
+        names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=1, notes=notes
+    )
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    for _ in range(_NESTING):
+        nested = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Struct)]
+        if not nested:
+            break
+        for name in nested:
+            inner = frame[name].struct.unnest()
+            inner = inner.rename({old: f"{name}.{old}" for old in inner.columns})
+            taken = set(frame.columns)
+            inner = inner.select([column for column in inner.columns if column not in taken])
+            frame = frame.drop(name).hstack(inner)
+    return frame

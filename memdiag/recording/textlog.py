@@ -1,0 +1,182 @@
+"""Training logs as text: numbers with names somewhere in the lines, read column by column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+from memdiag import units
+from memdiag.errors import UnreadableInput, UsageError
+from memdiag.model import Unit
+from memdiag.printable import printable
+from memdiag.recording.columns import Part
+from memdiag.recording.fields import LEADING, Field, find_fields
+from memdiag.recording.lines import chunks
+from memdiag.recording.source import Source
+from memdiag.recording.table import Table
+
+_LOOKED_AT = 600
+_ROWS_AT_LEAST = 4
+# An axis moves on in so many of its steps; it may stay, and start again.
+_ONWARDS = 0.6
+# Where nothing gives the lines an order, figures of memory must stand in so many of them; prose
+# about memory has figures as well.
+_DENSE = 0.2
+_MEMORY_HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
+
+_PHASE = (
+    r"(?i)\bphase(?: transition)?\b\W*(?:\w+\s*(?:->|→|=>)\s*)?([A-Za-z_][\w-]*)",
+    r"(?i)\b(?:stage|mode|split)\s*[:=]\s*\W?([A-Za-z_][\w-]*)",
+)
+_PID = r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b"
+_RANK = r"(?i)\b(?:local_|global_)?rank[ :=#\[]{0,3}([0-9]{1,6})\b"
+
+
+def read_text(source: Source) -> Table | None:
+    """The table that a log holds, None where its lines hold no memory, or too little for a log."""
+    fields: list[Field] = []
+    parts: list[pl.DataFrame] = []
+    lines = 0
+    for chunk in chunks(source):
+        filled = chunk.filter(pl.col("line").str.contains(r"\S"))
+        lines += len(filled)
+        numbered = filled.filter(pl.col("line").str.contains("[0-9]"))
+        fields = fields or find_fields(_to_look_at(numbered["line"]))
+        if fields:
+            parts.append(_extracted(numbered, fields))
+    return _as_table(pl.concat(parts), fields, lines) if parts else None
+
+
+def read_pattern(source: Source, pattern: str) -> Table:
+    """The table of a pattern's named groups: one row per line that matches."""
+    names = list(re.findall(r"\(\?P?<([A-Za-z_]\w*)>", pattern))
+    if not names:
+        raise UsageError(
+            "the pattern has no named groups",
+            remedy=r"name what it finds: --pattern 'step (?<step>\d+).*rss (?<rss_mb>[\d.]+)'",
+        )
+    try:
+        parts = [
+            chunk["line"].str.extract_groups(pattern).struct.unnest().drop_nulls(names[:1])
+            for chunk in chunks(source)
+        ]
+    except pl.exceptions.PolarsError as error:
+        raise UsageError(
+            f"the pattern is no regular expression: {printable(str(error))[:120]}",
+            remedy="look-around and back-references are not supported",
+        ) from error
+    frame = pl.concat(parts)
+    if frame.is_empty():
+        raise UnreadableInput(
+            "the pattern matches no line", source=source.name, remedy="try it on one line first"
+        )
+    columns = tuple(frame[name] for name in names)
+    return Table(names=tuple(names), columns=columns, first_line=None)
+
+
+def _to_look_at(lines: pl.Series) -> Sequence[str]:
+    """Lines to find the fields on: those that speak of memory, or any if too few do."""
+    hinted = lines.filter(lines.str.contains(_MEMORY_HINT))
+    chosen = hinted if len(hinted) * 20 >= len(lines) or len(hinted) >= 20 else lines
+    if len(chosen) > _LOOKED_AT:
+        chosen = chosen.gather_every(len(chosen) // _LOOKED_AT + 1)
+    others = lines.head(_LOOKED_AT // 2) if chosen is hinted else lines.clear()
+    return [line for line in pl.concat([chosen, others]).to_list() if line]
+
+
+def _extracted(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
+    """One row per line with a number; a column per field, and the tags."""
+    line, columns = lines["line"], [lines["stamp"]]
+    for at, field in enumerate(fields):
+        groups = line.str.extract_groups(field.pattern).struct.unnest().get_columns()
+        columns.append(_values(groups[0], groups[1]).alias(f"field {at}"))
+    columns += [_first_match(line, _PHASE).alias("phase")]
+    columns += [line.str.extract(_PID, 1).alias("pid"), line.str.extract(_RANK, 1).alias("rank")]
+    return pl.DataFrame(columns)
+
+
+def _values(figures: pl.Series, suffix: pl.Series) -> pl.Series:
+    values: pl.Series = figures.str.replace_all(",", "", literal=True).cast(
+        pl.Float64, strict=False
+    )
+    found = suffix.unique().drop_nulls().to_list()
+    factors = {unit: units.bytes_per_unit(unit) for unit in found}
+    known = {unit: float(factor) for unit, factor in factors.items() if factor is not None}
+    if not known:
+        return values
+    scale = suffix.replace_strict(
+        list(known), list(known.values()), default=1.0, return_dtype=pl.Float64
+    )
+    scaled: pl.Series = values * scale.fill_null(1.0)
+    return scaled
+
+
+def _first_match(lines: pl.Series, patterns: Sequence[str]) -> pl.Series:
+    found = lines.str.extract(patterns[0], 1)
+    for pattern in patterns[1:]:
+        found = found.zip_with(found.is_not_null(), lines.str.extract(pattern, 1))
+    return found
+
+
+def _as_table(frame: pl.DataFrame, fields: Sequence[Field], lines: int) -> Table | None:
+    metrics = [f"field {n}" for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
+    axes = [f"field {n}" for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
+    has_metric = pl.any_horizontal(pl.col(metrics).is_not_null())
+    own = [name for name in axes if _leads(frame.filter(has_metric)[name])]
+    # Positions and processes that a line names hold for the lines below it.
+    carried = ["pid", "phase", *(() if own else axes)]
+    rows = frame.with_columns(pl.col(carried).forward_fill()).filter(has_metric)
+    if own:  # a figure beside no position is not one of the series
+        rows = rows.filter(pl.any_horizontal(pl.col(own).is_not_null()))
+    most = max((len(rows) - rows[name].null_count() for name in metrics), default=0)
+    carrying = [name for name in axes if not own and _fills_half(rows[name])]
+    is_ordered = bool(own) or _fills_half(rows["stamp"])
+    if most < _ROWS_AT_LEAST or (not is_ordered and len(rows) < _DENSE * lines):
+        return None
+    return _named(rows, [*(own or carrying), *metrics], fields)
+
+
+def _leads(column: pl.Series) -> bool:
+    """It stands beside most readings and moves on from one to the next, most of the time."""
+    moves = _positions(column).drop_nulls().diff().drop_nulls()
+    onwards = int((moves > 0).sum())
+    return _fills_half(column) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
+
+
+def _fills_half(column: pl.Series) -> bool:
+    return column.null_count() * 2 < len(column)
+
+
+def _named(rows: pl.DataFrame, chosen: Sequence[str], fields: Sequence[Field]) -> Table:
+    names, columns = [], []
+    for name in chosen:
+        field = fields[int(name.split()[1])]
+        column = rows[name]
+        names.append(_column_name(field))
+        columns.append(_positions(column) if field.name == LEADING else column)
+    for name in ("stamp", "phase", "pid", "rank"):
+        if rows[name].null_count() < len(rows):
+            names.append("timestamp" if name == "stamp" else name)
+            columns.append(rows[name])
+    return Table(names=tuple(names), columns=tuple(columns), first_line=None)
+
+
+def _positions(leading: pl.Series) -> pl.Series:
+    """A number at the start of each line counts samples, or says how often the line came.
+
+    `uniq -c` puts it there: then the lines before it have filled so many places.
+    """
+    if leading.is_sorted() or leading.has_nulls():
+        return leading
+    places: pl.Series = leading.cum_sum() - leading
+    return places
+
+
+def _column_name(field: Field) -> str:
+    """Figures whose unit stood behind them are in bytes now."""
+    label, _, _ = field.name.rpartition("(")
+    if field.scaled and field.meaning.unit is Unit.BYTES and label.strip():
+        return f"{label.strip()} (bytes)"
+    return field.name
