@@ -18,9 +18,9 @@ ENTER = 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"'
 
 def test_a_leak_that_the_oom_killer_ends_is_foretold_and_explained(tmp_path: Path) -> None:
     output, report = tmp_path / "run.csv", tmp_path / "report.json"
-    options = ["--output", str(output), "--json-file", str(report), "--interval", "0.05s"]
+    options = ["--output", str(output), "--json-file", str(report), "--interval", "0.02s"]
     with limited_group(LIMIT_BYTES) as group:
-        program = [sys.executable, str(PROGRAMS / "leak.py"), "--steps", "500", "--pace", "0.02"]
+        program = [sys.executable, str(PROGRAMS / "leak.py"), "--steps", "500", "--pace", "0.01"]
         command = [sys.executable, "-m", "memdiag", "run", *options, "--"]
         command += ["sh", "-c", ENTER, "sh", str(group), *program]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -86,19 +86,3 @@ def test_a_driver_that_hangs_does_not_delay_the_sampling_of_the_host(recorded: R
     reasons = [e["reason"] for e in sidecar["missing"] if e["metric"] == "vram_bytes"]
     assert reasons
     assert "has not answered" in reasons[0]
-
-
-def test_a_gpu_lost_for_good_leaves_a_reason_and_the_hosts_memory(recorded: Recorded) -> None:
-    scenario = ONE_GPU + "clock_ms 100\nrow 0 compute pid=@PID used=100M\nfault * code=15 from=8\n"
-    rows, sidecar = recorded(scenario, 2)
-    assert any(row["vram_bytes"] for row in rows)
-    assert not rows[-1]["vram_bytes"]
-    assert rows[-1]["rss_bytes"]
-    reasons = " ".join(e["reason"] for e in sidecar["missing"] if e["metric"] == "vram_bytes")
-    assert "lost" in reasons
-
-
-def test_a_target_that_uses_no_gpu_lacks_nothing(recorded: Recorded) -> None:
-    rows, sidecar = recorded(ONE_GPU + "row 0 compute pid=1 used=100M\n", 1)
-    assert not any(row["vram_bytes"] for row in rows)
-    assert not [entry for entry in sidecar["missing"] if entry["metric"].startswith("vram")]
