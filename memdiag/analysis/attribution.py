@@ -84,9 +84,9 @@ def attribute(
     tagged = np.flatnonzero(phases.codes >= 0)
     if len(tagged) == 0 or len(y) < 3:
         return ()
-    settled, telling = without_passing(y, phases.codes)
-    noise = _noise(settled[telling]) if noise is None else noise
-    kept = _kept(settled, telling, noise)
+    settled, even, plain = without_passing(y, phases.codes)
+    noise = _noise(settled[even]) if noise is None else noise
+    kept = _kept(y, plain, noise)
     first, last = max(int(tagged[0]), 1), int(tagged[-1])
     if last < first or kept.growth.sum() <= 0:
         return ()
@@ -96,7 +96,7 @@ def attribute(
     rows = [row for row in found if row is not None]
     if not _clear(rows, kept, noise):
         part = slice(first - 1, last + 1)
-        rows = _weighed(rows, x[part], settled[part], telling[part], groups, part, seed)
+        rows = _weighed(rows, x[part], settled[part], even[part], groups, part, seed)
     rows = [row for row in rows if not _explained_by_child(row, rows)]
     return tuple(sorted(rows, key=lambda row: (-row.share, row.phase))[:MOST_PHASES])
 

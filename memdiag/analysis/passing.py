@@ -18,15 +18,19 @@ PASSING_SPREAD = 1.5  # events that hold memory in passing agree within so many 
 LEAST_SAMPLES = 3  # of a phase, to speak of its excess
 
 
-def without_passing(y: Floats, codes: Ints) -> tuple[Floats, Mask]:
-    """The series without what phases hold in passing, and which samples still say something.
+def without_passing(y: Floats, codes: Ints) -> tuple[Floats, Mask, Mask]:
+    """The series without what phases hold in passing: (series, even, plain), shape (n,) each.
+
+    even: samples that say something once their phase's usual excess is taken off.
+    plain: samples of phases that hold nothing in passing.
 
     The phase that most samples lie in is the base. A phase whose events lie above (or below) the
     base before and after them, by more than what changes across them, holds memory in passing: its
     median excess is taken off where all its events agree; where they do not, they hide the
     kept memory, and their samples are left out.
     """
-    settled, keep = np.array(y, dtype=np.float64), np.ones(len(y), dtype=bool)
+    settled = np.array(y, dtype=np.float64)
+    even, plain = np.ones(len(y), dtype=bool), np.ones(len(y), dtype=bool)
     used, counts = np.unique(codes, return_counts=True)
     base = codes == used[np.argmax(counts)]
     before = np.maximum.accumulate(np.where(base, np.arange(len(y)), -1))
@@ -45,8 +49,8 @@ def without_passing(y: Floats, codes: Ints) -> tuple[Floats, Mask]:
         error = 1.2533 * spread / math.sqrt(own.sum())
         if abs(centre) <= max(0.75 * change, 4 * error):
             continue
-        # Against the level after the event: what it kept then shows where the event begins.
-        settled[codes == code] -= float(np.median(y[own] - right))
+        settled[codes == code] -= centre
+        plain &= codes != code
         if spread > PASSING_SPREAD * noise:
-            keep &= codes != code
-    return settled, keep
+            even &= codes != code
+    return settled, even, plain

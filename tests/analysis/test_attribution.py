@@ -160,3 +160,23 @@ def test_growth_outside_every_phase_is_charged_to_none() -> None:
     rows = attributed(y, names)
     assert blamed(rows) == set()
     assert rows["eval"].share < 0.05
+
+
+def test_under_noise_of_an_events_size_the_right_phase_is_named_and_no_other() -> None:
+    names = cycles(40, 9, 3)
+    inside = np.array([name == "eval" for name in names])
+    kept = np.cumsum(np.diff(np.r_[0, inside.astype(int)]) == 1)
+    said = []
+    for seed in range(20):
+        noise = np.random.default_rng([1, seed]).normal(0, 0.7, len(names))
+        said.append(blamed(attributed(1000 + kept + noise, names)))
+    assert said.count({"eval"}) >= 18
+    assert all("train" not in phases for phases in said)
+
+
+def test_under_noise_steady_growth_blames_nobody() -> None:
+    names = cycles(40, 9, 3)
+    steady = 40 * np.arange(len(names)) / len(names)
+    for seed in range(30):
+        noise = np.random.default_rng([2, seed]).normal(0, 0.7, len(names))
+        assert blamed(attributed(1000 + steady + noise, names)) == set()
