@@ -97,6 +97,9 @@ class Ladder:
         self._opened: set[int] = set()
         self._opened_at_s: float | None = None
         self._devices: dict[str, Device] = {}
+        # Whether the tree was seen before it used a device. If not (watch, a driver slow to
+        # answer), its row may be in the baseline, and a new one is somebody else's.
+        self._came_first: bool | None = None
         self.has_rows = False
         self.others: dict[str, int] = {}
 
@@ -168,12 +171,14 @@ class Ladder:
     # rungs 3 to 5 -----------------------------------------------------------------------------
 
     def _without_rows(self, reading: Reading, pids: Collection[int]) -> GpuView:
+        if self._came_first is None and pids:
+            self._came_first = all(self._place.has_opened(pid) is False for pid in pids)
         self._note_new_rows(reading)
         why = self._why_no_rows(reading, pids)
         if why is IDLE or not self._is_in_use(reading, pids, at_once=why not in _DOUBTFUL):
             return GpuView(taken_at_s=reading.at_s, missing=IDLE if why is _NO_ROW else why)
         figures: dict[str, int] = {}
-        if why is _NO_ROW and len(self._new_pids) == 1:
+        if why is _NO_ROW and self._came_first and len(self._new_pids) == 1:
             figures = self._sole_new_row(reading)
         if not figures:
             figures = self._device_delta(reading)

@@ -13,17 +13,19 @@ ONE_GPU = 'device 0 name="NVIDIA A100" uuid=GPU-aaaa total=80G reserved=600M use
 OLD = "driver 525.60.13\n" + ONE_GPU
 NEW = "driver 550.54.15\n" + ONE_GPU
 # The context is made at second 1; five seconds later a row of one's own would have come.
+BEFORE = {"pids": [7], "opened": [], "at_s": 0.5}
 EARLY, LATE = {"at_s": 1.0}, {"at_s": 7.0}
 
 
 def test_in_a_container_the_sole_new_row_is_taken_and_labelled(play: Play) -> None:
     rows = "row 0 compute pid=41000 used=900M\nrow 0 compute pid=52000 used=300M grow=7M from=1\n"
     steps = [
+        BEFORE,
         {"pids": [7], "frame": 1, **EARLY},
         {"pids": [7], "frame": 1, **LATE},
         {"pids": [7], "frame": 2, "at_s": 8.0},
     ]
-    views = play(OLD + rows, steps, own_pids=False)
+    views = play(OLD + rows, steps, own_pids=False)[1:]
     assert views[0]["tree"] == {}  # the target's row may yet come
     assert views[1]["tree"] == {"vram_new_row_bytes": 307 * MIB}
     assert views[2]["tree"] == {"vram_new_row_bytes": 314 * MIB}
@@ -34,12 +36,13 @@ def test_two_new_rows_leave_the_device_beyond_its_baseline(play: Play) -> None:
     rows = "row 0 compute pid=52000 used=300M from=1\nrow 0 compute pid=52001 used=300M from=2\n"
     scenario = OLD.strip() + " grow=10M\n" + rows
     steps = [
+        BEFORE,
         {"pids": [7], "frame": 1, **EARLY},
         {"pids": [7], "frame": 1, **LATE},
         {"pids": [7], "frame": 2, "at_s": 8.0},
         {"pids": [7], "frame": 1, "at_s": 9.0},  # the second one has gone again
     ]
-    views = play(scenario, steps, own_pids=False)
+    views = play(scenario, steps, own_pids=False)[1:]
     keys = [list(view["tree"]) for view in views]
     assert keys == [
         [],
@@ -48,6 +51,13 @@ def test_two_new_rows_leave_the_device_beyond_its_baseline(play: Play) -> None:
         ["vram_device_delta_bytes"],
     ]
     assert views[2]["tree"]["vram_device_delta_bytes"] == 20 * MIB
+
+
+def test_a_target_that_used_the_gpu_before_it_was_seen_is_not_given_a_new_row(play: Play) -> None:
+    rows = "row 0 compute pid=41000 used=900M\nrow 0 compute pid=52000 used=300M from=1\n"
+    steps = [{"pids": [7], **EARLY}, {"pids": [7], "frame": 1, **LATE}]
+    views = play(OLD + rows, steps, own_pids=False)
+    assert list(views[1]["tree"]) == ["vram_device_delta_bytes"]
 
 
 def test_host_pids_are_not_mistaken_for_the_containers(play: Play) -> None:
@@ -67,8 +77,8 @@ def test_a_container_on_a_newer_driver_has_its_rows(play: Play) -> None:
 def test_a_neighbour_in_the_same_container_is_not_taken_for_the_target(play: Play) -> None:
     rows = "row 0 compute pid=55 used=900M from=1\n"
     steps = [{"pids": [7], "frame": 1, "running": [55], "at_s": at_s} for at_s in (1.0, 7.0)]
-    views = play(NEW + rows, steps, own_pids=False)
-    assert "vram_new_row_bytes" not in views[1]["tree"]
+    views = play(NEW + rows, [BEFORE, *steps], own_pids=False)
+    assert "vram_new_row_bytes" not in views[2]["tree"]
 
 
 @pytest.mark.parametrize("figure", ["na", "0"])
