@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memdiag.analysis import fusion
 from memdiag.analysis.classification import classify
+from memdiag.analysis.deciding import decide
 from memdiag.analysis.describe import describe
 from memdiag.analysis.prepare import prepare
 from memdiag.findings import Finding, RecordingFinding
@@ -18,7 +19,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     """
     found = [(s, _find(s, recording, policy)) for s in recording.series]
     findings = fusion.fuse([f for _, f in found if f is not None])
-    verdict, confidence, decided_by = fusion.decide(findings)
+    verdict, confidence, decided_by = decide(findings)
     return RecordingFinding(
         source=recording.source,
         verdict=verdict,

@@ -1,4 +1,4 @@
-"""Weigh the series of one recording: which of them decides, and what the others say to it."""
+"""Weigh the series of one recording: what each of them says to the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from statistics import mean
 
 from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, Verdict
 from memdiag.model import Role
-from memdiag.policy import NO_METERS
 
 CALM = (Verdict.STABLE, Verdict.WARMUP)
 
@@ -25,9 +24,11 @@ _GROWS = {
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
 _ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)
-
-COUNTS = (Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER)
-
+# Counts of tensors that are not in a subject's memory: {subject is on a device: metrics}.
+_ELSEWHERE = {
+    True: ("tensors_cpu", "tensors_other"),
+    False: ("tensors_cuda", "tensors_gpu", "tensors_other"),
+}
 
 # An exact meter and the coarse ones that its memory is part of.
 PART_OF = {
@@ -54,7 +55,7 @@ def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
         return finding
     for other in findings:
         if (
-            _is_same(finding, other, findings)
+            is_same(finding, other, findings)
             and other.role in _contained(finding, findings)
             and other.verdict in CALM
             and other.samples >= finding.samples // 2
@@ -71,7 +72,7 @@ def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
         part = finding.role in PART_OF.get(other.role, ()) and other.axis == finding.axis
         if not part or other.verdict is not Verdict.LEAK:
             continue
-        if not _is_same(finding, other, findings):
+        if not is_same(finding, other, findings):
             continue
         if _rise(finding, other) >= FOLLOWS * _rise(other, other):
             return replace(
@@ -111,38 +112,18 @@ def _contained(finding: Finding, findings: Sequence[Finding]) -> tuple[Role, ...
     cache_grows = any(
         other.role is Role.DEVICE_RESERVED and other.verdict not in CALM
         for other in findings
-        if _is_same(finding, other, findings)
+        if is_same(finding, other, findings)
     )
     return (Role.DEVICE_ALLOCATED,) if cache_grows else ()
 
 
-def _is_same(subject: Finding, other: Finding, findings: Sequence[Finding]) -> bool:
+def is_same(subject: Finding, other: Finding, findings: Sequence[Finding]) -> bool:
     """Whether two series tell of the same memory: of one process, or of a tree in which only one
     process has such a series."""
     if subject.process == other.process:
         return True
     alike = {f.process for f in findings if f.metric == other.metric}
     return subject.process == "tree" and alike == {other.process}
-
-
-def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
-    """Verdict of the recording, its confidence, and the series that decides it.
-
-    A leak of one process's memory is a leak. Without one, a doubt about memory is a doubt; counts
-    decide only where no memory was recorded.
-    """
-    meters = [i for i, f in enumerate(findings) if f.role not in NO_METERS and f.role not in COUNTS]
-    pool = meters or [i for i, f in enumerate(findings) if f.role not in NO_METERS]
-    pool = pool or list(range(len(findings)))
-    if not pool:
-        return Verdict.INCONCLUSIVE, 0.5, None
-    best = max(pool, key=lambda i: (_weight(findings[i]), findings[i].confidence, -i))
-    return findings[best].verdict, findings[best].confidence, best
-
-
-def _weight(finding: Finding) -> int:
-    order = (Verdict.STABLE, Verdict.WARMUP, Verdict.INCONCLUSIVE, Verdict.LEAK)
-    return order.index(finding.verdict)
 
 
 def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evidence, ...]:
@@ -156,7 +137,7 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
     if subject.verdict in (Verdict.LEAK, Verdict.INCONCLUSIVE):
         for other in findings:
             kind = _says(subject, other)
-            if kind is not None and _is_same(subject, other, findings):
+            if kind is not None and is_same(subject, other, findings):
                 out.append(
                     Evidence(
                         kind=kind,
@@ -190,10 +171,11 @@ def _calm_says(subject: Finding, calm: Role) -> EvidenceKind | None:
 
 def _tensors_say(subject: Finding, other: Finding) -> EvidenceKind | None:
     """Tensors count where they are: those of a GPU say nothing of host memory."""
-    on_device = subject.role in _ON_DEVICE
-    if other.metric == ("tensors_cpu" if on_device else "tensors_cuda"):
+    if other.metric in _ELSEWHERE[subject.role in _ON_DEVICE]:
         return None
-    return EvidenceKind.TENSORS_FLAT if other.verdict in CALM else EvidenceKind.TENSORS_GROW
+    if other.verdict is Verdict.LEAK:
+        return EvidenceKind.TENSORS_GROW
+    return EvidenceKind.TENSORS_FLAT if other.verdict in CALM else None
 
 
 def _name(finding: Finding) -> str:

@@ -1,0 +1,133 @@
+"""Which series of a recording speaks for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from memdiag.analysis.fusion import CALM, is_same
+from memdiag.findings import Finding, Verdict
+from memdiag.model import Role
+from memdiag.policy import NO_METERS
+
+COUNTS = frozenset({Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER})
+"""Roles that count things and not memory: they explain, and decide only where nothing else can."""
+
+# Which of several leaking series tells most: an exact meter has the true rate, a process tells
+# more than the tree.
+_TELLS_MOST = (
+    Role.DEVICE_ALLOCATED,
+    Role.IN_USE,
+    Role.UNIQUE,
+    Role.DEVICE,
+    Role.DEVICE_RESERVED,
+    Role.RESIDENT,
+    Role.PROPORTIONAL,
+)
+# What people ask for first when all is calm.
+_ASKED_FIRST = (
+    Role.DEVICE,
+    Role.DEVICE_RESERVED,
+    Role.DEVICE_ALLOCATED,
+    Role.RESIDENT,
+    Role.UNIQUE,
+    Role.PROPORTIONAL,
+    Role.IN_USE,
+)
+# What a calm meter bounds: pages of a process alone cannot grow where all its pages do not.
+_BOUNDS = {Role.RESIDENT: frozenset({Role.UNIQUE, Role.PROPORTIONAL})}
+_PAGED = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
+# A process that grows by this part of the tree's growth has it to itself (chosen).
+_OWNS = 0.5
+# Samples from which on an exact meter's calm settles a doubt about pages (chosen: twice what a
+# slope test needs to tell a tenth of a percent per step from none).
+_SETTLING_SAMPLES = 20
+
+
+def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
+    """Verdict of the recording, its confidence, and the index of the series that decides it.
+
+    1. A leak of one process's memory is a leak.
+    2. Without one, a doubt about memory is a doubt, unless another meter of the same memory that
+       knows more has settled it: calm RSS bounds USS and PSS that were read more seldom, and calm
+       exact meters (malloc and Python's blocks together) leave to the pages only the allocator's
+       holes, which the largest working set bounds.
+    3. Else the series that people ask for first speaks, a warm-up before a stable one.
+    Counts (tensors, objects, processes) decide only where no memory was recorded.
+    """
+    pool = _pool(findings)
+    leaks = [i for i in pool if findings[i].verdict is Verdict.LEAK]
+    if leaks:
+        return _answer(findings, _telling(leaks, findings))
+    doubts = [
+        i
+        for i in pool
+        if findings[i].verdict is Verdict.INCONCLUSIVE and not _settled(findings[i], findings)
+    ]
+    if doubts:
+        return _answer(findings, max(doubts, key=_by_samples(findings)))
+    calm = [i for i in pool if findings[i].verdict in CALM]
+    if not calm:
+        return Verdict.INCONCLUSIVE, 0.5, pool[0] if pool else None
+    return _answer(findings, _asked_first(calm, findings))
+
+
+def _pool(findings: Sequence[Finding]) -> list[int]:
+    meters = [i for i, f in enumerate(findings) if f.role not in NO_METERS]
+    return (
+        [i for i in meters if findings[i].role not in COUNTS] or meters or [*range(len(findings))]
+    )
+
+
+def _answer(findings: Sequence[Finding], at: int) -> tuple[Verdict, float, int]:
+    return findings[at].verdict, findings[at].confidence, at
+
+
+def _rank(role: Role, order: Sequence[Role]) -> int:
+    return order.index(role) if role in order else len(order)
+
+
+def _by_samples(findings: Sequence[Finding]) -> Callable[[int], tuple[int, int]]:
+    return lambda i: (findings[i].samples, -_rank(findings[i].role, _ASKED_FIRST))
+
+
+def _telling(leaks: Sequence[int], findings: Sequence[Finding]) -> int:
+    """The leak that names its process and its rate best."""
+    tree = max((_speed(findings[i]) for i in leaks if findings[i].process == "tree"), default=0.0)
+
+    def key(at: int) -> tuple[bool, int, float, float]:
+        finding = findings[at]
+        owns = finding.process != "tree" and _speed(finding) >= _OWNS * tree
+        return not owns, _rank(finding.role, _TELLS_MOST), -_speed(finding), -finding.confidence
+
+    return min(leaks, key=key)
+
+
+def _speed(finding: Finding) -> float:
+    """Growth per second where there is a clock, else per unit of the axis."""
+    growth = finding.growth_per_s or finding.growth_per_x
+    return 0.0 if growth is None else growth.value
+
+
+def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
+    same = [f for f in findings if f.verdict in CALM and is_same(doubtful, f, findings)]
+    bounded = any(
+        doubtful.role in _BOUNDS.get(f.role, ()) and f.samples >= doubtful.samples for f in same
+    )
+    if bounded or doubtful.role not in _PAGED:
+        return bounded
+    settling = {f.role for f in same if f.samples >= _SETTLING_SAMPLES}
+    return {Role.IN_USE, Role.OBJECTS} <= settling
+
+
+def _asked_first(calm: Sequence[int], findings: Sequence[Finding]) -> int:
+    """Device and resident memory before the rest; a warm-up is news, a stable series is not."""
+    first = [i for i in calm if findings[i].role in _ASKED_FIRST[:4]] or list(calm)
+    return min(
+        first,
+        key=lambda i: (
+            findings[i].verdict is not Verdict.WARMUP,
+            _rank(findings[i].role, _ASKED_FIRST),
+            findings[i].process == "tree",
+            -findings[i].peak_value,
+        ),
+    )
