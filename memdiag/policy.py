@@ -62,6 +62,13 @@ HORIZONS: Mapping[AxisKind, float] = MappingProxyType(
     }
 )
 
+# What healthy trainings keep per optimizer step (loss histories, interned objects, the probe's own
+# bookkeeping): malloc in use moved by at most 160 bytes and Python's blocks by at most 3.7 per step
+# in the healthy recordings of fixtures/corpus (own_*_steps), leaks of 1 KB by 1460 bytes.
+BACKGROUND_PER_STEP: Mapping[Role, float] = MappingProxyType(
+    {Role.IN_USE: 200.0, Role.OBJECTS: 6.0}
+)
+
 EXACT_ROLES = frozenset(
     {
         Role.DEVICE_ALLOCATED,
@@ -175,6 +182,14 @@ class Policy:
     slowing: float = 0.6
     """Growth whose second half is slower than this part of its first half is slowing down:
     corpus, where bounded runs lie below and leaks above."""
+    immaterial_share: float = 5e-4
+    """Unclear movements of less than this fraction of the level are called flat. Chosen: a
+    hundred pages of a gigabyte."""
+    plateau_climbs: float = 0.8
+    """A plateau at the very end of a run (see `short_share`) lasts at least this many times as
+    long as the upper half of the climb before it took; a shorter one may be a pause. Chosen."""
+    hint: float = 0.2
+    """p-value of growth of the cycles' means from which flat floors are no proof. Chosen."""
     kept_share: float = 0.1
     """Floors and ceilings of cycles that rise by less than this part of a cycle stay. Chosen."""
     cycles: int = 2
@@ -185,6 +200,11 @@ class Policy:
     reclaimed_factor: float = 1.5
     """Growth is only news when it exceeds this many times what was given back before."""
 
+    grown_quanta: float = 3.0
+    """Growth of fewer allocator steps than this is no evidence of a leak. Chosen."""
+    flat_quanta: float = 1.0
+    """... and a regime that rose by fewer than this is flat. Chosen."""
+
     # -- materiality ------------------------------------------------------------------------
     negligible_share: float = 0.02
     """Growth over the horizon below this fraction of the level is negligible. Chosen."""
@@ -194,6 +214,8 @@ class Policy:
     between the two."""
     negligible_times: float = 0.5
     """See `negligible_bytes`. Chosen."""
+    background_per_step: Mapping[Role, float] = field(default_factory=lambda: BACKGROUND_PER_STEP)
+    """Growth per optimizer step that an exact meter shows in healthy jobs: BACKGROUND_PER_STEP."""
     horizon_runs: float = 3.0
     """The horizon is at least this many times what was recorded. Chosen."""
 

@@ -15,9 +15,49 @@ if TYPE_CHECKING:
     from memdiag.model import Floats
 
 
+CLIMB_NOISES = 4.0
+"""A climb rises by at least so many standard deviations of a sample's noise (chosen)."""
+
+
 def is_flat(view: View, policy: Policy) -> bool:
     """Growth of the last regime has no weight left against the flat model."""
+    if is_one_step(view, policy):
+        return True
     return view.growing < policy.flat_doubt or (view.trend.slope <= 0 and view.p_growth > 0.5)
+
+
+def is_one_step(view: View, policy: Policy) -> bool:
+    """The last regime rose by no more than the step that readings move by."""
+    x = view.binned.x
+    rise = view.trend.slope * float(x[-1] - x[view.tail])
+    return 0 < rise < policy.flat_quanta * view.prepared.quantum
+
+
+def is_immaterial(prepared: Prepared, policy: Policy) -> bool:
+    """All that moved after the first third is next to nothing against the level."""
+    recent = prepared.y[len(prepared.y) // 3 :]
+    return float(np.ptp(recent)) < policy.immaterial_share * prepared.level
+
+
+def is_too_short(view: View, policy: Policy) -> bool:
+    """The plateau is short against the climb before it: a pause is as likely as an end.
+
+    The climb is measured by the way over which the upper half of its rise came, so that a
+    saturating one counts little.
+    """
+    x, y, first = view.binned.x, view.binned.y, view.tail
+    for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
+        if piece.flat or piece.slope <= 0:
+            break
+        first = piece.first
+    if first == view.tail or float(x[-1] - x[view.tail]) > policy.short_share * view.prepared.run:
+        return False
+    top, bottom = float(np.median(y[view.tail :])), float(y[first])
+    if top - bottom < CLIMB_NOISES * view.prepared.noise:
+        return False
+    above = first + np.flatnonzero(y[first : view.tail] > 0.5 * (top + bottom))
+    half = float(x[view.tail] - x[above[0]]) if len(above) else 0.0
+    return float(x[-1] - x[view.tail]) < policy.plateau_climbs * half
 
 
 def rose(view: View, policy: Policy) -> bool:
@@ -32,7 +72,7 @@ def means_grow(prepared: Prepared, policy: Policy) -> bool:
     if not prepared.floors:
         return False
     fitted = trend(prepared.x, prepared.means, prepared.noise)
-    return fitted.p_growth < 5 * policy.alpha
+    return fitted.p_growth < policy.hint
 
 
 def nothing_kept(y: Floats, noise: float, policy: Policy) -> bool:

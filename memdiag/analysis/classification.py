@@ -48,6 +48,22 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     early = _too_little(prepared, policy)
     if early is not None:
         return early
+    found = _by_regimes(prepared, policy, planned_x)
+    if found.reason in UNCLEAR and calm.is_immaterial(prepared, policy):
+        return replace(found, verdict=Verdict.STABLE, reason=Reason.FLAT)
+    return found
+
+
+UNCLEAR = (
+    Reason.UNCERTAIN_TREND,
+    Reason.RECENT_STEP,
+    Reason.RECLAIMED_BEFORE,
+    Reason.IRREGULAR,
+)
+"""Doubts about movements that may be too small to care; steady growth is none of them."""
+
+
+def _by_regimes(prepared: Prepared, policy: Policy, planned_x: float | None) -> Classified:
     view = look(prepared, policy)
     first = _judge(view, policy, planned_x)
     share = 1 - first.tail / len(prepared.y)
@@ -83,6 +99,8 @@ def _judge(view: View, policy: Policy, planned_x: float | None) -> Classified:
         found = _staircase(view, steps, policy, planned_x)
         if found is not None:
             return found
+    if calm.is_one_step(view, policy):
+        return _not_growing(view, steps, policy)
     if view.p_growth < policy.alpha and view.growing > policy.flat_doubt:
         return _growing(view, policy, planned_x)
     return _not_growing(view, steps, policy)
@@ -173,7 +191,9 @@ def _doubt(view: View, policy: Policy, posterior: float) -> Reason | None:
     if climbing.is_slowing(view, policy):
         return Reason.SLOWING
     x = view.binned.x
-    if view.trend.slope * float(x[-1] - x[view.tail]) < policy.blur_factor * view.prepared.blur:
+    rise = view.trend.slope * float(x[-1] - x[view.tail])
+    least = policy.blur_factor * view.prepared.blur
+    if rise < max(least, policy.grown_quanta * view.prepared.quantum):
         return Reason.UNCERTAIN_TREND
     if posterior < policy.leak_posterior or view.tail_samples < policy.tail_samples:
         return Reason.STILL_CLIMBING
@@ -202,6 +222,8 @@ def _not_growing(view: View, steps: Stairs | None, policy: Policy) -> Classified
     if wait > 0:
         base = _answer(view, Verdict.INCONCLUSIVE, Reason.RECENT_STEP, 0.5)
         return _cycles(view, policy, replace(base, need_x=wait))
+    if calm.is_too_short(view, policy):
+        return _answer(view, Verdict.INCONCLUSIVE, Reason.RECENT_STEP, 0.5)
     warm = calm.rose(view, policy)
     verdict = Verdict.WARMUP if warm else Verdict.STABLE
     return _answer(view, verdict, _calm_reason(view, warm), 1 - policy.alpha)

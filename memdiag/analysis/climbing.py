@@ -18,7 +18,7 @@ from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.segmentation import Piece, bins
 from memdiag.analysis.trend import trend
 from memdiag.analysis.view import View, r_squared, rate
-from memdiag.model import Unit
+from memdiag.model import AxisKind, Unit
 from memdiag.policy import EXACT_ROLES, Policy
 
 GATE_KENDALL = 18
@@ -128,6 +128,8 @@ def is_negligible(
     least = policy.negligible_share * prepared.level
     if prepared.unit is Unit.BYTES:
         least = max(least, min(policy.negligible_bytes, policy.negligible_times * prepared.level))
+    if prepared.axis.kind is AxisKind.STEP:
+        least = max(least, policy.background_per_step.get(prepared.role, 0.0) * horizon)
     return grown < least
 
 

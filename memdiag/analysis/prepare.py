@@ -201,10 +201,21 @@ def _cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) ->
         return whole
     starts = np.concatenate((big + 1, [len(y)]))
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
+    inner = np.delete(d, big)
+    pace = float(np.median(inner)) if len(inner) else 0.0
+    floors, bases = y[index], _bases(y, starts, pace)
+    quieter = bases if least_noise(bases) < least_noise(floors) else floors
     means = np.add.reduceat(y, starts[:-1]) / np.diff(starts)
     rises = d[d > 0]
     blur = float(np.median(rises)) if len(rises) else 0.0
-    return replace(whole, x=x[index], y=y[index], means=means, blur=blur)
+    return replace(whole, x=x[index], y=quieter, means=means, blur=blur)
+
+
+def _bases(y: Floats, starts: Ints, pace: float) -> Floats:
+    """Where each cycle began, from all of its samples: median of y less the usual climb."""
+    since = np.arange(starts[0], starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
+    level = y[starts[0] :] - pace * since
+    return np.array([float(np.median(v)) for v in np.split(level, starts[1:-1] - starts[0])])
 
 
 def _recur(drops: Ints, n: int, policy: Policy) -> bool:

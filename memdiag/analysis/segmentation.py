@@ -192,9 +192,16 @@ def _tails(
     )
 
 
+CLIP = 3.0
+"""Residuals are taken at no more than this many standard deviations (Huber 1964; chosen)."""
+
+
 def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...]) -> float:
     rest = np.concatenate([_residuals(x[p.first : p.last], y[p.first : p.last], p) for p in pieces])
     n = len(rest)
+    usual = 1.4826 * float(np.median(np.abs(rest)))
+    if usual > 0:  # the few bins of a bent warm-up must not pass for noise of the whole run
+        rest = np.clip(rest, -CLIP * usual, CLIP * usual)
     power = float(rest @ rest)
     if power <= 0:
         return 0.0

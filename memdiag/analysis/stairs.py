@@ -21,6 +21,9 @@ FLAT_TREAD = 0.25
 LEAST_RISE = 4.0
 """Standard deviations of a sample's noise that a staircase rises by at least (chosen)."""
 
+ALIKE = 5.0
+"""Steps of one staircase differ by at most this factor from their mean (chosen)."""
+
 EDGE_BINS = 3
 """A sloped regime of at most so many bins is an edge between two treads (segmentation's least)."""
 
@@ -88,6 +91,8 @@ def stairs(view: View) -> Stairs | None:
             break
         rise = abs(left.slope) * float(x[left.last - 1] - x[left.first])
         if not left.flat and rise > FLAT_TREAD * max(jump, jump_sum / max(len(at), 1)):
+            break
+        if at and not jump_sum / len(at) / ALIKE <= jump <= ALIKE * jump_sum / len(at):
             break
         jump_sum += jump
         at.append(float(x[right.first]))
