@@ -91,13 +91,14 @@ def _by_samples(findings: Sequence[Finding]) -> Callable[[int], tuple[int, int]]
 
 
 def _telling(leaks: Sequence[int], findings: Sequence[Finding]) -> int:
-    """The leak that names its process and its rate best."""
+    """The leak that names its process, its phase and its rate best."""
     tree = max((_speed(findings[i]) for i in leaks if findings[i].process == "tree"), default=0.0)
 
-    def key(at: int) -> tuple[bool, int, float, float]:
+    def key(at: int) -> tuple[bool, bool, int, float]:
         finding = findings[at]
         owns = finding.process != "tree" and _speed(finding) >= _OWNS * tree
-        return not owns, _rank(finding.role, _TELLS_MOST), -_speed(finding), -finding.confidence
+        explained = any(phase.blamed for phase in finding.phases)
+        return not owns, not explained, _rank(finding.role, _TELLS_MOST), -_speed(finding)
 
     return min(leaks, key=key)
 

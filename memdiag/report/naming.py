@@ -82,13 +82,14 @@ def counted(number: int, thing: str) -> str:
 
 
 def value_at(finding: Finding, x: float) -> float:
-    """The fitted value at a position; the ends' values outside the segments."""
-    for segment in finding.segments:
-        if segment.start_x <= x <= segment.end_x:
-            length = (segment.end_x - segment.start_x) or 1.0
-            rise = segment.end_value - segment.start_value
-            return segment.start_value + rise * (x - segment.start_x) / length
-    return finding.start_value if x <= finding.first_x else finding.latest_value
+    """The fitted value at a position; between two segments the end of the one before."""
+    before = [segment for segment in finding.segments if segment.start_x <= x]
+    if not before:
+        return finding.segments[0].start_value if finding.segments else finding.start_value
+    segment = before[-1]
+    length = (segment.end_x - segment.start_x) or 1.0
+    part = min(1.0, (x - segment.start_x) / length)
+    return segment.start_value + (segment.end_value - segment.start_value) * part
 
 
 def reference(text: str, screen: Screen) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from memdiag.findings import Finding, RecordingFinding, Verdict
+from memdiag.findings import Finding, Reason, RecordingFinding, Verdict
 from memdiag.report import naming, numbers, rates, words
 from memdiag.report.layout import Column, Columns, joined, paragraph
 from memdiag.report.screen import Screen
@@ -30,10 +30,24 @@ def table(found: RecordingFinding, screen: Screen) -> list[Text]:
 
 
 def ranked(found: RecordingFinding) -> list[Finding]:
-    """All series: the deciding one, then by verdict, the surest first; ties in given order."""
+    """The deciding series, then by verdict, the surest first; ties in given order.
+
+    Series too short to say anything come last. One that never was anything but zero (no swap, no
+    tensor on a device that is not there) is left out.
+    """
     deciding = found.deciding
-    rest = [finding for at, finding in enumerate(found.series) if at != found.decided_by]
-    rest.sort(key=lambda finding: (_ORDER.index(finding.verdict), -finding.confidence))
+    rest = [
+        finding
+        for at, finding in enumerate(found.series)
+        if at != found.decided_by and not (finding.peak_value == 0 == finding.start_value)
+    ]
+    rest.sort(
+        key=lambda finding: (
+            finding.reason is Reason.TOO_FEW_SAMPLES,
+            _ORDER.index(finding.verdict),
+            -finding.confidence,
+        )
+    )
     return ([] if deciding is None else [deciding]) + rest
 
 
