@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from memdiag.budgets import Budget
 from memdiag.model import Axis, Ending, Missing, Role, Unit
 
 
@@ -246,6 +247,33 @@ class Evidence:
     supports: Verdict | None = None
 
 
+class Standing(enum.Enum):
+    """How a series stands to a budget."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    UNCLEAR = "unclear"  # not measured, or not surely on either side: a doubt, never a pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetFinding:
+    """One budget held against one series.
+
+    metric, process, unit: of the series; "" and None where the budget found none.
+    figure: what was measured, in the unit of the series (growth: over the budget's stretch);
+        None where nothing was.
+    why: for UNCLEAR, what is lacking.
+    """
+
+    budget: Budget
+    standing: Standing
+    metric: str
+    process: str
+    unit: Unit | None
+    figure: Interval | None
+    why: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingFinding:
     """What was found in one recording. `decided_by` indexes `series`; None without a series."""
@@ -259,6 +287,7 @@ class RecordingFinding:
     notes: tuple[str, ...] = ()
     missing: tuple[Missing, ...] = ()
     ending: Ending | None = None
+    budgets: tuple[BudgetFinding, ...] = ()
 
     @property
     def deciding(self) -> Finding | None:
@@ -281,6 +310,11 @@ class Diagnosis:
 
     recordings: tuple[RecordingFinding, ...]
     failures: tuple[Failure, ...] = ()
+
+    @property
+    def budgets(self) -> tuple[BudgetFinding, ...]:
+        """Every budget of every recording."""
+        return tuple(held for recording in self.recordings for held in recording.budgets)
 
     @property
     def verdict(self) -> Verdict:

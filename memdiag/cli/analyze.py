@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memdiag.cli import gate as cli_gate
 from memdiag.cli import options as cli_options
-from memdiag.cli.exits import Inconclusive, exit_code
-from memdiag.errors import CannotMeasure, MemdiagError, UnreadableInput, UsageError
+from memdiag.cli import printing
+from memdiag.cli.exits import exit_code
+from memdiag.cli.publishing import publish
+from memdiag.errors import MemdiagError, UnreadableInput
 from memdiag.findings import Diagnosis, Failure, RecordingFinding
-from memdiag.model import Limit, Role
 from memdiag.printable import printable
-from memdiag.units import parse_bytes
 
 if TYPE_CHECKING:
     from memdiag.model import Recording
@@ -78,31 +78,6 @@ Color = Annotated[
     typer.Option("--color/--no-color", help="Colour, also in a pipe.  [default: on terminals]"),
 ]
 
-# What `--limit` is a ceiling for: everything that takes room in one memory.
-_LIMITED = frozenset(
-    {
-        Role.RESIDENT,
-        Role.UNIQUE,
-        Role.PROPORTIONAL,
-        Role.HOST,
-        Role.IN_USE,
-        Role.COLLECTED_HEAP,
-        Role.DEVICE,
-        Role.DEVICE_RESERVED,
-        Role.DEVICE_ALLOCATED,
-        Role.PEAK,
-    }
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Page:
-    """How the report is to be printed; None where the terminal decides."""
-
-    width: int | None
-    ascii_only: bool
-    color: bool | None
-
 
 def analyze(  # noqa: PLR0917 - one per option
     files: Files,
@@ -114,9 +89,18 @@ def analyze(  # noqa: PLR0917 - one per option
     table: TableNumber = None,
     planned_steps: PlannedSteps = None,
     limit: cli_options.LimitOption = None,
+    max_growth: cli_gate.MaxGrowth = None,
+    max_peak: cli_gate.MaxPeak = None,
+    max_variation: cli_gate.MaxVariation = None,
+    after_step: cli_gate.AfterStep = None,
+    after_time: cli_gate.AfterTime = None,
+    max_tensors_growth: cli_gate.MaxTensorsGrowth = None,
+    fail_on: cli_gate.FailOnOption = None,
+    inconclusive: cli_gate.InconclusiveOption = None,
     json: JsonOut = False,
     json_file: cli_options.JsonFile = None,
-    inconclusive: cli_options.InconclusiveOption = Inconclusive.FAIL,
+    junitxml: cli_gate.JunitXml = None,
+    markdown: cli_gate.Markdown = None,
     width: Width = None,
     ascii_only: Ascii = False,
     color: Color = None,
@@ -136,23 +120,39 @@ def analyze(  # noqa: PLR0917 - one per option
         pattern=pattern,
         table=table,
     )
-    limits = () if limit is None else (_limit(limit),)
-    diagnosis = _diagnose_all(files, options, limits, planned_steps)
-    code = exit_code(diagnosis, inconclusive=inconclusive)
+    gate = cli_gate.settle(
+        max_growth=max_growth,
+        max_peak=max_peak,
+        max_variation=max_variation,
+        after_step=after_step,
+        after_time=after_time,
+        max_tensors_growth=max_tensors_growth,
+        fail_on=fail_on,
+        inconclusive=inconclusive,
+        limit=limit,
+        junitxml=junitxml,
+        markdown=markdown,
+    )
+    diagnosis = _diagnose_all(files, options, gate, planned_steps)
+    code = exit_code(diagnosis, inconclusive=gate.inconclusive, fail_on=gate.fail_on)
     if json_file is not None:
-        _write(json_file, _as_json(diagnosis, code))
+        printing.write(json_file, _as_json(diagnosis, code), "--json-file")
+    publish(diagnosis, gate, os.environ)
     if json:
         _complain_about(diagnosis.failures)
         sys.stdout.write(_as_json(diagnosis, code))
     else:
-        _print(diagnosis, _Page(width=width, ascii_only=ascii_only, color=color))
+        from memdiag.report import terminal
+
+        page = printing.Page(width=width, ascii_only=ascii_only, color=color)
+        printing.show(page, lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a))
     raise typer.Exit(code)
 
 
 def _diagnose_all(
     arguments: Sequence[str],
     options: ReadOptions,
-    limits: tuple[Limit, ...],
+    gate: cli_gate.Gate,
     planned_x: float | None,
 ) -> Diagnosis:
     """Every source is read, judged and forgotten before the next one is read."""
@@ -168,24 +168,23 @@ def _diagnose_all(
             failures.append(_failure(argument, error))
     for source in sources:
         try:
-            found.append(_judge(read(source, options), limits, planned_x))
+            found.append(_judge(read(source, options), gate, planned_x))
         except UnreadableInput as error:
             failures.append(_failure(source, error))
     return Diagnosis(recordings=tuple(found), failures=tuple(failures))
 
 
-def _judge(
-    recording: Recording, limits: tuple[Limit, ...], planned_x: float | None
-) -> RecordingFinding:
+def _judge(recording: Recording, gate: cli_gate.Gate, planned_x: float | None) -> RecordingFinding:
+    from memdiag.analysis.budgeting import hold
     from memdiag.analysis.diagnose import diagnose
 
-    return diagnose(
-        replace(
-            recording,
-            limits=recording.limits + limits,
-            planned_x=recording.planned_x if planned_x is None else planned_x,
-        )
+    limits = () if gate.limit is None else (cli_options.parsed_limit(gate.limit),)
+    known = replace(
+        recording,
+        limits=recording.limits + limits,
+        planned_x=recording.planned_x if planned_x is None else planned_x,
     )
+    return hold(diagnose(known), gate.budgets)
 
 
 def _failure(source: str, error: MemdiagError) -> Failure:
@@ -194,48 +193,13 @@ def _failure(source: str, error: MemdiagError) -> Failure:
     return Failure(source=source, message=where + error.message, remedy=error.remedy)
 
 
-def _limit(text: str) -> Limit:
-    size = parse_bytes(text)
-    if size <= 0:
-        raise UsageError(f"--limit {text} is no limit", remedy="write 16GB or 1.5GiB")
-    return Limit(name="--limit", value_bytes=size, roles=_LIMITED)
-
-
 def _as_json(diagnosis: Diagnosis, code: int) -> str:
     from memdiag.report import json as json_report
 
     return json_report.dumps(json_report.document(diagnosis, code))
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CannotMeasure(
-            f"{printable(str(path))} could not be written: {error.strerror}",
-            remedy="choose another place for --json-file",
-        ) from error
-
-
 def _complain_about(failures: Sequence[Failure]) -> None:
     for failure in failures:
         print(f"memdiag: {printable(failure.source)}: {failure.message}", file=sys.stderr)
         print(f"  try: {failure.remedy}", file=sys.stderr)
-
-
-def _print(diagnosis: Diagnosis, page: _Page) -> None:
-    from rich.console import Console
-
-    from memdiag.report import terminal
-
-    console = Console(
-        highlight=False,
-        soft_wrap=True,
-        force_terminal=page.color,
-        no_color=True if page.color is False else None,
-    )
-    plain = not (console.encoding or "").lower().startswith("utf")
-    columns = console.width if console.is_terminal else shutil.get_terminal_size((80, 24)).columns
-    console.print(
-        terminal.render(diagnosis, width=page.width or columns, ascii_only=page.ascii_only or plain)
-    )

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memdiag.cli import analyze as analyzing
+from memdiag.cli import gate as cli_gate
 from memdiag.cli import options as cli_options
 from memdiag.cli import printing
-from memdiag.cli.exits import Inconclusive, of_comparison
+from memdiag.cli.exits import of_comparison
 from memdiag.errors import UnreadableInput, UsageError
 from memdiag.findings import Failure, RecordingFinding
 
@@ -44,9 +45,11 @@ def compare(  # noqa: PLR0917 - one per option
     candidate: Candidate = None,
     x: analyzing.X = "",
     metric: analyzing.Metric = None,
+    file_format: analyzing.Format = "",
+    pattern: analyzing.Pattern = "",
     json: analyzing.JsonOut = False,
     json_file: cli_options.JsonFile = None,
-    inconclusive: cli_options.InconclusiveOption = Inconclusive.FAIL,
+    inconclusive: cli_gate.InconclusiveOption = None,
     width: analyzing.Width = None,
     ascii_only: analyzing.Ascii = False,
     color: analyzing.Color = None,
@@ -60,9 +63,14 @@ def compare(  # noqa: PLR0917 - one per option
     from memdiag.recording.options import ReadOptions, parse_metric
 
     before, after = _named(sides or [], base or [], candidate or [])
-    options = ReadOptions(x=x, metrics=tuple(parse_metric(text) for text in metric or ()))
+    options = ReadOptions(
+        x=x,
+        metrics=tuple(parse_metric(text) for text in metric or ()),
+        format=file_format,
+        pattern=pattern,
+    )
     compared = _compared(before, after, options)
-    code = of_comparison(compared, inconclusive)
+    code = of_comparison(compared, cli_gate.settle(inconclusive=inconclusive).inconclusive)
     if json_file is not None:
         printing.write(json_file, _as_json(compared, code), "--json-file")
     if json:

@@ -6,6 +6,7 @@ gives of the same file, today and on another machine.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -14,13 +15,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from memdiag.cli.exits import Inconclusive, exit_code
+from memdiag.budgets import Budget
+from memdiag.cli.exits import exit_code
 from memdiag.cli.options import Options
-from memdiag.errors import Exit, UnreadableInput
+from memdiag.cli.publishing import failing_by, publish
+from memdiag.errors import CannotMeasure, Exit, UnreadableInput
 from memdiag.findings import Diagnosis, RecordingFinding, Verdict
 from memdiag.model import Ending
 from memdiag.printable import printable
-from memdiag.report import headline, terminal
+from memdiag.report import budgets, headline, terminal
 from memdiag.report import json as json_report
 from memdiag.report.screen import Screen
 
@@ -32,16 +35,18 @@ def say(message: str) -> None:
     print(f"memdiag: {message}", file=sys.stderr, flush=True)
 
 
-def diagnosed(path: Path, ending: Ending | None) -> Diagnosis:
+def diagnosed(path: Path, ending: Ending | None, allowed: Sequence[Budget] = ()) -> Diagnosis:
     """What the recording at `path` shows. A recording with nothing in it is a doubt."""
+    from memdiag.analysis.budgeting import hold
     from memdiag.analysis.diagnose import diagnose
     from memdiag.recording.reading import read
 
     try:
         recording = read(str(path))
     except UnreadableInput as error:
-        return Diagnosis(recordings=(_nothing(path, error, ending),))
-    return Diagnosis(recordings=(replace(diagnose(recording), ending=ending),))
+        return Diagnosis(recordings=(hold(_nothing(path, error, ending), allowed),))
+    found = replace(diagnose(recording), ending=ending)
+    return Diagnosis(recordings=(hold(found, allowed),))
 
 
 def _nothing(path: Path, error: UnreadableInput, ending: Ending | None) -> RecordingFinding:
@@ -71,19 +76,20 @@ def conclude(
     ending: how the target ended; `command`: what was started, empty when it was adopted.
     failure: why memdiag could not measure all of it, "" where it could.
     """
-    diagnosis = diagnosed(path, ending)
+    gate = options.gate
+    diagnosis = diagnosed(path, ending, gate.budgets)
     code = exit_code(
         diagnosis,
-        inconclusive=options.inconclusive,
-        decider=options.decider,
+        inconclusive=gate.inconclusive,
+        fail_on=gate.fail_on,
+        decider=gate.decider,
         command=ending if command else None,
         stopped_by_us=stopped_by_us,
         interrupted=interrupted,
     )
     if code == Exit.CANNOT_MEASURE and not failure:
         # It was measured, and ended before there was anything to compare.
-        passes = options.inconclusive is Inconclusive.PASS
-        code = int(Exit.NO_LEAK if passes else Exit.INCONCLUSIVE)
+        code = int(Exit.INCONCLUSIVE if Verdict.INCONCLUSIVE in failing_by(gate) else Exit.NO_LEAK)
     if failure:
         say(f"measuring failed: {failure}")
         say("what follows is about what was recorded before")
@@ -93,6 +99,10 @@ def conclude(
     say(f"recorded to {printable(str(path))}")
     if options.json_file is not None:
         _write_json(options.json_file, diagnosis, code)
+    try:
+        publish(diagnosis, gate, os.environ)
+    except CannotMeasure as error:
+        say(printable(error.message))
     return code
 
 
@@ -105,7 +115,8 @@ def show(diagnosis: Diagnosis, *, quiet: bool) -> None:
     if quiet:
         screen = Screen(width=width, ascii_only=ascii_only)
         for found in diagnosis.recordings:
-            for text in headline.line(found, screen):
+            lines = headline.line(found, screen) + budgets.lines(found, screen, open_only=True)
+            for text in lines:
                 console.print(text)
     else:
         console.print(terminal.render(diagnosis, width=width, ascii_only=ascii_only))

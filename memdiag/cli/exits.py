@@ -9,19 +9,22 @@ Precedence, first match wins (the README's table says the same):
    which carries 126 or 127.)
 3. A source could not be analysed: 2. As with grep, an error outranks what the other sources
    showed, because the answer is not about all that was asked for.
-4. A leak: 1.
+4. A leak, or a broken budget: 1.
 5. Nothing was measured, in one recording or in all: 4.
-6. Inconclusive: 3, or 0 with `--inconclusive pass`.
+6. Inconclusive, or a budget that could not be held: 3, or 0 with `--inconclusive pass`.
 7. Stable or warm-up: 0.
+
+`--fail-on` chooses which of 4 and 6 count: what is not named does not fail. `never` leaves 1 to 3.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection
 
 from memdiag.comparison import BAD, Comparison, Effect
 from memdiag.errors import Exit
-from memdiag.findings import Diagnosis, Verdict
+from memdiag.findings import Diagnosis, Standing, Verdict
 from memdiag.model import Ending
 
 
@@ -30,6 +33,19 @@ class Inconclusive(enum.Enum):
 
     FAIL = "fail"
     PASS = "pass"
+
+
+class FailOn(enum.Enum):
+    """What `--fail-on` lets a command fail on."""
+
+    LEAK = "leak"
+    WARMUP = "warmup"  # for jobs that must be flat from the start
+    BUDGET = "budget"
+    INCONCLUSIVE = "inconclusive"
+    NEVER = "never"
+
+
+DEFAULT_FAIL_ON = frozenset({FailOn.LEAK, FailOn.BUDGET, FailOn.INCONCLUSIVE})
 
 
 class Decider(enum.Enum):
@@ -43,6 +59,7 @@ def exit_code(
     diagnosis: Diagnosis,
     *,
     inconclusive: Inconclusive = Inconclusive.FAIL,
+    fail_on: Collection[FailOn] = DEFAULT_FAIL_ON,
     decider: Decider = Decider.COMMAND,
     command: Ending | None = None,
     stopped_by_us: bool = False,
@@ -50,6 +67,8 @@ def exit_code(
 ) -> int:
     """The exit code, 0..255, by the precedence above.
 
+    inconclusive: whether doubts fail, of those that `fail_on` names: of verdicts by
+        `inconclusive`, of budgets by `budget`.
     command: how `run`'s command ended; None for `analyze` and `watch`, whose target is not ours.
     stopped_by_us: memdiag ended the command, so that its status says nothing about it.
     interrupted: the person pressed Ctrl-C.
@@ -60,7 +79,7 @@ def exit_code(
         status = shell_status(command)
         if status != 0:
             return status
-    return _of_findings(diagnosis, inconclusive)
+    return _of_findings(diagnosis, fail_on, inconclusive)
 
 
 def shell_status(ending: Ending) -> int:
@@ -70,14 +89,25 @@ def shell_status(ending: Ending) -> int:
     return ending.code or 0
 
 
-def _of_findings(diagnosis: Diagnosis, inconclusive: Inconclusive) -> int:
+def _of_findings(
+    diagnosis: Diagnosis, fail_on: Collection[FailOn], inconclusive: Inconclusive
+) -> int:
     if diagnosis.failures:
         return Exit.USAGE
-    if diagnosis.verdict is Verdict.LEAK:
+    verdicts = {found.verdict for found in diagnosis.recordings}
+    standings = {held.standing for held in diagnosis.budgets}
+    if (
+        (FailOn.LEAK in fail_on and Verdict.LEAK in verdicts)
+        or (FailOn.WARMUP in fail_on and Verdict.WARMUP in verdicts)
+        or (FailOn.BUDGET in fail_on and Standing.BROKEN in standings)
+    ):
         return Exit.LEAK
     if not diagnosis.recordings or any(not found.series for found in diagnosis.recordings):
         return Exit.CANNOT_MEASURE
-    if diagnosis.verdict is Verdict.INCONCLUSIVE and inconclusive is Inconclusive.FAIL:
+    doubtful = (FailOn.INCONCLUSIVE in fail_on and Verdict.INCONCLUSIVE in verdicts) or (
+        FailOn.BUDGET in fail_on and Standing.UNCLEAR in standings
+    )
+    if doubtful and inconclusive is Inconclusive.FAIL:
         return Exit.INCONCLUSIVE
     return Exit.NO_LEAK
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from memdiag.cli.exits import Decider, Inconclusive
+from memdiag.cli.gate import Gate
 from memdiag.errors import OutputExists, UsageError
 from memdiag.model import Limit, Role
 from memdiag.printable import printable
@@ -55,8 +55,7 @@ class Options:
     duration_s: float | None
     stop_on_leak: bool
     json_file: Path | None
-    decider: Decider
-    inconclusive: Inconclusive
+    gate: Gate
     limits: tuple[Limit, ...]
 
 
@@ -86,9 +85,6 @@ StopOnOption = Annotated[
 JsonFile = Annotated[
     Path | None, typer.Option("--json-file", metavar="FILE", help="Write the report there as JSON.")
 ]
-InconclusiveOption = Annotated[
-    Inconclusive, typer.Option("--inconclusive", help="Whether a doubt fails (exit code 3).")
-]
 LimitOption = Annotated[
     str | None,
     typer.Option("--limit", metavar="SIZE", help="Say when this much (16GB) will be in use."),
@@ -105,14 +101,14 @@ def checked(
     duration: str | None,
     stop_on: StopOn | None,
     json_file: Path | None,
-    inconclusive: Inconclusive,
-    limit: str | None,
-    decider: Decider = Decider.VERDICT,
+    gate: Gate,
 ) -> Options:
     """The options as values. Raises UsageError or OutputExists for what can't be done."""
-    for path in (output, json_file):
+    if output is not None:
+        _refuse_unwritable(output, force=force)
+    for path in (json_file, gate.junitxml, gate.markdown):
         if path is not None:
-            _refuse_unwritable(path, force=force or path is json_file)
+            _refuse_unwritable(path, force=True)
     return Options(
         interval_s=_within("--interval", interval, _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S),
         output=output,
@@ -122,9 +118,8 @@ def checked(
         duration_s=None if duration is None else _within("--duration", duration, 0.1, 1e9),
         stop_on_leak=stop_on is StopOn.LEAK,
         json_file=json_file,
-        decider=decider,
-        inconclusive=inconclusive,
-        limits=() if limit is None else (parsed_limit(limit),),
+        gate=gate,
+        limits=() if gate.limit is None else (parsed_limit(gate.limit),),
     )
 
 

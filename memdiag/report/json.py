@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
+from memdiag.budgets import Stretch
 from memdiag.findings import (
+    BudgetFinding,
     Diagnosis,
     Evidence,
     Failure,
@@ -28,7 +30,7 @@ from memdiag.findings import (
     RecordingFinding,
     Segment,
 )
-from memdiag.model import Axis, AxisKind, Ending, Missing
+from memdiag.model import Axis, AxisKind, Ending, Missing, Unit
 
 SCHEMA_VERSION = 1
 
@@ -66,6 +68,7 @@ def _recording(found: RecordingFinding) -> Values:
         "evidence": [_evidence(evidence) for evidence in found.evidence],
         "missing": [_missing(missing) for missing in found.missing],
         "ending": None if found.ending is None else _ending(found.ending),
+        "budgets": [_budget(held) for held in found.budgets],
         "notes": list(found.notes),
     }
 
@@ -106,7 +109,12 @@ def _series(finding: Finding) -> Values:
 
 def axis_key(axis: Axis) -> str:
     """The axis's unit as it stands in keys; seconds take their symbol, as everywhere."""
-    return "s" if axis.kind is AxisKind.SECONDS else axis.kind.value
+    return axis_key_of(axis.kind)
+
+
+def axis_key_of(kind: AxisKind) -> str:
+    """The same by the axis's kind."""
+    return "s" if kind is AxisKind.SECONDS else kind.value
 
 
 def _growth(finding: Finding) -> Values:
@@ -183,6 +191,28 @@ def _evidence(evidence: Evidence) -> Values:
         "against": evidence.against,
         "supports": None if evidence.supports is None else evidence.supports.value,
     }
+
+
+def _budget(held: BudgetFinding) -> Values:
+    """Figure and allowance share a unit: that of the series, or bytes as the budget was written."""
+    budget = held.budget
+    unit = held.unit or (Unit.BYTES if budget.in_bytes else Unit.COUNT)
+    return {
+        "budget": budget.text,
+        "kind": budget.kind.value,
+        "metric": held.metric,
+        "process": held.process,
+        "standing": held.standing.value,
+        f"figure_{unit.value}": interval(held.figure),
+        f"allowed_{unit.value}": number(budget.amount),
+        "per": _stretch(budget.per),
+        "since": _stretch(budget.since),
+        "why": held.why,
+    }
+
+
+def _stretch(stretch: Stretch | None) -> Values | None:
+    return None if stretch is None else {axis_key_of(stretch.axis): number(stretch.length)}
 
 
 def _missing(missing: Missing) -> Values:

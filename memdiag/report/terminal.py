@@ -12,7 +12,17 @@ from rich.console import Group
 from rich.text import Text
 
 from memdiag.findings import Diagnosis, RecordingFinding
-from memdiag.report import advice, headline, markings, outlook, overview, phases, remarks, series
+from memdiag.report import (
+    advice,
+    budgets,
+    headline,
+    markings,
+    outlook,
+    overview,
+    phases,
+    remarks,
+    series,
+)
 from memdiag.report.layout import INDENT, paragraph
 from memdiag.report.screen import Screen
 
@@ -33,6 +43,7 @@ def render(
     blocks = [_command(command, screen)] if command else []
     if len(diagnosis.recordings) > _IN_FULL:
         blocks.append(overview.table(diagnosis.recordings, screen))
+        blocks.append(budgets.of_many(diagnosis.recordings, screen))
     else:
         for at, found in enumerate(diagnosis.recordings):
             blocks += [_rule(screen)] if at else []
@@ -62,11 +73,13 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
     top = headline.line(found, screen) + paragraph(headline.subject(found, screen), screen.measure)
     closing = remarks.closing(found, screen)
     finding = found.deciding
+    held = budgets.lines(found, screen)
     if finding is None:
-        return [top, closing, advice.lines(found, screen)]
+        return [top, held, closing, advice.lines(found, screen)]
     top += paragraph(headline.story(finding, screen), screen.measure)
     return [
         top,
+        held,
         markings.plot(finding, screen),
         series.table(found, screen),
         phases.table(finding, screen),

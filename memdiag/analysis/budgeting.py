@@ -1,0 +1,153 @@
+"""Budgets held against what was found. Nothing that could not be measured counts as kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from memdiag.budgets import Budget, BudgetKind, Stretch
+from memdiag.findings import BudgetFinding, Finding, Interval, RecordingFinding, Standing
+from memdiag.model import AxisKind, Role, Unit
+
+_TREE = "tree"
+# What a budget without a metric is for: the memory of the host and that of the device.
+_MEMORY = (Role.RESIDENT, Role.DEVICE)
+_NO_MEMORY = frozenset({Role.VIRTUAL, Role.CACHE, Role.PEAK})
+# A range of readings needs some. Chosen.
+_FEWEST = 3
+_PLURALS = {
+    AxisKind.STEP: "steps",
+    AxisKind.EPOCH: "epochs",
+    AxisKind.SECONDS: "seconds",
+    AxisKind.REQUEST: "requests",
+    AxisKind.INDEX: "samples",
+}
+
+
+def hold(found: RecordingFinding, budgets: Sequence[Budget]) -> RecordingFinding:
+    """`found` with every budget held against the series that it is for."""
+    held = (one for budget in budgets for one in _held(found, budget))
+    return replace(found, budgets=tuple(held))
+
+
+def _held(found: RecordingFinding, budget: Budget) -> Iterator[BudgetFinding]:
+    series = _meant(found.series, budget)
+    if not series:
+        what = f"nothing called {budget.metric}" if budget.metric else "no memory"
+        yield _unclear(budget, None, f"{what} was recorded")
+    for finding in series:
+        yield _against(finding, budget)
+
+
+def _meant(series: Sequence[Finding], budget: Budget) -> list[Finding]:
+    """The series a budget is for; of each metric the whole tree, where it was recorded."""
+    if budget.metric:
+        chosen = [f for f in series if _is_called(f, budget.metric)]
+    else:
+        memory = [f for f in series if f.unit is Unit.BYTES and f.role not in _NO_MEMORY]
+        chosen = [f for f in memory if f.role in _MEMORY] or memory
+    trees = {f.metric for f in chosen if f.process == _TREE}
+    return [f for f in chosen if f.process == _TREE or f.metric not in trees]
+
+
+def _is_called(finding: Finding, name: str) -> bool:
+    wanted = name.casefold()
+    short = finding.metric.removesuffix("_bytes").removesuffix("_percent")
+    return wanted in {n.casefold() for n in (finding.metric, short, finding.column)}
+
+
+def _against(finding: Finding, budget: Budget) -> BudgetFinding:
+    if budget.in_bytes and finding.unit is not Unit.BYTES:
+        return _unclear(budget, finding, "it is no amount of memory: write the budget as a number")
+    match budget.kind:
+        case BudgetKind.GROWTH:
+            return _growth(finding, budget)
+        case BudgetKind.PEAK:
+            return _measured(finding, budget, _exactly(finding.peak_value))
+        case BudgetKind.VARIATION:
+            return _variation(finding, budget)
+
+
+def _growth(finding: Finding, budget: Budget) -> BudgetFinding:
+    """The rate of the last regime over the budget's stretch, with its interval."""
+    stretch = budget.per
+    if stretch is None:
+        raise AssertionError("a budget of growth has a stretch")
+    rate = _rate(finding, stretch)
+    if rate is None:
+        return _unclear(budget, finding, _why_no_rate(finding, stretch))
+    figure = Interval(
+        value=rate.value * stretch.length,
+        low=rate.low * stretch.length,
+        high=rate.high * stretch.length,
+    )
+    return _measured(finding, budget, figure)
+
+
+def _rate(finding: Finding, stretch: Stretch) -> Interval | None:
+    if finding.axis.kind is stretch.axis:
+        return finding.growth_per_x
+    return finding.growth_per_s if stretch.axis is AxisKind.SECONDS else None
+
+
+def _why_no_rate(finding: Finding, stretch: Stretch) -> str:
+    if finding.axis.kind is stretch.axis or finding.growth_per_x is None:
+        return "the run is too short to measure a rate"
+    return _other_axis(finding, stretch)
+
+
+def _other_axis(finding: Finding, stretch: Stretch) -> str:
+    return f"it was recorded over {_PLURALS[finding.axis.kind]}, without {_PLURALS[stretch.axis]}"
+
+
+def _variation(finding: Finding, budget: Budget) -> BudgetFinding:
+    """Highest less lowest reading from `since` on. The trace keeps the extremes of a run."""
+    since = budget.since
+    readings = finding.trace
+    if since is not None:
+        if finding.axis.kind is not since.axis:
+            return _unclear(budget, finding, _other_axis(finding, since))
+        start = since.length
+        if since.axis is AxisKind.SECONDS:
+            start += finding.first_x
+        readings = tuple(p for p in finding.trace if p[0] >= start)
+    values = [y for _, y in readings if math.isfinite(y)]
+    if len(values) < _FEWEST:
+        return _unclear(budget, finding, "there are too few readings in that part of the run")
+    return _measured(finding, budget, _exactly(max(values) - min(values)))
+
+
+def _exactly(value: float) -> Interval:
+    return Interval(value=value, low=value, high=value)
+
+
+def _measured(finding: Finding, budget: Budget, figure: Interval) -> BudgetFinding:
+    """Kept or broken where the whole interval says so."""
+    if figure.high <= budget.amount:
+        standing, why = Standing.KEPT, ""
+    elif figure.low > budget.amount:
+        standing, why = Standing.BROKEN, ""
+    else:
+        standing, why = Standing.UNCLEAR, "the figure is too uncertain: record a longer run"
+    return BudgetFinding(
+        budget=budget,
+        standing=standing,
+        metric=finding.metric,
+        process=finding.process,
+        unit=finding.unit,
+        figure=figure,
+        why=why,
+    )
+
+
+def _unclear(budget: Budget, finding: Finding | None, why: str) -> BudgetFinding:
+    return BudgetFinding(
+        budget=budget,
+        standing=Standing.UNCLEAR,
+        metric="" if finding is None else finding.metric,
+        process="" if finding is None else finding.process,
+        unit=None if finding is None else finding.unit,
+        figure=None,
+        why=why,
+    )

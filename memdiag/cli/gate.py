@@ -1,0 +1,243 @@
+"""The gate: what lets a command fail beside a leak, the same for run, watch and analyze."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from memdiag.budgets import Budget, BudgetKind, Stretch, parse_budget
+from memdiag.cli import settings
+from memdiag.cli.exits import DEFAULT_FAIL_ON, Decider, FailOn, Inconclusive
+from memdiag.cli.settings import Given
+from memdiag.errors import UsageError
+from memdiag.model import AxisKind
+from memdiag.printable import printable
+from memdiag.units import parse_seconds
+
+MaxGrowth = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-growth",
+        metavar="[METRIC=]SIZE/STRETCH",
+        help="Fail on faster growth at the end of the run: 1GB/50steps, rss=10MB/epoch, 50MB/min.",
+    ),
+]
+MaxPeak = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-peak",
+        metavar="[METRIC=]SIZE",
+        help="Fail if it was ever higher: 16GB, vram=20GiB.",
+    ),
+]
+MaxVariation = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-variation",
+        metavar="[METRIC=]SIZE",
+        help="Fail if it varies by more (from --after-step on).",
+    ),
+]
+AfterStep = Annotated[
+    str | None,
+    typer.Option("--after-step", metavar="N", help="Where --max-variation begins."),
+]
+AfterTime = Annotated[
+    str | None,
+    typer.Option(
+        "--after-time",
+        metavar="TIME",
+        help="The same for recordings without steps (90, 10min).",
+    ),
+]
+MaxTensorsGrowth = Annotated[
+    str | None,
+    typer.Option(
+        "--max-tensors-growth",
+        metavar="N/STRETCH",
+        help="Fail if live tensors grow faster: 0/epoch, 100/1000steps.",
+    ),
+]
+FailOnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="WHAT",
+        help="What fails: leak, warmup, budget, inconclusive, never.  "
+        "[default: leak,budget,inconclusive]",
+    ),
+]
+InconclusiveOption = Annotated[
+    Inconclusive | None,
+    typer.Option(
+        "--inconclusive",
+        help="Whether a doubt fails (exit code 3).  [default: fail]",
+    ),
+]
+ExitCodeOption = Annotated[
+    Decider | None,
+    typer.Option(
+        "--exit-code",
+        help="Whose failure decides: a failing COMMAND's, or none's.  [default: command]",
+    ),
+]
+JunitXml = Annotated[
+    Path | None,
+    typer.Option(
+        "--junitxml",
+        metavar="FILE",
+        help="Write a JUnit report: a test case for each series and budget.",
+    ),
+]
+Markdown = Annotated[
+    Path | None,
+    typer.Option(
+        "--markdown",
+        metavar="FILE",
+        help="Write the report as Markdown.",
+    ),
+]
+
+_BUDGET_KINDS = {
+    "max-growth": BudgetKind.GROWTH,
+    "max-peak": BudgetKind.PEAK,
+    "max-variation": BudgetKind.VARIATION,
+    "max-tensors-growth": BudgetKind.GROWTH,
+}
+_Choice = TypeVar("_Choice", bound=enum.Enum)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What was settled: budgets, what fails, and where CI's reports go."""
+
+    budgets: tuple[Budget, ...] = ()
+    fail_on: frozenset[FailOn] = DEFAULT_FAIL_ON
+    inconclusive: Inconclusive = Inconclusive.FAIL
+    decider: Decider = Decider.COMMAND
+    limit: str | None = None
+    junitxml: Path | None = None
+    markdown: Path | None = None
+
+
+def settle(
+    *,
+    max_growth: Sequence[str] | None = None,
+    max_peak: Sequence[str] | None = None,
+    max_variation: Sequence[str] | None = None,
+    after_step: str | None = None,
+    after_time: str | None = None,
+    max_tensors_growth: str | None = None,
+    fail_on: Sequence[str] | None = None,
+    inconclusive: Inconclusive | None = None,
+    exit_code: Decider | None = None,
+    limit: str | None = None,
+    junitxml: Path | None = None,
+    markdown: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> Gate:
+    """The gate by command line, environment and pyproject.toml. Raises UsageError.
+
+    environ, directory: os.environ and the working directory where not given.
+    """
+    given = settings.gather(
+        {
+            "max-growth": max_growth or None,
+            "max-peak": max_peak or None,
+            "max-variation": max_variation or None,
+            "after-step": _one(after_step),
+            "after-time": _one(after_time),
+            "max-tensors-growth": _one(max_tensors_growth),
+            "fail-on": fail_on or None,
+            "inconclusive": _one(None if inconclusive is None else inconclusive.value),
+            "exit-code": _one(None if exit_code is None else exit_code.value),
+            "limit": _one(limit),
+        },
+        os.environ if environ is None else environ,
+        Path() if directory is None else directory,
+    )
+    return Gate(
+        budgets=tuple(_budgets(given)),
+        fail_on=_fail_on(given.get("fail-on")),
+        inconclusive=_choice(Inconclusive, given.get("inconclusive"), Inconclusive.FAIL),
+        decider=_choice(Decider, given.get("exit-code"), Decider.COMMAND),
+        limit=given["limit"].only() if "limit" in given else None,
+        junitxml=junitxml,
+        markdown=markdown,
+    )
+
+
+def _one(value: str | None) -> list[str] | None:
+    return None if value is None else [value]
+
+
+def _budgets(given: Mapping[str, Given]) -> Iterator[Budget]:
+    since = _since(given)
+    if since is not None and "max-variation" not in given:
+        raise UsageError(
+            f"{since[1]} says where --max-variation begins, which is not given",
+            remedy="give --max-variation as well: --max-variation 500MB --after-step 90",
+        )
+    for name, kind in _BUDGET_KINDS.items():
+        if name not in given:
+            continue
+        where = given[name].where
+        for text in given[name].values:
+            yield parse_budget(
+                kind,
+                text,
+                given_as=where,
+                since=since[0] if since is not None and kind is BudgetKind.VARIATION else None,
+                metric="tensors" if name == "max-tensors-growth" else "",
+            )
+
+
+def _since(given: Mapping[str, Given]) -> tuple[Stretch, str] | None:
+    if "after-step" in given and "after-time" in given:
+        raise UsageError(
+            f"{given['after-step'].where} and {given['after-time'].where} contradict each other",
+            remedy="give one of them",
+        )
+    if "after-time" in given:
+        text, where = given["after-time"].only(), given["after-time"].where
+        return Stretch(length=parse_seconds(text), axis=AxisKind.SECONDS), where
+    if "after-step" not in given:
+        return None
+    text, where = given["after-step"].only(), given["after-step"].where
+    try:
+        step = float(text.replace(",", "").replace("_", ""))
+    except ValueError as error:
+        message = f"{where} {printable(text)!r} is no step"
+        raise UsageError(message, remedy="write a number: --after-step 90") from error
+    return Stretch(length=step, axis=AxisKind.STEP), where
+
+
+def _fail_on(given: Given | None) -> frozenset[FailOn]:
+    if given is None:
+        return DEFAULT_FAIL_ON
+    words = [word for text in given.values for word in text.split(",")]
+    chosen = frozenset(_member(FailOn, word, given.where) for word in words)
+    if FailOn.NEVER in chosen and len(chosen) > 1:
+        raise UsageError(f"{given.where} names never and more", remedy="give never alone")
+    return chosen
+
+
+def _choice(of: type[_Choice], given: Given | None, default: _Choice) -> _Choice:
+    return default if given is None else _member(of, given.only(), given.where)
+
+
+def _member(of: type[_Choice], text: str, where: str) -> _Choice:
+    try:
+        return of(text.strip().lower())
+    except ValueError as error:
+        names = ", ".join(str(member.value) for member in of)
+        raise UsageError(
+            f"{where} {printable(text)!r} is not known", remedy=f"choose of {names}"
+        ) from error
