@@ -142,11 +142,12 @@ def _dates(text: pl.Series) -> Floats:
 
 
 def _times_of_day(text: pl.Series) -> Floats:
-    """Seconds of `14:03:22.5` or `03:22`, going on after midnight."""
+    """Seconds of `14:03:22.5` or `03:22` since the first, going on after midnight."""
     seconds = np.zeros(len(text))
     for part in range(3):
         cell = text.str.split(":").list.get(part, null_on_oob=True).cast(pl.Float64, strict=False)
         figures = _floats(cell)
         seconds = np.where(np.isnan(figures) & (part == 2), seconds, seconds * 60.0 + figures)
     days = np.cumsum(np.diff(np.nan_to_num(seconds), prepend=seconds[:1]) < -_DAY_S / 2)
-    return seconds + days * _DAY_S
+    moments = seconds + days * _DAY_S
+    return moments - (float(np.nanmin(moments)) if np.isfinite(moments).any() else 0.0)

@@ -6,7 +6,7 @@ The words are in `vocabulary`; here they are put together: the first rule that f
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from memdiag.model import AxisKind, Role, Unit
@@ -25,6 +25,7 @@ from memdiag.recording.vocabulary import (
     MEMORY,
     MEMORY_ENDINGS,
     NO_AMOUNTS,
+    NVIDIA_MEMORY,
     PAIRS,
     PHASE_FILLERS,
     PHASES,
@@ -77,7 +78,10 @@ def recognise(column: str) -> Meaning:
     name = take_apart(column)
     if not name.words and name.bytes_per_unit is None and not name.percent:
         return _time_unit_alone(name)
-    return _tag(name) or _axis(name) or _metric(name) or OTHER
+    found = _tag(name) or _axis(name) or _metric(name) or OTHER
+    if column.split(" ", maxsplit=1)[0] in NVIDIA_MEMORY:
+        return replace(found, role=Role.DEVICE)
+    return found
 
 
 def as_metric(column: str, unit: Unit | None = None, factor: float = 1.0) -> Meaning:

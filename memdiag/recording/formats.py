@@ -11,10 +11,12 @@ from memdiag.recording.jsonl import read_jsonl
 from memdiag.recording.layout import find_layout
 from memdiag.recording.literals import read_bare, read_list
 from memdiag.recording.markdown import read_markdown
+from memdiag.recording.nvidia import read_monitor, read_query
 from memdiag.recording.options import ReadOptions
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table, read_parquet, read_text_table
 from memdiag.recording.textlog import read_pattern, read_text
+from memdiag.recording.tools import read_free, read_mprof, read_process_tables, read_psrecord
 
 Reader = Callable[[Source, ReadOptions], Table | None]
 
@@ -65,6 +67,12 @@ FORMATS: tuple[Format, ...] = (
     Format(name="parquet", read=lambda source, _: read_parquet(source) if source.parquet else None),
     Format(name="memdiag", read=_memdiag),
     Format(name="jsonl", read=lambda source, _: read_jsonl(source)),
+    Format(name="nvidia-smi", read=lambda source, _: read_query(source)),
+    Format(name="nvidia-smi-mon", read=lambda source, _: read_monitor(source)),
+    Format(name="mprof", read=lambda source, _: read_mprof(source)),
+    Format(name="psrecord", read=lambda source, _: read_psrecord(source)),
+    Format(name="processes", read=lambda source, _: read_process_tables(source)),
+    Format(name="free", read=lambda source, _: read_free(source)),
     Format(name="markdown", read=lambda source, options: read_markdown(source, options.table)),
     Format(name="csv", read=_csv),
     Format(name="numbers", read=_numbers),

@@ -10,7 +10,7 @@ from memdiag.recording.source import Source
 
 # A line is looked at up to here: what matters stands in front, and a line may be a megabyte.
 LINE_LIMIT = 2000
-_CHUNK_BYTES = 32 << 20
+_CHUNK_BYTES = 8 << 20
 
 _STAMP = (
     r"([0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
@@ -22,7 +22,7 @@ _ESCAPES = r"\x1b\[[0-9;?]*[A-Za-z]"
 
 def chunks(source: Source) -> Iterator[pl.DataFrame]:
     """Frames of `stamp` (date or time of day at the start of the line, null without one) and
-    `line` (the rest), of at most some 32 MB of text each.
+    `line` (the rest), of at most some 8 MB of text each.
     """
     for block in _blocks(source):
         text = block.replace(b"\r", b"\n").decode("utf-8", errors="replace")

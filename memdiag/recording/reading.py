@@ -15,7 +15,11 @@ from memdiag.recording.options import DEFAULTS, ReadOptions
 from memdiag.recording.schema import is_native
 from memdiag.recording.source import STDIN, open_source
 
-_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+_SUFFIXES = tuple(
+    kind + packing
+    for kind in (".csv", ".tsv", ".parquet", ".jsonl")
+    for packing in ("", ".gz", ".zst")
+)
 
 
 def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:

@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import sys
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from memdiag.printable import printable
 
 HEAD_BYTES = 1 << 16
 STDIN = "-"
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+# What is packed or comes through a pipe is held in memory as a whole.
+_UNPACKED_BYTES = 2 << 30
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a PNG picture"),
@@ -75,7 +80,7 @@ def open_source(name: str) -> Source:
         message, remedy = "this is a directory", "name a file in it"
     except PermissionError:
         message, remedy = "no permission to read it", "make it readable, or run as its owner"
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message, remedy = f"it cannot be read: {printable(reason)}", "check the file"
     raise UnreadableInput(message, source=name, remedy=remedy)
@@ -105,23 +110,49 @@ def _from_file(name: str) -> Source:
 
 
 def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
-    if not raw.strip():
-        raise UnreadableInput(
-            "it is empty", source=name, remedy="record something first, or name another file"
-        )
     if raw.startswith(b"PAR1"):
         return Source(name=name, path=path, content=raw, whole=True, tail=b"", parquet=True)
     plain = path if _is_plain(raw) else None
-    if raw.startswith(b"\x1f\x8b"):
-        raw = gzip.GzipFile(fileobj=io.BytesIO(raw)).read()
+    if raw.startswith(_GZIP):
+        raw = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(_UNPACKED_BYTES + 1)
+    elif raw.startswith(_ZSTD):
+        raw = _unpacked_zstd(raw)
+    if len(raw) > _UNPACKED_BYTES and plain is None:
+        raise UnreadableInput(
+            f"it unpacks to more than {_UNPACKED_BYTES >> 30} GiB",
+            source=name,
+            remedy="unpack it, and name the file",
+        )
     text = _as_utf8(raw)
+    if not text.strip():
+        raise UnreadableInput(
+            "it is empty", source=name, remedy="record something first, or name another file"
+        )
     _refuse_binary(name, text[:HEAD_BYTES])
     return Source(name=name, path=plain, content=text, whole=True, tail=text[-HEAD_BYTES:])
 
 
+def _unpacked_zstd(raw: bytes) -> bytes:
+    """Lines of a packed text, by polars: Python has no zstd before 3.14."""
+    import polars as pl
+
+    try:
+        lines = pl.read_csv(
+            io.BytesIO(raw),
+            has_header=False,
+            separator="\x01",
+            quote_char=None,
+            infer_schema=False,
+            encoding="utf8-lossy",
+        )
+    except pl.exceptions.PolarsError as error:
+        raise ValueError("the zstd data is damaged") from error
+    return ("\n".join(lines.to_series(0).fill_null("").to_list()) + "\n").encode()
+
+
 def _is_plain(head: bytes) -> bool:
     """Needs neither decompressing nor decoding before a CSV reader may have it."""
-    packed = head.startswith((b"PAR1", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))
+    packed = head.startswith((b"PAR1", _GZIP, _ZSTD))
     return not packed and _utf16(head) is None
 
 

@@ -70,7 +70,7 @@ def _label(name: str, column: pl.Series) -> pl.Series | None:
 
     Bare digits say little without their column's name: "rank 0".
     """
-    text: pl.Series = column.cast(pl.String).fill_null("")
+    text: pl.Series = column.cast(pl.String).str.strip_chars().fill_null("")
     if not bool(text.str.contains("^[0-9]*$").all()):
         return text
     if text.n_unique() == 1:

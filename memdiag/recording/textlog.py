@@ -31,7 +31,7 @@ _PHASE = (
     r"(?i)\b(?:stage|mode|split)\s*[:=]\s*\W?([A-Za-z_][\w-]*)",
 )
 _PID = r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b"
-_RANK = r"(?i)\b(?:local_|global_)?rank[ :=#\[]{0,3}([0-9]{1,6})\b"
+_RANK = r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b"
 
 
 def read_text(source: Source) -> Table | None:
@@ -88,16 +88,21 @@ def _to_look_at(lines: pl.Series) -> Sequence[str]:
 
 def _extracted(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
     """One row per line with a number; a column per field, and the tags."""
-    line, columns = lines["line"], [lines["stamp"]]
-    for at, field in enumerate(fields):
-        groups = line.str.extract_groups(field.pattern).struct.unnest().get_columns()
-        columns.append(_values(groups[0], groups[1]).alias(f"field {at}"))
-    columns += [_first_match(line, _PHASE).alias("phase")]
-    columns += [line.str.extract(_PID, 1).alias("pid"), line.str.extract(_RANK, 1).alias("rank")]
-    return pl.DataFrame(columns)
+    line = pl.col("line")
+    found = lines.select(  # in one go: polars then works on several columns at once
+        pl.col("stamp"),
+        pl.coalesce(line.str.extract(pattern, 1) for pattern in _PHASE).alias("phase"),
+        line.str.extract(_PID, 1).alias("pid"),
+        line.str.extract(_RANK, 1).alias("rank"),
+        *(line.str.extract_groups(f.pattern).alias(f"field {n}") for n, f in enumerate(fields)),
+    )
+    values = [_values(found[f"field {n}"]).alias(f"field {n}") for n in range(len(fields))]
+    return found.with_columns(values)
 
 
-def _values(figures: pl.Series, suffix: pl.Series) -> pl.Series:
+def _values(groups: pl.Series) -> pl.Series:
+    """The figures, in bytes where a unit of memory stands behind them."""
+    figures, suffix = groups.struct.unnest().get_columns()
     values: pl.Series = figures.str.replace_all(",", "", literal=True).cast(
         pl.Float64, strict=False
     )
@@ -111,13 +116,6 @@ def _values(figures: pl.Series, suffix: pl.Series) -> pl.Series:
     )
     scaled: pl.Series = values * scale.fill_null(1.0)
     return scaled
-
-
-def _first_match(lines: pl.Series, patterns: Sequence[str]) -> pl.Series:
-    found = lines.str.extract(patterns[0], 1)
-    for pattern in patterns[1:]:
-        found = found.zip_with(found.is_not_null(), lines.str.extract(pattern, 1))
-    return found
 
 
 def _as_table(frame: pl.DataFrame, fields: Sequence[Field], lines: int) -> Table | None:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Axis, AxisKind
+from memdiag.model import Axis, AxisKind, Unit
 from memdiag.printable import printable
 from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate, rises_strictly
@@ -21,11 +21,14 @@ from memdiag.recording.table import Table
 # A label column names few things many times; a column of readings does not.
 _ROWS_PER_LABEL = 2
 _LAST_RANK = 10_000
+_CELLS_LOOKED_AT = 200
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
     """Which column plays which part. Raises UnreadableInput where that is not clear."""
-    meanings = [recognise(name) for name in table.names]
+    meanings = [
+        _meaning(name, column) for name, column in zip(table.names, table.columns, strict=True)
+    ]
     phase = _phase(table, meanings, options, source)
     x = _find(table, options.x, source) if options.x else None
     taken = {phase, x}
@@ -48,6 +51,16 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
         labels=tuple(labels),
         must_exist=bool(options.metrics),
     )
+
+
+def _meaning(name: str, column: pl.Series) -> Meaning:
+    """What a column is by its name, or by units of memory in its cells."""
+    meaning = recognise(name)
+    if meaning.part is not Part.OTHER or column.dtype != pl.String:
+        return meaning
+    if to_numbers(column.head(_CELLS_LOOKED_AT)).unit is not Unit.BYTES:
+        return meaning
+    return recognise(f"{name} (bytes)")
 
 
 def _find(table: Table, wanted: str, source: str) -> int:
@@ -137,7 +150,7 @@ def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meani
 
 
 def _has_figures(column: pl.Series) -> bool:
-    return bool(np.isfinite(to_numbers(column.head(200)).values).any())
+    return bool(np.isfinite(to_numbers(column.head(_CELLS_LOOKED_AT)).values).any())
 
 
 def _is_label(column: pl.Series) -> bool:

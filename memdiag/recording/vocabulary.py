@@ -78,6 +78,8 @@ MEMORY = _words(
     " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
     " free"
 )
+# nvidia-smi's own names, which do not say whose memory it is.
+NVIDIA_MEMORY = _words("memory.used memory.free memory.total used_memory used_gpu_memory")
 # Ends of words such as `gpumem` and the kernel's `vmrss`.
 MEMORY_ENDINGS = ("mem", "memory", "rss", "vram")
 

@@ -42,6 +42,8 @@ AMOUNTS = [
     ("host_used_bytes", "host_used_bytes", Role.HOST, 1),
     ("host_used_gib", "host_used_bytes", Role.HOST, GIB),
     ("host_cached_bytes", "host_cached_bytes", Role.CACHE, 1),
+    ("memory.used [MiB]", "memory_used_bytes", Role.DEVICE, MIB),
+    ("used_gpu_memory [MiB]", "used_gpu_memory_bytes", Role.DEVICE, MIB),
     ("VRAM (MB)", "vram_bytes", Role.DEVICE, MB),
     ("gpu_mem_gib", "gpu_mem_bytes", Role.DEVICE, GIB),
     ("vram_smi_mb", "vram_smi_bytes", Role.DEVICE, MB),

@@ -281,7 +281,7 @@ LOGS = {
         line=lambda i, m: f"{34620 + i} 4711 2.6G {m}.0M 150.8M",
         first="time PID rss pss uss\n",
         metric="pss_bytes",
-        scale=MB,
+        scale=MIB,
         axis=AxisKind.SECONDS,
         x=lambda i: 34620 + i,
     ),

@@ -1,0 +1,238 @@
+"""What common tools print, in their own words."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import AxisKind, Recording, Role, Series
+from memdiag.recording.options import ReadOptions
+from memdiag.recording.reading import read
+
+MIB, KIB = 2.0**20, 1024.0
+N = 30
+
+
+def _read(folder: Path, text: str | bytes, **options: object) -> Recording:
+    path = folder / "log"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read(str(path), ReadOptions(**options))  # type: ignore[arg-type]
+
+
+def _series(recording: Recording, metric: str, process: str | None = None) -> Series:
+    return next(
+        s
+        for s in recording.series
+        if s.metric == metric and (process is None or s.process == process)
+    )
+
+
+def _clock(i: int) -> str:
+    return f"12:{i // 60:02d}:{i % 60:02d}"
+
+
+SMI_HEADER = "timestamp, index, name, utilization.gpu [%], utilization.memory [%], "
+SMI_HEADER += "memory.total [MiB], memory.free [MiB], memory.used [MiB]\n"
+
+
+def _smi(i: int, gpu: int = 0) -> str:
+    used = 1000 + 10 * i + gpu
+    return (
+        f"2024/11/23 {_clock(i)}.950, {gpu}, NVIDIA RTX A6000, {90 + i % 5} %, 73 %, 49140 MiB,"
+        f" {48571 - used} MiB, {used} MiB\n"
+    )
+
+
+@pytest.mark.parametrize("header", [SMI_HEADER, ""], ids=["header", "no header"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_nvidia_smi_query(tmp_path: Path, header: str, encoding: str) -> None:
+    text = header + "".join(_smi(i) for i in range(N))
+    used = _series(_read(tmp_path, text.encode(encoding)), "memory_used_bytes")
+    assert used.y.tolist() == [(1000 + 10 * i) * MIB for i in range(N)]
+    assert used.role is Role.DEVICE
+    assert used.axis.kind is AxisKind.SECONDS
+    assert used.x.tolist() == list(range(N))
+
+
+def test_nvidia_smi_free_memory_falls(tmp_path: Path) -> None:
+    recording = _read(tmp_path, SMI_HEADER + "".join(_smi(i) for i in range(N)))
+    assert _series(recording, "memory_free_bytes").falling
+    assert {s.metric for s in recording.series} == {"memory_free_bytes", "memory_used_bytes"}
+
+
+def test_nvidia_smi_of_two_gpus_is_two_processes(tmp_path: Path) -> None:
+    text = SMI_HEADER + "".join(_smi(i, gpu) for i in range(N) for gpu in range(2))
+    recording = _read(tmp_path, text)
+    used = [s for s in recording.series if s.metric == "memory_used_bytes"]
+    assert [len(s.y) for s in used] == [N, N]
+    assert [s.process for s in used] == ["gpu 0", "gpu 1"]
+
+
+def test_nvidia_smi_without_units(tmp_path: Path) -> None:
+    text = "index, memory.used [MiB]\n" + "".join(f"0, {100 + i}\n" for i in range(N))
+    used = _series(_read(tmp_path, text), "memory_used_bytes")
+    assert used.y.tolist() == [(100 + i) * MIB for i in range(N)]
+
+
+def test_nvidia_smi_compute_apps(tmp_path: Path) -> None:
+    text = "pid, process_name, used_gpu_memory [MiB]\n" + "".join(
+        f"{pid}, python, {pid + i} MiB\n" for i in range(N) for pid in (100, 200)
+    )
+    recording = _read(tmp_path, text)
+    assert [s.process for s in recording.series] == ["python pid 100", "python pid 200"]
+    assert recording.series[0].x.tolist() == list(range(N))
+    assert recording.series[0].y[0] == 100 * MIB
+
+
+def test_nvidia_smi_dmon_and_pmon(tmp_path: Path) -> None:
+    dmon = "# gpu     sm    mem     fb   bar1   ccpm\n# Idx      %      %     MB     MB     MB\n"
+    dmon += "".join(f"    0     50     20   {500 + i}      5      0\n" for i in range(N))
+    assert _read(tmp_path, dmon).series[0].y.tolist() == [(500 + i) * 1e6 for i in range(N)]
+    pmon = "# gpu         pid   type     fb   ccpm    command \n"
+    pmon += "# Idx           #    C/G     MB     MB    name \n"
+    pmon += "".join(
+        f"    0       {pid}     C   {pid + i}      0    python   \n"
+        for i in range(N)
+        for pid in (100, 200)
+    )
+    recording = _read(tmp_path, pmon)
+    assert [len(s.y) for s in recording.series] == [N, N]
+
+
+def test_mprof(tmp_path: Path) -> None:
+    text = "CMDLINE python train.py\n"
+    for i in range(N):
+        text += f"MEM {100 + i}.5 {1700000000 + i / 10:.4f}\n"
+        text += f"CHLD 4711 {50 + i}.0 {1700000000 + i / 10:.4f}\n"
+    recording = _read(tmp_path, text)
+    main = _series(recording, "memory_bytes", "main")
+    assert main.y.tolist() == [(100.5 + i) * MIB for i in range(N)]
+    assert main.x[10] == pytest.approx(1.0)
+    assert _series(recording, "memory_bytes", "child 4711").y[0] == 50 * MIB
+
+
+def test_psrecord(tmp_path: Path) -> None:
+    text = "# Elapsed time   CPU (%)     Real (MB)   Virtual (MB)\n"
+    text += "".join(f"{i:12.3f} {99:12.3f} {100 + i:12.3f} {900:12.3f}\n" for i in range(N))
+    series = _series(_read(tmp_path, text), "rss_bytes")
+    assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]
+    assert series.axis.kind is AxisKind.SECONDS
+
+
+@pytest.mark.parametrize("suffix", ["", " PM"])
+def test_pidstat(tmp_path: Path, suffix: str) -> None:
+    text = "Linux 6.1 (host)  02/07/2026  _x86_64_  (16 CPU)\n"
+    for i in range(N):
+        text += (
+            f"\n{_clock(i)}{suffix}      UID       PID  minflt/s  majflt/s     VSZ     RSS   %MEM"
+        )
+        text += "  Command\n"
+        text += f"{_clock(i + 1)}{suffix}  1000  4711   0.00   0.00  2000000  {900 + i}"
+        text += "   1.2  python\n"
+    series = _series(_read(tmp_path, text), "rss_bytes")
+    assert series.y.tolist() == [(900 + i) * KIB for i in range(N)]
+    assert series.process == "python"
+    assert series.axis.kind is AxisKind.SECONDS
+
+
+def test_top_in_batch_mode(tmp_path: Path) -> None:
+    text = ""
+    for i in range(N):
+        text += f"top - {_clock(i)} up 1 day,  1 user,  load average: 0.1, 0.2, 0.3\n"
+        text += "Tasks:   2 total,   1 running\nMiB Mem :  16000.0 total,    100.0 free\n\n"
+        text += "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n"
+        text += (
+            f"   4711 me     20   0   9.1g   {1 + i / 10:.1f}g  9 R  99.0   1.2   1:02.03 python\n"
+        )
+        text += "   4712 me     20   0    9000   5000   3000 S   0.0   0.0   0:00.00 bash\n\n"
+    recording = _read(tmp_path, text)
+    python = _series(recording, "rss_bytes", "python")
+    assert python.y[0] == 2.0**30
+    assert python.x.tolist() == list(range(N))
+    assert _series(recording, "rss_bytes", "bash").y[0] == 5000 * KIB
+
+
+def test_ps_in_a_loop(tmp_path: Path) -> None:
+    block = (
+        "  PID   RSS    VSZ COMMAND\n 4711 {} 900000 python train.py --lr 1e-3\n 4712 900 9000 sh\n"
+    )
+    recording = _read(tmp_path, "".join(block.format(5000 + i) for i in range(N)))
+    series = _series(recording, "rss_bytes", "python train.py --lr 1e-3")
+    assert series.y.tolist() == [(5000 + i) * KIB for i in range(N)]
+    assert series.x.tolist() == list(range(N))
+
+
+def test_of_hundreds_of_processes_the_largest_are_taken(tmp_path: Path) -> None:
+    block = "  PID   RSS COMMAND\n" + "".join(f" {n} {n} prog{n}\n" for n in range(1000, 1300))
+    recording = _read(tmp_path, block * 5)
+    assert {s.process for s in recording.series} == {f"prog{n}" for n in range(1280, 1300)}
+    assert any("of 300 processes" in note for note in recording.notes)
+
+
+def test_free_in_a_loop(tmp_path: Path) -> None:
+    block = (
+        "               total        used        free      shared  buff/cache   available\n"
+        "Mem:        16000000     {}     1000000        5000     2000000     {}\n"
+        "Swap:        2000000           {}     1999990\n"
+    )
+    text = "".join(block.format(5_000_000 + i, 9_000_000 - i, i) for i in range(N))
+    recording = _read(tmp_path, text)
+    used = _series(recording, "host_used_bytes")
+    assert used.y.tolist() == [(5_000_000 + i) * KIB for i in range(N)]
+    assert used.role is Role.HOST
+    assert _series(recording, "host_available_bytes").falling
+    assert _series(recording, "host_buff_cache_bytes").role is Role.CACHE
+    assert _series(recording, "swap_used_bytes").role is Role.SWAP
+
+
+def test_free_with_units(tmp_path: Path) -> None:
+    block = "        total   used   free\nMem:     15Gi   {}Gi   3.1Gi\nSwap:  0B  0B  0B\n"
+    recording = _read(tmp_path, "".join(block.format(5 + i / 10) for i in range(N)))
+    assert _series(recording, "host_used_bytes").y[0] == 5 * 2.0**30
+
+
+def test_json_lines_with_nesting(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"step": i, "loss": 0.1, "memory": {"rss_mb": 100 + i, "gpu": {"used_mb": i}}})
+        for i in range(N)
+    ]
+    recording = _read(tmp_path, "\n".join(lines))
+    series = _series(recording, "memory_rss_bytes")
+    assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]
+    assert series.axis.name == "step"
+    assert _series(recording, "memory_gpu_used_bytes").role is Role.DEVICE
+    torn = _read(tmp_path, "\n".join(lines)[:-5])
+    assert len(torn.series[0].y) == N - 1
+    assert any("torn" in note for note in torn.notes)
+
+
+@pytest.mark.parametrize("packing", ["gzip", "zstd"])
+def test_packed_logs(tmp_path: Path, packing: str) -> None:
+    text = "".join(f"step {i} rss {100 + i} MB\n" for i in range(N))
+    if packing == "gzip":
+        content = gzip.compress(text.encode())
+    else:
+        packed = tmp_path / "packed.csv"
+        lines = pl.LazyFrame({"line": text.splitlines()})
+        lines.sink_csv(packed, include_header=False, compression="zstd", check_extension=False)
+        content = packed.read_bytes()
+        assert content.startswith(b"\x28\xb5\x2f\xfd")
+    assert _series(_read(tmp_path, content), "rss_bytes").y[0] == 100e6
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0broken", b"\x28\xb5\x2f\xfdbroken"])
+def test_damaged_packing_is_an_error(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(UnreadableInput):
+        _read(tmp_path, content)
+
+
+def test_format_can_be_forced(tmp_path: Path) -> None:
+    text = "step,rss_mb\n" + "".join(f"{i},{i}\n" for i in range(N))
+    assert _read(tmp_path, text, format="csv").series
+    with pytest.raises(UnreadableInput, match="it is no mprof"):
+        _read(tmp_path, text, format="mprof")
