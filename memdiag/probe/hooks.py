@@ -54,7 +54,7 @@ class Hooks:
     # -- optimizers ----------------------------------------------------------------------------
 
     def _hook_optimizers(self) -> None:
-        module = self._torch.optim.optimizer
+        module = sys.modules["torch.optim.optimizer"]  # torch.optim hides it
         module.register_optimizer_step_pre_hook(self._before_step)
         module.register_optimizer_step_post_hook(self._after_step)
         optimizer = module.Optimizer

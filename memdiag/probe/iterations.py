@@ -64,6 +64,7 @@ class Iterations:
         if key == self._pace:
             for other in self._pace_since:
                 self._pace_since[other] += 1
+            self._usual = max(self._since_pace.values(), default=1)
             self._since_pace.clear()
             return 1
         return self._other_stepped(key)
@@ -94,26 +95,25 @@ class Iterations:
         missing = self._made - counts.keys()
         if not self._told and missing and max(counts.values()) < WAIT_STEPS:
             return 0
-        self._pace = key if self._told else min(counts, key=counts.__getitem__)
-        self._pace_since = dict.fromkeys(counts, 0)
-        self._since_pace.clear()
-        self._usual = 1
+        self._set_pace(key if self._told else min(counts, key=counts.__getitem__))
         ended = 1 if self._told else counts[self._pace]
         self._told, self._by_backward = True, False
         return ended
 
     def _other_stepped(self, key: Hashable) -> int:
-        before = self._pace_since.get(key)
+        paced = self._pace_since.get(key, 0)
         self._pace_since[key] = 0
-        if before is not None and before >= 2:
-            self._usual = before
-            self._pace = key
-            self._since_pace.clear()
+        if paced >= 2:  # slower than what sets the pace
+            self._set_pace(key)
             return 1
         since = self._since_pace[key] = self._since_pace.get(key, 0) + 1
         if since > _STALLED_FACTOR * self._usual + _STALLED_STEPS:
-            self._pace = key
-            self._since_pace.clear()
-            return 1
-        self._usual = max(self._usual, since)
+            self._set_pace(key)
+            return since  # the iterations that we took for parts of one
         return 0
+
+    def _set_pace(self, key: Hashable) -> None:
+        self._pace = key
+        self._pace_since = dict.fromkeys(self._counts, 0)
+        self._since_pace.clear()
+        self._usual = 1

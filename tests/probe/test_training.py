@@ -1,0 +1,176 @@
+"""What the hooks see becomes steps and phases; the training itself never changes."""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from memdiag.capture.channel import ChannelReader, Kind
+from memdiag.probe import training as training_module
+from memdiag.probe.session import Session
+from memdiag.probe.training import Training
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.delitem(sys.modules, "memdiag")  # the program has not imported it
+    return Session(str(tmp_path))
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> ChannelReader:
+    return ChannelReader(tmp_path)
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    clock = [100.0]
+    monkeypatch.setattr(training_module, "monotonic", lambda: clock[0])
+    return clock
+
+
+def iterate(training: Training, now: list[float], took_s: float, times: int = 1) -> None:
+    for _ in range(times):
+        training.fetch_begins()
+        training.fetch_ended(got_one=True)
+        training.backward_begins()
+        training.backward_ended()
+        training.optimizer_begins()
+        now[0] += took_s
+        training.optimizer_ended("A")
+
+
+def phases(reader: ChannelReader) -> list[str]:
+    return [phase for phase, _ in groupby(event.phase for event in reader.drain())]
+
+
+def test_long_iterations_are_looked_into(session, reader, now) -> None:
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    iterate(training, now, 0.1, times=20)
+    reader.drain()
+    iterate(training, now, 0.1)
+    parts = ["data", "train/forward", "train/backward", "train/forward", "train/optimizer"]
+    assert phases(reader) == [*_with_ends(parts), "train/forward"]
+
+
+def _with_ends(parts: list[str]) -> list[str]:
+    """Between two phases there is an event at which the one has ended and the other not begun."""
+    return [phase for part in parts for phase in ("", part)] + [""]
+
+
+def test_short_iterations_are_not(session, reader, now) -> None:
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    iterate(training, now, 0.001, times=20)
+    reader.drain()
+    iterate(training, now, 0.001, times=5)
+    events = reader.drain()
+    assert [(event.kind, event.phase) for event in events] == [(Kind.STEP, "train")] * 5
+
+
+def test_evaluation_lasts_until_the_model_trains_again(session, reader, now) -> None:
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    iterate(training, now, 0.001, times=3)
+    evaluating = True
+    training.evaluation_begins(lambda: evaluating)
+    for _ in range(3):
+        training.fetch_begins()
+        training.fetch_ended(got_one=True)
+    evaluating = False
+    iterate(training, now, 0.001)
+    assert phases(reader) == ["init", "", "train", "", "eval", "", "train"]
+
+
+def test_backward_ends_what_was_taken_for_an_evaluation(session, reader, now) -> None:
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    iterate(training, now, 0.001, times=3)
+    training.evaluation_begins(lambda: True)
+    training.backward_begins()
+    training.backward_ended()
+    assert phases(reader)[-3:] == ["eval", "", "train"]
+
+
+def test_model_loaded_in_evaluation_mode_is_no_evaluation(session, reader, now) -> None:
+    training = Training(session)
+    training.evaluation_begins(lambda: True)
+    assert phases(reader) == ["init"]
+
+
+def test_checkpoint_returns_to_the_phase_before(session, reader, now) -> None:
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    iterate(training, now, 0.001, times=3)
+    training.checkpoint_ended(training.checkpoint_begins())
+    assert phases(reader)[-5:] == ["train", "", "checkpoint", "", "train"]
+
+
+def test_tags_of_the_program_win_over_what_the_hooks_see(session, reader, now) -> None:
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    iterate(training, now, 0.001, times=3)
+    session.phase_begin("mine")
+    session.step(1000)
+    iterate(training, now, 0.001, times=3)
+    session.phase_end("mine")
+    iterate(training, now, 0.001, times=3)
+    events = reader.drain()
+    steps = [event.step for event in events if event.kind is Kind.STEP]
+    assert steps == [1, 2, 3, 1000]
+    assert events[-1].step == 1000
+    assert events[-1].phase == ""
+    own = [event.phase for event in events if event.step == 1000]
+    assert set(own) == {"mine", ""}
+
+
+def test_program_that_imports_memdiag_is_given_time_to_tag(
+    session, reader, now, monkeypatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "memdiag", object())
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    iterate(training, now, 0.001, times=203)
+    assert [e.step for e in reader.drain() if e.kind is Kind.STEP] == [201, 202, 203]
+
+
+@pytest.mark.torch
+def test_training_is_the_same_with_and_without_us(watched) -> None:
+    pytest.importorskip("torch")
+    program = str(PROGRAMS / "phases.py")
+    with_us = watched.run(sys.executable, program)
+    without = watched.run_without(sys.executable, program)
+    assert with_us.stdout == without.stdout
+    assert with_us.returncode == without.returncode == 1
+    assert with_us.stderr == without.stderr
+    steps = [event.step for event in watched.events() if event.kind is Kind.STEP]
+    assert steps == list(range(1, 31))
+
+
+@pytest.mark.torch
+def test_phases_of_a_real_training_are_told(watched) -> None:
+    pytest.importorskip("torch")
+    watched.run(sys.executable, str(PROGRAMS / "phases.py"), "0.03")
+    seen = [phase for phase, _ in groupby(e.phase for e in watched.events()) if phase]
+    coarse = [name for name, _ in groupby(phase.partition("/")[0] for phase in seen)]
+    outside_of_training = [name for name in coarse if name not in ("data", "train")]
+    assert outside_of_training == ["init", *["eval", "checkpoint", "eval"] * 3]
+    assert {"data", "train/forward", "train/backward", "train/optimizer"} <= set(seen)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_compiled_graphs_are_the_same_with_and_without_us(watched) -> None:
+    pytest.importorskip("torch")
+    program = str(PROGRAMS / "compiled.py")
+    with_us = watched.run(sys.executable, program, timeout=110)
+    without = watched.run_without(sys.executable, program, timeout=110)
+    assert with_us.stdout == without.stdout
+    assert with_us.stderr == without.stderr
+    assert with_us.stdout.endswith("full graph\n")
