@@ -50,7 +50,10 @@ def test_a_phase_lets_exceptions_through() -> None:
         _ = 1 / 0
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["--show-completion", "bash"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["--show-completion", "bash"], ["run", "--help"]],
+)
 def test_the_command_line_starts_without_heavy_modules(arguments: list[str]) -> None:
     ended = python(
         "import sys\n"

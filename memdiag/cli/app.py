@@ -1,4 +1,4 @@
-"""The command line: registers the commands and turns every way of failing into an exit code.
+"""The command line: finds the commands and turns every way of failing into an exit code.
 
 Typer ends a program with status 1 for several reasons of its own, and 1 is what says LEAK here;
 so whatever a command raises is kept from Typer and answered in `main`.
@@ -7,6 +7,7 @@ so whatever a command raises is kept from Typer and answered in `main`.
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import sys
 import traceback
@@ -16,14 +17,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.main
 from typer.core import TyperGroup
 
 from memdiag import __version__
-from memdiag.cli import run
-from memdiag.cli.analyze import analyze
-from memdiag.cli.compare import compare
-from memdiag.cli.doctor import doctor
-from memdiag.cli.watch import watch
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.printable import printable
 
@@ -53,6 +50,17 @@ Exit codes:
 """
 
 
+# A command's function is `memdiag.cli.NAME.NAME`, and its module is only imported to be used: the
+# values that commands are declared with cost more time than all of Typer.
+_COMMANDS = {
+    "run": "Start a command, record its memory, and judge it.",
+    "watch": "Watch a process that runs already, and judge it.",
+    "analyze": "Judge recordings, or any log of memory.",
+    "compare": "Say what a change did: before against after.",
+    "doctor": "Say what can be measured on this machine.",
+}
+
+
 class _ClosedPipe(Exception):
     """The reader of our output went away."""
 
@@ -71,8 +79,28 @@ def _kept_from_typer() -> Iterator[None]:
         raise _UnexpectedEnd from error
 
 
+def _loaded(name: str) -> Any:
+    """The command, built from its module and the `CONTEXT_SETTINGS` there, if any."""
+    module = importlib.import_module(f"memdiag.cli.{name}")
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", {}))(
+        getattr(module, name)
+    )
+    return typer.main.get_command(alone)
+
+
 class _Commands(TyperGroup):
     """The group of all commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*_COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _loaded(cmd_name) if cmd_name in _COMMANDS else super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _kept_from_typer():
@@ -112,13 +140,6 @@ def _options(
     ] = False,
 ) -> None:
     """Holds the options that belong to no command."""
-
-
-app.command(context_settings=run.CONTEXT_SETTINGS)(run.run)
-app.command()(watch)
-app.command()(analyze)
-app.command()(compare)
-app.command()(doctor)
 
 
 def main() -> int:

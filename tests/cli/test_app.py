@@ -11,6 +11,7 @@ import pytest
 
 import memdiag
 
+COMMANDS = ("run", "watch", "analyze", "compare", "doctor")
 # A command of the test's own, in the real application.
 FRAME = """
 import sys
@@ -58,6 +59,25 @@ def test_help_shows_examples_and_exit_codes(arguments: tuple[str, ...]) -> None:
     shown = ended.stdout + ended.stderr
     assert "memdiag run -- python train.py" in shown
     assert "3 inconclusive" in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_listed_and_has_its_help(command: str) -> None:
+    assert f"\n  {command} " in memdiag_cli("--help").stdout
+    ended = memdiag_cli(command, "--help")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith(f"Usage: memdiag {command} [OPTIONS]")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("memdiag ana", "analyze"), ("memdiag run --js", "--json-file")]
+)
+def test_completion_offers_commands_and_their_options(typed: str, offered: str) -> None:
+    ended = in_shell(
+        f'COMP_WORDS="{typed}" COMP_CWORD={typed.count(" ")} _MEMDIAG_COMPLETE=complete_bash'
+        ' "$0" -m memdiag'
+    )
+    assert ended.stdout.split() == [offered]
 
 
 def test_help_is_the_same_however_memdiag_is_started() -> None:
