@@ -205,6 +205,11 @@ class Policy:
     flat_quanta: float = 1.0
     """... and a regime that rose by fewer than this is flat. Chosen."""
 
+    # -- rate ------------------------------------------------------------------------------
+    rate_widening: float = 1.25
+    """Factor on the half width of a rate's 95 % interval, for the start of the regime having been
+    picked from the same data. Measured: benchmarks/decide.py, row "rate"."""
+
     # -- materiality ------------------------------------------------------------------------
     negligible_share: float = 0.02
     """Growth over the horizon below this fraction of the level is negligible. Chosen."""

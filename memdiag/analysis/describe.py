@@ -38,7 +38,7 @@ def describe(
     """Everything a report shows of one series. Values are as recorded, growth is memory in use."""
     tail = _tail_of_all(prepared, classified)
     projection = _projection(prepared, classified)
-    growth = _growth(prepared, classified)
+    growth = _growth(prepared, classified, policy)
     x, y = prepared.all_x, prepared.sign * prepared.all_y
     calm = classified.verdict in (Verdict.STABLE, Verdict.WARMUP)
     ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
@@ -88,11 +88,19 @@ def _interval(fitted: Trend, sign: float = 1.0) -> Interval:
     return Interval(value=value, low=value - half, high=value + half)
 
 
-def _growth(prepared: Prepared, classified: Classified) -> Interval | None:
-    """Rate of the last regime with its 95 % interval."""
+def _growth(prepared: Prepared, classified: Classified, policy: Policy) -> Interval | None:
+    """Rate of the last regime with its 95 % interval.
+
+    Wider than the fit's own: both ends may be off by an allocator step or by what samples miss of
+    a cycle (each uniform), and the regime's start was picked (`Policy.rate_widening`).
+    """
     if classified.trend is None:
         return Interval(value=0.0, low=0.0, high=0.0) if len(prepared.x) >= 4 else None
-    return _interval(classified.trend)
+    fitted, tail_x = classified.trend, prepared.x[classified.tail :]
+    run = max(float(tail_x[-1] - tail_x[0]), 1e-300)
+    coarse = math.hypot(prepared.quantum, prepared.blur) / math.sqrt(3) / run
+    half = policy.rate_widening * math.hypot(fitted.half_width(), 1.96 * coarse)
+    return Interval(value=fitted.slope, low=fitted.slope - half, high=fitted.slope + half)
 
 
 def _per_second(growth: Interval | None, prepared: Prepared) -> Interval | None:
@@ -122,7 +130,7 @@ def _segments(prepared: Prepared, classified: Classified) -> tuple[Segment, ...]
                 start_value=prepared.sign * (level + float(half_run[0])),
                 end_value=prepared.sign * (level + float(half_run[-1])),
                 samples=int(binned.start[piece.last] - binned.start[piece.first]),
-                slope_per_x=_interval(fitted),
+                slope_per_x=_interval(fitted, prepared.sign),
             )
         )
     return tuple(out)

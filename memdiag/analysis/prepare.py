@@ -201,21 +201,49 @@ def _cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) ->
         return whole
     starts = np.concatenate((big + 1, [len(y)]))
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
-    inner = np.delete(d, big)
-    pace = float(np.median(inner)) if len(inner) else 0.0
-    floors, bases = y[index], _bases(y, starts, pace)
-    quieter = bases if least_noise(bases) < least_noise(floors) else floors
+    floors, (bases, blur) = y[index], _bases(x, y, starts)
+    if least_noise(bases) >= least_noise(floors):
+        bases, rises = floors, d[d > 0]
+        blur = float(np.median(rises)) if len(rises) else 0.0
     means = np.add.reduceat(y, starts[:-1]) / np.diff(starts)
-    rises = d[d > 0]
-    blur = float(np.median(rises)) if len(rises) else 0.0
-    return replace(whole, x=x[index], y=quieter, means=means, blur=blur)
+    return replace(whole, x=x[index], y=bases, means=means, blur=blur)
 
 
-def _bases(y: Floats, starts: Ints, pace: float) -> Floats:
-    """Where each cycle began, from all of its samples: median of y less the usual climb."""
-    since = np.arange(starts[0], starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
-    level = y[starts[0] :] - pace * since
-    return np.array([float(np.median(v)) for v in np.split(level, starts[1:-1] - starts[0])])
+def _bases(x: Floats, y: Floats, starts: Ints) -> tuple[Floats, float]:
+    """Where each cycle began, from all of its samples, and how far that may be off.
+
+    Median of y less the usual climb since the cycle's start. Where the cycles come at a fixed
+    period (counted in samples, or along x), the start is known between two samples.
+    """
+    best = (np.empty(0), math.inf)
+    for clock in (np.arange(len(x), dtype=float), x):
+        resets, off = _resets(clock, starts)
+        since = clock[starts[0] :] - np.repeat(resets, np.diff(starts))
+        value = y[starts[0] :]
+        inside = np.delete(np.arange(1, len(since)), starts[1:-1] - starts[0] - 1)
+        steps = np.diff(value)[inside - 1] / np.maximum(np.diff(since)[inside - 1], 1e-300)
+        pace = float(np.median(steps)) if len(steps) else 0.0
+        cycles = np.split(value - pace * since, starts[1:-1] - starts[0])
+        bases = np.array([float(np.median(v)) for v in cycles])
+        if abs(pace) * off < best[1]:
+            best = bases, abs(pace) * off
+    return best
+
+
+def _resets(clock: Floats, starts: Ints) -> tuple[Floats, float]:
+    """When cycles began on a clock, and by how much that may be wrong, in the clock's unit."""
+    seen = clock[starts[:-1]]
+    number = np.arange(len(seen), dtype=float)
+    period = float(np.polyfit(number, seen, 1)[0])
+    fitted = seen.mean() + period * (number - number.mean())
+    sample = float(np.median(np.diff(clock)))
+    if float(np.abs(seen - fitted).max()) < sample:
+        return fitted, REGULAR_OFF * sample
+    return seen, sample
+
+
+REGULAR_OFF = 0.7
+"""How far a fitted start of a regular cycle may be off, in samples (chosen: within one)."""
 
 
 def _recur(drops: Ints, n: int, policy: Policy) -> bool:
