@@ -79,7 +79,8 @@ Color = Annotated[
 ]
 
 
-def analyze(  # noqa: PLR0917 - one per option
+@cli_gate.gated
+def analyze(
     files: Files,
     x: X = "",
     metric: Metric = None,
@@ -88,19 +89,10 @@ def analyze(  # noqa: PLR0917 - one per option
     pattern: Pattern = "",
     table: TableNumber = None,
     planned_steps: PlannedSteps = None,
-    limit: cli_options.LimitOption = None,
-    max_growth: cli_gate.MaxGrowth = None,
-    max_peak: cli_gate.MaxPeak = None,
-    max_variation: cli_gate.MaxVariation = None,
-    after_step: cli_gate.AfterStep = None,
-    after_time: cli_gate.AfterTime = None,
-    max_tensors_growth: cli_gate.MaxTensorsGrowth = None,
-    fail_on: cli_gate.FailOnOption = None,
-    inconclusive: cli_gate.InconclusiveOption = None,
+    *,
+    gate: cli_gate.Gate,
     json: JsonOut = False,
     json_file: cli_options.JsonFile = None,
-    junitxml: cli_gate.JunitXml = None,
-    markdown: cli_gate.Markdown = None,
     width: Width = None,
     ascii_only: Ascii = False,
     color: Color = None,
@@ -119,19 +111,6 @@ def analyze(  # noqa: PLR0917 - one per option
         format=file_format,
         pattern=pattern,
         table=table,
-    )
-    gate = cli_gate.settle(
-        max_growth=max_growth,
-        max_peak=max_peak,
-        max_variation=max_variation,
-        after_step=after_step,
-        after_time=after_time,
-        max_tensors_growth=max_tensors_growth,
-        fail_on=fail_on,
-        inconclusive=inconclusive,
-        limit=limit,
-        junitxml=junitxml,
-        markdown=markdown,
     )
     diagnosis = _diagnose_all(files, options, gate, planned_steps)
     code = exit_code(diagnosis, inconclusive=gate.inconclusive, fail_on=gate.fail_on)

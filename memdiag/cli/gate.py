@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+import functools
+import inspect
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -20,6 +22,10 @@ from memdiag.model import AxisKind
 from memdiag.printable import printable
 from memdiag.units import parse_seconds
 
+Limit = Annotated[
+    str | None,
+    typer.Option("--limit", metavar="SIZE", help="Say when this much (16GB) will be in use."),
+]
 MaxGrowth = Annotated[
     list[str] | None,
     typer.Option(
@@ -111,6 +117,21 @@ _BUDGET_KINDS = {
     "max-tensors-growth": BudgetKind.GROWTH,
 }
 _Choice = TypeVar("_Choice", bound=enum.Enum)
+# In the order of the help screen. `exit_code` is for commands that start one.
+_OPTIONS: dict[str, Any] = {
+    "limit": Limit,
+    "max_growth": MaxGrowth,
+    "max_peak": MaxPeak,
+    "max_variation": MaxVariation,
+    "after_step": AfterStep,
+    "after_time": AfterTime,
+    "max_tensors_growth": MaxTensorsGrowth,
+    "fail_on": FailOnOption,
+    "inconclusive": InconclusiveOption,
+    "exit_code": ExitCodeOption,
+    "junitxml": JunitXml,
+    "markdown": Markdown,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +145,34 @@ class Gate:
     limit: str | None = None
     junitxml: Path | None = None
     markdown: Path | None = None
+
+
+def gated(command: Callable[..., None], *, starts: bool = False) -> Callable[..., None]:
+    """`command` with the gate's options on its command line in the place of its `gate`.
+
+    starts: it starts a command of the user's, so that there is `--exit-code`.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    options = [name for name in _OPTIONS if starts or name != "exit_code"]
+    own = list(signature.parameters.values())
+    at = next(n for n, parameter in enumerate(own) if parameter.name == "gate")
+    added = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OPTIONS[name]
+        )
+        for name in options
+    ]
+    own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+
+    @functools.wraps(command)
+    def settled(**given: Any) -> None:
+        gate = settle(**{name: given.pop(name) for name in options})
+        command(gate=gate, **given)
+
+    shown = signature.replace(parameters=[*own[:at], *added, *own[at + 1 :]])
+    settled.__signature__ = shown  # type: ignore[attr-defined]
+    settled.__annotations__ = {name: p.annotation for name, p in shown.parameters.items()}
+    return settled
 
 
 def settle(

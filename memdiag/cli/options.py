@@ -85,10 +85,6 @@ StopOnOption = Annotated[
 JsonFile = Annotated[
     Path | None, typer.Option("--json-file", metavar="FILE", help="Write the report there as JSON.")
 ]
-LimitOption = Annotated[
-    str | None,
-    typer.Option("--limit", metavar="SIZE", help="Say when this much (16GB) will be in use."),
-]
 
 
 def checked(
