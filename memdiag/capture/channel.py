@@ -22,11 +22,11 @@ from memdiag.capture.procfs import parse_stat
 from memdiag.capture.ring import Event, Kind, Probed, RingReader
 from memdiag.errors import CannotMeasure
 from memdiag.probe import layout
+from memdiag.probe.arming import INJECTED
 
 __all__ = ["ChannelReader", "Event", "Kind", "Probed"]
-__all__ += ["create", "find_channel", "prepare", "remove"]
+__all__ += ["create", "find_channel", "find_ring", "prepare", "remove"]
 
-_INJECTED = Path(__file__).parent.parent / "probe" / "inject"
 _HAS_PROC = Path("/proc/self/stat").exists()
 # The rings of dead processes are looked at once per so many drains: their last words were read
 # already, but a process of another pid namespace looks dead to us and is not.
@@ -62,9 +62,9 @@ def prepare(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
     takes itself off `sys.path` again before any code of the program runs.
     """
     path = environ.get("PYTHONPATH", "")
-    already = path == str(_INJECTED) or path.startswith(f"{_INJECTED}{os.pathsep}")
+    already = path == INJECTED or path.startswith(f"{INJECTED}{os.pathsep}")
     # An empty PYTHONPATH means none, an empty entry in one means the working directory.
-    ours_first = path if already else os.pathsep.join([str(_INJECTED), *([path] if path else [])])
+    ours_first = path if already else os.pathsep.join([INJECTED, *([path] if path else [])])
     changed = {
         "PYTHONPATH": ours_first,
         layout.DIRECTORY_VARIABLE: str(directory),
@@ -74,18 +74,25 @@ def prepare(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
 
 def find_channel(pid: int) -> Path | None:
     """The channel that the live process `pid` writes to; None where it has none."""
-    started = _started(pid)
     named = _variable_of(pid, layout.DIRECTORY_VARIABLE)
     candidates = [Path(named)] if named else []
     base = _default_base()
     if base.is_dir():
         candidates += [path for path in base.iterdir() if path.is_dir()]
     for directory in candidates:
-        for ring in directory.glob(f"{pid}-*{layout.SUFFIX}"):
-            facts = _facts(ring)
-            if facts is not None and facts.process == ProcessId(pid, started or 0):
-                return directory
+        if find_ring(directory, pid) is not None:
+            return directory
     return candidates[0] if named and candidates[0].is_dir() else None
+
+
+def find_ring(directory: Path, pid: int) -> Path | None:
+    """The ring of the live process `pid` in a channel; None where it has none."""
+    started = _started(pid)
+    for ring in directory.glob(f"{pid}-*{layout.SUFFIX}"):
+        facts = _facts(ring)
+        if facts is not None and facts.process.started == started:
+            return ring
+    return None
 
 
 def remove(directory: Path) -> None:

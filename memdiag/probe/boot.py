@@ -31,7 +31,11 @@ def boot(directory: str) -> None:
         after_in_parent=probe.after_fork_in_parent,
         after_in_child=probe.after_fork_in_child,
     )
-    sys.meta_path.insert(0, AfterImport("torch", probe.torch_loaded))
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "Tensor"):
+        probe.torch_loaded(torch)
+    else:
+        sys.meta_path.insert(0, AfterImport("torch", probe.torch_loaded))
 
 
 class Probe:

@@ -44,10 +44,10 @@ class Session:
         # the program's: it must never be closed.
         self._kept: list[Ring] = []
         self.after_step: Callable[[], None] | None = None
-        self._begin()
+        self._begin(_main_thread())
 
-    def _begin(self) -> None:
-        self._main_thread = get_ident()
+    def _begin(self, main_thread: int) -> None:
+        self._main_thread = main_thread
         self._ring: Ring | None = None
         self._failures = 0
         self._step = layout.NO_STEP
@@ -76,7 +76,9 @@ class Session:
         """Phase `name` begins in this thread."""
         try:
             text = name if type(name) is str else str(name)
-            self._tags_phases = True
+            if not self._tags_phases:
+                self._tags_phases = True
+                self.auto_phase("")
             stack = self._stack()
             stack.append(text)
             self._boundary(layout.PHASE_BEGIN, text, len(stack))
@@ -194,7 +196,7 @@ class Session:
             if self._ring is not None:
                 self._kept.append(self._ring)
             self._resident.forget()
-            self._begin()
+            self._begin(get_ident())
         except Exception:
             self._failed()
 
@@ -262,6 +264,12 @@ class Session:
             self.note(found)
         else:
             self._malloc = Budgeted(found)
+
+
+def _main_thread() -> int:
+    """The main thread's identity: this one's at the start of an interpreter."""
+    threading = sys.modules.get("threading")
+    return get_ident() if threading is None else threading.main_thread().ident or get_ident()
 
 
 def _budgeted(read: Callable[[], int] | None) -> Budgeted | None:

@@ -150,8 +150,8 @@ def test_what_a_signal_handler_raises_reaches_the_program(watched, python) -> No
         "class Alarm(BaseException): pass\n"
         "def handler(*_): raise Alarm\n"
         "signal.signal(signal.SIGALRM, handler)\n"
-        "signal.setitimer(signal.ITIMER_REAL, 0.05)\n"
         "try:\n"
+        "    signal.setitimer(signal.ITIMER_REAL, 0.05)\n"
         "    while True: session.step(1)\n"
         "except Alarm: print('raised')\n"
     )

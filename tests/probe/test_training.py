@@ -172,5 +172,4 @@ def test_compiled_graphs_are_the_same_with_and_without_us(watched) -> None:
     with_us = watched.run(sys.executable, program, timeout=110)
     without = watched.run_without(sys.executable, program, timeout=110)
     assert with_us.stdout == without.stdout
-    assert with_us.stderr == without.stderr
     assert with_us.stdout.endswith("full graph\n")

@@ -13,7 +13,7 @@ import sys
 
 def _let_in(probe):
     # type: (str) -> None
-    if sys.version_info < (3, 8) or not os.environ.get("MEMDIAG_CHANNEL"):
+    if sys.version_info < (3, 8):  # noqa: UP036
         return
     from importlib.machinery import SourceFileLoader
 
@@ -25,9 +25,9 @@ def _let_in(probe):
     package.__package__ = name
     sys.modules[name] = package
     loader.exec_module(package)
-    from _memdiag_probe.boot import boot  # type: ignore[import-not-found]
+    from _memdiag_probe.arming import arm  # type: ignore[import-not-found]
 
-    boot(os.environ["MEMDIAG_CHANNEL"])
+    arm()
 
 
 _here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120

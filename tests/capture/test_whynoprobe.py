@@ -1,0 +1,109 @@
+"""Each way in which the probe can be kept out is told from the others, on real processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from interpreters import old_interpreter
+
+from memdiag.capture import channel
+from memdiag.capture.whynoprobe import Suspect, explain, why_no_probe
+from memdiag.model import Unavailable
+
+WAIT = "print('ready', flush=True); input()"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return channel.create(tmp_path / "base")
+
+
+@contextmanager
+def running(command: list[str], environ: dict[str, str]) -> Iterator[int]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environ, stdin=pipe, stdout=pipe) as target:
+        assert target.stdout is not None
+        target.stdout.readline()
+        yield target.pid
+        target.communicate(b"\n")
+
+
+@pytest.fixture
+def reason(directory: Path) -> Callable[..., str | None]:
+    """Why there is no probe in a Python started with some flags in a changed environment."""
+
+    def ask(*flags: str, program: str = sys.executable, **changes: str | None) -> str | None:
+        environ = {**channel.prepare(os.environ, directory), **changes}
+        kept = {name: value for name, value in environ.items() if value is not None}
+        with running([program, *flags, "-c", WAIT], kept) as pid:
+            found = why_no_probe(pid, directory)
+        return None if found is None else found.reason
+
+    return ask
+
+
+def test_process_with_a_probe_has_no_reason(reason) -> None:
+    assert reason() is None
+    assert reason("-X", "dev", "-W", "ignore", "-s", "-B") is None
+
+
+@pytest.mark.parametrize("flags", [["-I"], ["-E"], ["-S"], ["-BS"], ["-X", "dev", "-I"]])
+def test_isolating_flags_are_named(reason, flags) -> None:
+    found = reason(*flags)
+    assert found is not None
+    assert f"-{flags[-1][-1]}" in found
+
+
+def test_cleared_environment_is_named(reason) -> None:
+    assert "cleared environment" in reason(PYTHONPATH=None, MEMDIAG_CHANNEL=None)
+
+
+def test_replaced_pythonpath_is_named(reason) -> None:
+    assert "replaced by '/elsewhere'" in reason(PYTHONPATH="/elsewhere")
+    assert "removed" in reason(PYTHONPATH=None)
+
+
+def test_sitecustomize_that_does_not_go_on_is_named(reason, directory, tmp_path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("")
+    ours = channel.prepare({}, directory)["PYTHONPATH"]
+    assert str(tmp_path) in reason(PYTHONPATH=f"{tmp_path}{os.pathsep}{ours}")
+
+
+def test_channel_of_another_memdiag_is_named(reason, tmp_path) -> None:
+    other = channel.create(tmp_path / "other")
+    assert "another memdiag" in reason(MEMDIAG_CHANNEL=str(other))
+
+
+def test_old_python_is_named(reason) -> None:
+    program = old_interpreter("3.7")
+    if program is None:
+        pytest.skip("no Python 3.7 here")
+    assert "Python 3.7" in reason(program=program)
+
+
+def test_program_that_is_no_python_is_named(directory) -> None:
+    environ = channel.prepare(os.environ, directory)
+    with running(["sh", "-c", "echo ready; read line"], environ) as pid:
+        found = why_no_probe(pid, directory)
+    assert isinstance(found, Unavailable)
+    assert "no Python program" in found.reason
+
+
+def test_process_that_is_gone_has_no_reason(directory) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert why_no_probe(gone.pid, directory) is None
+
+
+def test_another_user_is_named(directory) -> None:
+    environ = channel.prepare({}, directory)
+    stranger = Suspect(
+        program="/usr/bin/python3", argv=["python3"], environ=environ, libpython="", uid=4711
+    )
+    assert "another user (uid 4711)" in explain(stranger, directory).reason
