@@ -249,8 +249,12 @@ class Policy:
     """More than this many times the run recorded is "not decidable in this run". Chosen."""
 
     # -- confidence -------------------------------------------------------------------------
+    open_confidence: float = 0.9
+    """Most confidence in "it cannot be told": no one can be surer of that. Chosen."""
     few_samples: int = 20
     """Below this many samples no confidence above `few_confidence` is printed."""
+    most_confidence: float = 0.999
+    """No verdict is surer than this. Chosen."""
     few_confidence: float = 0.99
     """... namely this one."""
 
