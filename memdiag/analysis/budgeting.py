@@ -86,6 +86,14 @@ def _growth(finding: Finding, budget: Budget) -> BudgetFinding:
 
 
 def _rate(finding: Finding, stretch: Stretch) -> Interval | None:
+    plateau = finding.plateau
+    if (
+        finding.unit is Unit.COUNT
+        and finding.axis.kind is stretch.axis
+        and plateau is not None
+        and plateau.low_value == plateau.high_value
+    ):
+        return _exactly(0.0)  # things are counted exactly, and there was not one more
     if finding.axis.kind is stretch.axis:
         return finding.growth_per_x
     return finding.growth_per_s if stretch.axis is AxisKind.SECONDS else None

@@ -1,0 +1,134 @@
+"""Where options come from: command line before environment before pyproject.toml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memdiag.budgets import BudgetKind
+from memdiag.cli.exits import Decider, FailOn, Inconclusive
+from memdiag.cli.gate import Gate, settle
+from memdiag.errors import UsageError
+
+
+def toml(directory: Path, text: str) -> Path:
+    (directory / "pyproject.toml").write_text(text, encoding="utf-8")
+    return directory
+
+
+def gate(directory: Path, environ: dict[str, str] | None = None, **given: object) -> Gate:
+    return settle(environ=environ or {}, directory=directory, **given)  # type: ignore[arg-type]
+
+
+def peaks(found: Gate) -> list[tuple[str, float]]:
+    return [(b.metric, b.amount) for b in found.budgets if b.kind is BudgetKind.PEAK]
+
+
+def test_nothing_given_is_the_default(tmp_path: Path) -> None:
+    assert gate(tmp_path) == Gate()
+
+
+def test_command_line_goes_before_environment_before_file(tmp_path: Path) -> None:
+    toml(tmp_path, '[tool.memdiag]\nmax-peak = "1GB"\n')
+    environ = {"MEMDIAG_MAX_PEAK": "2GB"}
+    assert peaks(gate(tmp_path)) == [("", 1e9)]
+    assert peaks(gate(tmp_path, environ)) == [("", 2e9)]
+    assert peaks(gate(tmp_path, environ, max_peak=["3GB"])) == [("", 3e9)]
+
+
+def test_one_option_given_nearer_leaves_the_others(tmp_path: Path) -> None:
+    toml(tmp_path, '[tool.memdiag]\nmax-peak = "1GB"\nmax-growth = "1MB/step"\n')
+    found = gate(tmp_path, max_peak=["3GB"])
+    assert [b.text for b in found.budgets] == [
+        "max-growth in pyproject.toml 1MB/step",
+        "--max-peak 3GB",
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"rss=1GB"', '["rss=1GB"]', "{ rss = '1GB' }", "{ rss = 1000000000 }"],
+)
+def test_file_takes_text_list_and_table(tmp_path: Path, value: str) -> None:
+    toml(tmp_path, f"[tool.memdiag]\nmax-peak = {value}\n")
+    assert peaks(gate(tmp_path)) == [("rss", 1e9)]
+
+
+def test_every_key_is_taken_from_the_file(tmp_path: Path) -> None:
+    toml(
+        tmp_path,
+        """
+        [tool.memdiag]
+        max_growth = "1GB/50steps"
+        max-variation = "500MB"
+        after-step = 90
+        max-tensors-growth = "0/epoch"
+        fail-on = ["leak", "budget"]
+        inconclusive = "pass"
+        exit-code = "verdict"
+        limit = "16GB"
+        """,
+    )
+    found = gate(tmp_path)
+    assert [b.kind.value for b in found.budgets] == ["growth", "variation", "growth"]
+    assert found.budgets[1].since is not None
+    assert found.budgets[1].since.length == 90
+    assert found.budgets[2].metric == "tensors"
+    assert found.fail_on == {FailOn.LEAK, FailOn.BUDGET}
+    assert (found.inconclusive, found.decider) == (Inconclusive.PASS, Decider.VERDICT)
+    assert found.limit == "16GB"
+
+
+def test_unknown_key_is_an_error_that_names_the_nearest(tmp_path: Path) -> None:
+    toml(tmp_path, '[tool.memdiag]\nmax-grwoth = "1GB/step"\n')
+    with pytest.raises(UsageError, match="unknown key 'max-grwoth'") as caught:
+        gate(tmp_path)
+    assert "did you mean 'max-growth'?" in caught.value.remedy
+
+
+def test_slip_in_a_variable_is_an_error_and_other_variables_are_not(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="MEMDIAG_MAX_PEEK means nothing") as caught:
+        gate(tmp_path, {"MEMDIAG_MAX_PEEK": "1GB"})
+    assert "MEMDIAG_MAX_PEAK" in caught.value.remedy
+    assert gate(tmp_path, {"MEMDIAG_CHANNEL": "/tmp/x"}) == Gate()
+
+
+def test_variable_holds_several_values(tmp_path: Path) -> None:
+    environ = {"MEMDIAG_MAX_PEAK": "rss=1GB, vram=2GB"}
+    assert peaks(gate(tmp_path, environ)) == [("rss", 1e9), ("vram", 2e9)]
+
+
+@pytest.mark.parametrize("text", ["", "[tool.other]\nx = 1\n", "this is no TOML at all ["])
+def test_file_without_memdiag_is_none_of_ours(tmp_path: Path, text: str) -> None:
+    assert gate(toml(tmp_path, text)) == Gate()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.memdiag\n",
+        "[tool]\nmemdiag = 3\n",
+        "[tool.memdiag]\nmax-peak = true\n",
+        "[tool.memdiag]\nmax-peak = [['1GB']]\n",
+        "[tool.memdiag]\nmax-peak = 'lots'\n",
+        "[tool.memdiag]\nafter-step = 90\n",
+        "[tool.memdiag]\ninconclusive = 'maybe'\n",
+        "[tool.memdiag]\ninconclusive = ['pass', 'fail']\n",
+        "[tool.memdiag]\nfail-on = 'sunday'\n",
+        "[tool.memdiag]\nfail-on = ['never', 'leak']\n",
+        "[tool.memdiag]\nmax-variation = '1GB'\nafter-step = 'soon'\n",
+        "[tool.memdiag]\nmax-variation = '1GB'\nafter-step = 1\nafter-time = '1min'\n",
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error_with_a_remedy(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        gate(toml(tmp_path, text))
+    assert caught.value.remedy
+
+
+def test_parents_directories_are_not_searched(tmp_path: Path) -> None:
+    toml(tmp_path, '[tool.memdiag]\nmax-peak = "1GB"\n')
+    below = tmp_path / "below"
+    below.mkdir()
+    assert gate(below) == Gate()
