@@ -245,7 +245,10 @@ class Policy:
     # -- how much longer --------------------------------------------------------------------
     enough_samples: int = 8
     """Samples that a series with too few is told to wait for. Chosen."""
-    hopeless_runs: float = 8.0
+    need_margin: float = 1.5
+    """Factor on what is expected to settle a series, so that four in five are settled by then.
+    Measured: benchmarks/decide.py, row "how much longer"."""
+    hopeless_runs: float = 40.0
     """More than this many times the run recorded is "not decidable in this run". Chosen."""
 
     # -- confidence -------------------------------------------------------------------------

@@ -36,13 +36,15 @@ def _more(classified: Classified, prepared: Prepared, policy: Policy) -> tuple[f
             return None, "one position tells nothing"
         return stride * max(policy.enough_samples - len(prepared.x), 1), "a few more samples"
     if reason is Reason.STILL_CLIMBING:
-        return _outlast(classified, prepared, policy), "longer than warm-ups go on growing"
+        more = _outlast(classified, prepared, policy)
+        return policy.need_margin * more + 0.7 * prepared.run, "longer than warm-ups go on growing"
     if reason is Reason.RECENT_STEP:
-        return classified.need_x, "time for the next step to show or to stay away"
+        wait = policy.need_margin * (classified.need_x or 0.0)
+        return max(wait, prepared.run), "time for the next step to show or to stay away"
     if reason is Reason.NOT_COLLECTED:
         return max(prepared.run, stride), "the heap has to be collected a few times"
     if reason in (Reason.SLOWING, Reason.IRREGULAR, Reason.RECLAIMED_BEFORE):
-        return max(0.5 * prepared.run, stride), "the same again half as long"
+        return max(prepared.run, stride), "as long again"
     if reason is Reason.UNCERTAIN_TREND:
         return _sharper(classified, prepared, policy, stride), "a slope this small shows slowly"
     return None, ""
@@ -74,4 +76,8 @@ def _sharper(
     wanted = policy.calm_growth * prepared.level / max(prepared.run, 1e-300)
     room = max(abs(wanted - max(fitted.slope, 0.0)), 0.3 * wanted)
     factor = (max(2.3 * fitted.error / room, 1.0)) ** (2 / 3)
-    return max(tail_x * (factor - 1), 3 * stride) if math.isfinite(factor) else None
+    return (
+        max(tail_x * (factor - 1), 2.0 * prepared.run, 3 * stride)
+        if math.isfinite(factor)
+        else None
+    )
