@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memdiag.analysis.fusion import CALM, is_same
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding, Reason, Verdict
 from memdiag.model import Role
 from memdiag.policy import NO_METERS
 
@@ -50,7 +50,8 @@ def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
     2. Without one, a doubt about memory is a doubt, unless another meter of the same memory that
        knows more has settled it: calm RSS bounds USS and PSS that were read more seldom, and calm
        exact meters (malloc and Python's blocks together) leave to the pages only the allocator's
-       holes, which the largest working set bounds.
+       holes, which the largest working set bounds. A meter that was hardly read says nothing
+       against those that were.
     3. Else the series that people ask for first speaks, a warm-up before a stable one.
     Counts (tensors, objects, processes) decide only where no memory was recorded.
     """
@@ -111,6 +112,8 @@ def _speed(finding: Finding) -> float:
 
 def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
     same = [f for f in findings if f.verdict in CALM and is_same(doubtful, f, findings)]
+    if doubtful.reason is Reason.TOO_FEW_SAMPLES:
+        return any(f.role not in COUNTS and f.samples > doubtful.samples for f in same)
     bounded = any(
         doubtful.role in _BOUNDS.get(f.role, ()) and f.samples >= doubtful.samples for f in same
     )
