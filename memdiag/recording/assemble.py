@@ -79,7 +79,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     if chosen is None:
         notes.append("no step or time column: the rows are counted")
         row = Axis(name="row", kind=AxisKind.INDEX)
-        chosen = Candidate(column=-1, axis=row, values=np.arange(len(table), dtype=float), rank=0)
+        chosen = Candidate(axis=row, values=np.arange(len(table), dtype=float), rank=0)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
     phase = None if plan.phase is None else _phase_codes(table.columns[plan.phase])

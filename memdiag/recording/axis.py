@@ -30,7 +30,6 @@ _ROWS_PER_BLOCK = 4
 class Candidate:
     """A column that might be the axis: its values over all rows, in seconds for a clock."""
 
-    column: int
     axis: Axis
     values: Floats
     rank: int

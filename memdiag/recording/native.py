@@ -9,6 +9,7 @@ import numpy as np
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import Axis, AxisKind, Recording, Role, Unit
+from memdiag.printable import printable
 from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate
 from memdiag.recording.cells import to_numbers
@@ -59,9 +60,13 @@ def plan(table: Table) -> Plan:
 
 def with_sidecar(recording: Recording, path: Path | None) -> Recording:
     """Adds what the sidecar knows."""
-    sidecar = None if path is None else read_sidecar(sidecar_path(path))
-    if sidecar is None:
+    if path is None:
         return recording
+    sidecar = read_sidecar(sidecar_path(path))
+    if sidecar is None:
+        name = printable(sidecar_path(path).name)
+        note = f"{name} is not beside it: how the run ended and its limits are not known"
+        return replace(recording, notes=(*recording.notes, note))
     notes = recording.notes + sidecar.notes
     if not sidecar.complete:
         notes += ("memdiag was stopped before the recording's end: it ends in the middle",)
@@ -84,7 +89,7 @@ def _planned(sidecar: Sidecar) -> float | None:
 def _axis(table: Table, column: int, kind: AxisKind, rank: int) -> Candidate:
     values = to_numbers(table.columns[column]).values
     axis = Axis(name=table.names[column], kind=kind)
-    return Candidate(column=column, axis=axis, values=values, rank=rank)
+    return Candidate(axis=axis, values=values, rank=rank)
 
 
 def _meaning(name: str) -> Meaning:

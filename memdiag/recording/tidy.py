@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -192,7 +193,7 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)
-    return Candidate(column=at, axis=axis, values=values, rank=meaning.rank)
+    return Candidate(axis=axis, values=values, rank=meaning.rank)
 
 
 def _rising(
@@ -207,9 +208,7 @@ def _rising(
             continue
         candidate = _candidate(table, at, meaning)
         if all(rises_strictly(candidate.values[part]) for part in parts):
-            return Candidate(
-                column=at, axis=candidate.axis, values=candidate.values, rank=_LAST_RANK
-            )
+            return replace(candidate, rank=_LAST_RANK)
     return None
 
 

@@ -279,3 +279,11 @@ def test_target_outlives_nothing_of_ours(tmp_path: Path) -> None:
     began = time.monotonic()
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "run.csv")], check=True, stdout=-3)
     assert time.monotonic() - began < 30
+
+
+def test_recording_without_its_sidecar_says_what_is_not_known(tmp_path: Path) -> None:
+    writer = _writer(tmp_path / "run.csv")
+    writer.add([_sample(n, 5) for n in range(5)])
+    writer.close()
+    (tmp_path / "run.meta.json").unlink()
+    assert any("run.meta.json is not beside it" in n for n in read(str(tmp_path / "run.csv")).notes)
