@@ -39,6 +39,15 @@ def is_immaterial(prepared: Prepared, policy: Policy) -> bool:
     return float(np.ptp(recent)) < policy.immaterial_share * prepared.level
 
 
+def began_lower(prepared: Prepared, policy: Policy) -> bool:
+    """The level rose within the first third, before the part that `is_immaterial` looks at."""
+    third = len(prepared.y) // 3
+    if third == 0:
+        return False
+    rise = float(np.median(prepared.y[third:])) - float(np.min(prepared.y[:third]))
+    return rise > policy.calm_growth * prepared.level
+
+
 def is_too_short(view: View, policy: Policy) -> bool:
     """The plateau is short against the climb before it: a pause is as likely as an end.
 

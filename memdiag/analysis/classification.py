@@ -50,6 +50,8 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
         return early
     found = _by_regimes(prepared, policy, planned_x)
     if found.reason in UNCLEAR and calm.is_immaterial(prepared, policy):
+        if calm.began_lower(prepared, policy):
+            return replace(found, verdict=Verdict.WARMUP, reason=Reason.PLATEAU)
         return replace(found, verdict=Verdict.STABLE, reason=Reason.FLAT)
     return found
 
