@@ -1,0 +1,211 @@
+"""What memdiag says of whole series: each shape that the method knows, and what it must not say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from memory_series import judge, series_of
+
+from memdiag.findings import Reason, Verdict
+from memdiag.model import AxisKind, Limit, Role, Unit
+
+MB = 1e6
+CALM = {Verdict.STABLE, Verdict.WARMUP}
+
+
+def noisy(y: np.ndarray, share: float = 0.001, seed: int = 0) -> np.ndarray:
+    return y + np.random.default_rng(seed).normal(0, share * np.median(np.abs(y)), len(y))
+
+
+def verdict(y: np.ndarray, x: np.ndarray | None = None, **more: object) -> Verdict:
+    return judge(series_of(y, x, **more)).verdict
+
+
+def test_flat_noise_is_stable() -> None:
+    assert verdict(noisy(np.full(300, 500 * MB))) is Verdict.STABLE
+
+
+def test_plateau_after_growth_is_warmup_and_says_since_when() -> None:
+    y = 500 * MB + 3 * MB * np.minimum(np.arange(400.0), 100)
+    found = judge(series_of(noisy(y))).series[0]
+    assert found.verdict is Verdict.WARMUP
+    assert found.plateau is not None
+    assert 90 <= found.plateau.since_x.value <= 110
+
+
+def test_growth_longer_than_warmups_last_is_leak_with_its_rate() -> None:
+    y = 500 * MB + 0.2 * MB * np.arange(3000.0)
+    found = judge(series_of(noisy(y))).series[0]
+    assert found.verdict is Verdict.LEAK
+    assert found.growth_per_x is not None
+    assert found.growth_per_x.low <= 0.2 * MB <= found.growth_per_x.high
+
+
+def test_growth_that_restarts_after_a_plateau_is_leak_with_its_onset() -> None:
+    y = 500 * MB + 2 * MB * np.maximum(np.arange(400.0) - 250, 0)
+    found = judge(series_of(noisy(y))).series[0]
+    assert (found.verdict, found.reason) == (Verdict.LEAK, Reason.GROWTH_AFTER_PLATEAU)
+    assert found.onset_x is not None
+    assert 235 <= found.onset_x.value <= 265
+
+
+def test_ramp_no_longer_than_a_warmup_is_inconclusive_and_says_how_much_longer() -> None:
+    found = judge(series_of(noisy(2e9 + 50 * MB * np.arange(60.0)))).series[0]
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.need_more is not None
+    assert found.need_more.more_x is not None
+    assert found.need_more.more_x > 0
+
+
+def test_the_same_points_are_a_leak_a_million_calls_apart() -> None:
+    y = noisy(8e8 + 32 * MB * np.arange(18.0), share=1e-4)
+    assert verdict(y, np.arange(18.0)) is Verdict.INCONCLUSIVE
+    assert verdict(y, 1e6 * np.arange(18.0)) is Verdict.LEAK
+
+
+def test_few_epochs_tell_what_as_many_steps_do_not() -> None:
+    y = 7.6e8 + 311 * MB * np.arange(19.0)
+    assert verdict(y, kind=AxisKind.EPOCH) is Verdict.LEAK
+    assert verdict(y, kind=AxisKind.STEP) is Verdict.INCONCLUSIVE
+
+
+def test_sawtooth_on_a_flat_floor_is_bounded() -> None:
+    y = 500 * MB + 5 * MB * (np.arange(1000) % 37)
+    found = judge(series_of(noisy(y))).series[0]
+    assert found.verdict is Verdict.STABLE
+    assert found.reason is Reason.BOUNDED_CYCLES
+
+
+def test_sawtooth_on_a_rising_floor_is_leak() -> None:
+    k = np.arange(4000.0)
+    assert verdict(noisy(500 * MB + 5 * MB * (k % 37) + 0.05 * MB * k)) is Verdict.LEAK
+
+
+def test_spikes_of_an_evaluation_do_not_hide_a_leak() -> None:
+    k = np.arange(3000.0)
+    y = 500 * MB + 0.1 * MB * k + 300 * MB * (k % 100 > 92)
+    assert verdict(noisy(y)) is Verdict.LEAK
+
+
+def test_staircase_that_goes_on_is_leak_and_one_that_stopped_is_warmup() -> None:
+    k = np.arange(4000.0)
+    assert verdict(500 * MB + 20 * MB * np.floor(k / 250)) is Verdict.LEAK
+    assert verdict(500 * MB + 20 * MB * np.floor(np.minimum(k, 1500) / 250)) is Verdict.WARMUP
+
+
+def test_saturating_growth_is_warmup() -> None:
+    y = 2e9 - 1e9 * np.exp(-np.arange(1000.0) / 60)
+    assert verdict(noisy(y)) is Verdict.WARMUP
+
+
+def test_a_lone_outlier_changes_nothing() -> None:
+    y = noisy(np.full(500, 500 * MB))
+    y[200] *= 9
+    assert verdict(y) in CALM
+
+
+def test_thirteen_bytes_a_step_are_negligible_and_720_a_request_are_not() -> None:
+    losses = 3e8 + 13.0 * np.arange(3000)
+    found = judge(series_of(losses, role=Role.IN_USE)).series[0]
+    assert (found.verdict, found.reason) == (Verdict.STABLE, Reason.NEGLIGIBLE)
+    requests = 11.4e6 + 720.0 * np.arange(40)
+    assert verdict(requests, role=Role.IN_USE, kind=AxisKind.REQUEST) is Verdict.LEAK
+
+
+def test_uncollected_heap_is_not_called_a_leak() -> None:
+    y = noisy(11e6 + 16_400.0 * np.arange(40), share=1e-5)
+    found = judge(series_of(y, role=Role.COLLECTED_HEAP, kind=AxisKind.INDEX)).series[0]
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.NOT_COLLECTED)
+
+
+def test_available_memory_counts_downwards() -> None:
+    y = noisy(64e9 - 2 * MB * np.arange(3000.0), share=1e-4)
+    assert verdict(y, falling=True, role=Role.HOST) is Verdict.LEAK
+    assert verdict(y, role=Role.HOST) is Verdict.STABLE
+
+
+def test_restart_is_set_apart_and_the_last_run_judged() -> None:
+    y = np.concatenate([5e8 + 20 * MB * np.arange(50.0), noisy(np.full(200, 6e8))])
+    generation = np.repeat([0, 1], [50, 200])
+    found = judge(series_of(y, generation=generation)).series[0]
+    assert (found.verdict, found.restarts, found.samples) == (Verdict.STABLE, 1, 200)
+
+
+def test_tear_down_at_the_end_belongs_to_no_regime() -> None:
+    y = noisy(500 * MB + 0.2 * MB * np.arange(3000.0))
+    y[-60:] = 100 * MB
+    found = judge(series_of(y)).series[0]
+    assert found.verdict is Verdict.LEAK
+    assert found.dropped_end == 60
+
+
+def test_several_samples_a_step_are_judged_on_the_steps_floor() -> None:
+    step = np.repeat(np.arange(500.0), 6)
+    y = noisy(np.full(3000, 500 * MB))
+    y[3::6] += 200 * MB
+    found = judge(series_of(y, step)).series[0]
+    assert found.verdict is Verdict.STABLE
+    assert found.peak_value >= 690 * MB or found.samples == 3000
+
+
+def test_address_space_is_no_meter() -> None:
+    y = noisy(4e9 + 10 * MB * np.arange(3000.0))
+    found = judge(series_of(y, role=Role.VIRTUAL)).series[0]
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.NOT_A_METER)
+
+
+def test_resident_growth_over_flat_private_memory_is_overruled() -> None:
+    k = np.arange(3000.0)
+    resident = series_of(noisy(2e8 + 0.2 * MB * k))
+    private = series_of(noisy(np.full(3000, 6e7)), role=Role.UNIQUE, metric="uss_bytes")
+    found = judge(resident, private)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.series[0].reason is Reason.OVERRULED
+
+
+def test_one_leaking_process_makes_the_recording_a_leak() -> None:
+    leak = series_of(noisy(2e8 + 0.2 * MB * np.arange(3000.0)), process="rank1")
+    calm = series_of(noisy(np.full(3000, 2e8)), process="rank0")
+    found = judge(calm, leak)
+    assert found.verdict is Verdict.LEAK
+    assert found.deciding is not None
+    assert found.deciding.process == "rank1"
+
+
+def test_tensor_count_speaks_to_growing_memory() -> None:
+    memory = series_of(noisy(2e8 + 0.2 * MB * np.arange(3000.0)))
+    tensors = series_of(np.full(3000, 6529.0), role=Role.TENSORS, metric="tensors", unit=Unit.COUNT)
+    kinds = [e.kind.value for e in judge(memory, tensors).evidence]
+    assert kinds == ["tensors_flat"]
+
+
+def test_limit_ahead_of_a_leak_is_told() -> None:
+    y = 500 * MB + 0.2 * MB * np.arange(3000.0)
+    limit = Limit(name="--limit", value_bytes=2 * 10**9, roles=frozenset({Role.RESIDENT}))
+    hits = judge(series_of(noisy(y)), limits=(limit,)).series[0].limit_hits
+    assert len(hits) == 1
+    assert hits[0].at_x.low <= 7500 <= hits[0].at_x.high
+
+
+def test_series_without_readings_are_named_and_left_out() -> None:
+    found = judge(series_of(np.full(10, np.nan)), series_of(np.full(10, 5.0), metric="uss_bytes"))
+    assert [f.metric for f in found.series] == ["uss_bytes"]
+    assert any("rss_bytes" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [[], [math.nan], [5.0], [5.0, 6.0], [math.inf, -math.inf, 3.0], [5.0, math.nan, 7.0]],
+    ids=["nothing", "missing", "one", "two", "infinite", "two of three"],
+)
+def test_too_little_is_never_more_than_inconclusive(y: list[float]) -> None:
+    found = judge(series_of(y))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert not found.series or found.series[0].reason is Reason.TOO_FEW_SAMPLES
+
+
+def test_few_samples_are_never_surer_than_ninety_nine_percent() -> None:
+    for n in range(4, 20):
+        assert judge(series_of(np.full(n, 5e8))).confidence <= 0.99
