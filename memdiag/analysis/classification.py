@@ -77,7 +77,7 @@ def _by_regimes(prepared: Prepared, policy: Policy, planned_x: float | None) -> 
     line_view = from_bin(view, start)
     coarse = _growing(line_view, policy, planned_x)
     if coarse.verdict is not Verdict.LEAK:
-        return first
+        return coarse if first.verdict in CALM else first
     if line_view.p_growth < policy.alpha and share < policy.short_share:
         return coarse
     if first.verdict in CALM:
@@ -205,7 +205,7 @@ def _doubt(view: View, policy: Policy, posterior: float) -> Reason | None:
 def _cycles(view: View, policy: Policy, base: Classified) -> Classified:
     """Bounded cycles where nothing is kept; `base` otherwise."""
     prepared = view.prepared
-    kept = not calm.nothing_kept(prepared.y, prepared.noise, policy)
+    kept = prepared.floors or not calm.nothing_kept(prepared.y, prepared.noise, policy)
     if prepared.falls < policy.cycles or kept:
         return base
     verdict = Verdict.WARMUP if calm.rose(view, policy) else Verdict.STABLE
