@@ -1,0 +1,195 @@
+"""pytest plugin: tests that fail if what they do leaks memory.
+
+    @pytest.mark.memdiag
+    def test_step():
+        train_one_step()
+
+    def test_training(memdiag_loop):
+        for step in memdiag_loop():
+            train_one_step()
+
+The body is repeated until it is settled whether memory stays. This file is loaded by every pytest
+run on the machine, so it imports next to nothing until a test asks for it.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from memdiag.integrations.repeating import Meter, Settled, Terms
+
+_PROPERTY = "memdiag"
+_MARKER = (
+    "memdiag(steps=4000, seconds=10, metric=None, max_growth=None, inconclusive='warn'): "
+    "repeat the test until it is settled whether it leaks, and fail if it does"
+)
+_KNOWN = ("steps", "seconds", "metric", "max_growth", "inconclusive")
+_INCONCLUSIVE = ("warn", "fail", "pass")
+# What a block of Python's allocator is taken for where an allowance is in bytes: it holds up to
+# 512. Chosen.
+_BLOCK_BYTES = 64.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", _MARKER)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a marked test again and again instead of once."""
+    marker = pyfuncitem.get_closest_marker("memdiag")
+    if marker is None:
+        return None
+    if marker.args:
+        pytest.fail("memdiag's marker takes keywords only", pytrace=False)
+    if inspect.iscoroutinefunction(pyfuncitem.obj):
+        pytest.fail("memdiag can't repeat a coroutine: use memdiag_loop inside it", pytrace=False)
+    names = pyfuncitem._fixtureinfo.argnames
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    for _ in _repeated(pyfuncitem, dict(marker.kwargs)):
+        pyfuncitem.obj(**arguments)
+    return True
+
+
+@pytest.fixture
+def memdiag_loop(request: pytest.FixtureRequest) -> Callable[..., Iterator[int]]:
+    """`for step in memdiag_loop(...)`: repeats the loop's body; takes what the marker takes."""
+    return lambda **options: _repeated(request.node, options)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name the tests that were not settled: they passed, and that is not the whole truth."""
+    lines = [
+        f"{report.nodeid}: {text}"
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for key, text in report.user_properties
+        if key == _PROPERTY
+    ]
+    if lines:
+        terminalreporter.section("memdiag: not settled")
+        for line in lines:
+            terminalreporter.line(line)
+
+
+def _repeated(item: Any, options: dict[str, Any]) -> Iterator[int]:
+    """The numbers of the calls to make; fails the test at the end if they leak."""
+    from memdiag.integrations.repeating import Repetition
+
+    terms, inconclusive = _terms(options)
+    repetition = Repetition(terms)
+    with _quiet_surroundings() as forget:
+        for call in repetition:
+            yield call
+            forget()
+    if repetition.settled is not None:
+        _conclude(item, repetition.settled, inconclusive)
+
+
+def _conclude(item: Any, settled: Settled, inconclusive: str) -> None:
+    from memdiag.integrations.repeating import Outcome
+
+    if settled.outcome is Outcome.STAYS:
+        return
+    if settled.outcome is Outcome.OPEN and inconclusive != "fail":
+        if inconclusive == "warn":
+            text = f"{settled.why} (give it more seconds, or fewer steps)"
+            item.user_properties.append((_PROPERTY, text))
+        return
+    from memdiag.integrations.evidence import report
+
+    pytest.fail(f"memory after {settled.calls:,} calls:\n{report(settled, item.name)}", False)
+
+
+def _terms(options: dict[str, Any]) -> tuple[Terms, str]:
+    """The terms that the marker's keywords mean, and what to do about a doubt."""
+    from memdiag.integrations.repeating import Terms
+
+    unknown = set(options) - set(_KNOWN)
+    if unknown:
+        known = ", ".join(_KNOWN)
+        pytest.fail(f"memdiag knows no {sorted(unknown)[0]!r}; it knows {known}", pytrace=False)
+    given: dict[str, Any] = {}
+    if options.get("steps") is not None:
+        given["steps"] = given["steps_to_stay"] = int(options["steps"])
+    if options.get("seconds") is not None:
+        given["seconds"] = float(options["seconds"])
+    if options.get("metric") is not None:
+        given["meters"] = _meters(options["metric"])
+    if options.get("max_growth") is not None:
+        given["allowed"] = _allowed(options["max_growth"])
+    inconclusive = options.get("inconclusive", "warn")
+    if inconclusive not in _INCONCLUSIVE:
+        pytest.fail(f"inconclusive is one of {', '.join(_INCONCLUSIVE)}", pytrace=False)
+    return Terms(**given), inconclusive
+
+
+def _meters(names: str | Sequence[str]) -> tuple[Meter, ...]:
+    from memdiag.integrations.repeating import Meter
+
+    wanted = {names} if isinstance(names, str) else set(names)
+    known = {meter.value: meter for meter in Meter}
+    unknown = wanted - known.keys()
+    if unknown or not wanted:
+        text = f"{sorted(unknown)[0]!r} is no metric" if unknown else "no metric is given"
+        pytest.fail(f"{text}; choose of {', '.join(known)}", pytrace=False)
+    return tuple(meter for meter in Meter if meter.value in wanted)
+
+
+def _allowed(amount: str | float) -> dict[Meter, float]:
+    """Growth per call from `10KB`, `1MB/1000calls` or a number of bytes."""
+    from memdiag.budgets import BudgetKind, parse_budget
+    from memdiag.errors import UsageError
+    from memdiag.integrations.repeating import Meter
+    from memdiag.model import AxisKind
+
+    text = str(amount)
+    try:
+        budget = parse_budget(
+            BudgetKind.GROWTH, text if "/" in text else f"{text}/call", given_as="max_growth"
+        )
+    except UsageError as error:
+        pytest.fail(f"{error.message}: write 10KB or 1MB/1000calls", pytrace=False)
+    per = budget.per
+    if per is None or per.axis not in {AxisKind.REQUEST, AxisKind.STEP}:
+        pytest.fail(f"max_growth {text!r} is not per call", pytrace=False)
+    each = budget.amount / per.length
+    return {m: each / _BLOCK_BYTES if m is Meter.BLOCKS else each for m in Meter}
+
+
+@contextmanager
+def _quiet_surroundings() -> Iterator[Callable[[], None]]:
+    """Keep pytest's own records of warnings and logs from growing with every call.
+
+    What was there before is frozen, so that each collection looks at new objects only.
+    """
+    frozen_by_us = gc.get_freeze_count() == 0
+    gc.collect()
+    if frozen_by_us:
+        gc.freeze()
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda *_, **__: None
+            yield _forget_logs
+    finally:
+        if frozen_by_us:
+            gc.unfreeze()
+
+
+def _forget_logs() -> None:
+    """Drop what pytest has captured of the log; the last call's would be shown."""
+    for handler in logging.getLogger().handlers:
+        reset = getattr(handler, "reset", None)
+        if type(handler).__name__ == "LogCaptureHandler" and callable(reset):
+            reset()

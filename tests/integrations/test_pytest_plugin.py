@@ -1,0 +1,197 @@
+"""The pytest plugin, in a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+PLUGIN = "memdiag.integrations.pytest_plugin"
+INSTALLED = any(e.value == PLUGIN for e in entry_points(group="pytest11"))
+
+
+@pytest.fixture
+def run(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Runs pytest over a file's text; its output, after asserting on the outcome."""
+
+    def run_text(text: str, *arguments: str, **outcomes: int) -> str:
+        path = tmp_path / "test_it.py"
+        path.write_text("import pytest\nKEEP = []\n" + text)
+        plugin = [] if INSTALLED else ["-p", PLUGIN]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, str(path)]
+        ended = subprocess.run(
+            [*command, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env=os.environ | {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"},
+        )
+        summary = ended.stdout.splitlines()[-1]
+        for name, number in outcomes.items():
+            assert f"{number} {name}" in summary, ended.stdout + ended.stderr
+        return ended.stdout
+
+    return run_text
+
+
+def test_leak_fails_with_the_evidence_of_the_command_line(run) -> None:  # type: ignore[no-untyped-def]
+    shown = run(
+        """
+@pytest.mark.memdiag
+def test_leak():
+    KEEP.append(bytes(1024))
+""",
+        failed=1,
+    )
+    assert "LEAK   +1.0" in shown
+    assert "per call" in shown
+    assert "malloc_in_use grew from" in shown
+    assert "┤" in shown
+
+
+def test_healthy_bodies_pass_logs_and_warnings_included(run) -> None:  # type: ignore[no-untyped-def]
+    run(
+        """
+import logging, warnings
+
+@pytest.mark.memdiag
+def test_nothing():
+    [n for n in range(100)]
+
+@pytest.mark.memdiag
+def test_logs_and_warns():
+    logging.getLogger("a").warning("hello %s", "x" * 500)
+    warnings.warn("hey", UserWarning)
+    print("x" * 500)
+
+@pytest.mark.memdiag
+def test_takes_fixtures(tmp_path, memdiag_loop):
+    assert tmp_path.is_dir()
+""",
+        passed=3,
+    )
+
+
+def test_loop_fails_at_its_end_and_tells_its_numbers(run) -> None:  # type: ignore[no-untyped-def]
+    shown = run(
+        """
+def test_loop(memdiag_loop):
+    numbers = []
+    for step in memdiag_loop():
+        numbers.append([step])
+        assert step == len(numbers) - 1
+
+def test_healthy_loop(memdiag_loop):
+    for step in memdiag_loop(seconds=3):
+        [step] * 10
+""",
+        failed=1,
+        passed=1,
+    )
+    assert "test_loop: python_blocks" in shown
+
+
+def test_failure_of_the_body_itself_is_its_own(run) -> None:  # type: ignore[no-untyped-def]
+    shown = run(
+        """
+@pytest.mark.memdiag
+def test_breaks():
+    KEEP.append(1)
+    assert len(KEEP) < 5
+""",
+        failed=1,
+    )
+    assert "assert len(KEEP) < 5" in shown
+
+
+def test_growth_within_max_growth_passes(run) -> None:  # type: ignore[no-untyped-def]
+    run(
+        """
+@pytest.mark.memdiag(max_growth="2KB")
+def test_allowed():
+    KEEP.append(bytes(1024))
+
+@pytest.mark.memdiag(max_growth="100KB/1000calls", metric="malloc")
+def test_more_than_allowed():
+    KEEP.append(bytes(1024))
+""",
+        passed=1,
+        failed=1,
+    )
+
+
+def test_metric_chooses_what_counts(run) -> None:  # type: ignore[no-untyped-def]
+    run(
+        """
+@pytest.mark.memdiag(metric="blocks", max_growth="640B")
+def test_blocks():
+    KEEP.append(bytes(100_000))
+""",
+        passed=1,
+    )
+
+
+SLOW = """
+import time
+
+@pytest.mark.memdiag(seconds=0.5{more})
+def test_slow():
+    time.sleep(0.01)
+    KEEP.append(bytes(1024))
+"""
+
+
+def test_what_is_not_settled_passes_and_is_named(run) -> None:  # type: ignore[no-untyped-def]
+    shown = run(SLOW.format(more=""), passed=1)
+    assert "memdiag: not settled" in shown
+    assert "test_slow: it still grew after" in shown
+
+
+def test_what_is_not_settled_can_fail_or_pass_in_silence(run) -> None:  # type: ignore[no-untyped-def]
+    assert "INCONCLUSIVE" in run(SLOW.format(more=", inconclusive='fail'"), failed=1)
+    assert "not settled" not in run(SLOW.format(more=", inconclusive='pass'"), passed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("metrik=1", "memdiag knows no 'metrik'"),
+        ("metric='disk'", "'disk' is no metric; choose of malloc, blocks, cuda, rss"),
+        ("max_growth='lots'", "write 10KB or 1MB/1000calls"),
+        ("max_growth='1KB/min'", "is not per call"),
+        ("inconclusive='maybe'", "inconclusive is one of warn, fail, pass"),
+        ("100", "takes keywords only"),
+    ],
+)
+def test_options_that_mean_nothing_fail_with_what_does(run, options: str, told: str) -> None:  # type: ignore[no-untyped-def]
+    shown = run(f"@pytest.mark.memdiag({options})\ndef test_it():\n    pass\n", failed=1)
+    assert told in shown
+
+
+def test_unmarked_tests_run_once_and_nothing_heavy_is_loaded(run) -> None:  # type: ignore[no-untyped-def]
+    run(
+        """
+import sys
+
+def test_once():
+    KEEP.append(1)
+    assert len(KEEP) == 1
+    heavy = {"numpy", "scipy", "polars", "rich", "typer", "psutil", "pynvml"}
+    assert not heavy & sys.modules.keys()
+    ours = {name for name in sys.modules if name.startswith("memdiag")}
+    assert ours <= {"memdiag", "memdiag.tags", "memdiag.integrations",
+                    "memdiag.integrations.pytest_plugin"}, ours
+
+@pytest.mark.memdiag
+def test_measured_without_numpy():
+    heavy = {"numpy", "scipy", "polars", "rich", "typer"}
+    assert not heavy & sys.modules.keys()
+""",
+        "--strict-markers",
+        passed=2,
+    )

@@ -1,0 +1,210 @@
+"""When a repeated body is settled, on meters whose truth is known."""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from memdiag.integrations.repeating import Meter, Meters, Outcome, Repetition, Settled, Terms
+
+Memory = Callable[[int], float]
+
+
+class World:
+    """Memory as a function of the number of calls, and a clock that calls move."""
+
+    def __init__(self, memory: dict[Meter, Memory], call_s: float = 1e-5) -> None:
+        self._memory = memory
+        self._call_s = call_s
+        self.calls = 0
+
+    def read(self) -> dict[Meter, float]:
+        return {meter: value(self.calls) for meter, value in self._memory.items()}
+
+    def clock(self) -> float:
+        return self.calls * self._call_s
+
+
+def settled(world: World, terms: Terms | None = None) -> Settled:
+    repetition = Repetition(terms or Terms(), read=world.read, clock=world.clock)
+    for number in repetition:
+        assert number == world.calls
+        world.calls += 1
+    assert repetition.settled is not None
+    return repetition.settled
+
+
+def malloc(memory: Memory) -> World:
+    return World({Meter.MALLOC: memory})
+
+
+def steady(noise: float, seed: int = 0) -> Memory:
+    rng = random.Random(seed)
+    return lambda calls: 1e8 + rng.gauss(0, noise)
+
+
+def test_memory_that_stays_is_settled_soon() -> None:
+    found = settled(malloc(lambda calls: 1e8))
+    assert found.outcome is Outcome.STAYS
+    assert found.calls < 300
+
+
+@pytest.mark.parametrize("size", [100, 1024, 50 * 1024, 5 * 2**20])
+def test_growth_with_every_call_leaks_at_its_rate(size: int) -> None:
+    found = settled(malloc(lambda calls: 1e8 + size * calls))
+    assert (found.outcome, found.meter) == (Outcome.LEAKS, Meter.MALLOC)
+    assert found.growth_per_call == pytest.approx(size)
+
+
+def test_what_is_lost_until_it_is_settled_is_bounded() -> None:
+    found = settled(malloc(lambda calls: 5e6 * calls))
+    assert found.outcome is Outcome.LEAKS
+    assert found.calls * 5e6 < 600e6
+
+
+@pytest.mark.parametrize("entries", [10, 100, 128, 512, 1000, 1024, 2000, 2048])
+def test_cache_that_fills_is_waited_for(entries: int) -> None:
+    found = settled(malloc(lambda calls: 1e8 + 2000 * min(calls, entries)))
+    assert found.outcome is Outcome.STAYS
+
+
+def test_larger_cache_needs_more_steps() -> None:
+    large = malloc(lambda calls: 1e8 + 2000 * min(calls, 5000))
+    assert settled(large, Terms(steps=12_000)).outcome is Outcome.STAYS
+
+
+@pytest.mark.parametrize("every", [2, 7, 50, 300, 700])
+def test_sawtooth_is_no_leak(every: int) -> None:
+    assert settled(malloc(lambda calls: 1e8 + 3000 * (calls % every))).outcome is Outcome.STAYS
+
+
+def test_noise_is_no_leak_in_any_of_500_runs() -> None:
+    for seed in range(500):
+        found = settled(malloc(steady(noise=10 ** (seed % 6), seed=seed)))
+        assert found.outcome is Outcome.STAYS, seed
+
+
+def test_leak_below_noise_shows_all_the_same() -> None:
+    noise = steady(noise=50e3)
+    found = settled(malloc(lambda calls: noise(calls) + 1024 * calls))
+    assert found.outcome is Outcome.LEAKS
+    assert found.growth_per_call == pytest.approx(1024, rel=0.2)
+
+
+def test_growth_within_the_allowance_stays() -> None:
+    world = malloc(lambda calls: 1e8 + 1000 * calls)
+    found = settled(world, Terms(allowed={Meter.MALLOC: 2000.0}))
+    assert found.outcome is Outcome.STAYS
+    above = malloc(lambda calls: 1e8 + 3000 * calls)
+    assert settled(above, Terms(allowed={Meter.MALLOC: 2000.0})).outcome is Outcome.LEAKS
+
+
+def test_resident_memory_may_move_and_may_not_grow_for_ever() -> None:
+    holes = World({Meter.MALLOC: lambda _: 1e8, Meter.RSS: lambda n: 3e8 + 1e5 * math.log1p(n)})
+    assert settled(holes).outcome is Outcome.STAYS
+    mapped = World({Meter.MALLOC: lambda _: 1e8, Meter.RSS: lambda n: 3e8 + 50e3 * n})
+    found = settled(mapped)
+    assert (found.outcome, found.meter) == (Outcome.LEAKS, Meter.RSS)
+
+
+def test_slow_body_that_grows_is_open_when_time_is_out() -> None:
+    world = World({Meter.MALLOC: lambda calls: 2000 * calls}, call_s=0.1)
+    found = settled(world, Terms(seconds=10))
+    assert found.outcome is Outcome.OPEN
+    assert found.calls <= 110
+    assert found.growth_per_call == pytest.approx(2000)
+    assert "still grew" in found.why
+
+
+def test_fewer_steps_settle_a_slow_body() -> None:
+    world = World({Meter.MALLOC: lambda calls: 2000 * calls}, call_s=0.1)
+    assert settled(world, Terms(seconds=10, steps=60)).outcome is Outcome.LEAKS
+
+
+def test_slow_body_that_stays_is_settled_when_time_is_out() -> None:
+    world = World({Meter.MALLOC: lambda _: 1e8}, call_s=1.0)
+    assert settled(world, Terms(seconds=10)).outcome is Outcome.STAYS
+
+
+def test_a_meter_that_cannot_be_read_says_nothing() -> None:
+    world = World({Meter.MALLOC: lambda _: math.nan, Meter.BLOCKS: lambda calls: 1e5 + 3 * calls})
+    found = settled(world)
+    assert (found.outcome, found.meter) == (Outcome.LEAKS, Meter.BLOCKS)
+    assert set(found.readings) == {Meter.BLOCKS}
+
+
+def test_readings_tell_the_calls_they_were_taken_after() -> None:
+    found = settled(malloc(lambda calls: 1e8 + 1024 * calls))
+    readings = found.readings[Meter.MALLOC]
+    assert readings[0][0] == 1
+    assert readings[-1][0] == found.calls
+    assert all(value == 1e8 + 1024 * calls for calls, value in readings)
+
+
+# ---- the real meters -------------------------------------------------------------------------
+
+
+def repeated(body: Callable[[], object], **terms: object) -> Settled:
+    repetition = Repetition(Terms(**terms))  # type: ignore[arg-type]
+    for _ in repetition:
+        body()
+    assert repetition.settled is not None
+    return repetition.settled
+
+
+@pytest.fixture
+def keep() -> Iterator[list[object]]:
+    kept: list[object] = []
+    yield kept
+    kept.clear()
+
+
+def test_doing_nothing_stays_by_all_meters() -> None:
+    found = repeated(lambda: None)
+    assert found.outcome is Outcome.STAYS
+    assert {Meter.BLOCKS, Meter.RSS} <= set(found.readings)
+
+
+def test_measuring_does_not_grow_what_is_measured() -> None:
+    meters = Meters(tuple(Meter))
+    meters.read()
+    before = meters.read()
+    for _ in range(50):
+        after = meters.read()
+    assert after[Meter.BLOCKS] - before[Meter.BLOCKS] < 50
+
+
+@pytest.mark.parametrize(
+    ("meter", "lost"),
+    [
+        (Meter.MALLOC, lambda: bytes(1024)),
+        (Meter.BLOCKS, lambda: [str(n) for n in range(10**6, 10**6 + 10)]),
+        (Meter.MALLOC, lambda: b"x" * (5 * 2**20)),
+    ],
+)
+def test_real_leaks_show_in_the_meter_that_holds_them(
+    meter: Meter, lost: Callable[[], object], keep: list[object]
+) -> None:
+    found = repeated(lambda: keep.append(lost()))
+    assert (found.outcome, found.meter) == (Outcome.LEAKS, meter)
+
+
+def test_cycles_are_collected_before_reading() -> None:
+    class Node:
+        def __init__(self) -> None:
+            self.me, self.payload = self, bytes(50_000)
+
+    assert repeated(Node).outcome is Outcome.STAYS
+
+
+def test_lru_cache_is_waited_for() -> None:
+    @functools.lru_cache(maxsize=512)
+    def cached(key: int) -> bytes:
+        return bytes(2000)
+
+    numbers = iter(range(10**9))
+    assert repeated(lambda: cached(next(numbers))).outcome is Outcome.STAYS
