@@ -213,10 +213,10 @@ class Policy:
     # -- materiality ------------------------------------------------------------------------
     negligible_share: float = 0.02
     """Growth over the horizon below this fraction of the level is negligible. Chosen."""
-    negligible_bytes: float = 64e6
-    """... and growth of bytes below this, unless it is `negligible_times` the level: a float per
-    step (13 bytes) comes to 13 MB in a million steps, 720 bytes per request to 720 MB. Chosen
-    between the two."""
+    negligible_bytes: float = 100e6
+    """... and growth of bytes below this, unless it is `negligible_times` the level: 100 bytes a
+    step for a million steps. Bookkeeping of a healthy training grows by up to that (fixtures/
+    corpus, own_*_steps), a list of losses by 13, the smallest labelled leak by 720 a request."""
     negligible_times: float = 0.5
     """See `negligible_bytes`. Chosen."""
     background_per_step: Mapping[Role, float] = field(default_factory=lambda: BACKGROUND_PER_STEP)

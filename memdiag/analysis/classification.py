@@ -105,6 +105,9 @@ def _judge(view: View, policy: Policy, planned_x: float | None) -> Classified:
         return _not_growing(view, steps, policy)
     if view.p_growth < policy.alpha and view.growing > policy.flat_doubt:
         return _growing(view, policy, planned_x)
+    whole = from_bin(view, climbing.undiminished(view).first_bin)
+    if whole.p_growth < policy.alpha and climbing.is_one_line(whole, policy):
+        return _growing(whole, policy, planned_x)
     return _not_growing(view, steps, policy)
 
 
@@ -152,7 +155,7 @@ def _barred(
 ) -> Classified | None:
     """Growth that is no evidence of a leak whatever its shape, or None."""
     prepared = view.prepared
-    slope = 0.0 if base.trend is None else base.trend.slope + 2 * base.trend.error
+    slope = 0.0 if base.trend is None else base.trend.slope
     if climbing.is_negligible(prepared, slope, policy, planned_x):
         return replace(base, verdict=Verdict.STABLE, reason=Reason.NEGLIGIBLE, score=0.9)
     if prepared.role in NO_METERS:

@@ -117,6 +117,12 @@ def is_collected(view: View, policy: Policy) -> bool:
     return enough or outgrown or is_exact(view, policy)
 
 
+def is_one_line(view: View, policy: Policy) -> bool:
+    """What was cut into several climbing regimes is a straight line after all."""
+    x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
+    return len(x) >= policy.tail_samples and r_squared(x, y) >= policy.regular_r2
+
+
 def is_negligible(
     prepared: Prepared, slope: float, policy: Policy, planned_x: float | None
 ) -> bool:

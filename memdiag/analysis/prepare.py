@@ -89,7 +89,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         role=series.role,
         unit=series.unit,
         seconds_per_x=_pace(series, finite, axis, x),
-        noise=noise,
+        noise=max(noise, cycles.blur / math.sqrt(12)),
         quantum=quantum,
         level=level,
         floors=len(cycles.means) > 0,
