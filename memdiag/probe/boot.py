@@ -57,6 +57,7 @@ class Probe:
             self._training = Training(self._session)
             for part in Hooks(torch, self._training).install():
                 self._session.note(f"this version of torch has no place for the {part} hook")
+            self._session.watch_vram(torch)
             self._session.after_step = self._census.tick
             self._census.start_thread()
             self._session.say_ranks()

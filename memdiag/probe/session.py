@@ -14,7 +14,7 @@ from operator import index
 from . import layout
 from .facts import UNNAMED_CHILD, Facts, ranks
 from .layout import ABSENT
-from .meters import Budgeted, ResidentSize, malloc_bytes, python_blocks
+from .meters import Budgeted, ResidentSize, Vram, malloc_bytes, python_blocks
 from .ring import Ring
 from .roles import multiprocessing_role
 
@@ -40,6 +40,8 @@ class Session:
         self._blocks = _budgeted(python_blocks())
         self._malloc: Budgeted | None = None
         self._malloc_known = False
+        self._vram: Vram | None = None
+        self._vram_bytes: Budgeted | None = None
         # Rings of the parents. An old mapping holds a descriptor that by now may be a file of
         # the program's: it must never be closed.
         self._kept: list[Ring] = []
@@ -158,8 +160,17 @@ class Session:
             self._find_malloc()
         malloc = ABSENT if self._malloc is None else self._malloc()
         blocks = ABSENT if self._blocks is None else self._blocks()
+        allocated = reserved = ABSENT
+        if self._vram is not None and self._vram_bytes is not None:
+            allocated = self._vram_bytes()
+            reserved = ABSENT if allocated == ABSENT else self._vram.reserved
         a = ABSENT
-        return _pack(self._resident(), malloc, blocks, a, a, a, a, a, a, a)
+        return _pack(self._resident(), malloc, blocks, a, a, a, a, a, allocated, reserved)
+
+    def watch_vram(self, torch: Any) -> None:
+        """Take torch's CUDA allocator among the cheap meters."""
+        self._vram = Vram(torch)
+        self._vram_bytes = Budgeted(self._vram)
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
