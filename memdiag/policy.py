@@ -251,6 +251,19 @@ class Policy:
     hopeless_runs: float = 40.0
     """More than this many times the run recorded is "not decidable in this run". Chosen."""
 
+    # -- while a run is watched ----------------------------------------------------------------
+    live_posterior: float = 0.96
+    """Posterior from which a run that goes on is called a LEAK, 0..1."""
+    live_tail: float = 0.5
+    """Largest shape of the lengths' survival function (`WarmupLength`) there."""
+    warmup_rise: float = 0.1
+    """Part of the level by which nine warm-ups in ten rise at least."""
+    live_multiple: float = 3.0
+    """Growth of so many times the level it began from halves the odds of a warm-up, and"""
+    live_slowed: float = 2.0
+    """Growth that was this many times as fast before must have gone on for this many times as
+    long as it was."""
+
     # -- confidence -------------------------------------------------------------------------
     open_confidence: float = 0.9
     """Most confidence in "it cannot be told": no one can be surer of that. Chosen."""

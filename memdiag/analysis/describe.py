@@ -174,7 +174,7 @@ def _onset(prepared: Prepared, classified: Classified) -> Interval | None:
 
 def _projection(prepared: Prepared, classified: Classified) -> forecast.Projection | None:
     x, y = prepared.x[classified.tail :], prepared.y[classified.tail :]
-    if len(x) < 2 or prepared.sign < 0:
+    if len(x) < 2 or prepared.sign < 0 or not float(np.ptp(x)) > 1 / MOST:
         return None
     if classified.verdict in (Verdict.STABLE, Verdict.WARMUP):
         return forecast.stay(x, y)
