@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "fixtures" / "programs"
-LONGEST_S = 100
+LONGEST_S = 280
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed"

@@ -166,7 +166,8 @@ if os.fork() == 0:
     time.sleep(60)
 daemon = int(os.read(read_end, 20))
 os.wait()
-time.sleep(1.6)
+while f",{daemon}," not in open("r.csv").read():
+    time.sleep(0.05)
 os.kill(daemon, 9)
 print(daemon)
 """
