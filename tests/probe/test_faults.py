@@ -6,13 +6,13 @@ tags, forks, threads and a (pretended) torch runs with it. Its output must be th
 
 from __future__ import annotations
 
-import ast
 import shutil
 import subprocess
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
 import pytest
+from sabotage import functions, sabotaged
 
 import memdiag.probe
 
@@ -48,41 +48,6 @@ sys.exit(7)
 """
 
 
-def functions() -> Iterator[tuple[str, str]]:
-    for path in sorted(PROBE.rglob("*.py")):
-        for name, _ in _functions_of(ast.parse(path.read_text())):
-            yield str(path.relative_to(PROBE)), name
-
-
-def _functions_of(
-    tree: ast.AST, prefix: str = ""
-) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if not isinstance(node, ast.ClassDef):
-                yield prefix + node.name, node
-            yield from _functions_of(node, f"{prefix}{node.name}.")
-        else:
-            yield from _functions_of(node, prefix)
-
-
-def sabotaged(source: str, name: str) -> str:
-    """The source with a failure as the first thing that function `name` does.
-
-    A function whose body is one guarded block fails within its guard, for that is what it does
-    first.
-    """
-    tree = ast.parse(source)
-    (function,) = (node for found, node in _functions_of(tree) if found == name)
-    body = function.body
-    documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    at = 1 if documented else 0
-    if at < len(body) and isinstance(body[at], ast.Try):
-        body, at = body[at].body, 0
-    body.insert(at, ast.parse("raise RuntimeError('injected')").body[0])
-    return ast.unparse(ast.fix_missing_locations(tree))
-
-
 @pytest.fixture(scope="module")
 def torch_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("pretended")
@@ -90,7 +55,7 @@ def torch_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize(("file", "name"), list(functions()))
+@pytest.mark.parametrize(("file", "name"), list(functions(PROBE)))
 def test_failure_of_a_function_of_the_probe_is_unnoticed(
     tmp_path: Path, torch_directory: Path, python: str, file: str, name: str
 ) -> None:
@@ -110,3 +75,23 @@ def test_failure_of_a_function_of_the_probe_is_unnoticed(
     assert done.stderr == "to stderr\n"
     assert done.stdout == "child\n0 0\n"
     assert done.returncode == 7
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_training_goes_on_whatever_function_of_the_probe_fails(watched, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    program = Path(__file__).parent / "programs" / "sabotaged_training.py"
+    tests = str(Path(__file__).parent.parent)
+    done = watched.run_without(
+        sys.executable,
+        str(program),
+        str(PROBE),
+        str(watched.directory),
+        str(tmp_path),
+        env={"PYTHONPATH": tests},
+        timeout=115,
+    )
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    # The first child has a sound probe: the training did tell its steps.
+    assert [event.step for event in watched.events() if event.step][:3] == [1, 2, 3]
