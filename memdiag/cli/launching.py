@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from memdiag.capture import channel
 from memdiag.capture.attach import this_table
@@ -24,6 +25,9 @@ from memdiag.cli.options import Options, recording_path
 from memdiag.errors import CannotMeasure
 from memdiag.model import Ending
 from memdiag.report.live import SETTLE, LastRow, wanted
+
+if TYPE_CHECKING:
+    from memdiag.recording.writing import Writer
 
 # Helpers of a program that has just ended need a moment to end as well. Chosen.
 _SETTLE_S = 0.3
@@ -59,8 +63,6 @@ def _record(
     The order matters: signals are held back before anything can be started, and the witness is
     forked before there is any thread.
     """
-    from memdiag.recording.writing import Writer
-
     mailbox = stack.enter_context(Mailbox())
     is_shown = not options.quiet and wanted(STDERR, os.environ)
     witness = _witness(mailbox, is_shown, stack)
@@ -85,13 +87,7 @@ def _record(
             strangers=frozenset({witness.pid} if witness is not None else ()),
             whole_channel=True,
         ),
-        open_writer=lambda: Writer(
-            path,
-            about={**about, "pid": target.pid},
-            interval_s=options.interval_s,
-            full=options.full,
-            force=options.force,
-        ),
+        open_writer=partial(_writer, path, {**about, "pid": target.pid}, options),
         row=row,
         interval_s=options.interval_s,
         began_s=began_s,
@@ -105,6 +101,26 @@ def _record(
         stop_on_leak=options.stop_on_leak,
         say=say,
     )
+    ending = _close(apparatus, measurement, launched, directory)
+    return launched, ending, measurement.failure
+
+
+def _writer(path: Path, about: dict[str, Any], options: Options) -> Writer:
+    from memdiag.recording.writing import Writer
+
+    return Writer(
+        path,
+        about=about,
+        interval_s=options.interval_s,
+        full=options.full,
+        force=options.force,
+    )
+
+
+def _close(
+    apparatus: Apparatus, measurement: Measurement, launched: Launched, directory: Path | None
+) -> Ending | None:
+    """Complete the recording; the channel stays while somebody may still write into it."""
     lived_on = _survivors(measurement)
     ending = apparatus.explained(launched.ending, at_bytes=measurement.held_bytes)
     measurement.close(
@@ -115,7 +131,7 @@ def _record(
     )
     if directory is not None and not lived_on:
         channel.remove(directory)
-    return launched, ending, measurement.failure
+    return ending
 
 
 def _witness(mailbox: Mailbox, is_shown: bool, stack: ExitStack) -> Witness | None:
