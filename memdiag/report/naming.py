@@ -85,7 +85,8 @@ def value_at(finding: Finding, x: float) -> float:
     """The fitted value at a position; between two segments the end of the one before."""
     before = [segment for segment in finding.segments if segment.start_x <= x]
     if not before:
-        return finding.segments[0].start_value if finding.segments else finding.start_value
+        started = x <= finding.first_x or not finding.segments
+        return finding.start_value if started else finding.segments[0].start_value
     segment = before[-1]
     length = (segment.end_x - segment.start_x) or 1.0
     part = min(1.0, (x - segment.start_x) / length)
