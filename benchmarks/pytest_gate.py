@@ -238,7 +238,7 @@ def compare_memray(bodies: int, seed: int) -> None:
     rows = {"healthy": healthy} | {name: leak.format(size=size) for name, size in LEAKS.items()}
     for name, body in rows.items():
         found = score(
-            lambda rng, _, body=body: memray_fails(body, rng.randrange(2**32)),  # type: ignore[misc]
+            lambda rng, _, body=body: memray_fails(body, rng.randrange(2**32)),
             bodies,
             f"{name} {seed}",
         )

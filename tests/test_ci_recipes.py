@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,9 @@ class Ended:
     stderr: str
 
 
+Act = Callable[..., Ended]
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     """PATH on which `python` is the one that runs the tests."""
@@ -57,7 +61,7 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def act(tmp_path: Path, path: str):  # type: ignore[no-untyped-def]
+def act(tmp_path: Path, path: str) -> Act:
     """Runs the action's step with these inputs, as a runner does."""
 
     def run_step(**inputs: str) -> Ended:
@@ -111,7 +115,7 @@ def test_install_step_hands_pip_what_was_asked_for(tmp_path: Path) -> None:
     assert log.read_text().splitlines()[-1] == "memdiag==9; x"
 
 
-def test_action_runs_a_command_and_reports(act, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_action_runs_a_command_and_reports(act: Act, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(JOB)
     ended = act(command="python job.py\necho done", options='--max-peak "1 TB" --fail-on budget')
     assert ended.code == 0, ended.stderr
@@ -124,20 +128,20 @@ def test_action_runs_a_command_and_reports(act, tmp_path: Path) -> None:  # type
     assert (tmp_path / "summary.md").read_text().startswith("### ")
 
 
-def test_action_fails_on_a_broken_budget_and_says_so(act, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_action_fails_on_a_broken_budget_and_says_so(act: Act, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(JOB)
     ended = act(command="python job.py", options="--max-peak 1MB --fail-on budget")
     assert (ended.code, ended.outputs["exit-code"]) == (1, "1")
     assert "::error title=memdiag%3A budget broken::" in ended.stderr
 
 
-def test_action_passes_a_failing_commands_status_on(act) -> None:  # type: ignore[no-untyped-def]
+def test_action_passes_a_failing_commands_status_on(act: Act) -> None:
     ended = act(command="sleep 0.3; false; echo not reached", options="--fail-on never")
     assert ended.code == 1
     assert "not reached" not in ended.stdout
 
 
-def test_action_judges_files_one_a_line(act, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_action_judges_files_one_a_line(act: Act, tmp_path: Path) -> None:
     spaced = tmp_path / "a log.csv"
     spaced.write_bytes((RUNS / "burn_hybrid.csv").read_bytes())
     ended = act(files=f"{RUNS}/burn_baseline.csv\na log.csv\n")
@@ -146,13 +150,13 @@ def test_action_judges_files_one_a_line(act, tmp_path: Path) -> None:  # type: i
     assert (calm.code, calm.outputs["exit-code"]) == (0, "0")
 
 
-def test_action_refuses_a_command_and_files_together(act) -> None:  # type: ignore[no-untyped-def]
+def test_action_refuses_a_command_and_files_together(act: Act) -> None:
     ended = act(command="true", files="x.csv")
     assert ended.code == 2
     assert "::error" in ended.stdout
 
 
-def test_action_tells_of_a_log_that_cannot_be_read(act) -> None:  # type: ignore[no-untyped-def]
+def test_action_tells_of_a_log_that_cannot_be_read(act: Act) -> None:
     ended = act(files="missing.csv")
     assert (ended.code, ended.outputs["exit-code"]) == (2, "2")
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 PLUGIN = "memdiag.integrations.pytest_plugin"
+Run = Callable[..., str]
 INSTALLED = any(e.value == PLUGIN for e in entry_points(group="pytest11"))
 
 
 @pytest.fixture
-def run(tmp_path: Path):  # type: ignore[no-untyped-def]
+def run(tmp_path: Path) -> Run:
     """Runs pytest over a file's text; its output, after asserting on the outcome."""
 
     def run_text(text: str, *arguments: str, **outcomes: int) -> str:
@@ -39,7 +41,7 @@ def run(tmp_path: Path):  # type: ignore[no-untyped-def]
     return run_text
 
 
-def test_leak_fails_with_the_evidence_of_the_command_line(run) -> None:  # type: ignore[no-untyped-def]
+def test_leak_fails_with_the_evidence_of_the_command_line(run: Run) -> None:
     shown = run(
         """
 @pytest.mark.memdiag
@@ -54,7 +56,7 @@ def test_leak():
     assert "┤" in shown
 
 
-def test_healthy_bodies_pass_logs_and_warnings_included(run) -> None:  # type: ignore[no-untyped-def]
+def test_healthy_bodies_pass_logs_and_warnings_included(run: Run) -> None:
     run(
         """
 import logging, warnings
@@ -77,7 +79,7 @@ def test_takes_fixtures(tmp_path, memdiag_loop):
     )
 
 
-def test_loop_fails_at_its_end_and_tells_its_numbers(run) -> None:  # type: ignore[no-untyped-def]
+def test_loop_fails_at_its_end_and_tells_its_numbers(run: Run) -> None:
     shown = run(
         """
 def test_loop(memdiag_loop):
@@ -96,7 +98,7 @@ def test_healthy_loop(memdiag_loop):
     assert "test_loop: python_blocks" in shown
 
 
-def test_failure_of_the_body_itself_is_its_own(run) -> None:  # type: ignore[no-untyped-def]
+def test_failure_of_the_body_itself_is_its_own(run: Run) -> None:
     shown = run(
         """
 @pytest.mark.memdiag
@@ -109,7 +111,7 @@ def test_breaks():
     assert "assert len(KEEP) < 5" in shown
 
 
-def test_growth_within_max_growth_passes(run) -> None:  # type: ignore[no-untyped-def]
+def test_growth_within_max_growth_passes(run: Run) -> None:
     run(
         """
 @pytest.mark.memdiag(max_growth="2KB")
@@ -125,7 +127,7 @@ def test_more_than_allowed():
     )
 
 
-def test_metric_chooses_what_counts(run) -> None:  # type: ignore[no-untyped-def]
+def test_metric_chooses_what_counts(run: Run) -> None:
     run(
         """
 @pytest.mark.memdiag(metric="blocks", max_growth="640B")
@@ -146,13 +148,13 @@ def test_slow():
 """
 
 
-def test_what_is_not_settled_passes_and_is_named(run) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_not_settled_passes_and_is_named(run: Run) -> None:
     shown = run(SLOW.format(more=""), passed=1)
     assert "memdiag: not settled" in shown
     assert "test_slow: it still grew after" in shown
 
 
-def test_what_is_not_settled_can_fail_or_pass_in_silence(run) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_not_settled_can_fail_or_pass_in_silence(run: Run) -> None:
     assert "INCONCLUSIVE" in run(SLOW.format(more=", inconclusive='fail'"), failed=1)
     assert "not settled" not in run(SLOW.format(more=", inconclusive='pass'"), passed=1)
 
@@ -168,12 +170,12 @@ def test_what_is_not_settled_can_fail_or_pass_in_silence(run) -> None:  # type: 
         ("100", "takes keywords only"),
     ],
 )
-def test_options_that_mean_nothing_fail_with_what_does(run, options: str, told: str) -> None:  # type: ignore[no-untyped-def]
+def test_options_that_mean_nothing_fail_with_what_does(run: Run, options: str, told: str) -> None:
     shown = run(f"@pytest.mark.memdiag({options})\ndef test_it():\n    pass\n", failed=1)
     assert told in shown
 
 
-def test_unmarked_tests_run_once_and_nothing_heavy_is_loaded(run) -> None:  # type: ignore[no-untyped-def]
+def test_unmarked_tests_run_once_and_nothing_heavy_is_loaded(run: Run) -> None:
     run(
         """
 import sys
