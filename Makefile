@@ -3,7 +3,8 @@
 #   make demo      three real torch trainings under `memdiag run`: a leak, a warm-up, a healthy one
 #   make test      all tests
 #   make check     format, lint, types, import contract, README and tests: the gate
-#   make bench     the figures that the documentation quotes
+#   make bench     the figures that the documentation quotes; SEED=n draws other series
+#   make bench-slow, pictures, fuzz, gpu-check   longer ones, for those who need them
 #   make fmt       format and fix what can be fixed
 #   make readme    rewrite the README's help screens and reports from what memdiag really prints
 #   make clean     remove what was built
@@ -35,6 +36,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-static fmt readme bench clean install
+.PHONY: bench-slow pictures fuzz gpu-check
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme
 
 help:
@@ -79,7 +81,23 @@ readme: $(READY)
 	@$(BIN)/python tools/readme.py
 
 bench: $(READY) $(TORCH_READY) $(BENCH_READY)
-	@$(BIN)/python tools/bench.py $(ARGS)
+	@$(BIN)/python tools/bench.py $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+# Five times as many series as `make bench` judges, and the tables and pictures of the documents.
+bench-slow: $(READY) $(TORCH_READY) $(BENCH_READY)
+	@$(BIN)/python benchmarks/decide.py --slow $(if $(SEED),--seed $(SEED))
+
+pictures: $(READY) $(BENCH_READY)
+	@$(BIN)/python tools/method_pictures.py
+
+# Ten minutes or so of hostile input to every reader.
+fuzz: $(READY)
+	@MEMDIAG_FUZZ=100000 $(BIN)/python -m pytest tests/recording/test_fuzzing.py --timeout=3600 $(ARGS)
+
+# Real CUDA trainings, for a machine with an NVIDIA GPU.
+gpu-check: $(READY)
+	@$(BIN)/python tools/torch_build.py 1
+	@$(BIN)/python tools/gpu_check.py $(ARGS)
 
 clean:
 	rm -rf build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
