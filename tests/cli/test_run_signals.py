@@ -134,11 +134,14 @@ def test_the_third_ctrl_c_leaves_a_target_alone_that_ignores_it(tmp_path):
     with Terminal(command, directory=tmp_path) as terminal:
         pid = int(terminal.until(r"pid (\d+) ready").group(1))
         try:
-            terminal.type("\x03")
-            terminal.until("no")
-            terminal.type("\x03")
-            terminal.until("one more Ctrl-C leaves it running")
-            terminal.type("\x03")
+            # Two that come before memdiag looked are one to it; a person presses again as well.
+            for pressed in range(1, 20):
+                terminal.type("\x03")
+                terminal.until("(no.*)" * pressed)
+                if b"one more Ctrl-C leaves it running" in terminal.screen:
+                    break
+            if b"recorded to" not in terminal.screen:
+                terminal.type("\x03")
             terminal.until("recorded to")
             assert terminal.process.wait(PATIENCE_S) == 130
             os.kill(pid, 0)
