@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
 
 # Bets of different courage, averaged: a small one wins on slow drifts in noise, a large one on
 # clean growth (chosen, eight from .1 to .95).
 BETS = np.linspace(0.1, 0.95, 8)
 START_EVERY = 16  # starts of a plateau that are told apart, in floors: chosen
-ALARM = 100.0  # by Ville's inequality P(ever reached without growth) <= 1/ALARM
+CHANCE = 0.01  # unless said otherwise, of ever calling floors growing that are not
 
 
 class RankTest:
@@ -23,7 +27,7 @@ class RankTest:
     are independent and uniform on (0, 1) (Vovk, Gammerman & Shafer 2005, ch. 2), so
     prod_{k>=c} (1 + bet (2 r_k - 1)) is a martingale that starts at 1 for every bet and every
     moment c at which betting begins, and so is their mean: over the bets, and over c = s, s+1, ...
-    with weight 1/capacity each (what is not yet bet is held). Without the latter a long plateau
+    with the weights of `_stakes` (what is not yet bet is held). Without the latter a long plateau
     would use up the wealth that a later leak is to be shown with. The null is that the plateau was
     reached at *some* start s within the first half; the minimum over those starts is at most the
     one of the true s, hence an e-process for their union. (Every 16th start will do: what is
@@ -38,7 +42,8 @@ class RankTest:
         self._floors = np.empty(capacity)
         self._starts = np.arange(0, capacity, START_EVERY)
         self._wealth = np.zeros((len(self._starts), len(BETS)))  # what is being bet
-        self._stake = 1.0 / capacity
+        self._stakes = _stakes(capacity)  # put in so many floors after the start
+        self._put_in = self._stakes.cumsum()
         self._count = 0
 
     def add(self, floor: float) -> None:
@@ -50,24 +55,37 @@ class RankTest:
         less = np.add.reduceat(known < floor, starts, dtype=np.float64)[::-1].cumsum()[::-1]
         same = np.add.reduceat(known == floor, starts, dtype=np.float64)[::-1].cumsum()[::-1]
         rank = (less + self._random.uniform() * same) / (k + 1 - starts)
-        self._wealth[: len(starts)] += self._stake
+        self._wealth[: len(starts)] += self._stakes[k - starts, None]
         self._wealth[: len(starts)] *= 1 + BETS * (2 * rank[:, None] - 1)
         self._count = k + 1
 
     @property
     def log_value(self) -> float:
-        """Natural logarithm of the e-process now; it says "growth" above log(ALARM)."""
+        """Natural logarithm of the e-process now; `threshold` says what is growth."""
         if self._count == 0:
             return 0.0
         rows = self._count // 2 // START_EVERY + 1
-        held = 1 - self._stake * (self._count - self._starts[:rows])
+        held = 1 - self._put_in[self._count - 1 - self._starts[:rows]]
         return math.log(float((self._wealth[:rows].mean(axis=1) + held).min()))
 
 
-def threshold(level: int) -> float:
+def _stakes(capacity: int) -> Floats:
+    """Part of the wealth, 0..1, that is put in 0, 1, ... floors after the start; adds to 1.
+
+    Half of it evenly, half of it at 0, 1, 2, 4, 8, ...: growth from the start is common, and pays
+    for the choice among few moments only.
+    """
+    stakes = np.full(capacity, 0.5 / capacity)
+    early = np.concatenate(([0], 2 ** np.arange(int(math.log2(capacity)))))
+    stakes[early] += 0.5 / len(early)
+    return stakes
+
+
+def threshold(level: int, chance: float = CHANCE) -> float:
     """log e-value that alarms at the `level`-th coarsening, 0, 1, ...
 
-    Each coarsening starts a process of its own; 1/ALARM is divided among them as
-    1 / ((level+1)(level+2)), which sums to 1.
+    By Ville's inequality an e-process without growth ever reaches 1 / chance with probability
+    `chance` at most. Each coarsening starts a process of its own; `chance` is divided among them
+    as 1 / ((level+1)(level+2)), which sums to 1.
     """
-    return math.log(ALARM * (level + 1) * (level + 2))
+    return math.log((level + 1) * (level + 2) / chance)

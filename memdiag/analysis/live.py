@@ -9,6 +9,7 @@ twice.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,24 +17,21 @@ from typing import TypeVar
 
 import numpy as np
 
-from memdiag.analysis.classification import classify
+from memdiag.analysis import live_odds
+from memdiag.analysis.classification import Classified, classify
 from memdiag.analysis.confidence import confidence
-from memdiag.analysis.prepare import prepare
+from memdiag.analysis.prepare import Prepared, prepare
 from memdiag.analysis.stream import Floors
-from memdiag.findings import Interval, Verdict
+from memdiag.findings import Interval, Reason, Verdict
 from memdiag.model import Axis, AxisKind, Role, Sample, Series, Unit
 from memdiag.policy import DEFAULT, Policy
 from memdiag.recording.schema import METRIC_ROLES
 
 MOST_TRACKS = 128  # series followed at a time; the longest unseen is dropped: chosen
-LEAST_BINS = 12  # about as many rising floors as the e-process needs for its alarm
-# The rules are asked again after this part of the samples since growth was evident, and after so
-# many floors at least: chosen.
-PATIENCE = 0.1
-LEAST_MORE = 2
-TIMES = 2  # the rules must say LEAK so many times running
-LIVE_POSTERIOR = 0.95  # a running job is not stopped on one doubt in ten: chosen
-SHORT_HISTORY = 2000  # samples that are forgotten when phases turn out to recur: chosen
+LEAST_BINS = 16  # somewhat more rising floors than the e-process needs for its alarm
+LEAST_MORE = 2  # floors before the rules are asked again: chosen
+COARSE = (8, 64)  # samples per bin of the coarser looks, to begin with: chosen
+NARROW = 256  # bins of these: chosen
 GONE_S = 60.0  # a process unseen for so long is gone, and its leak with it
 # What is not memory, or no evidence of a leak by itself.
 SILENT = frozenset({Role.COUNTER, Role.PROCESSES, Role.SWAP, Role.PEAK})
@@ -77,7 +75,7 @@ class LiveVerdict:
     """
 
     def __init__(self, policy: Policy = DEFAULT) -> None:
-        self._policy = replace(policy, leak_posterior=max(policy.leak_posterior, LIVE_POSTERIOR))
+        self._policy = policy
         self._tracks: OrderedDict[tuple[int, str, str], _Track] = OrderedDict()
         self._cycles: OrderedDict[tuple[int, str], _Cycle] = OrderedDict()
         self._now_s = 0.0
@@ -149,60 +147,78 @@ class _Cycle:
 
 
 class _Track:
-    """One metric of one process."""
+    """One metric of one process.
+
+    Growth is looked for side by side in readings, in floors of `COARSE` of them, which see below
+    sawteeth, and in floors of the phases' cycles.
+    """
 
     def __init__(self, metric: str, process: str, role: Role, policy: Policy) -> None:
         self._metric, self._process, self._role, self._policy = metric, process, role, policy
-        self._floors = Floors()
-        self._stepped = self._cycled = False
+        self._begin()
+        self._stepped = False
         self._next = 0.0
         self._rising_since: int | None = None
         self._leaks = 0
-        self._bins_said = -1
+        self._leak_x = -math.inf  # position up to which the rules said so
         self.seen_s = 0.0
         self.said = replace(NOTHING, metric=metric, process=process)
+
+    def _begin(self) -> None:
+        chance = self._policy.live_chance / (2 + len(COARSE))
+        self._fine = Floors(chance=chance)
+        self._coarse = [Floors(NARROW, w, chance=chance, seed=100 * w) for w in COARSE]
+        self._cycles = Floors(NARROW, chance=chance, seed=1)
+        self._bins_said = -1
+        self._next_teeth = 0.0
+        self._teeth_rose = False
 
     @property
     def weight(self) -> int:
         """Among series that say the same, the longest known speaks."""
-        return self._floors.samples
+        return self._fine.samples
 
     def add(self, sample: Sample, value: float, cycle: _Cycle) -> None:
         """One reading."""
         self.seen_s = sample.at_s
         if sample.step is not None and not self._stepped:
-            self._stepped, self._floors = True, Floors()  # what preceded was start-up
+            self._stepped = True
+            self._begin()  # what preceded was start-up
         if self._stepped and sample.step is None:
             return
-        if cycle.first is not None and not self._cycled:
-            self._cycled = True  # the first cycle was taken sample by sample, peaks and all
-            if self._floors.samples <= SHORT_HISTORY:
-                self._floors = Floors()
         x = float(sample.step) if sample.step is not None else sample.at_s
-        self._floors.add(value, x, sample.at_s, ends_unit=cycle.ended)
+        for floors in (self._fine, *self._coarse):
+            floors.add(value, x, sample.at_s, ends_unit=True)
+        if cycle.first is not None:
+            self._cycles.add(value, x, sample.at_s, ends_unit=cycle.ended)
         self._ask()
 
     def _ask(self) -> None:
         """Judge again if there is something new and it is time."""
-        bins = len(self._floors)
-        if bins != self._bins_said and bins >= LEAST_BINS and self._floors.samples >= self._next:
+        bins = len(self._fine)
+        if bins != self._bins_said and bins >= LEAST_BINS and self._fine.samples >= self._next:
             self._bins_said = bins
             self._judge()
 
     def _judge(self) -> None:
-        if not self._floors.rises:
+        floors = [f for f in (*self._coarse, self._cycles) if len(f) >= LEAST_BINS]
+        if not (any(f.rises for f in (self._fine, *floors)) or self._teeth_rise()):
             self._leaks, self._rising_since = 0, None
             self._say(self._calm(), 0.5, None)
             return
         if self._rising_since is None:
-            self._rising_since = self._floors.samples
-        risen = self._floors.samples - self._rising_since
-        self._next = self._floors.samples + max(PATIENCE * risen, LEAST_MORE * self._floors.width)
-        prepared = prepare(self._series(), self._policy)
-        found = classify(prepared, self._policy)
-        self._leaks = self._leaks + 1 if found.verdict is Verdict.LEAK else 0
+            self._rising_since = self._fine.samples
+        risen = self._fine.samples - self._rising_since
+        self._next = self._fine.samples + max(
+            self._policy.live_patience * risen, LEAST_MORE * self._fine.width
+        )
+        prepared, found = self._worst([self._fine, *floors])
         verdict = found.verdict
-        if verdict is Verdict.LEAK and self._leaks < TIMES:
+        if verdict is not Verdict.LEAK:
+            self._leaks = 0
+        elif float(prepared.x[-1]) > self._leak_x:  # the same floors once more say nothing new
+            self._leaks, self._leak_x = self._leaks + 1, float(prepared.x[-1])
+        if verdict is Verdict.LEAK and self._leaks < self._policy.live_times:
             verdict = Verdict.INCONCLUSIVE
         growth = None
         if found.trend is not None:
@@ -210,6 +226,52 @@ class _Track:
             slope = found.trend.slope
             growth = Interval(value=slope, low=slope - half, high=slope + half)
         self._say(verdict, confidence(found, prepared, self._policy), growth)
+
+    def _teeth_rise(self) -> bool:
+        """Growth is evident from one tooth of a sawtooth to the next.
+
+        Floors need whole teeth each, and a dozen floors; the rules know where a tooth began. They
+        may not be asked too often: at sample counts that grow by `live_patience`.
+        """
+        if self._fine.samples >= self._next_teeth:
+            self._next_teeth = self._fine.samples * (1 + self._policy.live_patience)
+            prepared = prepare(self._series(self._fine), self._policy)
+            self._teeth_rose = False
+            if prepared.floors:
+                found = classify(prepared, self._policy)
+                rising = (
+                    found.trend is not None and found.trend.p_growth < self._policy.live_teeth_alpha
+                )
+                self._teeth_rose = rising and found.verdict is Verdict.LEAK
+        return self._teeth_rose
+
+    def _worst(self, looks: list[Floors]) -> tuple[Prepared, Classified]:
+        """What the rules say of readings or, where those do not show a leak, of floors."""
+        readings, first = self._found(looks[0])
+        if first.verdict is Verdict.LEAK:
+            return readings, first
+        for floors in looks[1:]:
+            prepared, found = self._found(floors)
+            if (
+                found.verdict is not Verdict.LEAK
+                or len(prepared.y) - found.tail < self._policy.live_tail_bins
+            ):
+                continue
+            if not live_odds.is_one_tooth(readings, found, self._policy):
+                return prepared, found
+        return readings, first
+
+    def _found(self, floors: Floors) -> tuple[Prepared, Classified]:
+        """What the rules say; LEAK only where the odds of a run that goes on are for it too."""
+        prepared = prepare(self._series(floors), self._policy)
+        found = classify(prepared, self._policy)
+        if found.verdict is not Verdict.LEAK:
+            return prepared, found
+        sure = live_odds.posterior(prepared, found, self._policy)
+        if sure >= self._policy.live_posterior:
+            return prepared, replace(found, posterior_leak=sure)
+        doubt = replace(found, verdict=Verdict.INCONCLUSIVE, reason=Reason.STILL_CLIMBING)
+        return prepared, doubt
 
     def _say(self, verdict: Verdict, sure: float, growth: Interval | None) -> None:
         self.said = Leaning(
@@ -219,20 +281,20 @@ class _Track:
             process=self._process,
             axis=AxisKind.STEP if self._stepped else AxisKind.SECONDS,
             growth_per_x=growth,
-            samples=self._floors.samples,
+            samples=self._fine.samples,
         )
 
     def _calm(self) -> Verdict:
         """Where growth is not evident: STABLE, WARMUP, or INCONCLUSIVE while floors still rise."""
-        floors, _, _ = self._floors.values
+        floors, _, _ = self._fine.values
         half, much = len(floors) // 2, self._policy.calm_growth
         early, late = float(np.median(floors[:half])), float(np.median(floors[half:]))
         if late - early > much * abs(early):
             return Verdict.INCONCLUSIVE
         return Verdict.WARMUP if late - float(floors[0]) > much * abs(late) else Verdict.STABLE
 
-    def _series(self) -> Series:
-        floors, x, at_s = self._floors.values
+    def _series(self, view: Floors) -> Series:
+        floors, x, at_s = view.values
         unit = Unit.BYTES if self._metric.endswith("_bytes") else Unit.COUNT
         kind = AxisKind.STEP if self._stepped else AxisKind.SECONDS
         return Series(
