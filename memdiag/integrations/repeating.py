@@ -49,6 +49,8 @@ _RSS_SLACK_BYTES = 2e6
 # Two rounds grow at one rate when theirs differ by no more than this factor: a cache that fills
 # at random, or an arena that is used up more and more, has at least halved by then. Chosen.
 _SAME_RATE = 1.6
+# Its multiples are spread most evenly between whole numbers, and fit no period.
+_GOLDEN = (math.sqrt(5) - 1) / 2
 # More rounds than anybody waits for: the 30th has 2**32 calls.
 _MOST_READINGS = 1 + 30 * PARTS
 
@@ -138,7 +140,7 @@ class Repetition:
             self._round_began[self._rounds] = self._taken - 1
             self._rounds += 1
             for _ in range(PARTS):
-                yield from self._run(size)
+                yield from self._run(self._length(size))
                 self._take()
                 if self._clock() - began_s > self._terms.seconds or self._is_large():
                     self.settled = self._finish()
@@ -146,6 +148,11 @@ class Repetition:
             self.settled = self._look()
             size *= 2
         self.settled = self.settled or self._finish()
+
+    def _length(self, size: int) -> int:
+        """Between one and two sizes, different in each part: readings at even distances would
+        see a buffer that is flushed every 63 calls grow by one record in each 64."""
+        return size + int(size * (self._taken * _GOLDEN % 1.0))
 
     def _run(self, calls: int) -> Iterator[int]:
         for _ in range(calls):
