@@ -31,7 +31,8 @@ FROM_START = {"leak_linear", "leak_stairs", "leak_sawtooth"}
 class Made:
     """One series with its truth. x, y: the whole course, shape (AHEAD * n,); n: the recorded part.
 
-    rate: true growth per step of a leak, else None. steady_x: growth never ends after this.
+    rate: true growth per step of a leak, else None. onset: the sample at which a leak begins.
+    noise: long-run standard deviation of one sample, allocator steps included.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Made:
     y: Floats
     n: int
     rate: float | None = None
+    onset: int = 0
+    noise: float = 0.0
 
     def recording(self, length: int | None = None) -> Recording:
         """The first `length` samples (default: the recorded part) as a recording."""
@@ -198,7 +201,17 @@ def make(family: str, seed: int, number: int) -> Made:
     if family in LEAKS:
         rate = float(grown[n - 1] - grown[first]) / max(float(x[n - 1] - x[first]), 1.0)
         truth = _truth_of_leak(family, grown, first, n, x, noise)
-    return Made(name=f"{family}-{number:03d}", family=family, truth=truth, x=x, y=y, n=n, rate=rate)
+    return Made(
+        name=f"{family}-{number:03d}",
+        family=family,
+        truth=truth,
+        x=x,
+        y=y,
+        n=n,
+        rate=rate,
+        onset=first,
+        noise=math.sqrt(noise.variance),
+    )
 
 
 def _leak(family: str, d: Draw) -> tuple[Floats, Floats, int]:
@@ -231,6 +244,11 @@ class _Noise:
     sd: float
     phi: float
     quantum: float
+
+    @property
+    def variance(self) -> float:
+        """Long-run variance of a sample."""
+        return self.sd**2 * (1 + self.phi) / (1 - self.phi) + self.quantum**2 / 12
 
     @classmethod
     def draw(cls, rng: np.random.Generator, level: float, *, long_memory: bool) -> _Noise:
@@ -268,8 +286,7 @@ def _with_gaps(rng: np.random.Generator, y: Floats, n: int) -> Floats:
 def _truth_of_leak(family: str, grown: Floats, first: int, n: int, x: Floats, noise: _Noise) -> str:
     """A leak counts when an oracle sees it at six standard errors and it outlasts warm-ups."""
     m = n - first
-    variance = noise.sd**2 * (1 + noise.phi) / (1 - noise.phi) + noise.quantum**2 / 12
-    error = math.sqrt(max(12 * variance / max(m, 1), 1e-12))
+    error = math.sqrt(max(12 * noise.variance / max(m, 1), 1e-12))
     total = float(grown[n - 1] - grown[first])
     hidden = total / error < 6 or (noise.quantum and total < 3 * noise.quantum) or m < 8
     lasted = float(x[n - 1] - x[first])

@@ -239,9 +239,7 @@ class _Track:
             self._teeth_rose = False
             if prepared.floors:
                 found = classify(prepared, self._policy)
-                rising = (
-                    found.trend is not None and found.trend.p_growth < self._policy.live_teeth_alpha
-                )
+                rising = found.trend is not None and found.trend.p_growth < self._policy.live_alpha
                 self._teeth_rose = rising and found.verdict is Verdict.LEAK
         return self._teeth_rose
 

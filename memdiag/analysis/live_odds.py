@@ -36,12 +36,14 @@ if TYPE_CHECKING:
 class _Climb:
     """Growth up to now. Lengths are in axis units.
 
-    length_x: of growth at about the present pace. base: level that it began from.
+    p_growth: p-value of "does not grow". length_x: of growth at about the present pace.
+    base: level that it began from.
     plateau_x: length of the plateau that it left, 0 without one.
     before_x, before_rise: from the first reading to where that growth began.
     """
 
     slope: float
+    p_growth: float
     length_x: float
     base: float
     plateau_x: float
@@ -52,7 +54,11 @@ class _Climb:
 def posterior(prepared: Prepared, found: Classified, policy: Policy) -> float:
     """Probability, 0..1, that growth which the rules call a leak is one."""
     climb = _climb(prepared, found)
-    if climb is None or climb.slope <= 0 or _has_slowed(found, climb, policy):
+    if climb is None or climb.p_growth > policy.live_alpha:
+        return 0.0
+    if climb.slope * climb.length_x < policy.immaterial_share * prepared.level:
+        return 0.0
+    if _has_slowed(found, climb, policy):
         return 0.0
     length = _lengths(prepared, policy)
     base = max(abs(climb.base), prepared.noise)
@@ -89,6 +95,7 @@ def _climb(prepared: Prepared, found: Classified) -> _Climb | None:
     base = float(np.median(y[first : first + 3]))
     return _Climb(
         slope=found.trend.slope,
+        p_growth=found.trend.p_growth,
         length_x=found.span_x,
         base=base,
         plateau_x=_plateau(prepared, found),
