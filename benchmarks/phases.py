@@ -5,11 +5,14 @@
 Every run is made on a fine clock (phases of regular or wandering length; memory that a guilty
 phase keeps early, late, bit by bit or not each time), then sampled (as a log does, or with a
 reading at both ends of each event as memdiag's own tags give), noised, rounded up to an
-allocator's quantum and ratcheted as recordings are. Guilty runs count where an oracle that knows
-the noise could tell the phase's curve from steady growth and from the curve of each other phase of
-less than three times its length (whitened residual of at least `ORACLE` standard deviations) and
-at least five events were sampled. A phase that fills most of the time is guilty bit by bit only:
-one moment in a long phase is no phase.
+allocator's quantum and ratcheted as recordings are. A guilty run can be told where an oracle that
+knows the noise parts the phase's curve by at least `ORACLE` standard deviations (whitened residual)
+from steady growth, from growth that is even within each cycle and from the curve of each other
+phase of less than three times its length, where at least `LEAST_EVENTS` events were sampled, and
+where rounding and high-water marks, which the oracle's linear noise leaves out, do not hide it: all
+growth is `LEAST_QUANTA` quanta, and of a mark an event's growth is `LEAST_MARK` times the noise.
+The right phase is also counted of all guilty runs, told or not. A phase that fills most of the time
+is guilty bit by bit only: one moment in a long phase is no phase.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from memdiag.findings import PhaseGrowth
 from memdiag.model import Phases
 
 ORACLE = 8.0
+LEAST_EVENTS, LEAST_QUANTA, LEAST_MARK = 5, 8, 2.0
 FINE = 20  # moments of the fine clock per sample
 BARS = {"right": 0.95, "blamed": 0.01}
 LAYOUTS = ("alternating", "wandering", "three", "nested", "sparse")
@@ -35,7 +39,10 @@ INNOCENT = ("steady", "jumps", "clockwork", "sawtooth", "slowing", "late")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A sampled run; `guilty` names the phase at fault or is empty; `z` is the oracle's."""
+    """A sampled run; `guilty` names the phase at fault or is empty; `per_event` is what it keeps.
+
+    z is the oracle's; hidden: rounding or a high-water mark takes away what it rests on.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -43,6 +50,12 @@ class Run:
     guilty: str
     z: float
     events: int
+    per_event: float
+    hidden: bool
+
+    @property
+    def told(self) -> bool:
+        return self.z >= ORACLE and self.events >= LEAST_EVENTS and not self.hidden
 
 
 def tags(layout: str, moments: int, least: int, rng: np.random.Generator) -> list[str]:
@@ -70,16 +83,21 @@ def runs_of(inside: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def guilty_curve(inside: np.ndarray, how: str, rng: np.random.Generator) -> np.ndarray:
-    """Kept memory, about 1 per event, shape (moments,)."""
-    rate = np.zeros(len(inside))
+def event_amounts(how: str, rng: np.random.Generator, most: int) -> np.ndarray:
+    """What each event keeps, about 1, shape (most,)."""
     uneven = rng.choice([0.0, 0.0, 0.3])
-    for start, end in runs_of(inside):
-        amount = max(0.0, 1 + uneven * rng.normal())
+    amounts = np.maximum(0.0, 1 + uneven * rng.normal(size=most))
+    return amounts * (rng.uniform(size=most) < (0.7 if how == "sometimes" else 1.0))
+
+
+def guilty_curve(inside: np.ndarray, how: str, amounts: np.ndarray) -> np.ndarray:
+    """Kept memory, shape (moments,)."""
+    rate = np.zeros(len(inside))
+    for (start, end), amount in zip(runs_of(inside), amounts, strict=False):
         if how == "gradual":
             rate[start:end] += amount / (end - start)
         elif how == "sometimes":
-            rate[(start + end) // 2] += amount * (rng.uniform() < 0.7)
+            rate[(start + end) // 2] += amount
         else:
             part = {"early": 0.15, "middle": 0.5, "late": 0.85}[how]
             rate[start + int(part * (end - start))] += amount
@@ -101,6 +119,12 @@ def innocent_curve(moments: int, how: str, rng: np.random.Generator) -> np.ndarr
     return 30 * (1 - np.exp(-u / rng.uniform(0.3, 1.5)))
 
 
+def within_cycles(curve: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """The same growth of each cycle, spread evenly over its time, shape (moments,)."""
+    begins = np.array([start for start, _ in runs_of(inside)])
+    return np.interp(np.arange(len(curve)), begins, curve[np.maximum(begins - 1, 0)])
+
+
 def ar1(rng: np.random.Generator, n: int, phi: float) -> np.ndarray:
     noise = np.empty(n)
     noise[0] = rng.normal()
@@ -120,8 +144,9 @@ def oracle(
 ) -> float:
     """Standard deviations, noise whitened, between the curve and the best other explanation.
 
-    Others: a straight line, and the curve of each other phase, of free height; each with a free
-    level while the phase that holds memory in `passing` (shape (n,), all False for none) lasts.
+    Others: a straight line, the same growth of each cycle spread evenly over its time, and the
+    curve of each other phase, of free height; each with a free level while the phase that holds
+    memory in `passing` (shape (n,), all False for none) lasts.
     """
     n = len(curve)
     shock = math.hypot(sd * math.sqrt(1 - phi * phi), quantum / math.sqrt(12))
@@ -133,6 +158,52 @@ def oracle(
         target = np.r_[curve[0], curve[1:] - phi * curve[:-1]]
         apart.append(np.linalg.norm(target - white @ np.linalg.lstsq(white, target, rcond=None)[0]))
     return float(min(apart) / max(shock, 1e-12))
+
+
+def moments_taken(
+    names: list[str], samples: int, probed: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """When memory is read: at even distances, with a probe also where phases begin and end."""
+    taken = np.arange(samples) * FINE + int(rng.integers(FINE))
+    if not probed:
+        return taken
+    turns = np.flatnonzero([a != b for a, b in zip(names[1:], names, strict=False)])
+    return np.union1d(taken, np.union1d(turns, turns + 1))
+
+
+def tagged(names: list[str], known: list[str], taken: np.ndarray) -> Phases:
+    codes = np.array([known.index(names[i]) if names[i] else -1 for i in taken])
+    return Phases(codes=codes, names=tuple(known))
+
+
+def teeth(how: str, moments: int, rng: np.random.Generator) -> np.ndarray:
+    """A collector's sawtooth, for the family that has one."""
+    if how != "sawtooth":
+        return np.zeros(moments)
+    period = rng.uniform(4, 60) * FINE
+    return rng.uniform(1, 8) * ((np.arange(moments) / period) % 1)
+
+
+def in_quanta(
+    y: np.ndarray, quantum: float, may_keep: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """Readings of an allocator that grows in steps, and sometimes gives nothing back."""
+    if not quantum:
+        return y
+    y = np.ceil(y / quantum) * quantum
+    return np.maximum.accumulate(y) if rng.uniform() < 0.5 and may_keep else y
+
+
+def rival_curves(
+    names: list[str], culprit: str, how: str, amounts: np.ndarray, taken: np.ndarray
+) -> list[np.ndarray]:
+    """What memory would be if another phase were guilty, at the moments taken."""
+    return [
+        guilty_curve(np.array([n == other for n in names]), way, amounts)[taken]
+        for other in sorted({name for name in names if name} - {culprit})
+        for way in GUILTY[:4]
+        if way == how or names.count(other) < 3 * names.count(culprit)
+    ]
 
 
 def make(family: str, rng: np.random.Generator) -> Run:
@@ -148,55 +219,52 @@ def make(family: str, rng: np.random.Generator) -> Run:
         return make(family, rng)
     culprit = str(rng.choice(able)) if how in GUILTY else ""
     inside = np.array([name == culprit for name in names])
-    curve = guilty_curve(inside, how, rng) if culprit else innocent_curve(moments, how, rng)
+    amounts = event_amounts(how, rng, moments)
+    curve = guilty_curve(inside, how, amounts) if culprit else innocent_curve(moments, how, rng)
     sd, phi = float(rng.choice([0.02, 0.1, 0.3, 1.0])), float(rng.choice([0, 0, 0.3, 0.8, 0.95]))
     quantum = float(rng.choice([0, 0, 0.1, 0.5, 2.0]))
     passing = float(rng.choice([0, 0, 1.0, 10.0]))
     spiky = str(rng.choice(known))
-    passes = np.array([name == spiky for name in names])
-    memory = 1000 + curve
+    passes = np.array([n == spiky for n in names])
+    memory = 1000 + curve + teeth(how, moments, rng)
     uneven = float(rng.choice([0.0, 0.2]))
     for start, end in runs_of(passes):
         memory[start:end] += passing * max(0.0, 1 + uneven * rng.normal())
-    if how == "sawtooth":
-        period = rng.uniform(4, 60) * FINE
-        memory = memory + rng.uniform(1, 8) * ((np.arange(moments) / period) % 1)
-    taken = np.arange(samples) * FINE + int(rng.integers(FINE))
-    if probed:
-        turns = np.flatnonzero([a != b for a, b in zip(names[1:], names, strict=False)])
-        taken = np.union1d(taken, np.union1d(turns, turns + 1))
+    taken = moments_taken(names, samples, probed, rng)
     y = memory[taken] + sd * ar1(rng, len(taken), phi)
-    if quantum:
-        y = np.ceil(y / quantum) * quantum
-        if rng.uniform() < 0.5 and not passing and how != "sawtooth":
-            y = np.maximum.accumulate(y)
-    rivals = [
-        guilty_curve(np.array([n == other for n in names]), way, rng)[taken]
-        for other in known
-        for way in GUILTY[:4]
-        if culprit and other != culprit
-        if way == how or names.count(other) < 3 * names.count(culprit)
-    ]
+    y = in_quanta(y, quantum, not passing and how != "sawtooth", rng)
+    mark = bool((np.diff(y) >= 0).all())
+    rivals = rival_curves(names, culprit, how, amounts, taken) if culprit else []
     # Uneven heights hide what the phase keeps: the oracle has the samples outside alone.
     seen_by = np.ones(len(taken), dtype=bool) if not (passing and uneven) else ~passes[taken]
     z = 0.0
+    if culprit:
+        rivals.append(within_cycles(curve, inside)[taken])
     if culprit and seen_by.sum() > 3:
         held = passes[taken][seen_by] & (passing > 0)
         z = oracle(curve[taken][seen_by], [r[seen_by] for r in rivals], held, sd, phi, quantum)
-    codes = np.array([known.index(names[i]) if names[i] else -1 for i in taken])
     seen = len(runs_of(np.array([names[i] == culprit for i in taken]))) if culprit else 0
+    per_event, rise = float(amounts[: max(seen, 1)].mean()), float(np.ptp(curve[taken[[0, -1]]]))
     return Run(
         x=taken / FINE,
         y=y,
-        phases=Phases(codes=codes, names=tuple(known)),
+        phases=tagged(names, known, taken),
         guilty=culprit,
         z=z,
         events=seen,
+        per_event=per_event,
+        hidden=rise < LEAST_QUANTA * quantum or (mark and per_event < LEAST_MARK * sd),
     )
 
 
 def blamed(run: Run) -> list[PhaseGrowth]:
-    return [row for row in attribute(run.x, run.y, run.phases) if row.blamed]
+    return [row for row in attribute(run.x, run.y, run.phases).phases if row.blamed]
+
+
+def holds(row: PhaseGrowth, per_event: float) -> bool:
+    """Whether the interval of what one growing event keeps holds the truth."""
+    truth, growth = per_event * row.events / row.growing_events, row.growth_per_event
+    return growth.low <= truth <= growth.high
 
 
 def measure(seed: int, per_family: int) -> tuple[Counter[str], Counter[str]]:
@@ -207,16 +275,21 @@ def measure(seed: int, per_family: int) -> tuple[Counter[str], Counter[str]]:
     for f, family in enumerate(families):
         for i in range(per_family):
             run = make(family, np.random.default_rng([seed, f, i]))
-            named = [row.phase for row in blamed(run)]
+            rows = blamed(run)
+            named = [row.phase for row in rows]
             if not run.guilty:
                 innocent["all"] += 1
                 innocent["blamed"] += bool(named)
                 innocent[family] += bool(named)
-            elif run.z >= ORACLE and run.events >= 5:
-                said = "right" if named == [run.guilty] else "other" if named else "none"
+                continue
+            said = "right" if named == [run.guilty] else "other" if named else "none"
+            guilty["made"] += 1
+            guilty["made right"] += said == "right"
+            if run.told:
                 guilty["all"] += 1
                 guilty[said] += 1
                 guilty[family + " " + said] += said != "right"
+                guilty["held"] += said == "right" and holds(rows[0], run.per_event)
     return guilty, innocent
 
 
@@ -229,6 +302,8 @@ def main() -> None:
     guilty, innocent = measure(options.seed, options.per_family)
     right, wrong = guilty["right"] / guilty["all"], innocent["blamed"] / innocent["all"]
     print(f"right phase named      {right:.3f} of {guilty['all']} (bar >= {BARS['right']})")
+    print(f"  of all, told or not  {guilty['made right'] / guilty['made']:.3f} of {guilty['made']}")
+    print(f"  growth in interval   {guilty['held'] / max(guilty['right'], 1):.3f} (bar 0.95)")
     print(f"  another one blamed   {guilty['other']}, none {guilty['none']}")
     print(f"blamed where none is   {wrong:.3f} of {innocent['all']} (bar <= {BARS['blamed']})")
     if options.families:

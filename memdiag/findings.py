@@ -142,8 +142,7 @@ class PhaseGrowth:
         (permutation by rotating each cycle, times the number of phases tested), 0..1.
     times_elsewhere: growth per unit of the axis inside the phase over that outside it; None where
         nothing grows outside.
-    matches: what one event's growth equals, if known ("2.93 x the model's 496 MB"), else "".
-    match: the same as a value.
+    match: what one event's growth is a multiple of, if known.
     """
 
     phase: str
@@ -154,7 +153,6 @@ class PhaseGrowth:
     share: float
     p_value: float
     times_elsewhere: float | None = None
-    matches: str = ""
     match: SizeMatch | None = None
 
     @property
@@ -166,6 +164,23 @@ class PhaseGrowth:
             and self.growing_events >= max(BLAME_EVENTS, BLAME_EVENT_SHARE * self.events)
             and (self.times_elsewhere is None or self.times_elsewhere >= BLAME_TIMES_ELSEWHERE)
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecurringGrowth:
+    """The same growth in every event of several phases: no phase stands out, the amount does.
+
+    growth_per_event: mean; least, most: of the events; spread: standard deviation over mean.
+    match: what it is a multiple of, if known.
+    """
+
+    phases: tuple[str, ...]
+    events: int
+    growth_per_event: float
+    least: float
+    most: float
+    spread: float
+    match: SizeMatch | None = None
 
 
 # A phase is blamed at this level: chosen, so that at most 1 % of runs without a guilty phase
@@ -189,6 +204,7 @@ class Finding:
     trace: (x, value) points of a faithful thumbnail for plots, at most a few hundred.
     samples, dropped_start, dropped_end: how many samples, and how many at each end were taken
         as start-up and tear-down.
+    recurring: growth that every tagged event shares, where no phase is blamed.
     restarts: earlier incarnations that were set apart (this finding is about the last).
     """
 
@@ -218,6 +234,7 @@ class Finding:
     phases: tuple[PhaseGrowth, ...]
     trace: tuple[tuple[float, float], ...]
     peaks_grow: bool = False
+    recurring: RecurringGrowth | None = None
     restarts: int = 0
     dropped_start: int = 0
     dropped_end: int = 0

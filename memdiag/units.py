@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 
 from memdiag.errors import UsageError
+from memdiag.printable import printable
 
+_COUNT = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kmbgt]?)", re.IGNORECASE)
+_THOUSANDS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?|\.[0-9]+)\s*([kmgtp]?)(i?)(b|bytes?)?\s*", re.I)
 _DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.I)
@@ -53,3 +56,13 @@ def parse_seconds(text: str) -> float:
     if match is None or per_unit is None:
         raise UsageError(f"{text!r} is no duration", remedy="write 90, 10min or 1.5h")
     return float(match.group(1)) * per_unit
+
+
+def parse_count(option: str, text: str) -> int:
+    """A number of things as people write it: 124M, 7b, 1.3B, 124_000_000. Raises UsageError."""
+    found = _COUNT.fullmatch(text.strip())
+    number = float(found[1].replace(",", "").replace("_", "")) if found else 0.0
+    count = round(number * _THOUSANDS[found[2].lower()]) if found else 0
+    if count <= 0:
+        raise UsageError(f"{option} {printable(text)!r} is no number", remedy="write 124M or 7B")
+    return count

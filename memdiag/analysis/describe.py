@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis import attribution, forecast
+from memdiag.analysis import forecast
+from memdiag.analysis.attribution import Attributed, attribute
 from memdiag.analysis.classification import Classified
 from memdiag.analysis.confidence import confidence
 from memdiag.analysis.needmore import need_more
 from memdiag.analysis.prepare import MOST, Prepared
 from memdiag.analysis.trend import Trend, trend
-from memdiag.findings import Finding, Interval, LimitHit, PhaseGrowth, Plateau, Segment, Verdict
+from memdiag.findings import Finding, Interval, LimitHit, Plateau, Segment, Verdict
 from memdiag.model import Limit, Phases, Series, Unit
 from memdiag.policy import Policy
 
@@ -41,6 +42,7 @@ def describe(
     growth = _growth(prepared, classified, policy)
     x, y = prepared.all_x, prepared.sign * prepared.all_y
     calm = classified.verdict in (Verdict.STABLE, Verdict.WARMUP)
+    attributed = Attributed() if calm else _phases(series, prepared, tail)
     ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
     return Finding(
         metric=series.metric,
@@ -66,7 +68,8 @@ def describe(
         forecasts=() if projection is None else forecast.forecasts(projection, ahead),
         limit_hits=_limit_hits(prepared, projection, series, limits),
         need_more=need_more(classified, prepared, policy),
-        phases=() if calm else _phases(series, prepared, tail),
+        phases=attributed.phases,
+        recurring=attributed.recurring,
         trace=_trace(x, y),
         restarts=prepared.restarts,
         dropped_start=prepared.dropped_start,
@@ -198,11 +201,11 @@ def _limit_hits(
     )
 
 
-def _phases(series: Series, prepared: Prepared, tail: slice) -> tuple[PhaseGrowth, ...]:
+def _phases(series: Series, prepared: Prepared, tail: slice) -> Attributed:
     """Growth by phase over the last regime, from the samples as they were recorded."""
     phases = series.phases
     if phases is None or prepared.axis != series.axis or tail.stop - tail.start < 3:
-        return ()
+        return Attributed()
     keep = (np.abs(series.x) < MOST) & (np.abs(series.y) < MOST)
     if series.generation is not None and keep.any():
         keep &= series.generation == series.generation[keep].max()
@@ -211,8 +214,8 @@ def _phases(series: Series, prepared: Prepared, tail: slice) -> tuple[PhaseGrowt
     order = np.argsort(series.x[keep], kind="stable")
     codes = np.asarray(phases.codes)[keep][order]
     if not (codes >= 0).any():
-        return ()
-    return attribution.attribute(
+        return Attributed()
+    return attribute(
         series.x[keep][order],
         prepared.sign * series.y[keep][order],
         Phases(codes=codes, names=phases.names),

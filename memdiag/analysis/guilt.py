@@ -2,41 +2,55 @@
 
 The series is modelled as
 
-    y = slow trend + sum_p amount_p * counter_p + AR(1) noise
+    y = slow trend + sum_q level_q * [in q] + sum_p amount_p * counter_p + AR(1) noise
 
-where counter_p rises by one per event of phase p: when it begins, when it ends, or in proportion to
-the time spent in it. Everything is whitened by the AR(1) coefficient, so the same fit is a fit of
-levels for white noise and a fit of increments for a random walk. Which phase and which counter is
-chosen by the Bayesian information criterion (Schwarz 1978), phase after phase, as long as chance
-does not explain the gain (`chance.rotated`).
+where level_q is what phase q holds in passing (a sawtooth that rises from event to event and is
+given back is allowed for as well) and counter_p rises by one per event of phase p: when
+it begins, when it ends, or in proportion to the time spent in it. A high-water mark holds nothing
+in passing; there level_q weighs how a mark creeps up after each event (the expected maximum of d
+normal readings goes with sqrt(2 log d)). Everything is whitened by the AR(1) coefficient, so the
+same fit is a fit of levels for white noise and a fit of increments for a random walk. Levels, phase
+and counter are chosen by the Bayesian information criterion (Schwarz 1978), phase after phase, as
+long as it gains by a margin and chance does not explain the gain (`chance.rotated`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from memdiag.analysis.chance import Cycles, rotated
+from memdiag.analysis.charging import STILL
+from memdiag.analysis.counters import begun, counters, creeps, hats, ramps, starts
 from memdiag.findings import BLAME_P_VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats, Ints
+    from memdiag.model import Floats
 
     Mask = NDArray[np.bool_]
 
 CYCLES_PER_KNOT = 4  # the slow trend may bend once in so many cycles: chosen
 MOST_KNOTS = 24
 SAMPLES_PER_COLUMN = 3  # fewer samples per column than this and nothing is fitted: chosen
-COUNTERS = 4  # per phase: begun, half over, ended, time spent
 LEAST_NOISE = 1e-4  # of the range of y: keeps the logarithm of a perfect fit finite
+MARGIN = 10.0  # least gain of the criterion: very strong evidence (Kass & Raftery 1995)
+MOST_PICKED = 12  # columns beside the trend in one model
 TIE = 2.0  # BIC differences below this are worth no more than a bare mention (Kass & Raftery 1995)
-MOST_OF_RISE = 1.2  # growth charged to phases over the rise of the trend alone: chosen
+LONGER = 3  # a phase so many times longer is less specific: chosen
+MOST_OF_RISE = 1.5  # growth charged to phases over the rise in all: chosen
+NORMAL_95 = 1.96
+# The memory of the noise is estimated and the model was picked, which the fit's own interval does
+# not know: wider by so much, and by an event that the ends cut, 95 % hold the truth
+# (benchmarks/phases.py).
+WIDER = 2.0
+MOST_SAMPLES = 20_000  # of more, the latest are fitted
 MOST_GUILTY = 4  # more phases with a quarter of the growth each there cannot be
 
 
@@ -52,22 +66,37 @@ class Group:
 class Guilt:
     """A phase that growth keeps step with.
 
-    per_event, error: growth per event and its standard error, in y's unit; share: of all growth.
-    p_value: chance of a fit as good if growth knew nothing of the tags. noise: of one reading.
+    per_event, half_width: growth per event and half its 95 % interval, in y's unit; share: of all
+    growth. p_value: chance of a fit as good if growth knew nothing of the tags.
     """
 
     name: str
     per_event: float
-    error: float
+    half_width: float
     share: float
     p_value: float
-    noise: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counter:
+    """A counter of a group; `inside`: it rises within the events, not after them."""
+
     group: int
     column: int
+    inside: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """A model that was tried: counters of one group, levels, and its criterion."""
+
+    score: float
+    group: int
+    columns: tuple[int, ...]
+    levels: tuple[int, ...]
+    inside: bool
+    trend: tuple[int, ...]
+    gain: float = 0.0
 
 
 class _Fit:
@@ -90,11 +119,23 @@ class _Fit:
         )
 
     def residual(self, chosen: Sequence[int]) -> Floats:
-        return self.target - self.columns[:, list(chosen)] @ self.weights(chosen)
+        """What the chosen columns leave over, whitened, shape (n,)."""
+        return np.asarray(self.target - self.columns[:, np.asarray(chosen)] @ self.weights(chosen))
 
     def rss(self, chosen: Sequence[int]) -> float:
-        index = np.asarray(chosen)
-        return max(self.power - float(self.moment[index] @ self.weights(chosen)), 0.0)
+        """Residual square of the chosen columns."""
+        return max(self.power - float(self.moment[np.asarray(chosen)] @ self.weights(chosen)), 0.0)
+
+    def gains(self, chosen: Sequence[int], further: Sequence[int]) -> Floats:
+        """Fall of the residual square by each further column alone, signed as its weight."""
+        base, more = np.asarray(chosen), np.asarray(further)
+        cross = self.gram[np.ix_(base, more)]
+        solved = np.linalg.lstsq(self.gram[np.ix_(base, base)], cross, rcond=1e-10)[0]
+        left = self.moment[more] - solved.T @ self.moment[base]
+        own = np.diag(self.gram)[more] - np.einsum("ij,ij->j", cross, solved)
+        seen = own > 1e-9
+        gain = np.where(seen, left**2 / np.where(seen, own, 1.0), 0.0)
+        return np.asarray(np.copysign(gain, left))
 
     def apart(self, column: int, chosen: Sequence[int]) -> Floats:
         """The part of a column that the chosen ones do not span, shape (n,)."""
@@ -118,27 +159,30 @@ def guilty(
 ) -> Guilty | None:
     """Phases that growth keeps step with, the strongest first.
 
-    x, y: samples of the tagged stretch without what phases hold in passing, shape (n,); telling:
-    which of them say something. None where the series is too short for
-    the model; then only the charging of single events speaks.
+    x, y: samples of the tagged stretch, shape (n,); telling: which of them say something. None
+    where the series is too short for the model; then only the charging of single events speaks.
     """
+    if len(x) > MOST_SAMPLES:
+        x, y, telling = x[-MOST_SAMPLES:], y[-MOST_SAMPLES:], telling[-MOST_SAMPLES:]
+        groups = [Group(name=g.name, member=g.member[-MOST_SAMPLES:]) for g in groups]
     model = _Model.of(x, y, telling, groups)
     if model is None:
         return None
-    found: list[_Counter] = []
+    found: list[_Choice] = []
     p_values: list[float] = []
     while len(found) < min(MOST_GUILTY, len(groups)):
-        counter = model.best(found)
-        if counter is None:
+        tried = (
+            (choice, min(1.0, model.chance(choice.group, found, seed, choice.levels) * len(groups)))
+            for choice in model.liked(found)
+        )
+        choice, p_value = next((t for t in tried if t[1] <= BLAME_P_VALUE), (None, 1.0))
+        if choice is None:
             break
-        p_value = min(1.0, model.chance(counter.group, found, seed) * len(groups))
-        if p_value > BLAME_P_VALUE:
-            break
-        found = [*found, counter]
+        found.append(choice)
         p_values.append(p_value)
-    named = {counter.group for counter in found}
+    named = {choice.group for choice in found}
     others = {
-        group.name: min(1.0, model.chance(g, found, seed) * len(groups))
+        group.name: min(1.0, model.chance(g, found, seed, model.beside) * len(groups))
         for g, group in enumerate(groups)
         if g not in named
     }
@@ -148,141 +192,191 @@ def guilty(
 class _Model:
     """The columns of one series and what can be asked of them."""
 
-    def __init__(
-        self, fit: _Fit, knots: int, groups: Sequence[Group], columns: Floats, least: float
-    ) -> None:
-        self.fit, self.groups, self.least = fit, groups, least
-        self.trend = list(range(knots))
+    def __init__(self, x: Floats, y: Floats, keep: Mask, groups: Sequence[Group], knots: int):
+        self.groups, self.lengths = groups, [int(group.member.sum()) for group in groups]
+        self.starts = [begun(group.member, keep) for group in groups]
+        mark = self.mark = bool((np.diff(y) >= 0).all())
+        levels = (
+            [c for g in groups for c in creeps(g.member)]
+            if mark
+            else [g.member.astype(np.float64) for g in groups]
+        )
+        rising = [(g, *c) for g, group in enumerate(groups) for c in counters(x, group.member)]
+        still = np.ones(len(x))
+        given = [ramp for group in groups for ramp in ramps(group.member)]
+        parts = [hats(x, knots), still, *levels, np.arange(len(x)), *given]
+        parts += [c[2] for c in rising]
+        columns = np.column_stack(parts)[keep]
+        self.trend, self.still = list(range(knots)), [knots]
+        index = knots + 1 + len(levels)
+        first = index + 1 + len(given)
+        beside = [i for i in range(knots + 1, first) if np.ptp(columns[:, i]) > 0]
+        self.ramps = [i for i in beside if i > index and not mark]
+        self.levels = [i for i in beside if i <= index and (i == index or not mark)]
+        self.beside: tuple[int, ...] = ()  # what is given back, if no further phase is guilty
+        self.creeps = [i for i in beside if i < index and mark]
         self.counters = [
-            _Counter(group=i // COUNTERS, column=knots + i) for i in range(COUNTERS * len(groups))
+            _Counter(group=g, column=first + i, inside=inside)
+            for i, (g, inside, _) in enumerate(rising)
+            if np.ptp(columns[:, first + i]) > 0
         ]
+        centred = y[keep] - y[keep].mean()
         self.spans = columns[-1] - columns[0]
-        trend = fit.weights(self.trend) / fit.scale[self.trend]
-        self.rise = float(trend[-1] - trend[0])
-        self.levels = list(range(knots + COUNTERS * len(groups), columns.shape[1]))
-        self.starts = [
-            1 + np.flatnonzero(np.diff(columns[:, knots + COUNTERS * g]) > 0)
-            for g in range(len(groups))
-        ]
+        self.least = LEAST_NOISE * float(np.ptp(centred))
+        self.fit = _Fit(columns, centred, _memory(columns, centred))
+        level = isotonic_regression(centred).x
+        self.rise = float(level[-1] - level[0])
+        self.quantum = _quantum(y)
 
     @classmethod
     def of(cls, x: Floats, y: Floats, keep: Mask, groups: Sequence[Group]) -> _Model | None:
-        cycles = min((len(_starts(group.member)) for group in groups), default=0)
+        cycles = min((len(starts(group.member)) for group in groups), default=0)
         knots = int(min(max(cycles // CYCLES_PER_KNOT, 1), MOST_KNOTS)) + 1
-        keep = keep & _spaced(x)
-        if cycles < 3 or keep.sum() < SAMPLES_PER_COLUMN * (knots + COUNTERS * len(groups)):
+        if cycles < 3 or keep.sum() < SAMPLES_PER_COLUMN * (knots + 3 * len(groups)):
             return None
-        counters = [column for group in groups for column in _counters(x, group.member)]
-        levels = [group.member.astype(np.float64) for group in groups]
-        columns = np.column_stack([_hats(x, knots), *counters, *levels])[keep]
-        centred = y[keep] - y[keep].mean()
-        fit = _Fit(columns, centred, _memory(columns, centred))
-        return cls(fit, knots, groups, columns, LEAST_NOISE * float(np.ptp(centred)))
+        return cls(x, y, keep, groups, knots)
 
-    def best(self, found: Sequence[_Counter]) -> _Counter | None:
-        """The counter that the criterion likes best, if it likes any more than none."""
-        taken = {counter.group for counter in found}
-        base = [*self.trend, *(counter.column for counter in found)]
-        liked = [
-            (self._criterion([*base, counter.column]), counter)
-            for counter in self.counters
-            if counter.group not in taken and self._grow(base, counter)
-        ]
-        least = min((score for score, _ in liked), default=math.inf)
-        if least >= self._criterion(base):
-            return None
-        near = [entry for entry in liked if entry[0] <= least + TIE]
-        return min(near, key=lambda entry: (self._length(entry[1]), entry[0]))[1]
+    def liked(self, found: Sequence[_Choice]) -> list[_Choice]:
+        """One model for each group that the criterion likes by a margin, the likeliest first."""
+        taken = {choice.group for choice in found}
+        own = [column for choice in found for column in choice.columns]
+        open_ = [g for g in range(len(self.groups)) if g not in taken]
+        trends = (self.trend, self.still)
+        none = min((self._grown(found, own, None, t) for t in trends), key=lambda c: c.score)
+        plain = none.score
+        without = [c for c in (*none.trend, *none.levels, *own) if c not in self.ramps]
+        worse = self._criterion(self.fit.rss(without), len(without))
+        self.beside = none.levels if worse - plain >= MARGIN else ()
+        best: dict[int, _Choice] = {}
+        for choice in (self._grown(found, own, g, trend) for g in open_ for trend in trends):
+            gain = plain - choice.score
+            known = best.get(choice.group)
+            better = gain >= (MARGIN if known is None else known.gain)
+            if choice.columns and better and self._grow(found, choice):
+                best[choice.group] = replace(choice, gain=gain)
+        most = max((choice.gain for choice in best.values()), default=0.0)
+        near = [c for c in best.values() if c.gain >= most - TIE]
+        first = min(near, key=self._unlikely, default=None)
+        return sorted(best.values(), key=lambda c: (c is not first, -c.gain))
 
-    def _length(self, counter: _Counter) -> int:
-        """Samples in the phase: of phases that explain alike, the most specific is named."""
-        return int(self.groups[counter.group].member.sum())
+    def _grown(
+        self, found: Sequence[_Choice], own: Sequence[int], group: int | None, trend: Sequence[int]
+    ) -> _Choice:
+        """Forward choice among levels and one group's counters (and more of those found)."""
+        taken = {choice.group for choice in found} | ({group} if group is not None else set())
+        known = {c.column: c for c in self.counters if c.group in taken}
+        crept = [c for c in self.creeps if (c - self.still[0] - 1) // 2 == group]
+        open_ = [*self.levels, *self.ramps, *crept, *known]
+        chosen = [*trend, *own]
+        score = self._criterion(self.fit.rss(chosen), len(chosen))
+        picked: list[int] = []
+        while open_ and len(picked) < MOST_PICKED:
+            gains = self.fit.gains(chosen, open_)
+            signed = np.array([column in known or column in self.ramps for column in open_])
+            gains = np.where(signed, gains, np.abs(gains))
+            best = int(np.argmax(gains))
+            further = [*chosen, open_[best]]
+            now = self._criterion(self.fit.rss(further), len(further))
+            if now >= score:
+                break
+            chosen, score = further, now
+            picked.append(open_.pop(best))
+        columns = tuple(c for c in picked if c in known and known[c].group == group)
+        first = known[columns[0]].inside if columns else True
+        return _Choice(
+            score=score,
+            group=-1 if group is None else group,
+            columns=columns,
+            levels=tuple(c for c in picked if c not in columns),
+            inside=first,
+            trend=tuple(trend),
+        )
 
-    def _grow(self, base: Sequence[int], counter: _Counter) -> bool:
-        """All amounts are growth, and together no more than there was (time spent in a long phase
+    def _unlikely(self, choice: _Choice) -> tuple[float, bool]:
+        """Of phases that explain alike, the most specific is named; where that does not differ
+        much, the one whose own samples show the growth."""
+        length = self.lengths[choice.group]
+        return length * (1 if choice.inside else LONGER), not choice.inside
+
+    def _grow(self, found: Sequence[_Choice], choice: _Choice) -> bool:
+        """Each amount is growth, and together no more than there was (time spent in a long phase
         is nearly the trend itself: what one gains the other loses, without a bound)."""
-        columns = [*base[len(self.trend) :], counter.column]
-        amounts = self.fit.weights([*base, counter.column])[len(self.trend) :]
-        grown = amounts / self.fit.scale[columns] * self.spans[columns]
-        return bool((amounts > 0).all()) and float(grown.sum()) <= MOST_OF_RISE * self.rise
+        groups = [*found, choice]
+        own = [column for group in groups for column in group.columns]
+        weights = dict(zip(own, self._amounts(own, choice), strict=True))
+        grown = [sum(weights[c] * self.spans[c] for c in group.columns) for group in groups]
+        return bool(min(grown) > 0 and sum(grown) <= MOST_OF_RISE * self.rise)
 
-    def _criterion(self, chosen: Sequence[int]) -> float:
+    def _amounts(self, own: Sequence[int], choice: _Choice) -> Floats:
+        base = [*choice.trend, *choice.levels]
+        chosen = [*base, *own]
+        return np.asarray((self.fit.weights(chosen) / self.fit.scale[chosen])[len(base) :])
+
+    def _criterion(self, rss: float, columns: int) -> float:
         n = len(self.fit.target)
-        variance = self.fit.rss(chosen) / n + self.least**2
-        return n * math.log(max(variance, 1e-300)) + len(chosen) * math.log(n)
+        variance = max(rss, 0.0) / n + self.least**2
+        return n * math.log(max(variance, 1e-300)) + columns * math.log(n)
 
-    def chance(self, group: int, found: Sequence[_Counter], seed: int) -> float:
+    def chance(
+        self, group: int, found: Sequence[_Choice], seed: int, beside: Sequence[int] = ()
+    ) -> float:
         """Chance of the best of the group's counters, given what was found before.
 
         A level that the phases hold in passing is allowed for, so that rising into a phase counts
         for nothing without staying up behind it.
         """
-        base = [*self.trend, *self.levels, *(counter.column for counter in found)]
+        base = [*self.trend, *self.levels, *(c for c in beside if c in self.ramps)]
+        base += [c for choice in found for c in choice.columns]
         own = [c.column for c in self.counters if c.group == group]
         apart = [self.fit.apart(column, base) for column in own]
         kernels = [a / max(float(np.linalg.norm(a)), 1e-12) for a in apart]
+        if not kernels:
+            return 1.0
         cycles = Cycles.at(self.starts[group], len(self.fit.target))
         return rotated(self.fit.residual(base), kernels, cycles, seed=seed)
 
-    def describe(self, found: Sequence[_Counter], p_values: Sequence[float]) -> Iterator[Guilt]:
+    def describe(self, found: Sequence[_Choice], p_values: Sequence[float]) -> Iterator[Guilt]:
         """Amounts of one joint fit."""
         if not found:
             return
-        columns, knots = [counter.column for counter in found], len(self.trend)
-        chosen = [*self.trend, *columns]
+        own = list(dict.fromkeys(column for choice in found for column in choice.columns))
+        levels = [level for level in found[-1].levels if level not in own]
+        chosen = [*found[-1].trend, *own, *levels]
         weights = self.fit.weights(chosen) / self.fit.scale[chosen]
         freedom = max(len(self.fit.target) - len(chosen), 1)
         variance = self.fit.rss(chosen) / freedom + self.least**2
         covariance = np.linalg.pinv(self.fit.gram[np.ix_(chosen, chosen)], rcond=1e-10) * variance
-        grown = self.spans[columns] * weights[knots:]
-        total = float(grown.sum()) + max(float(weights[knots - 1] - weights[0]), 0.0)
-        for i, counter in enumerate(found):
-            per_event = float(self.spans[counter.column]) / max(len(self.starts[counter.group]), 1)
-            error = math.sqrt(float(covariance[knots + i, knots + i]))
+        grown = self.spans[chosen] * weights
+        of = {counter.column: counter.group for counter in self.counters}
+        at = [
+            [i for i, column in enumerate(chosen) if of.get(column) == choice.group]
+            for choice in found
+        ]
+        total = sum(float(grown[i].sum()) for i in at) if self.mark else float(grown.sum())
+        # What a mark adds late and bit by bit goes with the events that it began at.
+        whole = self.rise / total if self.mark and total > 0 else 1.0
+        for choice, own_at, p_value in zip(found, at, p_values, strict=True):
+            # Each counter rises by one per event, so that an event keeps the sum of the weights.
+            part = 1.0 / self.fit.scale[[chosen[i] for i in own_at]]
+            error = math.sqrt(max(float(part @ covariance[np.ix_(own_at, own_at)] @ part), 0.0))
+            events = max(len(self.starts[choice.group]), 1)
+            value = float(grown[own_at].sum())
+            half = NORMAL_95 * math.hypot(error, self.quantum / math.sqrt(6) / events)
+            per_event = float(weights[own_at].sum()) * whole
             yield Guilt(
-                name=self.groups[counter.group].name,
-                per_event=float(weights[knots + i]) * per_event,
-                error=error / float(self.fit.scale[counter.column]) * per_event,
-                share=float(grown[i]) / total if total > 0 else 0.0,
-                p_value=p_values[i],
-                noise=math.sqrt(variance),
+                name=self.groups[choice.group].name,
+                per_event=per_event,
+                half_width=math.hypot(WIDER * half * max(whole, 1.0), per_event / events),
+                share=value / total if total > 0 else 0.0,
+                p_value=p_value,
             )
 
 
-def _starts(member: Mask) -> Ints:
-    return np.flatnonzero(member & ~np.r_[False, member[:-1]])
-
-
-def _counters(x: Floats, member: Mask) -> Iterator[Floats]:
-    """Events begun, half over, ended, and time spent in them (in mean events), shape (n,) each."""
-    before = np.r_[False, member[:-1]]
-    begun, ended = np.cumsum(member & ~before), np.cumsum(~member & before)
-    yield begun.astype(np.float64)
-    starts, ends = _starts(member), _starts(~member)
-    ends = ends[ends > starts[0]] if len(starts) else ends
-    halves = np.zeros(len(member))
-    halves[(starts[: len(ends)] + ends[: len(starts)] + 1) // 2] = 1.0
-    yield np.cumsum(halves)
-    yield ended.astype(np.float64)
-    width = np.diff(x, prepend=x[0])
-    spent = np.cumsum(width * (member.astype(np.float64) + before) / 2)
-    yield spent / max(float(spent[-1]), 1e-300) * max(len(_starts(member)), 1)
-
-
-def _hats(x: Floats, knots: int) -> Floats:
-    """Piecewise linear basis over the axis; it sums to 1, shape (n, knots)."""
-    at = (x - x[0]) / max(float(x[-1] - x[0]), 1e-300) * (knots - 1)
-    hats: Floats = np.maximum(0.0, 1.0 - np.abs(at[:, None] - np.arange(knots)[None, :]))
-    return hats
-
-
-def _spaced(x: Floats) -> Mask:
-    """One sample per typical distance: readings in quick succession repeat each other's noise."""
-    width = np.diff(x)
-    typical = float(np.median(width[width > 0])) if (width > 0).any() else 1.0
-    tick = np.floor((x - x[0]) / typical + 0.5)
-    spaced: Mask = np.r_[True, np.diff(tick) > 0]
-    return spaced
+def _quantum(y: Floats) -> float:
+    """The least move of rounded readings; 0 where they hardly ever stand still."""
+    moves = np.abs(np.diff(y))
+    rounded = len(moves) > 0 and (moves > 0).any() and (moves == 0).mean() > 1 - STILL
+    return float(moves[moves > 0].min()) if rounded else 0.0
 
 
 def _whiten(columns: Floats, memory: float) -> Floats:

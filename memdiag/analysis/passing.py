@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 
 PASSING_SPREAD = 1.5  # events that hold memory in passing agree within so many noise sds: chosen
 LEAST_SAMPLES = 3  # of a phase, to speak of its excess
+LEAST_PAIRS = 10  # of readings without the phase, to speak of their spread: chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Excess:
+    """How far a phase lies above the base, and whether all its events agree on it."""
+
+    code: int
+    height: float
+    even: bool
 
 
 def without_passing(y: Floats, codes: Ints) -> tuple[Floats, Mask, Mask]:
@@ -24,33 +35,65 @@ def without_passing(y: Floats, codes: Ints) -> tuple[Floats, Mask, Mask]:
     even: samples that say something once their phase's usual excess is taken off.
     plain: samples of phases that hold nothing in passing.
 
-    The phase that most samples lie in is the base. A phase whose events lie above (or below) the
-    base before and after them, by more than what changes across them, holds memory in passing: its
-    median excess is taken off where all its events agree; where they do not, they hide the
-    kept memory, and their samples are left out.
+    The phase that most samples lie in is the base, unless it lies above another by heights of its
+    own each time; then that one is. A phase whose events lie above (or below) the base before and
+    after them, by more than what changes across them, holds memory in passing: its median excess
+    is taken off where all its events agree; where they do not, they hide the kept memory, and
+    their samples are left out.
     """
+    used, counts = np.unique(codes, return_counts=True)
+    base = int(used[np.argmax(counts)])
+    found = _all(y, codes, used, base)
+    deep = [excess for excess in found if excess.height < 0 and not excess.even]
+    if deep:
+        base = min(deep, key=lambda excess: excess.height).code
+        found = _all(y, codes, used, base)
     settled = np.array(y, dtype=np.float64)
     even, plain = np.ones(len(y), dtype=bool), np.ones(len(y), dtype=bool)
-    used, counts = np.unique(codes, return_counts=True)
-    base = codes == used[np.argmax(counts)]
-    before = np.maximum.accumulate(np.where(base, np.arange(len(y)), -1))
-    after = np.minimum.accumulate(np.where(base, np.arange(len(y)), len(y))[::-1])[::-1]
-    inner = (before >= 0) & (after < len(y))
-    noise = 1.4826 * float(np.median(np.abs(np.diff(y) - np.median(np.diff(y))))) / math.sqrt(2)
-    for code in used:
-        own = (codes == code) & ~base & inner
-        if own.sum() < LEAST_SAMPLES:
-            continue
-        left, right = y[before[own]], y[after[own]]
-        excess = y[own] - (left + right) / 2
-        change = abs(float(np.median(right - left)))
-        centre = float(np.median(excess))
-        spread = 1.4826 * float(np.median(np.abs(excess - centre)))
-        error = 1.2533 * spread / math.sqrt(own.sum())
-        if abs(centre) <= max(0.75 * change, 4 * error):
-            continue
-        settled[codes == code] -= centre
-        plain &= codes != code
-        if spread > PASSING_SPREAD * noise:
-            even &= codes != code
+    for excess in found:
+        own = codes == excess.code
+        settled[own] -= excess.height
+        plain &= ~own
+        if not excess.even:
+            even &= ~own
     return settled, even, plain
+
+
+def _all(y: Floats, codes: Ints, used: Ints, base: int) -> list[_Excess]:
+    found = (_excess(y, codes == base, codes == code, int(code)) for code in used if code != base)
+    return [excess for excess in found if excess is not None]
+
+
+def _excess(y: Floats, base: Mask, own: Mask, code: int) -> _Excess | None:
+    """None where the phase holds nothing in passing, or is seen too seldom to tell."""
+    index = np.arange(len(y))
+    before = np.maximum.accumulate(np.where(base, index, -1))
+    after = np.minimum.accumulate(np.where(base, index, len(y))[::-1])[::-1]
+    inner = own & (before >= 0) & (after < len(y))
+    if inner.sum() < LEAST_SAMPLES:
+        return None
+    left, right = before[inner], after[inner]
+    excess = y[inner] - (y[left] + y[right]) / 2
+    across = y[right] - y[left]
+    change = abs(float(np.median(across)))
+    height, spread = float(np.median(excess)), _spread(excess)
+    if abs(height) <= max(0.75 * change, 4 * 1.2533 * spread / math.sqrt(len(excess))):
+        return None
+    noise = _noise(y, base, max(int(np.median(right - left)) // 2, 1))
+    usual = math.hypot(noise, _spread(across) / 2)  # events need not keep alike
+    return _Excess(code=code, height=height, even=spread <= PASSING_SPREAD * usual)
+
+
+def _noise(y: Floats, base: Mask, lag: int) -> float:
+    """What such an excess spreads by in the base itself, over gaps as wide: noise with a memory
+    spreads more over wide ones. Where the base has none as wide, from neighbours."""
+    middle = y[lag:-lag] - (y[: -2 * lag] + y[2 * lag :]) / 2
+    pure = base[lag:-lag] & base[: -2 * lag] & base[2 * lag :]
+    if pure.sum() >= LEAST_PAIRS:
+        return _spread(middle[pure])
+    return _spread(np.diff(y)) / math.sqrt(2)
+
+
+def _spread(values: Floats) -> float:
+    """Standard deviation, from the median absolute deviation."""
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memdiag.findings import KnownSize, PhaseGrowth, SizeMatch
+from memdiag.findings import Finding, KnownSize, PhaseGrowth, RecordingFinding, SizeMatch
+from memdiag.model import Unit
 
 # Multiples outside this range are no copies of the thing: chosen.
 LEAST_MULTIPLE, MOST_MULTIPLE = 0.1, 100.0
@@ -75,3 +76,21 @@ def matched(
         replace(row, match=match(row.growth_per_event.value, known, spread=row.spread))
         for row in phases
     )
+
+
+def told_in_models(found: RecordingFinding, parameters: int | None) -> RecordingFinding:
+    """The same finding with growth per event matched with a model of so many parameters."""
+    if parameters is None:
+        return found
+    known = sizes(parameters)
+    return replace(found, series=tuple(_matched(finding, known) for finding in found.series))
+
+
+def _matched(finding: Finding, known: Mapping[KnownSize, int]) -> Finding:
+    if finding.unit is not Unit.BYTES:
+        return finding
+    alike = finding.recurring
+    if alike is not None:
+        told = match(alike.growth_per_event, known, spread=alike.spread)
+        alike = replace(alike, match=told)
+    return replace(finding, phases=matched(finding.phases, known), recurring=alike)

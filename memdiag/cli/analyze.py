@@ -156,6 +156,7 @@ def _diagnose_all(
 def _judge(recording: Recording, gate: cli_gate.Gate, planned_x: float | None) -> RecordingFinding:
     from memdiag.analysis.budgeting import hold
     from memdiag.analysis.diagnose import diagnose
+    from memdiag.analysis.quantum import told_in_models
 
     limits = () if gate.limit is None else (cli_options.parsed_limit(gate.limit),)
     known = replace(
@@ -163,7 +164,7 @@ def _judge(recording: Recording, gate: cli_gate.Gate, planned_x: float | None) -
         limits=recording.limits + limits,
         planned_x=recording.planned_x if planned_x is None else planned_x,
     )
-    return hold(diagnose(known), gate.budgets)
+    return hold(told_in_models(diagnose(known), gate.model_params), gate.budgets)
 
 
 def _failure(source: str, error: MemdiagError) -> Failure:

@@ -35,17 +35,23 @@ def say(message: str) -> None:
     print(f"memdiag: {message}", file=sys.stderr, flush=True)
 
 
-def diagnosed(path: Path, ending: Ending | None, allowed: Sequence[Budget] = ()) -> Diagnosis:
+def diagnosed(
+    path: Path,
+    ending: Ending | None,
+    allowed: Sequence[Budget] = (),
+    model_params: int | None = None,
+) -> Diagnosis:
     """What the recording at `path` shows. A recording with nothing in it is a doubt."""
     from memdiag.analysis.budgeting import hold
     from memdiag.analysis.diagnose import diagnose
+    from memdiag.analysis.quantum import told_in_models
     from memdiag.recording.reading import read
 
     try:
         recording = read(str(path))
     except UnreadableInput as error:
         return Diagnosis(recordings=(hold(_nothing(path, error, ending), allowed),))
-    found = replace(diagnose(recording), ending=ending)
+    found = told_in_models(replace(diagnose(recording), ending=ending), model_params)
     return Diagnosis(recordings=(hold(found, allowed),))
 
 
@@ -77,7 +83,7 @@ def conclude(
     failure: why memdiag could not measure all of it, "" where it could.
     """
     gate = options.gate
-    diagnosis = diagnosed(path, ending, gate.budgets)
+    diagnosis = diagnosed(path, ending, gate.budgets, gate.model_params)
     code = exit_code(
         diagnosis,
         inconclusive=gate.inconclusive,

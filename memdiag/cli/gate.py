@@ -1,4 +1,7 @@
-"""The gate: what lets a command fail beside a leak, the same for run, watch and analyze."""
+"""The gate: what lets a command fail beside a leak, the same for run, watch and analyze.
+
+What else is told of a run from outside (limits, the size of the model) comes along with it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from memdiag.cli.settings import Given
 from memdiag.errors import UsageError
 from memdiag.model import AxisKind
 from memdiag.printable import printable
-from memdiag.units import parse_seconds
+from memdiag.units import parse_count, parse_seconds
 
 Limit = Annotated[
     str | None,
@@ -110,6 +113,15 @@ Markdown = Annotated[
     ),
 ]
 
+ModelParams = Annotated[
+    str | None,
+    typer.Option(
+        "--model-params",
+        metavar="N",
+        help="Parameters of the model (124M): growth is then also told in copies of it.",
+    ),
+]
+
 _BUDGET_KINDS = {
     "max-growth": BudgetKind.GROWTH,
     "max-peak": BudgetKind.PEAK,
@@ -120,6 +132,7 @@ _Choice = TypeVar("_Choice", bound=enum.Enum)
 # In the order of the help screen. `exit_code` is for commands that start one.
 _OPTIONS: dict[str, Any] = {
     "limit": Limit,
+    "model_params": ModelParams,
     "max_growth": MaxGrowth,
     "max_peak": MaxPeak,
     "max_variation": MaxVariation,
@@ -143,6 +156,7 @@ class Gate:
     inconclusive: Inconclusive = Inconclusive.FAIL
     decider: Decider = Decider.COMMAND
     limit: str | None = None
+    model_params: int | None = None
     junitxml: Path | None = None
     markdown: Path | None = None
 
@@ -187,6 +201,7 @@ def settle(
     inconclusive: Inconclusive | None = None,
     exit_code: Decider | None = None,
     limit: str | None = None,
+    model_params: str | None = None,
     junitxml: Path | None = None,
     markdown: Path | None = None,
     environ: Mapping[str, str] | None = None,
@@ -218,6 +233,7 @@ def settle(
         inconclusive=_choice(Inconclusive, given.get("inconclusive"), Inconclusive.FAIL),
         decider=_choice(Decider, given.get("exit-code"), Decider.COMMAND),
         limit=given["limit"].only() if "limit" in given else None,
+        model_params=None if model_params is None else parse_count("--model-params", model_params),
         junitxml=junitxml,
         markdown=markdown,
     )

@@ -80,7 +80,8 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
         case Verdict.LEAK:
             yield from _where(found, finding, screen)
             yield from _what(found, finding, screen)
-            if not any(phase.blamed for phase in finding.phases):
+            told = finding.recurring is not None or any(p.blamed for p in finding.phases)
+            if not told:
                 yield _FINER_TAGS if finding.phases else _TAGS
         case Verdict.WARMUP:
             peak = numbers.quantity(finding.peak_value, finding.unit)
@@ -97,6 +98,12 @@ def _where(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterato
     if blamed:
         names = joined(screen.show(name, cells=30) for name in blamed[:4])
         yield f"Look at what each {names} keeps alive when it ends.{_usual_suspect(blamed)}"
+    elif finding.recurring is not None:
+        names = joined(f"each {screen.show(n, cells=30)}" for n in finding.recurring.phases[:4])
+        yield (
+            f"Look for what {names} keeps alive: all add the same, so that it is probably one "
+            "thing they share."
+        )
     alone = next((e for e in found.evidence if e.kind is EvidenceKind.ONE_PROCESS), None)
     if alone is not None and finding.process not in {"", "tree"}:
         name = naming.process(finding.process, screen)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from memdiag.findings import Finding, Reason, RecordingFinding, Verdict
 from memdiag.model import AxisKind
-from memdiag.report import naming, numbers, outlook, rates, words
+from memdiag.report import naming, numbers, outlook, phases, rates, words
 from memdiag.report.layout import INDENT, joined
 from memdiag.report.screen import Screen
 
@@ -133,12 +133,13 @@ def _rate(finding: Finding, screen: Screen) -> str:
 def _in_phases(finding: Finding, screen: Screen) -> list[str]:
     blamed = [phase for phase in finding.phases if phase.blamed]
     if not blamed:
-        return []
+        alike = finding.recurring
+        return [] if alike is None else [phases.recurring(alike, finding, screen)]
     names = joined(screen.show(phase.phase, cells=30) for phase in blamed)
     growths = [phase.growth_per_event.value for phase in blamed]
     amount = numbers.between(min(growths), max(growths), finding.unit)
-    phases = "phase" if len(blamed) == 1 else "phases"
-    return [f"It grows in {phases} {names}, by {amount} per event."]
+    which = "phase" if len(blamed) == 1 else "phases"
+    return [f"It grows in {which} {names}, by {amount} per event."]
 
 
 def _settled(finding: Finding, name: str) -> str:

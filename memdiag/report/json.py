@@ -28,9 +28,11 @@ from memdiag.findings import (
     PhaseGrowth,
     Plateau,
     RecordingFinding,
+    RecurringGrowth,
     Segment,
 )
 from memdiag.model import Axis, AxisKind, Ending, Missing, Unit
+from memdiag.report import numbers
 
 SCHEMA_VERSION = 1
 
@@ -104,6 +106,7 @@ def _series(finding: Finding) -> Values:
         "limits": [_limit(hit, axis) for hit in finding.limit_hits],
         "needs": None if finding.need_more is None else _needs(finding.need_more, axis),
         "phases": [_phase(phase, unit) for phase in finding.phases],
+        "recurring": None if finding.recurring is None else _recurring(finding.recurring, unit),
     }
 
 
@@ -180,7 +183,19 @@ def _phase(phase: PhaseGrowth, unit: str) -> Values:
         "share": number(phase.share),
         "p_value": number(phase.p_value),
         "blamed": phase.blamed,
-        "matches": phase.matches,
+        "matches": "" if phase.match is None else numbers.multiple(phase.match),
+    }
+
+
+def _recurring(growth: RecurringGrowth, unit: str) -> Values:
+    return {
+        "phases": list(growth.phases),
+        "events": growth.events,
+        f"growth_{unit}_per_event": number(growth.growth_per_event),
+        f"least_{unit}": number(growth.least),
+        f"most_{unit}": number(growth.most),
+        "spread": number(growth.spread),
+        "matches": "" if growth.match is None else numbers.multiple(growth.match),
     }
 
 

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import math
 
-from memdiag.findings import Interval
+from memdiag.findings import Interval, KnownSize, SizeMatch
 from memdiag.model import AxisKind, Unit
 
 _PREFIXES = ("B", "KB", "MB", "GB", "TB", "PB")
 _UNKNOWN = "?"
+_SIZES = {
+    KnownSize.MODEL: "fp32 copies of the model",
+    KnownSize.OPTIMIZER_STATE: "optimizer states",
+    KnownSize.TRAINING_STATE: "whole training states",
+    KnownSize.BATCH: "batches",
+}
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
@@ -96,6 +102,11 @@ def estimate(interval: Interval, unit: Unit, plus_minus: str) -> str:
     if float(margin.replace(",", "")) == 0:
         return f"{value}{suffix}"
     return f"{value} {plus_minus} {margin}{suffix}"
+
+
+def multiple(match: SizeMatch) -> str:
+    """Growth in known sizes: `2.94 fp32 copies of the model (496 MB each)`."""
+    return f"{significant(match.multiple)} {_SIZES[match.what]} ({size(match.size_bytes)} each)"
 
 
 def sureness(confidence: float) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from memdiag.findings import Finding, PhaseGrowth
+from memdiag.findings import Finding, PhaseGrowth, RecurringGrowth
 from memdiag.report import numbers
-from memdiag.report.layout import Column, Columns, paragraph
+from memdiag.report.layout import Column, Columns, joined, paragraph
 from memdiag.report.screen import Screen
 
 _ROWS = 6
@@ -33,12 +33,22 @@ def table(finding: Finding, screen: Screen) -> list[Text]:
     )
     lines = columns.lines()
     for phase in grown[:_ROWS]:
-        if phase.matches:
-            name, what = screen.show(phase.phase, cells=30), screen.show(phase.matches)
-            lines += paragraph(f"Each event of {name} adds {what}.", screen.measure)
+        if phase.match is not None and finding.recurring is None:
+            name, what = screen.show(phase.phase, cells=30), numbers.multiple(phase.match)
+            lines += paragraph(f"Each {name} adds {what}.", screen.measure)
+    if finding.recurring is not None:
+        lines += paragraph("No phase stands out: every event added the same.", screen.measure)
     if len(grown) > _ROWS:
         lines += paragraph(f"and {len(grown) - _ROWS} more", screen.measure)
     return lines
+
+
+def recurring(growth: RecurringGrowth, finding: Finding, screen: Screen) -> str:
+    """What every tagged event adds alike, in a sentence."""
+    each = joined(f"each {screen.show(name, cells=30)}" for name in growth.phases)
+    amount = numbers.between(growth.least, growth.most, finding.unit)
+    match = "" if growth.match is None else f", {numbers.multiple(growth.match)}"
+    return f"{each[0].upper()}{each[1:]} added {amount}{match}."
 
 
 def _row(phase: PhaseGrowth, finding: Finding, screen: Screen) -> list[Text]:

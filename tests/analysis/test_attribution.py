@@ -19,7 +19,7 @@ def tags(names: list[str]) -> Phases:
 
 
 def attributed(y: np.ndarray, names: list[str]) -> dict[str, PhaseGrowth]:
-    rows = attribute(np.arange(len(y), dtype=float), y, tags(names))
+    rows = attribute(np.arange(len(y), dtype=float), y, tags(names)).phases
     return {row.phase: row for row in rows}
 
 
@@ -38,7 +38,7 @@ BURN_TAGS = ["", "", "Predict", "Correct", "Predict", "Correct", "Predict", "Cor
 
 @pytest.mark.parametrize("start", [0, 1, 2])
 def test_two_phases_that_copy_the_model_each_show_the_copy_per_event(start: int) -> None:
-    rows = attribute(BURN_X[start:], BURN_Y[start:], tags(BURN_TAGS[start:]))
+    rows = attribute(BURN_X[start:], BURN_Y[start:], tags(BURN_TAGS[start:])).phases
     per_event = {row.phase: row.growth_per_event.value / MB for row in rows}
     assert set(per_event) == {"Predict", "Correct"}
     assert all(1440 <= growth <= 1472 for growth in per_event.values())
@@ -46,7 +46,7 @@ def test_two_phases_that_copy_the_model_each_show_the_copy_per_event(start: int)
 
 
 def test_two_phases_that_grow_alike_are_not_set_against_each_other() -> None:
-    rows = attribute(BURN_X[2:], BURN_Y[2:], tags(BURN_TAGS[2:]))
+    rows = attribute(BURN_X[2:], BURN_Y[2:], tags(BURN_TAGS[2:])).phases
     assert not any(row.blamed for row in rows)
     assert all(row.p_value > 0.1 for row in rows)
 
@@ -180,3 +180,52 @@ def test_under_noise_steady_growth_blames_nobody() -> None:
     for seed in range(30):
         noise = np.random.default_rng([2, seed]).normal(0, 0.7, len(names))
         assert blamed(attributed(1000 + steady + noise, names)) == set()
+
+
+def test_events_of_all_phases_that_add_the_same_are_told_as_one_amount() -> None:
+    alike = attribute(BURN_X, BURN_Y, tags(BURN_TAGS)).recurring
+    assert alike is not None
+    assert set(alike.phases) == {"Predict", "Correct"}
+    assert alike.events == 5
+    assert 1440 * MB <= alike.least <= alike.growth_per_event <= alike.most <= 1472 * MB
+    assert alike.spread < 0.02
+
+
+def test_no_shared_amount_is_told_where_one_phase_is_guilty_or_events_differ() -> None:
+    names = cycles(12, 9, 1)
+    guilty = 5000 * MB + 20 * MB * np.cumsum([name == "eval" for name in names])
+    assert attribute(np.arange(120.0), guilty, tags(names)).recurring is None
+    random = np.random.default_rng(1)
+    uneven = 5000 * MB + np.cumsum(random.exponential(20 * MB, len(names)))
+    assert attribute(np.arange(120.0), uneven, tags(names)).recurring is None
+
+
+def test_a_sawtooth_that_keeps_step_with_the_phases_blames_nobody() -> None:
+    names = cycles(40, 9, 3)
+    k = np.arange(len(names))
+    for seed in range(10):
+        noise = np.random.default_rng([3, seed]).normal(0, 1.0, len(names))
+        rising = 30 * ((k - 9) % 12) / 12
+        assert blamed(attributed(1000 + k + rising + noise, names)) == set()
+
+
+def test_a_high_water_mark_blames_the_phase_that_raises_it() -> None:
+    names = cycles(30, 19, 1)
+    kept = 10.0 * np.cumsum([name == "eval" for name in names])
+    said = []
+    for seed in range(10):
+        noise = np.random.default_rng([4, seed]).normal(0, 2.0, len(names))
+        said.append(blamed(attributed(np.maximum.accumulate(1000 + kept + noise), names)))
+    assert said.count({"eval"}) >= 9
+
+
+def test_an_interval_of_growth_per_event_holds_the_truth() -> None:
+    names = cycles(40, 9, 3)
+    inside = np.array([name == "eval" for name in names])
+    kept = 5.0 * np.cumsum(np.diff(np.r_[0, inside.astype(int)]) == 1)
+    held = []
+    for seed in range(20):
+        noise = np.random.default_rng([5, seed]).normal(0, 2.0, len(names))
+        growth = attributed(1000 + kept + noise, names)["eval"].growth_per_event
+        held.append(growth.low <= 5.0 <= growth.high)
+    assert sum(held) >= 18

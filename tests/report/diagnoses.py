@@ -12,6 +12,7 @@ from memdiag.findings import (
     Finding,
     Forecast,
     Interval,
+    KnownSize,
     LimitHit,
     NeedMore,
     PhaseGrowth,
@@ -19,11 +20,13 @@ from memdiag.findings import (
     Reason,
     RecordingFinding,
     Segment,
+    SizeMatch,
     Verdict,
 )
 from memdiag.model import Axis, AxisKind, Ending, Missing, Role, Unavailable, Unit
 
 MB = 1e6
+MODEL_COPIES = SizeMatch(multiple=2.97, what=KnownSize.MODEL, size_bytes=496_000_000)
 STEP = Axis(name="step", kind=AxisKind.STEP)
 # What a hostile file, phase or process name may hold.
 HOSTILE = "a\x1b[31mred\x1b]0;title\x07[bold]x[/bold]\r\n\u202egnp.exe\u2066\x9b2J\udcff日本語"
@@ -107,11 +110,11 @@ def leak() -> Finding:
             spread=spread,
             share=share,
             p_value=0.004,
-            matches=matches,
+            match=match,
         )
-        for name, growth, spread, share, matches in (
-            ("Predict", 1472, 0.0, 0.49, "2.97 x the model's 496 MB (fp32)"),
-            ("Correct", 1450, 0.011, 0.51, ""),
+        for name, growth, spread, share, match in (
+            ("Predict", 1472, 0.0, 0.49, MODEL_COPIES),
+            ("Correct", 1450, 0.011, 0.51, None),
         )
     )
     hit = LimitHit(limit="GPU 0", limit_bytes=16_000_000_000, at_x=interval(56.2, 1.4), in_s=40.0)
@@ -262,7 +265,7 @@ def hostile() -> Diagnosis:
         column=HOSTILE,
         process=HOSTILE,
         axis=Axis(name=HOSTILE, kind=AxisKind.INDEX),
-        phases=(replace(leak().phases[0], phase=HOSTILE, matches=HOSTILE),),
+        phases=(replace(leak().phases[0], phase=HOSTILE),),
         limit_hits=(replace(leak().limit_hits[0], limit=HOSTILE),),
     )
     doubt = replace(
