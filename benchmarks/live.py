@@ -2,11 +2,11 @@
 
     python benchmarks/live.py [--seed S] [--per-family N] [--speed-samples N]
 
-Bounded runs are asked after each of 100 equal parts; one LEAK ever is a false alarm. Ramps reach
-their plateau after a warm-up drawn from lengths that warm-ups have (3 to 300 steps); `long ramps`
-last as many steps as one likes and are listed apart: until they end they are a leak from the start.
-A leak's delay is counted in samples from its onset, over the samples that an oracle needs that
-knows onset, shape and noise, to see its slope at eight standard errors.
+Bounded series (`_series.py`) are asked after each of 100 equal parts; one LEAK ever is a false
+alarm. Noise with a long memory is AR(1) with coefficients of .5 to .98. Ramps last up to 150 000
+steps there: until they end they are a leak from the start. A leak's delay is counted in samples
+from its onset, over the samples that an oracle needs that knows onset, shape and noise, to see its
+slope at eight standard errors; leaks from the start are delayed by what warm-ups may last.
 """
 
 from __future__ import annotations
@@ -15,100 +15,83 @@ import argparse
 import math
 import time
 import tracemalloc
+from collections.abc import Iterator
+from itertools import count, islice
 
 import numpy as np
+from _series import CALM, FROM_START, LEAKS, Floats, Made, make
 
 from memdiag.analysis.live import LiveVerdict
 from memdiag.findings import Verdict
 from memdiag.model import Sample
 
 LEVEL = 4e9
-BOUNDED = ("flat", "ar1", "sawtooth", "spikes", "ramp", "saturating", "stairs", "two_stage",
-           "level_shift", "slow_decline")  # fmt: skip
-LONG = ("long_ramp", "long_saturating")
-LEAKS = ("after_plateau", "late", "late_sawtooth", "late_spikes")
 LOOKS = 100
+ERRORS = 8.0  # of the oracle
+LEAST_NEED = 8.0  # samples; no rank test can alarm on fewer at 1 %
+LEAST_SAMPLES = 200  # of a leak
 
 
-def ar1(rng: np.random.Generator, n: int, phi: float) -> np.ndarray:
-    noise = np.empty(n)
-    noise[0] = rng.normal()
-    shocks = rng.normal(0, math.sqrt(1 - phi * phi), n)
-    for i in range(1, n):
-        noise[i] = phi * noise[i - 1] + shocks[i]
-    return noise
-
-
-def shape_of(family: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    """The bounded part of a run, shape (n,), in units of the level."""
-    k = np.arange(n, dtype=float)
-    warm = math.exp(rng.uniform(math.log(3), math.log(300)))
-    if family.startswith("long"):
-        warm = n * rng.uniform(0.1, 0.6)
-    height, steps, later = rng.uniform(0.1, 0.7), int(rng.integers(2, 9)), rng.uniform(0.2, 0.8)
-    period = int(rng.integers(5, 100))
-    shapes = {
-        "ramp": lambda: -height * np.maximum(1 - k / warm, 0),
-        "saturating": lambda: -height * np.exp(-3 * k / warm),
-        "stairs": lambda: -height * (1 - np.minimum(np.floor(k / warm * steps) / steps, 1)),
-        "two_stage": lambda: -height * (k < warm) - height / 3 * (k < (1 + 2 * later) * warm),
-        "sawtooth": lambda: height / 4 * ((k / (period * 0.6) + later) % 1),
-        "spikes": lambda: height / 2 * (k % period >= period - max(1, period // 10)),
-        "level_shift": lambda: height / 2 * (k >= later * n),
-        "slow_decline": lambda: -height / 4 * k / n,
-    }
-    base = {"after_plateau": "saturating"}.get(family, family)
-    return next((f for name, f in shapes.items() if base.endswith(name)), lambda: 0 * k)()
-
-
-def make(family: str, rng: np.random.Generator) -> tuple[np.ndarray, int, float]:
-    """(bytes, onset, samples that the oracle needs); onset and need are 0 without a leak."""
-    n = int(rng.choice([300, 1000, 3000]))
-    sd, phi = math.exp(rng.uniform(math.log(1e-4), math.log(5e-3))), rng.choice([0, 0, 0.3, 0.8])
-    if family == "ar1":
-        phi = rng.choice([0.9, 0.95, 0.98])
-    y = shape_of(family, n, rng) + sd * ar1(rng, n, phi)
-    onset, need = 0, 0.0
-    if family in LEAKS:
-        onset = int(rng.uniform(0.3, 0.6) * n)
-        need = math.exp(rng.uniform(math.log(10), math.log(0.2 * n)))
-        long_run = sd * math.sqrt((1 + phi) / (1 - phi))
-        y = y + 8 * long_run * math.sqrt(12 / need**3) * np.maximum(np.arange(n) - onset, 0)
-    y = LEVEL * (1 + y)
-    quantum = rng.choice([0, 0, 2e6, 2e7])
-    return (np.ceil(y / quantum) * quantum if quantum else y), onset, need
-
-
-def first_leak(y: np.ndarray, looks: int) -> int | None:
+def first_leak(made: Made, looks: int) -> int | None:
     """Index of the first sample after which LEAK was said, of `looks` looks; None if never."""
-    live, every = LiveVerdict(), max(1, len(y) // looks)
-    for i, value in enumerate(y.tolist()):
-        live.add(Sample(at_s=0.1 * i, pid=1, process="main", readings={"rss_bytes": value}, step=i))
+    live, every = LiveVerdict(), max(1, made.n // looks)
+    for i in range(made.n):
+        if math.isfinite(made.y[i]):
+            live.add(_sample(i, float(made.y[i]), int(made.x[i])))
         if i % every == every - 1 and live.leaning().verdict is Verdict.LEAK:
             return i
     return None
 
 
-def false_alarms(families: tuple[str, ...], seed: int, per_family: int) -> dict[str, int]:
+def _sample(i: int, value: float, step: int) -> Sample:
+    readings: dict[str, int | float] = {"rss_bytes": value}
+    return Sample(at_s=0.1 * i, pid=1, process="main", readings=readings, step=step)
+
+
+def false_alarms(seed: int, per_family: int) -> dict[str, int]:
+    """Series of each bounded family that were ever called LEAK."""
     return {
-        family: sum(
-            first_leak(make(family, np.random.default_rng([seed, f, i]))[0], LOOKS) is not None
-            for i in range(per_family)
-        )
-        for f, family in enumerate(families)
+        family: sum(first_leak(make(family, seed, i), LOOKS) is not None for i in range(per_family))
+        for family in CALM
     }
 
 
-def delays(seed: int, per_family: int) -> tuple[list[float], int]:
-    """Delay over the oracle's need, infinite where never found; and LEAKs said before onset."""
-    ratios, early = [], 0
-    for f, family in enumerate(LEAKS):
-        for i in range(per_family):
-            y, onset, need = make(family, np.random.default_rng([seed, 100 + f, i]))
-            found = first_leak(y, len(y))
-            early += found is not None and found < onset
-            ratios.append(math.inf if found is None or found < onset else (found - onset) / need)
-    return ratios, early
+def oracle(made: Made) -> float:
+    """Samples from onset after which the slope is `ERRORS` standard errors of a line through them.
+
+    The slope's variance is 12 noise^2 / m^3 for m samples.
+    """
+    assert made.rate is not None
+    rate = made.rate * float(made.x[made.n - 1] - made.x[0]) / (made.n - 1)
+    return float((12 * (ERRORS * made.noise / rate) ** 2) ** (1 / 3))
+
+
+def leaks(family: str, seed: int) -> Iterator[tuple[Made, float]]:
+    """Series long enough for a delay of twice the oracle's, with what the oracle needs."""
+    for i in count():
+        made = make(family, seed, i)
+        if made.truth == "leak" and made.n >= LEAST_SAMPLES:
+            need = oracle(made)
+            if need >= LEAST_NEED and made.onset + 2 * need < made.n:
+                yield made, need
+
+
+def delays(family: str, seed: int, number: int) -> list[float]:
+    """Delay over the oracle's need; infinite where never found, negative before the onset."""
+    ratios = []
+    for made, need in islice(leaks(family, seed), number):
+        found = first_leak(made, made.n)
+        ratios.append(math.inf if found is None else (found - made.onset) / need)
+    return ratios
+
+
+def said(ratios: list[float]) -> str:
+    """One line on a set of delays; what was said before the onset counts as never found."""
+    late = [math.inf if r < 0 else r for r in ratios]
+    found = sum(math.isfinite(r) for r in late)
+    early = sum(r < 0 for r in ratios)
+    return (f"median {np.median(late):.2f}, found {found} of {len(late)}, "
+            f"within 2: {sum(r <= 2 for r in late)}, before onset {early}")  # fmt: skip
 
 
 def cost(samples: int, seed: int) -> tuple[float, float, int]:
@@ -118,20 +101,20 @@ def cost(samples: int, seed: int) -> tuple[float, float, int]:
     for i, value in enumerate(noise.tolist()):
         if i == samples - samples // 10:
             late = time.perf_counter()
-        live.add(Sample(at_s=0.1 * i, pid=1, process="main", readings={"rss_bytes": value}, step=i))
+        live.add(_sample(i, value, i))
         live.leaning()
     ended = time.perf_counter()
     each = 1e6 * (ended - begun) / samples
     return 1e6 * (ended - late) / (samples // 10), each, _grown(live, noise, samples)
 
 
-def _grown(live: LiveVerdict, noise: np.ndarray, samples: int) -> int:
+def _grown(live: LiveVerdict, noise: Floats, samples: int) -> int:
     """Bytes that a tenth as many samples more leave behind."""
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     for i in range(samples, samples + samples // 10):
         value = float(noise[i % samples])
-        live.add(Sample(at_s=0.1 * i, pid=1, process="main", readings={"rss_bytes": value}, step=i))
+        live.add(_sample(i, value, i))
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     return grown
@@ -143,14 +126,17 @@ def main() -> None:
     parser.add_argument("--per-family", type=int, default=10)
     parser.add_argument("--speed-samples", type=int, default=1_000_000)
     options = parser.parse_args()
-    alarms = false_alarms(BOUNDED, options.seed, options.per_family)
-    runs = len(BOUNDED) * options.per_family
-    print(f"ever LEAK, bounded      {sum(alarms.values())} of {runs} (bar <= 1 %)", alarms)
-    print("ever LEAK, long ramps  ", false_alarms(LONG, options.seed, options.per_family))
-    ratios, early = delays(options.seed, options.per_family)
-    found = sum(math.isfinite(r) for r in ratios)
-    print(f"leak delay over oracle  median {np.median(ratios):.2f} (bar <= 2), found {found} of "
-          f"{len(ratios)}, before onset {early}")  # fmt: skip
+    alarms = false_alarms(options.seed, options.per_family)
+    ever, runs = sum(alarms.values()), len(alarms) * options.per_family
+    print(f"ever LEAK, bounded      {ever} of {runs} = {ever / runs:.1%} (bar <= 1 %)", alarms)
+    by_family = {f: delays(f, options.seed, options.per_family) for f in LEAKS}
+    for family, ratios in by_family.items():
+        print(f"  {family:20}  {said(ratios)}")
+    started = [r for f in LEAKS if f in FROM_START for r in by_family[f]]
+    onset = [r for f in LEAKS if f not in FROM_START for r in by_family[f]]
+    print(f"leak delay over oracle  {said(started + onset)} (bar: median <= 2)")
+    print(f"  from the start        {said(started)}")
+    print(f"  with an onset         {said(onset)}")
     last, every, grown = cost(options.speed_samples, options.seed)
     print(f"us per sample           {last:.1f} at the end, {every:.1f} overall (bar <= 50)")
     print(f"bytes kept by a tenth more samples: {grown}")
