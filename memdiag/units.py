@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 
 from memdiag.errors import UsageError
-from memdiag.printable import printable
 
 _COUNT = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kmbgt]?)", re.IGNORECASE)
 _THOUSANDS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
@@ -64,5 +63,5 @@ def parse_count(option: str, text: str) -> int:
     number = float(found[1].replace(",", "").replace("_", "")) if found else 0.0
     count = round(number * _THOUSANDS[found[2].lower()]) if found else 0
     if count <= 0:
-        raise UsageError(f"{option} {printable(text)!r} is no number", remedy="write 124M or 7B")
+        raise UsageError(f"{option} {text!r} is no number", remedy="write 124M or 7B")
     return count

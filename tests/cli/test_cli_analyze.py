@@ -172,3 +172,23 @@ def test_hostile_names_do_not_reach_the_terminal(run: Run, folder: Path) -> None
     done = run(str(path), str(broken))
     assert "\x1b" not in done.stdout + done.stderr
     assert "\x07" not in done.stdout + done.stderr
+
+
+BURN = Path(__file__).parents[2] / "fixtures" / "runs" / "burn_hybrid.csv"
+
+
+def test_growth_per_event_is_told_in_copies_of_the_model(run: Run) -> None:
+    done = run("--model-params", "124M", "--width", "200", str(BURN))
+    assert "Each Predict and each Correct added 1.44 to 1.47 GB" in done.stdout.replace("\n ", " ")
+    assert "2.94 fp32 copies of the model (496 MB each)" in done.stdout
+    (found,) = json.loads(run("--json", "--model-params", "0.124B", str(BURN)).stdout)["recordings"]
+    (alike,) = [s["recurring"] for s in found["series"] if s["recurring"]]
+    assert alike["events"] == 5
+    assert alike["matches"].startswith("2.94 fp32 copies")
+
+
+@pytest.mark.parametrize("text", ["", "many", "-5", "0", "1.2.3M"])
+def test_a_number_of_parameters_that_is_none_is_an_error(run: Run, text: str) -> None:
+    done = run(f"--model-params={text}", str(BURN))
+    assert done.returncode == 2
+    assert "--model-params" in done.stderr
