@@ -268,12 +268,15 @@ class Policy:
     live_posterior: float = 0.97
     """Posterior from which a run that goes on is called a LEAK, 0..1. Chosen with `live_tails`:
     growth from the start must be so slow that a warm-up would take 60 000 steps, or have gone on
-    for as long. Measured: benchmarks/live.py."""
+    for twice as long. Measured: benchmarks/live.py."""
     live_tails: Mapping[AxisKind, float] = field(default_factory=lambda: LIVE_TAILS)
     """Largest shape of the lengths' survival function (`WarmupLength`) there: LIVE_TAILS."""
     live_rise: float = 0.1
     """Part of the level by which nine warm-ups in ten rise at least: fixtures/corpus, series
     labelled warmup that have a first reading before they rise."""
+    live_lasted: float = 0.5
+    """Part of the time that growth of a paged meter has gone on which counts, 0..1. Chosen:
+    ramps of 60 000 steps are slow to end as they were slow to come."""
     live_even_odds: float = 3.5
     """Factor on the odds for an exact meter that grows along a straight line (`regular_r2`).
     Chosen: such growth is called a leak after 200 to 300 steps, as in a finished recording."""

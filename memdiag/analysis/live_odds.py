@@ -7,7 +7,7 @@ middle of every ramp. So three things differ from the odds of `climbing`:
 * lengths of warm-ups have a heavier tail (`live_tails`), as the longest of them are not in any
   collection of recordings that somebody found worth keeping; exact meters are believed earlier;
 * growth is weighed by the length that a warm-up at its pace would have on the whole,
-      max(length up to now, live_rise * level before / slope),
+      max(live_lasted * length up to now, live_rise * level before / slope),
   as nine warm-ups in ten raise the level by a tenth at least: a creep of one part in a million per
   step is none, however young, while a fast ramp may be one, however long;
 * growth that has become slower has to go on for longer than what was before it.
@@ -63,7 +63,8 @@ def posterior(prepared: Prepared, found: Classified, policy: Policy) -> float:
     length = _lengths(prepared, policy)
     base = max(abs(climb.base), prepared.noise)
     whole = policy.live_rise * base / climb.slope
-    odds = policy.prior_leak_odds / length.survival(max(climb.length_x, whole))
+    lasted = climb.length_x * (1.0 if prepared.role in EXACT_ROLES else policy.live_lasted)
+    odds = policy.prior_leak_odds / length.survival(max(lasted, whole))
     if _is_even(prepared, found, policy):
         odds *= policy.live_even_odds
     if climb.plateau_x > 0:
