@@ -275,8 +275,8 @@ class Policy:
     """Part of the level by which nine warm-ups in ten rise at least: fixtures/corpus, series
     labelled warmup that have a first reading before they rise."""
     live_lasted: float = 0.5
-    """Part of the time that growth of a paged meter has gone on which counts, 0..1. Chosen:
-    ramps of 60 000 steps are slow to end as they were slow to come."""
+    """Part of the time that growth of a paged meter from its start has gone on which counts, 0..1.
+    Chosen: ramps of 60 000 steps are slow to end as they were slow to come."""
     live_even_odds: float = 3.5
     """Factor on the odds for an exact meter that grows along a straight line (`regular_r2`).
     Chosen: such growth is called a leak after 200 to 300 steps, as in a finished recording."""

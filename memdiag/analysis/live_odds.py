@@ -63,13 +63,18 @@ def posterior(prepared: Prepared, found: Classified, policy: Policy) -> float:
     length = _lengths(prepared, policy)
     base = max(abs(climb.base), prepared.noise)
     whole = policy.live_rise * base / climb.slope
-    lasted = climb.length_x * (1.0 if prepared.role in EXACT_ROLES else policy.live_lasted)
-    odds = policy.prior_leak_odds / length.survival(max(lasted, whole))
+    odds = policy.prior_leak_odds / length.survival(max(_lasted(climb, prepared, policy), whole))
     if _is_even(prepared, found, policy):
         odds *= policy.live_even_odds
     if climb.plateau_x > 0:
         odds *= 1 + policy.live_plateau_odds * (1 - length.survival(climb.plateau_x))
     return odds / (1 + odds)
+
+
+def _lasted(climb: _Climb, prepared: Prepared, policy: Policy) -> float:
+    """Length of the growth that counts, axis units: a part of it while it may be a start's ramp."""
+    may_be_start = climb.plateau_x <= 0 and prepared.role not in EXACT_ROLES
+    return climb.length_x * (policy.live_lasted if may_be_start else 1.0)
 
 
 def _lengths(prepared: Prepared, policy: Policy) -> WarmupLength:
