@@ -61,7 +61,7 @@ def test_on_a_terminal_the_target_has_the_terminal(tmp_path):
     def screen(*before: str) -> bytes:
         command = [*before, *python(_TRANSPARENT.replace("bytes(range(256))", "b'x'"))]
         with Terminal(command, directory=tmp_path) as terminal:
-            terminal.until("err")
+            terminal.until("err\r\n")
             terminal.type("one\n\x04")
             terminal.finish()
             return terminal.screen
@@ -149,7 +149,7 @@ for wave in range(10):
     found = rows(tmp_path / "r.csv")
     labels = {row["process"] for row in found}
     assert {"main", "tree"} <= labels
-    assert len(labels) < 20  # a loaded machine may let a few of them grow old
+    assert len(labels) < 100  # a loaded machine may let some waves of them grow old
     assert max(int(row["processes"] or 0) for row in found) > 10
 
 
