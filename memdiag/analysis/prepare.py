@@ -178,23 +178,19 @@ def _noise(y: Floats, quantum: float, level: float, role: Role, policy: Policy) 
 
 
 def _without_tear_down(y: Floats, noise: float, level: float, policy: Policy) -> int:
-    """Samples left when a final drop that nothing recovers from is taken as tear-down."""
+    """Samples left when final drops that nothing recovers from are taken as tear-down."""
     n = len(y)
     window = int(policy.tear_down_share * n)
     if n < 24 or window < 1:
         return n
-    start = n - window
-    jumps = np.diff(y[start - 1 :])
-    if not len(jumps):
-        return n
-    at = start + int(np.argmin(jumps))
-    drop = float(-jumps.min())
-    before, after = y[:at], y[at:]
-    if drop < max(2 * policy.big_drop_noises * noise, 0.02 * level):
-        return n
-    if after.max() > y[at - 1] - 0.5 * drop or -np.diff(before).min() > 0.5 * drop:
-        return n
-    return at
+    falls = -np.diff(y)
+    limit = max(2 * policy.big_drop_noises * noise, 0.02 * level)
+    for at in n - window + np.flatnonzero(falls[n - window - 1 :] >= limit):
+        recovers = y[at:].max() > y[at - 1] - 0.5 * falls[at - 1]
+        usual = falls[: at - 1].max() > 0.5 * falls[at - 1 :].max()
+        if not (recovers or usual):
+            return int(at)
+    return n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

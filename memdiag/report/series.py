@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from memdiag.findings import Finding, Reason, RecordingFinding, Verdict
+from memdiag.model import Role
 from memdiag.report import naming, numbers, rates, words
 from memdiag.report.layout import Column, Columns, joined, paragraph
 from memdiag.report.screen import Screen
 
 _ROWS = 8
+_MANY = 20  # samples from which an interval is taken as it is
 _ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
 
 
@@ -33,13 +35,15 @@ def ranked(found: RecordingFinding) -> list[Finding]:
     """The deciding series, then by verdict, the surest first; ties in given order.
 
     Series too short to say anything come last. One that never was anything but zero (no swap, no
-    tensor on a device that is not there) is left out.
+    tensor on a device that is not there) is left out, and so are totals of a lone process.
     """
     deciding = found.deciding
+    repeated = _totals_of_one(found.series)
     rest = [
         finding
         for at, finding in enumerate(found.series)
-        if at != found.decided_by and not (finding.peak_value == 0 == finding.start_value)
+        if at not in (found.decided_by, *repeated)
+        and not (finding.peak_value == 0 == finding.start_value)
     ]
     rest.sort(
         key=lambda finding: (
@@ -49,6 +53,21 @@ def ranked(found: RecordingFinding) -> list[Finding]:
         )
     )
     return ([] if deciding is None else [deciding]) + rest
+
+
+def _totals_of_one(series: Sequence[Finding]) -> list[int]:
+    """Places of totals that only repeat what the one process says, or that it is one."""
+    of_tree = [at for at, finding in enumerate(series) if finding.process == "tree"]
+    alone = {finding.process for finding in series} - {"tree"}
+    peaks = [series[at].peak_value for at in of_tree if series[at].role is Role.PROCESSES]
+    if len(alone) != 1 or peaks != [1]:
+        return []
+    said = {finding.metric: finding.verdict for finding in series if finding.process in alone}
+    return [
+        at
+        for at in of_tree
+        if series[at].role is Role.PROCESSES or said.get(series[at].metric) is series[at].verdict
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,22 +124,39 @@ def _columns(shown: Sequence[Finding], screen: Screen, form: _Form) -> Columns:
 
 def _growth(finding: Finding, screen: Screen, interval: bool) -> Text:
     rate = rates.of(finding)
-    if rate is None:
+    if rate is None or _says_nothing(finding):
         return Text("-")
     return Text(rate.full(screen.plus_minus) if interval else rate.brief())
+
+
+def _says_nothing(finding: Finding) -> bool:
+    """The rate's interval is so wide that the whole level fits in it, either way."""
+    growth = finding.growth_per_x
+    if growth is None or finding.samples >= _MANY:
+        return False
+    run = finding.last_x - finding.first_x
+    return (growth.high - growth.low) * run > 2 * abs(finding.peak_value)
 
 
 def _verdict(finding: Finding, reason: bool) -> Text:
     word, style = words.VERDICTS[finding.verdict], words.STYLES[finding.verdict]
     leaks = finding.verdict is Verdict.LEAK
     text = Text()
+    if finding.reason is Reason.TOO_FEW_SAMPLES:
+        return text.append(words.REASONS[finding.reason], style)
     text.append(word if leaks else word.lower(), f"bold {style}" if leaks else style)
     return text.append(f", {words.REASONS[finding.reason]}") if reason else text
 
 
 def _others(rest: Sequence[Finding]) -> str:
-    counts = Counter(finding.verdict for finding in rest)
+    counts = Counter(_standing(finding) for finding in rest)
     if len(counts) == 1:
-        return f"and {len(rest):,} more, all {words.VERDICTS[rest[0].verdict].lower()}"
-    parts = [f"{counts[v]:,} {words.VERDICTS[v].lower()}" for v in _ORDER if counts[v]]
+        return f"and {len(rest):,} more, all {_standing(rest[0])}"
+    parts = [f"{number:,} {standing}" for standing, number in counts.items()]
     return f"and {len(rest):,} more: {joined(parts)}"
+
+
+def _standing(finding: Finding) -> str:
+    if finding.reason is Reason.TOO_FEW_SAMPLES:
+        return words.REASONS[finding.reason]
+    return words.VERDICTS[finding.verdict].lower()

@@ -141,6 +141,15 @@ def test_tear_down_at_the_end_belongs_to_no_regime() -> None:
     assert found.dropped_end == 60
 
 
+def test_tear_down_in_several_steps_is_no_plateau() -> None:
+    y = np.concatenate([np.linspace(5e7, 3.6e8, 45), np.full(180, 3.6e8), [2.7e8, 1.6e8]])
+    found = judge(series_of(noisy(y, share=1e-5))).series[0]
+    assert (found.verdict, found.dropped_end) == (Verdict.WARMUP, 2)
+    assert found.plateau is not None
+    assert found.plateau.since_x.value == pytest.approx(45, abs=5)
+    assert found.plateau.low_value == pytest.approx(3.6e8, rel=0.01)
+
+
 def test_several_samples_a_step_are_judged_on_the_steps_floor() -> None:
     step = np.repeat(np.arange(500.0), 6)
     y = noisy(np.full(3000, 500 * MB))

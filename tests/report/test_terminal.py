@@ -183,3 +183,29 @@ def test_a_calm_run_is_told_that_there_is_nothing_to_fix() -> None:
 def test_rising_peaks_on_a_flat_floor_are_a_warning() -> None:
     calm = replace(diagnoses.stable().recordings[0].series[0], peaks_grow=True)
     assert "Warning:" in one(calm)
+
+
+def _of_one_process(processes: float) -> str:
+    main = replace(diagnoses.leak(), process="main", metric="rss_bytes")
+    tree = replace(main, process="tree")
+    number = replace(
+        tree, metric="processes", role=Role.PROCESSES, verdict=Verdict.STABLE, peak_value=processes
+    )
+    return text(diagnoses.of(diagnoses.recording("run.csv", main, tree, number)), width=80)
+
+
+def test_totals_are_told_where_there_is_more_than_one_process() -> None:
+    assert "all processes" not in _of_one_process(1)
+    assert "all processes" in _of_one_process(2)
+
+
+def test_a_rate_of_a_few_samples_that_may_be_anything_is_not_told() -> None:
+    trace = [(float(x), 1e9 + x) for x in range(4)]
+    wild = replace(
+        diagnoses.series(trace, Verdict.WARMUP, Reason.SETTLED),
+        metric="uss_bytes",
+        growth_per_x=diagnoses.interval(1e7, 5e9),
+    )
+    shown = text(diagnoses.of(diagnoses.recording("run.csv", diagnoses.leak(), wild)), width=80)
+    line = next(line for line in shown.split("\n") if line.strip().startswith("USS"))
+    assert "per step" not in line
