@@ -202,7 +202,7 @@ def test_totals_are_told_where_there_is_more_than_one_process() -> None:
 def test_a_rate_of_a_few_samples_that_may_be_anything_is_not_told() -> None:
     trace = [(float(x), 1e9 + x) for x in range(4)]
     wild = replace(
-        diagnoses.series(trace, Verdict.WARMUP, Reason.SETTLED),
+        diagnoses.series(trace, Verdict.WARMUP, Reason.PLATEAU),
         metric="uss_bytes",
         growth_per_x=diagnoses.interval(1e7, 5e9),
     )
