@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import Axis, AxisKind, Recording, Role, Unit
@@ -56,6 +57,28 @@ def plan(table: Table) -> Plan:
         pid=at["pid"],
         labels=(("", at["process"]),),
     )
+
+
+def settled_labels(table: Table) -> Table:
+    """The table with one label for each process.
+
+    A process is "python 4711" until it is known to be a loader's worker or a rank; all of its rows
+    get the later name. Where a pid was given out twice nothing is changed.
+    """
+    at = {name: position for position, name in enumerate(table.names)}
+    rows = pl.DataFrame({"pid": table.columns[at["pid"]], "label": table.columns[at["process"]]})
+    own = pl.format(" {}", "pid").cast(pl.String)
+    texts = rows.lazy().filter(pl.col("label").cast(pl.String) != "tree")
+    names = texts.group_by("pid").agg(
+        pl.col("label").n_unique().alias("labels"), pl.col("label").last().alias("last")
+    )
+    first = pl.col("label").cast(pl.String).str.ends_with(own)
+    renamed = (pl.col("labels") == 2) & first & (pl.col("label") != "tree")
+    chosen = rows.lazy().join(names, on="pid", how="left", maintain_order="left")
+    label = chosen.select(pl.when(renamed).then("last").otherwise("label")).collect().to_series()
+    columns = list(table.columns)
+    columns[at["process"]] = label.alias("process")
+    return replace(table, columns=tuple(columns))
 
 
 def with_sidecar(recording: Recording, path: Path | None) -> Recording:

@@ -30,6 +30,7 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
     opened = open_source(source)
     table = read_table(opened, options)
     if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
+        table = native.settled_labels(table)
         recording = assemble(table, native.plan(table), source)
         return native.with_sidecar(recording, None if source == STDIN else Path(source))
     return assemble(table, tidy.plan(table, options, source), source)
