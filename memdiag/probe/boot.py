@@ -10,7 +10,7 @@ from .session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
     from .census import Census
     from .training import Training
@@ -48,21 +48,32 @@ class Probe:
 
     def torch_loaded(self, torch: Any) -> None:
         """The program has imported torch to the end."""
-        try:
-            from .census import Census
-            from .hooks import Hooks
-            from .training import Training
+        parts: dict[str, Callable[[Any], None]] = {
+            "vram_allocated_bytes": self._session.watch_vram,
+            "step": self._follow_training,
+            "tensors": self._count_tensors,
+        }
+        for metric, begin in parts.items():  # what one of them lacks is no loss to the others
+            try:
+                begin(torch)
+            except Exception:
+                self._session.note("this version of torch does not let itself be asked", metric)
+        self._session.say_ranks()
 
-            self._census = Census(self._session, torch)
-            self._training = Training(self._session)
-            for part in Hooks(torch, self._training).install():
-                self._session.note(f"this version of torch has no place for the {part} hook")
-            self._session.watch_vram(torch)
-            self._session.after_step = self._census.tick
-            self._census.start_thread()
-            self._session.say_ranks()
-        except Exception:
-            self._census = None
+    def _follow_training(self, torch: Any) -> None:
+        from .hooks import Hooks
+        from .training import Training
+
+        self._training = Training(self._session)
+        for part in Hooks(torch, self._training).install():
+            self._session.note(f"this version of torch has no place for the {part} hook", "step")
+
+    def _count_tensors(self, torch: Any) -> None:
+        from .census import Census
+
+        self._census = Census(self._session, torch)
+        self._session.after_step = self._census.tick
+        self._census.start_thread()
 
     def before_fork(self) -> None:
         """In the parent, before each fork."""

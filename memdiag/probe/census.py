@@ -28,7 +28,7 @@ SHARE = 0.004
 FIRST_S = 8.0
 # The thread looks so often whether it is needed; it records the cheap meters when no step did.
 _TICK_S = 1.0
-_LEAVING_S = 0.02
+_LEAVING_S = 0.1
 
 
 class Census:
@@ -52,13 +52,14 @@ class Census:
                 self._take()
         except Exception:
             self._due_s = float("inf")  # it would fail again
-            self._session.note("tensors: counting them failed in this version of torch")
+            self._session.note("counting them failed in this version of torch", "tensors")
 
     def start_thread(self) -> None:
         """Go on even when no step is told."""
         try:
             self._stop = _thread.allocate_lock()
             self._stop.acquire()
+            self._thread_id = 0
             _thread.start_new_thread(self._live, (self._stop,))
         except Exception:
             self._stop = None  # no more threads for this user: steps must do
@@ -69,7 +70,7 @@ class Census:
             if self._stop is not None and sys.version_info >= (3, 12):
                 self._stop.release()
                 self._stop = None
-                _wait_for_end(self._thread_id)
+                self._wait_for_end()
         except Exception:
             self._stop = None
 
@@ -103,6 +104,20 @@ class Census:
             values = [readings.get(metric, ABSENT) for metric in layout.READINGS]
             self._session.meters(layout.READING.pack(*values))
 
+    def _wait_for_end(self) -> None:
+        """Until the system has forgotten the thread: it does so a moment after Python does.
+
+        One that has just been started may not have said yet which it is.
+        """
+        from time import sleep
+
+        until_s = monotonic() + _LEAVING_S
+        while monotonic() < until_s:
+            known = self._thread_id
+            if known and not os.path.exists(f"/proc/self/task/{known}"):  # noqa: PTH110
+                return
+            sleep(0.0002)
+
     def _live(self, stop: Any) -> None:
         try:
             self._thread_id = _thread.get_native_id()
@@ -114,13 +129,3 @@ class Census:
                 self._steps_seen = self._session.steps_told
         except Exception:
             return
-
-
-def _wait_for_end(thread_id: int) -> None:
-    """Until the system has forgotten the thread: it does so a moment after Python does."""
-    from time import sleep
-
-    path = f"/proc/self/task/{thread_id}"
-    until_s = monotonic() + _LEAVING_S
-    while os.path.exists(path) and monotonic() < until_s:  # noqa: PTH110
-        sleep(0.0002)

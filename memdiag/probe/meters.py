@@ -154,14 +154,14 @@ def malloc_bytes() -> Callable[[], int] | str:
     try:
         call: Any = _mallinfo2()
     except (ImportError, OSError, AttributeError):
-        return "malloc_bytes: this C library does not tell (glibc does from version 2.33 on)"
+        return "this C library does not tell (glibc does from version 2.33 on)"
 
     def read() -> int:
         info = call()
         return int(info.uordblks + info.hblkhd)
 
     if not any(_sees_a_block(read) for _ in range(3)):  # other threads may allocate meanwhile
-        return "malloc_bytes: memory does not come from the C library's malloc here"
+        return "memory does not come from the C library's malloc here"
     return read
 
 
@@ -191,5 +191,5 @@ def _foreign_malloc() -> str:
         return ""
     for library in _LIBRARIES_WITH_MALLOC:
         if library in maps:
-            return f"malloc_bytes: the process uses {library.decode()} in place of malloc"
+            return f"the process uses {library.decode()} in place of malloc"
     return ""

@@ -147,10 +147,10 @@ class Session:
         except Exception:
             self._failed()
 
-    def note(self, text: str) -> None:
-        """Say in plain words why something is missing."""
+    def note(self, text: str, metric: str = "") -> None:
+        """Say in plain words why `metric` is missing, or what else a person should know."""
         try:
-            self._write(layout.NOTE, text)
+            self._write(layout.NOTE, f"{metric}: {text}" if metric else text)
         except Exception:
             self._failed()
 
@@ -272,7 +272,7 @@ class Session:
         self._malloc_known = True
         found = malloc_bytes()
         if isinstance(found, str):
-            self.note(found)
+            self.note(found, "malloc_bytes")
         else:
             self._malloc = Budgeted(found)
 
