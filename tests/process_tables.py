@@ -36,6 +36,9 @@ class FakeTable:
             self.births_so_far += 1
         return ProcessId(pid, self._clock)
 
+    def execute(self, pid: int, name: str) -> None:
+        self._entries[pid].name = name
+
     def kill(self, pid: int, *, heir: int = 1) -> None:
         del self._entries[pid]
         for entry in self._entries.values():

@@ -18,7 +18,7 @@ _LAUNCHER_NAMES = """
     ash bash busybox conda dash direnv doas env fish ksh make mamba micromamba nice nohup npm npx
     pdm pixi poetry rye sh stdbuf sudo su time timeout uv uvx xargs zsh
 """
-_LAUNCHERS = frozenset(_LAUNCHER_NAMES.split())
+LAUNCHERS = frozenset(_LAUNCHER_NAMES.split())
 _LONGEST_NAME = 24
 
 
@@ -56,14 +56,14 @@ class Labels:
 
     def _is_main(self, process: Process, taken: Collection[str]) -> bool:
         if process.id.pid == self._root:
-            return process.name not in _LAUNCHERS
+            return process.name not in LAUNCHERS
         return MAIN not in taken and process.name.startswith("python") and self._launched
 
     @property
     def _launched(self) -> bool:
         """The root is a launcher, so that "main" is free for what it starts."""
         return any(
-            name in _LAUNCHERS for holder, (name, _) in self._basis.items() if self._is_root(holder)
+            name in LAUNCHERS for holder, (name, _) in self._basis.items() if self._is_root(holder)
         )
 
     def _is_root(self, process: ProcessId) -> bool:

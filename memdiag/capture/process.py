@@ -69,6 +69,9 @@ class ProcessTree:
     # Share of the time that may go into looking for new processes: chosen, so that the search
     # of 10 processes with 2 threads each (0.2 ms) still happens on every tick of 0.1 s.
     SEARCH_SHARE = 0.002
+    # A process may call exec and go by another name: mostly soon after its birth (shims, shell
+    # wrappers), so it is asked at so many looks, and then at every so many. Chosen.
+    YOUNG_LOOKS, ASKED_EVERY = 30, 50
 
     def __init__(
         self,
@@ -85,6 +88,7 @@ class ProcessTree:
         self._adopter = adopter
         self._strangers = strangers
         self._alive: dict[int, Process] = {}
+        self._looks: dict[int, int] = {}
         self._births: int | None = None
         self._budget = Budget(clock=self._clock, share=self.SEARCH_SHARE)
         self.seen = 0
@@ -102,13 +106,20 @@ class ProcessTree:
             if resident is None:
                 self._drop(process)
             else:
-                found.append((process, resident))
+                found.append((self._by_its_name(process), resident))
         return found
 
-    def rename(self, process: Process) -> None:
-        """Take note that a process goes by another name now (it called exec)."""
-        if process.id.pid in self._alive:
-            self._alive[process.id.pid] = process
+    def _by_its_name(self, process: Process) -> Process:
+        """The process by the name that it has now."""
+        pid = process.id.pid
+        looks = self._looks[pid] = self._looks.get(pid, 0) + 1
+        if looks > self.YOUNG_LOOKS and looks % self.ASKED_EVERY:
+            return process
+        now = self._table.find(pid)
+        if now is None or now.id != process.id:
+            return process
+        self._alive[pid] = now
+        return now
 
     def _search(self) -> None:
         births = self._table.births()
@@ -144,6 +155,7 @@ class ProcessTree:
 
     def _drop(self, process: Process) -> None:
         del self._alive[process.id.pid]
+        self._looks.pop(process.id.pid, None)
         self._table.forget(process.id)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from memdiag.capture.channel import Event, Kind
-from memdiag.capture.labels import Labels
+from memdiag.capture.channel import Event, Kind, Probed
+from memdiag.capture.labels import LAUNCHERS, Labels
+from memdiag.capture.notes import Notes
+from memdiag.capture.outsiders import Outsiders
 from memdiag.capture.process import TREE, Process, ProcessId, ProcessTree
 from memdiag.capture.sampler import Reading, Source
 from memdiag.capture.timeline import Timeline
@@ -33,6 +35,9 @@ class Channel(Protocol):
     def labels(self) -> Mapping[ProcessId, str]:
         """What the probe calls a process (its rank)."""
 
+    def processes(self) -> Sequence[Probed]:
+        """Every process that the probe is or was in."""
+
 
 class Session:
     """Turns every tick into samples: one for each live process and one for the whole tree.
@@ -50,9 +55,11 @@ class Session:
         sources: Sequence[Source] = (),
         channel: Channel | None = None,
         whole_channel: bool = True,
+        outsiders: Outsiders | None = None,
     ) -> None:
         """whole_channel: every process that writes to the channel belongs to the target, even one
-        that came and went between two ticks.
+        that came and went between two ticks. outsiders: who finds out why the probe is not in a
+        process.
         """
         self._tree = tree
         self._root = root
@@ -60,6 +67,8 @@ class Session:
         self._sources = sources
         self._channel = channel
         self._whole_channel = whole_channel
+        self._outsiders = outsiders
+        self._notes = Notes()
         self._known: dict[ProcessId, Process] = {}
         self._labels = Labels(root)
         self._timeline = Timeline()
@@ -95,10 +104,21 @@ class Session:
 
     def missing(self) -> tuple[Missing, ...]:
         """Metrics that some process lacked, and why."""
-        return tuple(
+        own = tuple(
             Missing(metric=metric, process=label, why=why)
             for (metric, label), why in self._reasons.items()
         )
+        return (*self._without_probe(), *own, *self._notes.missing())
+
+    def notes(self) -> tuple[str, ...]:
+        """What the probe has to say, one sentence each."""
+        return self._notes.sentences()
+
+    def _without_probe(self) -> tuple[Missing, ...]:
+        if self._outsiders is None:
+            return ()
+        probed = self._channel.processes() if self._channel is not None else ()
+        return self._outsiders.missing({facts.process for facts in probed}, self._label)
 
     def _follow(self, processes: Sequence[Process], now_s: float) -> list[Process]:
         """Take note of who is alive; those that are no more."""
@@ -106,7 +126,9 @@ class Session:
         self._alive = {process.id.pid: process for process in processes}
         for process in processes:
             self._known[process.id] = process
-            self._first_seen_s.setdefault(process.id, now_s)
+            first_s = self._first_seen_s.setdefault(process.id, now_s)
+            if self._outsiders is not None:
+                self._outsiders.look(process, now_s - first_s)
         if self._channel is not None:
             self._told = self._channel.labels()
         self._alive_ids = {process.id for process in processes}
@@ -117,9 +139,13 @@ class Session:
         if not self._labels.knows(process.id):  # thousands may come and go in a long run
             del self._known[process.id]
             del self._first_seen_s[process.id]
+            if self._outsiders is not None:
+                self._outsiders.forget(process)
 
     def _mature(self, process: Process, now_s: float) -> bool:
-        if process.id.pid == self._root or process.id in self._told:
+        # A shell at the root may be a shim that becomes the program in a moment.
+        is_root = process.id.pid == self._root and process.name not in LAUNCHERS
+        if is_root or process.id in self._told:
             return True
         return now_s - self._first_seen_s.get(process.id, now_s) >= MATURE_S
 
@@ -198,6 +224,8 @@ class Session:
             return None
         before = self._timeline.phase(event.process)
         self._timeline.move(event.process, step=event.step, phase=event.phase)
+        if event.kind is Kind.NOTE:
+            self._notes.take(event.name, self._label(process))
         readings = _event_readings(event)
         at_s = event.at_s - self._began_at_s
         own_row = event.kind is not Kind.METERS or self._mature(process, now_s)

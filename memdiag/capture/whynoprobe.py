@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag.capture.channel import find_ring
 from memdiag.model import Unavailable
 from memdiag.probe import layout
 from memdiag.probe.arming import INJECTED
 
-_ATTACH = "tag it from inside with `import memdiag.auto`, or go by what is seen from outside"
+_ATTACH = (
+    "put `import memdiag.auto` into it, or use `memdiag watch --pid PID --attach` once it runs"
+)
+_OUTSIDE = "its memory is recorded from outside"
 _FLAGS = {
     "I": "isolated mode",
     "E": "ignoring the environment",
@@ -21,58 +23,97 @@ _FLAGS = {
 }
 _FLAGS_WITH_ARGUMENT = "XW"
 _OLDEST = (3, 8)
+_OTHER_PYTHON = re.compile(r"(pypy|graalpy|ironpython|jython|micropython)", re.IGNORECASE)
+_CONCERNED = (layout.DIRECTORY_VARIABLE, "PYTHONPATH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
     """What is known of a process from outside.
 
-    program: path of its executable. argv, environ: as at its start. libpython: path of a shared
+    program: path of its executable, "" where the system does not tell us. argv: as at its start.
+    environ: of the environment at its start what concerns the probe. libpython: path of a shared
     Python that it has mapped, "" if none.
     """
 
     program: str
-    argv: Sequence[str]
+    argv: tuple[str, ...]
     environ: Mapping[str, str]
     libpython: str
     uid: int
 
+    @property
+    def is_python(self) -> bool:
+        """It runs Python, whichever."""
+        named = _python_version(self.program) is not None or _OTHER_PYTHON.match(
+            Path(self.program).name
+        )
+        return bool(self.libpython or named)
 
-def why_no_probe(pid: int, directory: Path) -> Unavailable | None:
-    """The reason why live process `pid` writes to no ring in the channel `directory`.
 
-    None where it does, or is gone. Young processes may just not have come to it: ask when one
-    has run for a second.
-    """
-    if find_ring(directory, pid) is not None:
+def look_at(pid: int) -> Suspect | None:
+    """What can be seen of process `pid`; None where it is gone."""
+    root = Path(f"/proc/{pid}")
+    uid = -1
+    argv: tuple[str, ...] = ()
+    try:
+        uid = root.stat().st_uid
+        argv = tuple(_strings(root / "cmdline"))
+        program = str((root / "exe").readlink())
+        environ = dict(text.split("=", 1) for text in _strings(root / "environ") if "=" in text)
+        named = _python_version(program) is not None
+        libpython = "" if named else _mapped_python(root / "maps")
+    except PermissionError:
+        return Suspect(program="", argv=argv, environ={}, libpython="", uid=uid)
+    except OSError:
         return None
-    suspect = _look_at(pid)
-    return None if suspect is None else explain(suspect, directory)
+    return Suspect(
+        program=program,
+        argv=argv,
+        environ={name: environ[name] for name in _CONCERNED if name in environ},
+        libpython=libpython,
+        uid=uid,
+    )
 
 
-def explain(suspect: Suspect, directory: Path) -> Unavailable:
-    """The reason for a process that is known to have no probe."""
+def explain(suspect: Suspect, directory: Path | None) -> Unavailable:
+    """The reason for a process that is known to have no probe.
+
+    directory: the channel that it was to write to; None where it was not started for any.
+    """
     for look in _LOOKS:
         reason = look(suspect, directory)
         if reason is not None:
             return reason
-    return Unavailable(
-        reason="the probe did not start (an embedded Python without its site module, or a full "
-        "disk)",
-        remedy=_ATTACH,
-    )
+    return DID_NOT_START
 
 
-def _not_python(suspect: Suspect, _: Path) -> Unavailable | None:
-    if suspect.libpython or _python_version(suspect.program) is not None:
+DID_NOT_START = Unavailable(
+    reason="the probe did not start (an embedded Python without its site module, or a full disk)",
+    remedy=_ATTACH,
+)
+
+
+def _hidden(suspect: Suspect, _: Path | None) -> Unavailable | None:
+    if suspect.program:
         return None
     return Unavailable(
-        reason=f"{Path(suspect.program).name} is no Python program",
-        remedy="steps can be read from what it writes; memory is recorded from outside",
+        reason=f"it runs as another user (uid {suspect.uid}) or protects itself, and memdiag may "
+        "not look at it",
+        remedy="run memdiag as that user, or as root",
     )
 
 
-def _too_old(suspect: Suspect, _: Path) -> Unavailable | None:
+def _not_python(suspect: Suspect, _: Path | None) -> Unavailable | None:
+    name = Path(suspect.program).name
+    if _OTHER_PYTHON.match(name):
+        return Unavailable(reason=f"{name} is not CPython, which the probe needs", remedy=_OUTSIDE)
+    if suspect.is_python:
+        return None
+    return Unavailable(reason=f"{name} is no Python program", remedy=_OUTSIDE)
+
+
+def _too_old(suspect: Suspect, _: Path | None) -> Unavailable | None:
     version = _python_version(suspect.libpython) or _python_version(suspect.program)
     if not version or version >= _OLDEST:
         return None
@@ -82,7 +123,7 @@ def _too_old(suspect: Suspect, _: Path) -> Unavailable | None:
     )
 
 
-def _flags(suspect: Suspect, _: Path) -> Unavailable | None:
+def _flags(suspect: Suspect, _: Path | None) -> Unavailable | None:
     flags = _isolating_flags(suspect.argv)
     if not flags:
         return None
@@ -94,8 +135,8 @@ def _flags(suspect: Suspect, _: Path) -> Unavailable | None:
     )
 
 
-def _other_user(suspect: Suspect, directory: Path) -> Unavailable | None:
-    if suspect.uid in (0, directory.stat().st_uid):
+def _other_user(suspect: Suspect, directory: Path | None) -> Unavailable | None:
+    if directory is None or suspect.uid in (0, directory.stat().st_uid):
         return None
     return Unavailable(
         reason=f"it runs as another user (uid {suspect.uid}), who may not write to the channel",
@@ -103,7 +144,16 @@ def _other_user(suspect: Suspect, directory: Path) -> Unavailable | None:
     )
 
 
-def _environment(suspect: Suspect, directory: Path) -> Unavailable | None:
+def _unprepared(_: Suspect, directory: Path | None) -> Unavailable | None:
+    if directory is not None:
+        return None
+    return Unavailable(
+        reason="it was not started under memdiag",
+        remedy="let the probe in with --attach, or start it with `memdiag run`",
+    )
+
+
+def _environment(suspect: Suspect, directory: Path | None) -> Unavailable | None:
     channel = suspect.environ.get(layout.DIRECTORY_VARIABLE)
     path = suspect.environ.get("PYTHONPATH", "")
     if channel is None and INJECTED not in path.split(os.pathsep):
@@ -119,17 +169,17 @@ def _environment(suspect: Suspect, directory: Path) -> Unavailable | None:
     if INJECTED not in path.split(os.pathsep):
         return Unavailable(
             reason=f"PYTHONPATH was replaced by {path!r}" if path else "PYTHONPATH was removed",
-            remedy="prepend to PYTHONPATH in place of setting it",
+            remedy=f"prepend to PYTHONPATH instead of setting it, or {_ATTACH}",
         )
     return None
 
 
-def _shadowed(suspect: Suspect, _: Path) -> Unavailable | None:
+def _shadowed(suspect: Suspect, _: Path | None) -> Unavailable | None:
     for entry in suspect.environ.get("PYTHONPATH", "").split(os.pathsep):
         if entry == INJECTED:
             return None
-        other = Path(entry) / "sitecustomize.py"
-        if entry and other.exists():
+        other = _sitecustomize(entry)
+        if other is not None:
             return Unavailable(
                 reason=f"{other} comes before the probe and does not go on to other sitecustomizes",
                 remedy=f"start memdiag inside of what put it there, or {_ATTACH}",
@@ -137,10 +187,20 @@ def _shadowed(suspect: Suspect, _: Path) -> Unavailable | None:
     return None
 
 
-_Look = Callable[[Suspect, Path], Unavailable | None]
+def _sitecustomize(entry: str) -> Path | None:
+    """The sitecustomize that Python finds in this entry of its path."""
+    for name in ("sitecustomize.py", "sitecustomize/__init__.py"):
+        if entry and (Path(entry) / name).exists():
+            return Path(entry) / name
+    return None
+
+
+_Look = Callable[[Suspect, Path | None], Unavailable | None]
 _LOOKS: tuple[_Look, ...] = (
+    _hidden,
     _not_python,
     _too_old,
+    _unprepared,
     _flags,
     _other_user,
     _environment,
@@ -175,20 +235,6 @@ def _python_version(path: str) -> tuple[int, ...] | None:
     if match is None:
         return None
     return tuple(int(part) for part in match.groups() if part is not None)
-
-
-def _look_at(pid: int) -> Suspect | None:
-    root = Path(f"/proc/{pid}")
-    try:
-        return Suspect(
-            program=str((root / "exe").readlink()),
-            argv=_strings(root / "cmdline"),
-            environ=dict(text.split("=", 1) for text in _strings(root / "environ") if "=" in text),
-            libpython=_mapped_python(root / "maps"),
-            uid=root.stat().st_uid,
-        )
-    except OSError:
-        return None
 
 
 def _strings(path: Path) -> list[str]:

@@ -17,6 +17,7 @@ from memdiag.capture.cgroup import oom_counters
 from memdiag.capture.clock import Budget, MonotonicClock
 from memdiag.capture.gpu import GpuSource
 from memdiag.capture.limits import LimitWatch
+from memdiag.capture.outsiders import Outsiders
 from memdiag.capture.postmortem import explained
 from memdiag.capture.process import DetailSource, ProcessTree
 from memdiag.capture.sampler import Background
@@ -46,6 +47,7 @@ class Apparatus:
         """
         self._options = options
         self.table = table
+        self._directory = directory
         clock = MonotonicClock()
         budget = Budget(clock=clock, share=_DETAIL_SHARE, at_least_s=options.interval_s)
         self._details = Background(
@@ -89,6 +91,7 @@ class Apparatus:
             sources=(self._details, self._gpu, self._limits),
             channel=self._channel,
             whole_channel=whole_channel,
+            outsiders=Outsiders(root, self._directory) if sys.platform == "linux" else None,
         )
 
     def missing(self) -> tuple[Missing, ...]:

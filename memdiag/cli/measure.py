@@ -231,7 +231,8 @@ class Measurement:
         self._live_failure = in_words(error)
 
     def _notes(self) -> tuple[str, ...]:
-        return (f"the live verdict failed: {self._live_failure}",) if self._live_failure else ()
+        live = f"the live verdict failed: {self._live_failure}"
+        return (*self._session.notes(), *((live,) if self._live_failure else ()))
 
     def _status(self) -> Status:
         step, phase = self._session.where()

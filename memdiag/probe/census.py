@@ -40,7 +40,7 @@ class Census:
         self._began_s = monotonic()
         self._due_s = self._began_s + FIRST_S
         self._spent_s = 0.0
-        self._running = False
+        self._running = self._said = False
         self._steps_seen = 0
         self._stop: Any = None
         self._thread_id = 0
@@ -82,7 +82,7 @@ class Census:
     def after_fork_in_child(self) -> None:
         """The thread stayed with the parent."""
         self._stop = None
-        self._running = False
+        self._running = self._said = False
         self._began_s = monotonic()
         self._due_s = self._began_s + FIRST_S
         self._spent_s = 0.0
@@ -100,9 +100,17 @@ class Census:
         # The next one, at this one's cost, must fit into the share of the whole time till then.
         enough_s = self._began_s + (self._spent_s + cost_s) / SHARE
         self._due_s = max(now_s + _TICK_S, enough_s)
-        if readings is not None:
+        if readings is None:
+            self._say_why_not()
+        else:
             values = [readings.get(metric, ABSENT) for metric in layout.READINGS]
             self._session.meters(layout.READING.pack(*values))
+
+    def _say_why_not(self) -> None:
+        if not self._said:
+            self._said = True
+            text = "not counted while a mode intercepts every operation, nor without the GIL"
+            self._session.note(text, "tensors")
 
     def _wait_for_end(self) -> None:
         """Until the system has forgotten the thread: it does so a moment after Python does.

@@ -18,16 +18,23 @@ SHARE = 0.001
 # One reading that was interrupted must not silence its meter for long: the estimate of the cost
 # grows at most so much from one call to the next.
 _GROWTH, _GRACE_S = 4.0, 20e-6
+# Readings further apart than this are missing from the picture of a run. Chosen.
+_SELDOM_S = 2.0
 _LIBRARIES_WITH_MALLOC = (b"jemalloc", b"tcmalloc", b"mimalloc", b"libhoard", b"libsnmalloc")
 # Below the size at which malloc would map it: freeing a mapped block changes how malloc goes on.
 _SELF_TEST_BYTES = 1 << 16
 
 
 class Budgeted:
-    """A reading whose cost may grow: taken no sooner again than its cost / SHARE allows."""
+    """A reading whose cost may grow: taken no sooner again than its cost / SHARE allows.
 
-    def __init__(self, read: Callable[[], int]) -> None:
+    say: told once, in plain words, when that is seldom.
+    """
+
+    def __init__(self, read: Callable[[], int], say: Callable[[str], None]) -> None:
         self._read = read
+        self._say = say
+        self._said = False
         self._cost_s = 0.0
         self._not_before_s = 0.0
 
@@ -39,7 +46,12 @@ class Budgeted:
         value = self._read()
         ended_s = perf_counter()
         self._cost_s = min(ended_s - began_s, _GROWTH * self._cost_s + _GRACE_S)
-        self._not_before_s = ended_s + self._cost_s / SHARE
+        wait_s = self._cost_s / SHARE
+        self._not_before_s = ended_s + wait_s
+        if wait_s > _SELDOM_S and not self._said:
+            self._said = True
+            took = f"one reading takes {self._cost_s * 1e3:.3g} ms in this process"
+            self._say(f"{took}, so it is read every {wait_s:.2g} s or less often")
         return value
 
 

@@ -37,7 +37,8 @@ class Session:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._resident = ResidentSize()
-        self._blocks = _budgeted(python_blocks())
+        blocks = python_blocks()
+        self._blocks = None if blocks is None else self._budgeted("python_blocks", blocks)
         self._malloc: Budgeted | None = None
         self._malloc_known = False
         self._vram: Vram | None = None
@@ -170,7 +171,7 @@ class Session:
     def watch_vram(self, torch: Any) -> None:
         """Take torch's CUDA allocator among the cheap meters."""
         self._vram = Vram(torch)
-        self._vram_bytes = Budgeted(self._vram)
+        self._vram_bytes = self._budgeted("vram_allocated_bytes", self._vram)
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
@@ -274,17 +275,16 @@ class Session:
         if isinstance(found, str):
             self.note(found, "malloc_bytes")
         else:
-            self._malloc = Budgeted(found)
+            self._malloc = self._budgeted("malloc_bytes", found)
+
+    def _budgeted(self, metric: str, read: Callable[[], int]) -> Budgeted:
+        return Budgeted(read, lambda text: self.note(text, metric))
 
 
 def _main_thread() -> int:
     """The main thread's identity: this one's at the start of an interpreter."""
     threading = sys.modules.get("threading")
     return get_ident() if threading is None else threading.main_thread().ident or get_ident()
-
-
-def _budgeted(read: Callable[[], int] | None) -> Budgeted | None:
-    return None if read is None else Budgeted(read)
 
 
 def _whole(n: object) -> int | None:

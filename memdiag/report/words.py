@@ -126,6 +126,8 @@ _METRICS = {
     "vram_bytes": "VRAM",
     "swap_bytes": "swap",
     "tensors": "tensors",
+    # What a process has to offer only with the probe in it.
+    "probe_readings": "steps, tensors and memory in use",
 }
 _AXIS_WORDS = {
     AxisKind.STEP: "step",

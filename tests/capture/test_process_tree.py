@@ -100,3 +100,17 @@ def test_details_leave_out_processes_that_vanished_meanwhile():
     processes = [process for process, _ in tree_of(table).look()]
     table.kill(11)
     assert gone not in DetailSource(table).read(processes)
+
+
+def test_a_process_that_calls_exec_goes_by_its_new_name_soon_or_late():
+    table = FakeTable()
+    table.spawn(10, name="bash")
+    tree = tree_of(table)
+    tree.look()
+    table.execute(10, "python3")
+    assert [process.name for process, _ in tree.look()] == ["python3"]
+    for _ in range(ProcessTree.YOUNG_LOOKS):
+        tree.look()
+    table.execute(10, "sleep")
+    names = {tree.look()[0][0].name for _ in range(ProcessTree.ASKED_EVERY + 1)}
+    assert names == {"python3", "sleep"}

@@ -1,6 +1,6 @@
 from process_tables import FakeClock, FakeTable
 
-from memdiag.capture.channel import Event, Kind
+from memdiag.capture.channel import Event, Kind, Probed
 from memdiag.capture.process import ProcessId, ProcessTree
 from memdiag.capture.session import MATURE_S, Session, counter_column
 from memdiag.model import Sample, Unavailable
@@ -17,6 +17,9 @@ class FakeChannel:
 
     def labels(self) -> dict[ProcessId, str]:
         return self.told
+
+    def processes(self) -> tuple[Probed, ...]:
+        return ()
 
     def tell(self, process: ProcessId, at_s: float, kind: Kind, **more: object) -> None:
         facts = {"step": None, "phase": "", "name": "", "value": None, "readings": {}}
@@ -179,3 +182,50 @@ def test_a_counter_cannot_take_a_column_of_ours():
     assert counter_column("rss_bytes") == "counter_rss_bytes"
     assert counter_column("Step") == "counter_Step"
     assert counter_column("\x1b[1mx,\n") == "__1mx__"
+
+
+def test_a_note_about_a_metric_is_the_reason_why_it_is_missing():
+    table, channel = FakeTable(), FakeChannel()
+    root, worker = table.spawn(10), table.spawn(11, parent=10)
+    watched = session(table, channel)
+    watched.tick(1000.0)
+    for process in (root, worker, root):
+        channel.tell(process, 1000.5, Kind.NOTE, name="malloc_bytes: \x1b[31mit uses jemalloc")
+    watched.tick(1002.0)
+    (missing,) = watched.missing()
+    assert (missing.metric, missing.process) == ("malloc_bytes", "main")
+    assert missing.why.reason == "\\x1b[31mit uses jemalloc (and so for one more process)"
+    assert watched.notes() == ()
+
+
+def test_a_note_about_something_else_is_a_note():
+    table, channel = FakeTable(), FakeChannel()
+    root = table.spawn(10)
+    watched = session(table, channel)
+    channel.tell(root, 1000.0, Kind.NOTE, name="step('a: b') was ignored")
+    channel.tell(root, 1000.0, Kind.NOTE, name="nonsense: that is no metric")
+    watched.tick(1000.1)
+    assert watched.missing() == ()
+    assert watched.notes() == (
+        "main: step('a: b') was ignored",
+        "main: nonsense: that is no metric",
+    )
+
+
+def test_a_program_that_notes_for_ever_fills_no_memory():
+    table, channel = FakeTable(), FakeChannel()
+    root = table.spawn(10)
+    watched = session(table, channel)
+    for number in range(1000):
+        channel.tell(root, 1000.0, Kind.NOTE, name=f"note {number}")
+    watched.tick(1000.1)
+    assert len(watched.notes()) < 100
+
+
+def test_a_shim_at_the_root_that_becomes_the_program_leaves_no_rows_of_its_own():
+    table = FakeTable()
+    table.spawn(10, name="bash")
+    watched = session(table)
+    assert {s.process for s in watched.tick(1000.0)} == {"tree"}
+    table.execute(10, "python3.11")
+    assert {s.process for s in watched.tick(1000.1)} == {"main", "tree"}

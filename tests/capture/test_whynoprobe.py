@@ -13,7 +13,7 @@ import pytest
 from interpreters import old_interpreter
 
 from memdiag.capture import channel
-from memdiag.capture.whynoprobe import Suspect, explain, why_no_probe
+from memdiag.capture.whynoprobe import Suspect, explain, look_at
 from memdiag.model import Unavailable
 
 WAIT = "print('ready', flush=True); input()"
@@ -32,6 +32,13 @@ def running(command: list[str], environ: dict[str, str]) -> Iterator[int]:
         target.stdout.readline()
         yield target.pid
         target.communicate(b"\n")
+
+
+def why_no_probe(pid: int, directory: Path | None) -> Unavailable | None:
+    suspect = look_at(pid)
+    assert suspect is not None
+    inside = directory is not None and channel.find_ring(directory, pid) is not None
+    return None if inside else explain(suspect, directory)
 
 
 @pytest.fixture
@@ -95,15 +102,47 @@ def test_program_that_is_no_python_is_named(directory) -> None:
     assert "no Python program" in found.reason
 
 
-def test_process_that_is_gone_has_no_reason(directory) -> None:
+def test_process_that_is_gone_is_not_seen() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    assert why_no_probe(gone.pid, directory) is None
+    assert look_at(gone.pid) is None
+
+
+def test_process_that_was_not_started_under_memdiag_is_told_so() -> None:
+    with running([sys.executable, "-c", WAIT], dict(os.environ)) as pid:
+        found = why_no_probe(pid, None)
+    assert found is not None
+    assert "not started under memdiag" in found.reason
+    assert "--attach" in found.remedy
+
+
+def stranger(**more: object) -> Suspect:
+    known = {"program": "/usr/bin/python3", "argv": ("python3",), "environ": {}, "libpython": ""}
+    return Suspect(**{**known, "uid": 4711, **more})
 
 
 def test_another_user_is_named(directory) -> None:
     environ = channel.prepare({}, directory)
-    stranger = Suspect(
-        program="/usr/bin/python3", argv=["python3"], environ=environ, libpython="", uid=4711
+    found = explain(stranger(environ=environ), directory)
+    assert "another user (uid 4711)" in found.reason
+
+
+def test_process_that_memdiag_may_not_look_at_is_named(directory) -> None:
+    assert "may not look at it" in explain(stranger(program=""), directory).reason
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_process_of_another_user_can_be_told_to_be_hidden() -> None:
+    code = (
+        "import os\n"
+        "from memdiag.capture.whynoprobe import look_at\n"
+        "os.setuid(65534)\n"
+        "print(repr(look_at(1).program))"
     )
-    assert "another user (uid 4711)" in explain(stranger, directory).reason
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "''\n"
+
+
+def test_other_implementation_of_python_is_named(directory) -> None:
+    found = explain(stranger(program="/opt/pypy/bin/pypy3.10"), directory)
+    assert found.reason == "pypy3.10 is not CPython, which the probe needs"

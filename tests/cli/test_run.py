@@ -139,7 +139,7 @@ for wave in range(10):
     for _ in range(20):
         pid = os.fork()
         if not pid:
-            time.sleep(0.05); os._exit(0)
+            time.sleep(0.2); os._exit(0)
         children.append(pid)
     for pid in children:
         os.waitpid(pid, 0)
@@ -308,3 +308,23 @@ for n in range(100_000):
     assert "LEAK" in done.stderr
     about = json.loads((tmp_path / "r.meta.json").read_text())
     assert "--stop-on leak" in about["ending"]["why"]
+
+
+def test_what_the_probe_cannot_tell_is_missing_with_a_reason_in_report_and_sidecar(tmp_path):
+    until = (
+        "import os\nwhile not os.path.exists({0!r}) or open({0!r}).read().count('main') < 6: pass"
+    )
+    note = "import sys; sys.modules['_memdiag_probe'].listener.step('x')\n"
+    noted = run(tmp_path, "-o", "n.csv", "--", *python(note + until.format("n.csv")))
+    assert "step('x') was ignored: it is no whole number" in " ".join(noted.stderr.split())
+    shut = [sys.executable, "-I", "-c", until.format("r.csv")]
+    isolated = run(tmp_path, "-o", "r.csv", "--", *shut)
+    said = " ".join(isolated.stderr.split())
+    assert "Missing: steps, tensors and memory in use of main: Python was started with -I" in said
+    (missing,) = [
+        entry
+        for entry in json.loads((tmp_path / "r.meta.json").read_text())["missing"]
+        if entry["metric"] == "probe_readings"
+    ]
+    assert missing["process"] == "main"
+    assert "start it without -I" in missing["remedy"]

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from memdiag.capture.channel import ChannelReader  # noqa: E402
+from memdiag.capture.channel import ChannelReader, Kind  # noqa: E402
 from memdiag.probe import census  # noqa: E402
 from memdiag.probe.session import Session  # noqa: E402
 from memdiag.probe.tensors import TensorCount  # noqa: E402
@@ -159,3 +159,17 @@ def test_program_without_tags_is_counted_too(watched) -> None:
             counts = [e.readings["tensors"] for e in reader.drain() if "tensors" in e.readings]
         target.kill()
     assert counts[0] >= 30
+
+
+def test_process_that_cannot_be_counted_says_why_once(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(census, "FIRST_S", 0.0)
+    monkeypatch.setattr(census, "_TICK_S", 0.0)
+    monkeypatch.setattr(census, "SHARE", 1e9)
+    session = Session(str(tmp_path))
+    counting = census.Census(session, torch)
+    with torch.overrides.BaseTorchFunctionMode():
+        counting.tick()
+        counting.tick()
+    (note,) = ChannelReader(tmp_path).drain()
+    assert note.kind is Kind.NOTE
+    assert note.name.startswith("tensors: not counted while a mode")

@@ -1,0 +1,59 @@
+"""A meter keeps within its budget, and says so where that makes it seldom."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdiag.probe import meters
+from memdiag.probe.layout import ABSENT
+from memdiag.probe.meters import SHARE, Budgeted
+
+
+class Clock:
+    """Time that passes only where a reading takes some."""
+
+    def __init__(self) -> None:
+        self.s = 100.0
+
+    def __call__(self) -> float:
+        return self.s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(meters, "perf_counter", clock)
+    return clock
+
+
+def run(clock: Clock, cost_s: float, *, for_s: float) -> tuple[list[int], list[str]]:
+    """The readings of a meter of that cost, asked every 10 ms, and what it says."""
+    said: list[str] = []
+
+    def read() -> int:
+        clock.s += cost_s
+        return 7
+
+    meter = Budgeted(read, said.append)
+    found = []
+    for _ in range(int(for_s / 0.01)):
+        found.append(meter())
+        clock.s += 0.01
+    return found, said
+
+
+def test_cheap_meter_is_read_each_time_and_says_nothing(clock) -> None:
+    assert run(clock, 1e-6, for_s=10) == ([7] * 1000, [])
+
+
+def test_dear_meter_keeps_its_share_of_the_time(clock) -> None:
+    found, _ = run(clock, 5e-3, for_s=100)
+    taken = sum(reading != ABSENT for reading in found)
+    assert 10 < taken <= 6 + 100 * SHARE / 5e-3
+
+
+def test_meter_that_has_become_seldom_says_so_once(clock) -> None:
+    _, said = run(clock, 5e-3, for_s=100)
+    (text,) = said
+    assert text.startswith("one reading takes ")
+    assert "ms in this process, so it is read every " in text
