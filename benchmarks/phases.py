@@ -30,6 +30,7 @@ from memdiag.model import Phases
 
 ORACLE = 8.0
 LEAST_EVENTS, LEAST_QUANTA, LEAST_MARK = 5, 8, 2.0
+Z_BINS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # told apart by how much noise leaves of a phase
 FINE = 20  # moments of the fine clock per sample
 BARS = {"right": 0.95, "blamed": 0.01}
 LAYOUTS = ("alternating", "wandering", "three", "nested", "sparse")
@@ -284,6 +285,9 @@ def measure(seed: int, per_family: int) -> tuple[Counter[str], Counter[str]]:
                 continue
             said = "right" if named == [run.guilty] else "other" if named else "none"
             guilty["made"] += 1
+            within = max((z for z in Z_BINS if run.z >= z), default=0.0)
+            guilty[f"z {within:g}"] += 1
+            guilty[f"z {within:g} right"] += said == "right"
             guilty["made right"] += said == "right"
             if run.told:
                 guilty["all"] += 1
@@ -291,6 +295,16 @@ def measure(seed: int, per_family: int) -> tuple[Counter[str], Counter[str]]:
                 guilty[family + " " + said] += said != "right"
                 guilty["held"] += said == "right" and holds(rows[0], run.per_event)
     return guilty, innocent
+
+
+def by_z(guilty: Counter[str]) -> str:
+    """Right of all guilty runs, by how far the noise lets an oracle part the phases."""
+    parts = [
+        f"z >= {z:g}: {guilty[f'z {z:g} right']}/{guilty[f'z {z:g}']}"
+        for z in Z_BINS
+        if guilty[f"z {z:g}"]
+    ]
+    return ", ".join(parts)
 
 
 def main() -> None:
@@ -305,6 +319,7 @@ def main() -> None:
     print(f"  of all, told or not  {guilty['made right'] / guilty['made']:.3f} of {guilty['made']}")
     print(f"  growth in interval   {guilty['held'] / max(guilty['right'], 1):.3f} (bar 0.95)")
     print(f"  another one blamed   {guilty['other']}, none {guilty['none']}")
+    print("  by the oracle's z     ", by_z(guilty))
     print(f"blamed where none is   {wrong:.3f} of {innocent['all']} (bar <= {BARS['blamed']})")
     if options.families:
         print({k: v for k, v in {**guilty, **innocent}.items() if "/" in k and v})

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 GROWING_FRACTION = 0.25
 # Events that grow by more noise standard deviations than this show one by one: chosen.
 CLEAR_NOISE = 3.0
+LEAST_EVENTS = 2  # of the phase that comes most often: where none recurs, tags cannot tell
 MOST_PHASES = 12  # rows of a table that a person still reads
 # Events of several phases add the same if they differ by no more than this, and are at least so
 # many: chosen, far above rounding to pages and blocks, far below chance.
@@ -66,7 +67,7 @@ def attribute(
         known phase and are left out; untagged ones in between are "outside every phase" and count.
     noise: standard deviation of a reading, in y's unit; estimated if not given.
     seed: of the random rotations used where there are too many to try them all.
-    Nothing where nothing is tagged or nothing grows.
+    Nothing where nothing is tagged, nothing grows or no phase comes a second time.
 
     Shares are parts of the kept growth within the tagged stretch. A parent of nested phases
     (`train` of `train/forward`) holds its children's growth, and is left out where one blamed child
@@ -86,6 +87,8 @@ def attribute(
     stretch = Stretch.of(x, phases.codes, kept, noise, first, last)
     found = [_grown(stretch, group, len(groups), seed) for group in groups]
     rows = [row for row in found if row is not None]
+    if max((row.events for row in rows), default=0) < LEAST_EVENTS:
+        return Attributed()
     clear = _clear(rows, kept, noise)
     part = slice(first - 1, last + 1)
     inside = [Group(name=group.name, member=group.member[part]) for group in groups]

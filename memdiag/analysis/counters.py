@@ -48,6 +48,15 @@ def counters(x: Floats, member: Mask) -> Iterator[tuple[bool, Floats]]:
     for inside, share in ((True, member), (True, (0.5 * member + 0.5 * before)), (False, before)):
         spent = np.cumsum(width * share)
         yield inside, spent / max(float(spent[-1]), 1e-300) * len(first)
+    yield True, _passed(first, last, len(member))
+
+
+def _passed(first: Ints, last: Ints, count: int) -> Floats:
+    """Events passed, each bit by bit from the sample before it to its last, however long."""
+    turns = np.column_stack([first - 1, last]).ravel()
+    steps = np.repeat(np.arange(len(first)), 2) + np.tile([0.0, 1.0], len(first))
+    passed: Floats = np.interp(np.arange(count), turns, steps)
+    return passed
 
 
 def ramps(member: Mask) -> Iterator[Floats]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis import forecast
-from memdiag.analysis.attribution import Attributed, attribute
 from memdiag.analysis.classification import Classified
 from memdiag.analysis.confidence import confidence
 from memdiag.analysis.needmore import need_more
@@ -21,6 +20,7 @@ from memdiag.model import Limit, Phases, Series, Unit
 from memdiag.policy import Policy
 
 if TYPE_CHECKING:
+    from memdiag.analysis.attribution import Attributed
     from memdiag.model import Floats
 
 TRACE_POINTS = 300
@@ -42,7 +42,7 @@ def describe(
     growth = _growth(prepared, classified, policy)
     x, y = prepared.all_x, prepared.sign * prepared.all_y
     calm = classified.verdict in (Verdict.STABLE, Verdict.WARMUP)
-    attributed = Attributed() if calm else _phases(series, prepared, tail)
+    attributed = None if calm else _phases(series, prepared, tail)
     ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
     return Finding(
         metric=series.metric,
@@ -68,8 +68,8 @@ def describe(
         forecasts=() if projection is None else forecast.forecasts(projection, ahead),
         limit_hits=_limit_hits(prepared, projection, series, limits),
         need_more=need_more(classified, prepared, policy),
-        phases=attributed.phases,
-        recurring=attributed.recurring,
+        phases=() if attributed is None else attributed.phases,
+        recurring=None if attributed is None else attributed.recurring,
         trace=_trace(x, y),
         restarts=prepared.restarts,
         dropped_start=prepared.dropped_start,
@@ -201,11 +201,11 @@ def _limit_hits(
     )
 
 
-def _phases(series: Series, prepared: Prepared, tail: slice) -> Attributed:
+def _phases(series: Series, prepared: Prepared, tail: slice) -> Attributed | None:
     """Growth by phase over the last regime, from the samples as they were recorded."""
     phases = series.phases
     if phases is None or prepared.axis != series.axis or tail.stop - tail.start < 3:
-        return Attributed()
+        return None
     keep = (np.abs(series.x) < MOST) & (np.abs(series.y) < MOST)
     if series.generation is not None and keep.any():
         keep &= series.generation == series.generation[keep].max()
@@ -214,7 +214,10 @@ def _phases(series: Series, prepared: Prepared, tail: slice) -> Attributed:
     order = np.argsort(series.x[keep], kind="stable")
     codes = np.asarray(phases.codes)[keep][order]
     if not (codes >= 0).any():
-        return Attributed()
+        return None
+    # Most recordings have no tags and need not wait for scipy.optimize.
+    from memdiag.analysis.attribution import attribute
+
     return attribute(
         series.x[keep][order],
         prepared.sign * series.y[keep][order],

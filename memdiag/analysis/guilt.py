@@ -27,6 +27,7 @@ from scipy.optimize import isotonic_regression
 from memdiag.analysis.chance import Cycles, rotated
 from memdiag.analysis.charging import STILL
 from memdiag.analysis.counters import begun, counters, creeps, hats, ramps, starts
+from memdiag.analysis.whitened import WhitenedFit, memory_of
 from memdiag.findings import BLAME_P_VALUE
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ MARGIN = 10.0  # least gain of the criterion: very strong evidence (Kass & Rafte
 MOST_PICKED = 12  # columns beside the trend in one model
 TIE = 2.0  # BIC differences below this are worth no more than a bare mention (Kass & Raftery 1995)
 LONGER = 3  # a phase so many times longer is less specific: chosen
+MOST_UNSEEN = 0.5  # a phase with more of its samples left out was not seen: chosen
 MOST_OF_RISE = 1.5  # growth charged to phases over the rise in all: chosen
 NORMAL_95 = 1.96
 # The memory of the noise is estimated and the model was picked, which the fit's own interval does
@@ -97,53 +99,6 @@ class _Choice:
     inside: bool
     trend: tuple[int, ...]
     gain: float = 0.0
-
-
-class _Fit:
-    """Least squares on subsets of whitened columns, from one Gram matrix."""
-
-    def __init__(self, columns: Floats, target: Floats, memory: float) -> None:
-        self.columns = _whiten(columns, memory)
-        self.target = _whiten(target[:, None], memory)[:, 0]
-        self.scale = np.maximum(np.linalg.norm(self.columns, axis=0), 1e-300)
-        self.columns /= self.scale
-        self.gram = self.columns.T @ self.columns
-        self.moment = self.columns.T @ self.target
-        self.power = float(self.target @ self.target)
-
-    def weights(self, chosen: Sequence[int]) -> Floats:
-        """Coefficients of the chosen (normalised) columns."""
-        index = np.asarray(chosen)
-        return np.asarray(
-            np.linalg.lstsq(self.gram[np.ix_(index, index)], self.moment[index], rcond=1e-10)[0]
-        )
-
-    def residual(self, chosen: Sequence[int]) -> Floats:
-        """What the chosen columns leave over, whitened, shape (n,)."""
-        return np.asarray(self.target - self.columns[:, np.asarray(chosen)] @ self.weights(chosen))
-
-    def rss(self, chosen: Sequence[int]) -> float:
-        """Residual square of the chosen columns."""
-        return max(self.power - float(self.moment[np.asarray(chosen)] @ self.weights(chosen)), 0.0)
-
-    def gains(self, chosen: Sequence[int], further: Sequence[int]) -> Floats:
-        """Fall of the residual square by each further column alone, signed as its weight."""
-        base, more = np.asarray(chosen), np.asarray(further)
-        cross = self.gram[np.ix_(base, more)]
-        solved = np.linalg.lstsq(self.gram[np.ix_(base, base)], cross, rcond=1e-10)[0]
-        left = self.moment[more] - solved.T @ self.moment[base]
-        own = np.diag(self.gram)[more] - np.einsum("ij,ij->j", cross, solved)
-        seen = own > 1e-9
-        gain = np.where(seen, left**2 / np.where(seen, own, 1.0), 0.0)
-        return np.asarray(np.copysign(gain, left))
-
-    def apart(self, column: int, chosen: Sequence[int]) -> Floats:
-        """The part of a column that the chosen ones do not span, shape (n,)."""
-        index = np.asarray(chosen)
-        part = np.linalg.lstsq(
-            self.gram[np.ix_(index, index)], self.gram[index, column], rcond=1e-10
-        )[0]
-        return np.asarray(self.columns[:, column] - self.columns[:, index] @ part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +168,8 @@ class _Model:
         beside = [i for i in range(knots + 1, first) if np.ptp(columns[:, i]) > 0]
         self.ramps = [i for i in beside if i > index and not mark]
         self.levels = [i for i in beside if i <= index and (i == index or not mark)]
+        self.passing = {*range(knots + 1, index), *self.ramps}
+        self.unseen = [float((~keep[group.member]).mean()) for group in groups]
         self.beside: tuple[int, ...] = ()  # what is given back, if no further phase is guilty
         self.creeps = [i for i in beside if i < index and mark]
         self.counters = [
@@ -223,7 +180,7 @@ class _Model:
         centred = y[keep] - y[keep].mean()
         self.spans = columns[-1] - columns[0]
         self.least = LEAST_NOISE * float(np.ptp(centred))
-        self.fit = _Fit(columns, centred, _memory(columns, centred))
+        self.fit = WhitenedFit(columns, centred, memory_of(columns, centred))
         level = isotonic_regression(centred).x
         self.rise = float(level[-1] - level[0])
         self.quantum = _quantum(y)
@@ -268,19 +225,17 @@ class _Model:
         crept = [c for c in self.creeps if (c - self.still[0] - 1) // 2 == group]
         open_ = [*self.levels, *self.ramps, *crept, *known]
         chosen = [*trend, *own]
+        rising = {*own, *known}
         score = self._criterion(self.fit.rss(chosen), len(chosen))
         picked: list[int] = []
         while open_ and len(picked) < MOST_PICKED:
-            gains = self.fit.gains(chosen, open_)
-            signed = np.array([column in known or column in self.ramps for column in open_])
-            gains = np.where(signed, gains, np.abs(gains))
-            best = int(np.argmax(gains))
-            further = [*chosen, open_[best]]
-            now = self._criterion(self.fit.rss(further), len(further))
-            if now >= score:
+            taken_up = self._next(chosen, open_, rising, score)
+            if taken_up is None:
                 break
-            chosen, score = further, now
-            picked.append(open_.pop(best))
+            column, score = taken_up
+            chosen = [*chosen, column]
+            open_.remove(column)
+            picked.append(column)
         columns = tuple(c for c in picked if c in known and known[c].group == group)
         first = known[columns[0]].inside if columns else True
         return _Choice(
@@ -292,11 +247,39 @@ class _Model:
             trend=tuple(trend),
         )
 
-    def _unlikely(self, choice: _Choice) -> tuple[float, bool]:
-        """Of phases that explain alike, the most specific is named; where that does not differ
-        much, the one whose own samples show the growth."""
+    def _next(
+        self, chosen: Sequence[int], open_: Sequence[int], rising: set[int], score: float
+    ) -> tuple[int, float] | None:
+        """The column that adds most and leaves the model possible, with the new criterion."""
+        signed = np.array([column in rising or column in self.ramps for column in open_])
+        gains = self.fit.gains(chosen, open_)
+        gains = np.where(signed, gains, np.abs(gains))
+        for at in np.argsort(-gains):
+            further = [*chosen, open_[at]]
+            now = self._criterion(self.fit.rss(further), len(further))
+            if gains[at] <= 0 or now >= score:
+                return None
+            if self._possible(further, rising):
+                return open_[at], now
+        return None
+
+    def _possible(self, chosen: Sequence[int], rising: set[int]) -> bool:
+        """Nothing that rises falls, and what is kept is no more than there was (time spent in a
+        long phase is nearly the trend itself: what one gains the other loses, without a bound)."""
+        weights = self.fit.weights(chosen) / self.fit.scale[np.asarray(chosen)]
+        signed = [i for i, column in enumerate(chosen) if column in rising or column in self.ramps]
+        if signed and min(weights[i] for i in signed) < 0:
+            return False
+        grown = sum(weights[i] * self.spans[c] for i, c in enumerate(chosen) if c in rising)
+        return bool(grown <= MOST_OF_RISE * self.rise)
+
+    def _unlikely(self, choice: _Choice) -> tuple[bool, float, bool]:
+        """Of phases that explain alike, one that nothing was seen of is named: growth before and
+        after it is as likely to fall into the gap. Then the most specific; where that does not
+        differ much, the one whose own samples show the growth."""
         length = self.lengths[choice.group]
-        return length * (1 if choice.inside else LONGER), not choice.inside
+        seen = self.unseen[choice.group] < MOST_UNSEEN
+        return seen, length * (1 if choice.inside else LONGER), not choice.inside
 
     def _grow(self, found: Sequence[_Choice], choice: _Choice) -> bool:
         """Each amount is growth, and together no more than there was (time spent in a long phase
@@ -352,7 +335,8 @@ class _Model:
             [i for i, column in enumerate(chosen) if of.get(column) == choice.group]
             for choice in found
         ]
-        total = sum(float(grown[i].sum()) for i in at) if self.mark else float(grown.sum())
+        kept = [i for i, c in enumerate(chosen) if c not in self.passing]
+        total = sum(float(grown[i].sum()) for i in at) if self.mark else float(grown[kept].sum())
         # What a mark adds late and bit by bit goes with the events that it began at.
         whole = self.rise / total if self.mark and total > 0 else 1.0
         for choice, own_at, p_value in zip(found, at, p_values, strict=True):
@@ -377,19 +361,3 @@ def _quantum(y: Floats) -> float:
     moves = np.abs(np.diff(y))
     rounded = len(moves) > 0 and (moves > 0).any() and (moves == 0).mean() > 1 - STILL
     return float(moves[moves > 0].min()) if rounded else 0.0
-
-
-def _whiten(columns: Floats, memory: float) -> Floats:
-    """Prais & Winsten 1954."""
-    white = np.array(columns, dtype=np.float64)
-    white[1:] -= memory * columns[:-1]
-    white[0] *= math.sqrt(1 - memory * memory)
-    return white
-
-
-def _memory(columns: Floats, target: Floats) -> float:
-    """AR(1) coefficient of what all columns together leave over, below 1."""
-    rest = target - columns @ np.linalg.lstsq(columns, target, rcond=1e-10)[0]
-    power = float(rest[:-1] @ rest[:-1])
-    raw = float(rest[1:] @ rest[:-1]) / power if power > 0 else 0.0
-    return min(max(raw + (1 + 3 * raw) / len(rest), 0.0), 0.995)

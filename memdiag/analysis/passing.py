@@ -80,7 +80,8 @@ def _excess(y: Floats, base: Mask, own: Mask, code: int) -> _Excess | None:
     if abs(height) <= max(0.75 * change, 4 * 1.2533 * spread / math.sqrt(len(excess))):
         return None
     noise = _noise(y, base, max(int(np.median(right - left)) // 2, 1))
-    usual = math.hypot(noise, _spread(across) / 2)  # events need not keep alike
+    # Events need not keep alike, and one that keeps something may do so in the middle of it.
+    usual = math.hypot(noise, _spread(across) / 2, change / 2)
     return _Excess(code=code, height=height, even=spread <= PASSING_SPREAD * usual)
 
 

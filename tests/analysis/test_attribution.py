@@ -229,3 +229,32 @@ def test_an_interval_of_growth_per_event_holds_the_truth() -> None:
         growth = attributed(1000 + kept + noise, names)["eval"].growth_per_event
         held.append(growth.low <= 5.0 <= growth.high)
     assert sum(held) >= 18
+
+
+def test_a_phase_that_holds_a_batch_and_keeps_a_part_half_way_through_is_blamed() -> None:
+    names = cycles(30, 14, 6)
+    inside = np.array([name == "eval" for name in names])
+    kept = np.cumsum(np.arange(len(names)) % 20 == 17)
+    for seed in range(5):
+        noise = np.random.default_rng([7, seed]).normal(0, 0.1, len(names))
+        assert blamed(attributed(1000 + kept + 10 * inside + noise, names)) == {"eval"}
+
+
+def test_events_of_different_lengths_that_keep_the_same_are_blamed() -> None:
+    told = 0
+    for seed in range(10):
+        random = np.random.default_rng([8, seed])
+        names: list[str] = []
+        steps: list[float] = []
+        for _ in range(30):
+            train, rest = random.integers(8, 40), random.integers(4, 20)
+            names += ["train"] * train + ["eval"] * rest
+            steps += [1 / train] * train + [0.0] * rest
+        y = 1000 + np.cumsum(steps) + random.normal(0, 0.1, len(names))
+        told += blamed(attributed(y, names)) == {"train"}
+    assert told >= 9
+
+
+def test_phases_of_which_none_recurs_give_no_rows() -> None:
+    assert attributed(np.arange(30.0) * MB, ["train"] * 30) == {}
+    assert attributed(np.arange(30.0) * MB, ["load"] * 10 + ["train"] * 20) == {}
