@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass
 
 from memdiag.budgets import Budget
-from memdiag.model import Axis, Ending, Missing, Role, Unit
+from memdiag.model import Axis, Ending, Mark, Missing, Role, Unit
 
 
 class Verdict(enum.Enum):
@@ -101,6 +101,25 @@ class LimitHit:
     limit_bytes: int
     at_x: Interval
     in_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstLimit:
+    """Of all limits the one that the run reaches first, if it goes on as it does.
+
+    series: index of the recording's series that reaches it. at_x: on that series' axis. left_s:
+    time left after the last sample, None where the source has no clock.
+    confidence: probability that the growth goes on, 0..1; None where that can't be told.
+    rival: another series' limit that may be reached before it as well, "" where the order is clear.
+    """
+
+    limit: str
+    limit_bytes: int
+    series: int
+    at_x: Interval
+    left_s: Interval | None
+    confidence: float | None
+    rival: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,6 +324,8 @@ class RecordingFinding:
     missing: tuple[Missing, ...] = ()
     ending: Ending | None = None
     budgets: tuple[BudgetFinding, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    first_limit: FirstLimit | None = None
 
     @property
     def deciding(self) -> Finding | None:

@@ -126,12 +126,46 @@ class Limit:
 
     metric: where set, the limit is for series of this metric alone (one GPU's part of a tree that
         is on several).
+    per_process: each process has it to itself; it says nothing of a tree's sum.
     """
 
     name: str  # "host RAM", "GPU 0", "--limit", "cgroup memory.max"
     value_bytes: int
     roles: frozenset[Role]
     metric: str = ""
+    per_process: bool = False
+
+    def holds_for(self, metric: str, process: str) -> bool:
+        """Whether it is a ceiling for a series of this metric and process, if the role fits."""
+        return self.metric in {"", metric} and not (self.per_process and process == "tree")
+
+
+class MarkLevel(enum.Enum):
+    """Which of the user's thresholds was passed."""
+
+    WARNING = "warning"  # --warn-at
+    CRITICAL = "critical"  # --critical-at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Memory passed a threshold of the user's, for the first time.
+
+    threshold: as given, with its option ("--warn-at 80%").
+    at_s, step, phase, metric, process, value_bytes: the reading that did (as in `Sample`).
+    limit: name of the limit that a percentage is of, "" where the threshold is an amount.
+    """
+
+    level: MarkLevel
+    threshold: str
+    threshold_bytes: int
+    at_s: float
+    metric: str
+    process: str
+    value_bytes: int
+    step: int | None = None
+    phase: str = ""
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +208,7 @@ class Recording:
     notes: tuple[str, ...] = ()
     missing: tuple[Missing, ...] = ()
     limits: tuple[Limit, ...] = ()
+    marks: tuple[Mark, ...] = ()
     ending: Ending | None = None
     planned_x: float | None = None
     about: dict[str, Any] = field(default_factory=dict)

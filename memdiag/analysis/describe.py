@@ -194,7 +194,7 @@ def _limit_hits(
         return ()
     return forecast.limit_hits(
         projection,
-        [limit for limit in limits if limit.metric in {"", series.metric}],
+        [limit for limit in limits if limit.holds_for(series.metric, series.process)],
         series.role,
         run=prepared.run,
         seconds_per_x=prepared.seconds_per_x,

@@ -7,6 +7,7 @@ from memdiag.analysis.classification import classify
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.describe import describe
 from memdiag.analysis.prepare import prepare
+from memdiag.analysis.running_out import first_limit
 from memdiag.findings import Finding, RecordingFinding
 from memdiag.model import Recording, Series
 from memdiag.policy import DEFAULT, Policy
@@ -31,6 +32,8 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         + tuple(f"{s.column} holds no readings" for s, f in found if f is None),
         missing=recording.missing,
         ending=recording.ending,
+        marks=recording.marks,
+        first_limit=first_limit(findings),
     )
 
 

@@ -105,6 +105,7 @@ class LimitWatch:
                     name=name,
                     value_bytes=max(value - max(never_resident[name], 0), 0),
                     roles=_HOST_ROLES,
+                    per_process=True,
                 )
                 for name, value in limits.items()
             )

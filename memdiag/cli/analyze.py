@@ -18,6 +18,7 @@ from memdiag.cli.publishing import publish
 from memdiag.errors import MemdiagError, UnreadableInput
 from memdiag.findings import Diagnosis, Failure, RecordingFinding
 from memdiag.printable import printable
+from memdiag.thresholds import one_gpu
 
 if TYPE_CHECKING:
     from memdiag.model import Recording
@@ -158,7 +159,8 @@ def _judge(recording: Recording, gate: cli_gate.Gate, planned_x: float | None) -
     from memdiag.analysis.diagnose import diagnose
     from memdiag.analysis.quantum import told_in_models
 
-    limits = () if gate.limit is None else (cli_options.parsed_limit(gate.limit),)
+    columns = sorted({s.metric for s in recording.series if one_gpu(s.metric)})
+    limits = cli_options.limits_on(gate, columns)
     known = replace(
         recording,
         limits=recording.limits + limits,

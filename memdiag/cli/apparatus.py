@@ -22,7 +22,7 @@ from memdiag.capture.postmortem import explained
 from memdiag.capture.process import DetailSource, ProcessTree
 from memdiag.capture.sampler import Background
 from memdiag.capture.session import Session
-from memdiag.cli.options import Options
+from memdiag.cli.options import Options, limits_on
 from memdiag.model import Ending, Limit, Missing
 
 # The share of the time that may be spent in smaps_rollup, which holds the lock of the target's
@@ -101,7 +101,10 @@ class Apparatus:
     def limits(self) -> tuple[Limit, ...]:
         """The ceilings that apply to the target."""
         host = self._limits.limits() if self._limits is not None else ()
-        return (*self._options.limits, *self._gpu.limits(), *host)
+        gpus = self._gpu.limits()
+        columns = [limit.metric for limit in gpus if limit.metric]
+        users = limits_on(self._options.gate, columns) if columns else self._options.limits
+        return (*users, *gpus, *host)
 
     def explained(self, ending: Ending | None, *, at_bytes: int | None) -> Ending | None:
         """How the target ended, with the OOM killer's part in it. at_bytes: what it last held."""

@@ -21,13 +21,34 @@ from memdiag.cli import settings
 from memdiag.cli.exits import DEFAULT_FAIL_ON, Decider, FailOn, Inconclusive
 from memdiag.cli.settings import Given
 from memdiag.errors import UsageError
-from memdiag.model import AxisKind
+from memdiag.model import AxisKind, MarkLevel
 from memdiag.printable import printable
+from memdiag.thresholds import Threshold, parse_threshold
 from memdiag.units import parse_count, parse_seconds
 
 Limit = Annotated[
     str | None,
     typer.Option("--limit", metavar="SIZE", help="Say when this much (16GB) will be in use."),
+]
+GpuLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu-limit",
+        metavar="SIZE",
+        help="The same for the memory of each GPU; --limit is then for the host's alone.",
+    ),
+]
+WarnAt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--warn-at",
+        metavar="[METRIC=]SIZE|N%",
+        help="Say once when this much is in use: 12GB, vram=20GB, 80% of the tightest limit.",
+    ),
+]
+CriticalAt = Annotated[
+    list[str] | None,
+    typer.Option("--critical-at", metavar="[METRIC=]SIZE|N%", help="The same, said as critical."),
 ]
 MaxGrowth = Annotated[
     list[str] | None,
@@ -129,9 +150,16 @@ _BUDGET_KINDS = {
     "max-tensors-growth": BudgetKind.GROWTH,
 }
 _Choice = TypeVar("_Choice", bound=enum.Enum)
-# In the order of the help screen. `exit_code` is for commands that start one.
+_LEVELS = {"warn-at": MarkLevel.WARNING, "critical-at": MarkLevel.CRITICAL}
+# Options that only some commands have: those that start one, those that record one.
+_STARTING = frozenset({"exit_code"})
+_RECORDING = frozenset({"warn_at", "critical_at"})
+# In the order of the help screen.
 _OPTIONS: dict[str, Any] = {
     "limit": Limit,
+    "gpu_limit": GpuLimit,
+    "warn_at": WarnAt,
+    "critical_at": CriticalAt,
     "model_params": ModelParams,
     "max_growth": MaxGrowth,
     "max_peak": MaxPeak,
@@ -145,6 +173,8 @@ _OPTIONS: dict[str, Any] = {
     "junitxml": JunitXml,
     "markdown": Markdown,
 }
+# Those that the environment and pyproject.toml may give as well.
+_SETTLED = tuple(n for n in _OPTIONS if n not in {"model_params", "junitxml", "markdown"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,18 +186,24 @@ class Gate:
     inconclusive: Inconclusive = Inconclusive.FAIL
     decider: Decider = Decider.COMMAND
     limit: str | None = None
+    gpu_limit: str | None = None
+    thresholds: tuple[Threshold, ...] = ()
     model_params: int | None = None
     junitxml: Path | None = None
     markdown: Path | None = None
 
 
-def gated(command: Callable[..., None], *, starts: bool = False) -> Callable[..., None]:
+def gated(
+    command: Callable[..., None], *, starts: bool = False, records: bool = False
+) -> Callable[..., None]:
     """`command` with the gate's options on its command line in the place of its `gate`.
 
-    starts: it starts a command of the user's, so that there is `--exit-code`.
+    starts: it starts a command of the user's, so that there is `--exit-code`. records: it watches
+    memory while it grows, so that there are `--warn-at` and `--critical-at`.
     """
     signature = inspect.signature(command, eval_str=True)
-    options = [name for name in _OPTIONS if starts or name != "exit_code"]
+    absent = (frozenset() if starts else _STARTING) | (frozenset() if records else _RECORDING)
+    options = [name for name in _OPTIONS if name not in absent]
     own = list(signature.parameters.values())
     at = next(n for n, parameter in enumerate(own) if parameter.name == "gate")
     added = [
@@ -191,39 +227,22 @@ def gated(command: Callable[..., None], *, starts: bool = False) -> Callable[...
 
 def settle(
     *,
-    max_growth: Sequence[str] | None = None,
-    max_peak: Sequence[str] | None = None,
-    max_variation: Sequence[str] | None = None,
-    after_step: str | None = None,
-    after_time: str | None = None,
-    max_tensors_growth: str | None = None,
-    fail_on: Sequence[str] | None = None,
-    inconclusive: Inconclusive | None = None,
-    exit_code: Decider | None = None,
-    limit: str | None = None,
     model_params: str | None = None,
     junitxml: Path | None = None,
     markdown: Path | None = None,
     environ: Mapping[str, str] | None = None,
     directory: Path | None = None,
+    **options: str | enum.Enum | Sequence[str] | None,
 ) -> Gate:
     """The gate by command line, environment and pyproject.toml. Raises UsageError.
 
+    options: what the command line gave of `_SETTLED`, None where it gave nothing.
     environ, directory: os.environ and the working directory where not given.
     """
+    if unknown := options.keys() - _SETTLED:
+        raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
     given = settings.gather(
-        {
-            "max-growth": max_growth or None,
-            "max-peak": max_peak or None,
-            "max-variation": max_variation or None,
-            "after-step": _one(after_step),
-            "after-time": _one(after_time),
-            "max-tensors-growth": _one(max_tensors_growth),
-            "fail-on": fail_on or None,
-            "inconclusive": _one(None if inconclusive is None else inconclusive.value),
-            "exit-code": _one(None if exit_code is None else exit_code.value),
-            "limit": _one(limit),
-        },
+        {name.replace("_", "-"): _texts(options.get(name)) for name in _SETTLED},
         os.environ if environ is None else environ,
         Path() if directory is None else directory,
     )
@@ -233,14 +252,19 @@ def settle(
         inconclusive=_choice(Inconclusive, given.get("inconclusive"), Inconclusive.FAIL),
         decider=_choice(Decider, given.get("exit-code"), Decider.COMMAND),
         limit=given["limit"].only() if "limit" in given else None,
+        gpu_limit=given["gpu-limit"].only() if "gpu-limit" in given else None,
+        thresholds=tuple(_thresholds(given)),
         model_params=None if model_params is None else parse_count("--model-params", model_params),
         junitxml=junitxml,
         markdown=markdown,
     )
 
 
-def _one(value: str | None) -> list[str] | None:
-    return None if value is None else [value]
+def _texts(value: str | enum.Enum | Sequence[str] | None) -> Sequence[str] | None:
+    """An option's values; None where it was not given."""
+    if isinstance(value, enum.Enum):
+        return [str(value.value)]
+    return [value] if isinstance(value, str) else value or None
 
 
 def _budgets(given: Mapping[str, Given]) -> Iterator[Budget]:
@@ -262,6 +286,13 @@ def _budgets(given: Mapping[str, Given]) -> Iterator[Budget]:
                 since=since[0] if since is not None and kind is BudgetKind.VARIATION else None,
                 metric="tensors" if name == "max-tensors-growth" else "",
             )
+
+
+def _thresholds(given: Mapping[str, Given]) -> Iterator[Threshold]:
+    for name, level in _LEVELS.items():
+        if name in given:
+            for text in given[name].values:
+                yield parse_threshold(level, text, given_as=given[name].where)
 
 
 def _since(given: Mapping[str, Given]) -> tuple[Stretch, str] | None:

@@ -17,6 +17,7 @@ from memdiag.capture import channel
 from memdiag.capture.attach import this_table
 from memdiag.capture.signals import Mailbox, Witness
 from memdiag.capture.target import Launched, adopt_orphans, start
+from memdiag.cli.alarms import Alarms
 from memdiag.cli.apparatus import Apparatus
 from memdiag.cli.conclude import STDERR, conclude, say
 from memdiag.cli.leaning import leaning
@@ -91,6 +92,7 @@ def _record(
         row=row,
         interval_s=options.interval_s,
         began_s=began_s,
+        alarms=Alarms(options.gate.thresholds, apparatus.limits),
         live=live,
     )
     measure(

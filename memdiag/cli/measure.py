@@ -6,6 +6,7 @@ is kept as `failure`, and the loop goes on waiting as if it measured.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
@@ -16,11 +17,15 @@ from memdiag.capture.clock import MonotonicClock
 from memdiag.capture.sampler import Ticker
 from memdiag.capture.session import TREE_LABEL, Session
 from memdiag.capture.signals import Letter, Mailbox
+from memdiag.cli.alarms import Alarms
+from memdiag.cli.conclude import say
 from memdiag.errors import MemdiagError
 from memdiag.findings import Verdict
-from memdiag.model import Ending, Limit, Missing, Sample
+from memdiag.model import Ending, Limit, Mark, Missing, Sample
 from memdiag.printable import printable
+from memdiag.report import marks
 from memdiag.report.live import LastRow, Status
+from memdiag.report.screen import Screen
 
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
 _STATUS_S = 0.5  # a line that is calm to look at
@@ -36,6 +41,9 @@ class Writer(Protocol):
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Keep these."""
+
+    def mark(self, mark: Mark) -> None:
+        """Note that a threshold was passed."""
 
     def flush(self) -> None:
         """Hand everything to the operating system."""
@@ -104,12 +112,14 @@ class Measurement:
         interval_s: float,
         began_s: float,
         live: Live | None = None,
+        alarms: Alarms | None = None,
     ) -> None:
         self._session = session
         self._open_writer = open_writer
         self._writer: Writer | None = None
         self._row = row
         self._live = live
+        self._alarms = alarms
         self._live_failure = ""
         self._clock = MonotonicClock()
         self._ticker = Ticker(clock=self._clock, interval_s=interval_s)
@@ -209,6 +219,7 @@ class Measurement:
             self._writer = self._open_writer()
         self._writer.add(samples)
         self._latest = next((s for s in samples if s.process == TREE_LABEL), self._latest)
+        self._raise_alarms(self._writer, samples)
         self._follow_live(samples)
         if now_s >= self._flush_at_s:
             self._flush_at_s = now_s + _FLUSH_S
@@ -216,6 +227,12 @@ class Measurement:
         if now_s >= self._status_at_s:
             self._status_at_s = now_s + _STATUS_S
             self._row.show(self._status)
+
+    def _raise_alarms(self, writer: Writer, samples: Sequence[Sample]) -> None:
+        for mark in self._alarms.see(samples) if self._alarms is not None else ():
+            writer.mark(mark)
+            with contextlib.suppress(OSError):  # stderr may be gone
+                say(marks.live(mark, Screen(width=80)))
 
     def _follow_live(self, samples: Sequence[Sample]) -> None:
         if self._live is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -20,8 +20,9 @@ from memdiag.units import parse_bytes, parse_seconds
 
 # Below this the sampler would be the load; above, nothing of a step's life is seen. Chosen.
 _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.01, 3600.0
-# What `--limit` is a ceiling for: everything that takes room in one memory.
-_LIMITED = frozenset(
+# What `--gpu-limit` is a ceiling for, and `--limit`: everything that takes room in one memory.
+_ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
+_ON_HOST = frozenset(
     {
         Role.RESIDENT,
         Role.UNIQUE,
@@ -29,9 +30,6 @@ _LIMITED = frozenset(
         Role.HOST,
         Role.IN_USE,
         Role.COLLECTED_HEAP,
-        Role.DEVICE,
-        Role.DEVICE_RESERVED,
-        Role.DEVICE_ALLOCATED,
         Role.PEAK,
     }
 )
@@ -45,7 +43,10 @@ class StopOn(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options, checked. `duration_s`, `output`, `json_file`: None where not given."""
+    """The options, checked. `duration_s`, `output`, `json_file`: None where not given.
+
+    limits: of the user's, for a target that is on one GPU at most (see `limits_on`).
+    """
 
     interval_s: float
     output: Path | None
@@ -115,7 +116,7 @@ def checked(
         stop_on_leak=stop_on is StopOn.LEAK,
         json_file=json_file,
         gate=gate,
-        limits=() if gate.limit is None else (parsed_limit(gate.limit),),
+        limits=limits_on(gate, ()),
     )
 
 
@@ -142,12 +143,30 @@ def _within(option: str, text: str, low: float, high: float) -> float:
     return seconds
 
 
-def parsed_limit(text: str) -> Limit:
-    """The `Limit` that `--limit TEXT` means. Raises UsageError."""
+def limits_on(gate: Gate, gpu_columns: Sequence[str]) -> tuple[Limit, ...]:
+    """The limits that `--limit` and `--gpu-limit` mean. Raises UsageError.
+
+    gpu_columns: the metrics of the single GPUs where the target is on several: each has
+    `--gpu-limit` to itself.
+    """
+    found = []
+    if gate.limit is not None:
+        roles = _ON_HOST if gate.gpu_limit is not None else _ON_HOST | _ON_DEVICE
+        found.append(Limit(name="--limit", value_bytes=_size("--limit", gate.limit), roles=roles))
+    if gate.gpu_limit is not None:
+        size = _size("--gpu-limit", gate.gpu_limit)
+        found += [
+            Limit(name="--gpu-limit", value_bytes=size, roles=_ON_DEVICE, metric=metric)
+            for metric in gpu_columns or ("",)
+        ]
+    return tuple(found)
+
+
+def _size(option: str, text: str) -> int:
     size = parse_bytes(text)
     if size <= 0:
-        raise UsageError(f"--limit {text} is no limit", remedy="write 16GB or 1.5GiB")
-    return Limit(name="--limit", value_bytes=size, roles=_LIMITED)
+        raise UsageError(f"{option} {text} is no limit", remedy="write 16GB or 1.5GiB")
+    return size
 
 
 def _refuse_unwritable(path: Path, *, force: bool) -> None:

@@ -14,7 +14,7 @@ from memdiag.cli import options as cli_options
 CONTEXT_SETTINGS = {"allow_interspersed_args": False}
 
 
-@partial(cli_gate.gated, starts=True)
+@partial(cli_gate.gated, starts=True, records=True)
 def run(  # noqa: PLR0917 - one per option
     command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command to start.")],
     interval: cli_options.Interval = "0.1s",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ from memdiag.cli import gate as cli_gate
 from memdiag.cli import options as cli_options
 
 
-@cli_gate.gated
+@partial(cli_gate.gated, records=True)
 def watch(  # noqa: PLR0917 - one per option
     pid: Annotated[int, typer.Option("--pid", "-p", metavar="PID", help="The process to watch.")],
     interval: cli_options.Interval = "0.1s",

@@ -15,6 +15,7 @@ from memdiag.capture.attach import attach, command_line, environment, this_table
 from memdiag.capture.channel import find_channel
 from memdiag.capture.process import Process, ProcessTable
 from memdiag.capture.signals import Letter, Mailbox
+from memdiag.cli.alarms import Alarms
 from memdiag.cli.apparatus import Apparatus
 from memdiag.cli.conclude import STDERR, conclude, say
 from memdiag.cli.leaning import leaning
@@ -99,6 +100,7 @@ def _record(pid: int, options: Options, path: Path, stack: ExitStack) -> tuple[A
         row=row,
         interval_s=options.interval_s,
         began_s=began_s,
+        alarms=Alarms(options.gate.thresholds, apparatus.limits),
         live=leaning(options) if is_shown or options.stop_on_leak else None,
     )
     if is_shown:

@@ -99,6 +99,7 @@ def with_sidecar(recording: Recording, path: Path | None) -> Recording:
         notes=notes,
         missing=sidecar.missing,
         limits=sidecar.limits,
+        marks=sidecar.marks,
         ending=sidecar.ending,
         planned_x=_planned(sidecar),
         about={**sidecar.about, **({"cost": sidecar.cost} if sidecar.cost else {})},

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memdiag.model import Ending, Limit, Missing, Role, Unavailable
+from memdiag.model import Ending, Limit, Mark, MarkLevel, Missing, Role, Unavailable
 from memdiag.printable import printable
 from memdiag.recording.files import replace_file
 
@@ -29,6 +29,7 @@ class Sidecar:
     ending: Ending | None = None
     missing: tuple[Missing, ...] = ()
     limits: tuple[Limit, ...] = ()
+    marks: tuple[Mark, ...] = ()
     notes: tuple[str, ...] = ()
     cost: dict[str, Any] = field(default_factory=dict)
 
@@ -69,9 +70,11 @@ def _plain(sidecar: Sidecar) -> dict[str, Any]:
                 "value_bytes": limit.value_bytes,
                 "roles": sorted(role.value for role in limit.roles),
                 "metric": limit.metric,
+                "per_process": limit.per_process,
             }
             for limit in sidecar.limits
         ],
+        "marks": [{**asdict(mark), "level": mark.level.value} for mark in sidecar.marks],
         "notes": list(sidecar.notes),
         "cost": sidecar.cost,
     }
@@ -85,6 +88,7 @@ def _parsed(document: dict[str, Any]) -> Sidecar:
         ending=None if ending is None else _ending(ending),
         missing=tuple(_missing(document.get("missing") or ())),
         limits=tuple(_limits(document.get("limits") or ())),
+        marks=tuple(_marks(document.get("marks") or ())),
         notes=tuple(printable(str(note)) for note in document.get("notes") or ()),
         cost=dict(document.get("cost") or {}),
     )
@@ -126,6 +130,22 @@ def _limits(plain: Sequence[dict[str, Any]]) -> list[Limit]:
             value_bytes=int(entry["value_bytes"]),
             roles=frozenset(known[role] for role in entry.get("roles", ()) if role in known),
             metric=printable(str(entry.get("metric", ""))),
+            per_process=bool(entry.get("per_process")),
+        )
+        for entry in plain
+    ]
+
+
+def _marks(plain: Sequence[dict[str, Any]]) -> list[Mark]:
+    texts = ("threshold", "metric", "process", "phase", "limit")
+    return [
+        Mark(
+            level=MarkLevel(entry["level"]),
+            threshold_bytes=int(entry["threshold_bytes"]),
+            at_s=float(entry["at_s"]),
+            value_bytes=int(entry["value_bytes"]),
+            step=_whole(entry.get("step")),
+            **{name: printable(str(entry.get(name, ""))) for name in texts},
         )
         for entry in plain
     ]

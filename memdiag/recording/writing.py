@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from memdiag.errors import OutputExists, UsageError
-from memdiag.model import Ending, Limit, Missing, Sample
+from memdiag.model import Ending, Limit, Mark, Missing, Sample
 from memdiag.printable import printable
 from memdiag.recording.files import replace_file, write_all
 from memdiag.recording.rows import Rows
@@ -93,6 +93,13 @@ class Writer:
         self._pending.extend(samples)
         if len(self._pending) >= _FLUSH_ROWS:
             self.flush()
+
+    def mark(self, mark: Mark) -> None:
+        """Notes in the sidecar, at once, that a threshold was passed: what comes next may be the
+        end of us all."""
+        self._sidecar = replace(self._sidecar, marks=(*self._sidecar.marks, mark))
+        with contextlib.suppress(OSError):  # it is written again at the end
+            write_sidecar(sidecar_path(self._csv), self._sidecar)
 
     def flush(self) -> None:
         """Hands everything to the operating system, which is asked to put it on the disk."""

@@ -31,7 +31,7 @@ from memdiag.findings import (
     RecurringGrowth,
     Segment,
 )
-from memdiag.model import Axis, AxisKind, Ending, Missing, Unit
+from memdiag.model import Axis, AxisKind, Ending, Mark, Missing, Unit
 from memdiag.report import numbers
 
 SCHEMA_VERSION = 1
@@ -71,6 +71,8 @@ def _recording(found: RecordingFinding) -> Values:
         "missing": [_missing(missing) for missing in found.missing],
         "ending": None if found.ending is None else _ending(found.ending),
         "budgets": [_budget(held) for held in found.budgets],
+        "marks": [_mark(mark) for mark in found.marks],
+        "first_limit": _first_limit(found),
         "notes": list(found.notes),
     }
 
@@ -161,6 +163,36 @@ def _limit(hit: LimitHit, axis: str) -> Values:
         "limit_bytes": hit.limit_bytes,
         f"at_{axis}": interval(hit.at_x),
         "in_s": number(hit.in_s),
+    }
+
+
+def _first_limit(found: RecordingFinding) -> Values | None:
+    first = found.first_limit
+    if first is None:
+        return None
+    return {
+        "limit": first.limit,
+        "limit_bytes": first.limit_bytes,
+        "series": first.series,
+        f"at_{axis_key(found.series[first.series].axis)}": interval(first.at_x),
+        "left_s": interval(first.left_s),
+        "confidence": number(first.confidence),
+        "rival": first.rival,
+    }
+
+
+def _mark(mark: Mark) -> Values:
+    return {
+        "level": mark.level.value,
+        "threshold": mark.threshold,
+        "threshold_bytes": mark.threshold_bytes,
+        "limit": mark.limit,
+        "metric": mark.metric,
+        "process": mark.process,
+        "value_bytes": mark.value_bytes,
+        "at_s": number(mark.at_s),
+        "step": mark.step,
+        "phase": mark.phase,
     }
 
 

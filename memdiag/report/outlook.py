@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Finding, Interval, LimitHit, NeedMore, Verdict
+from memdiag.findings import (
+    Finding,
+    FirstLimit,
+    Interval,
+    LimitHit,
+    NeedMore,
+    RecordingFinding,
+    Verdict,
+)
 from memdiag.model import AxisKind
 from memdiag.report import naming, numbers, words
 from memdiag.report.layout import paragraph
@@ -28,6 +36,35 @@ def lines(finding: Finding, screen: Screen) -> list[Text]:
         text = "the floor is level, but the peaks rise."
         found += paragraph(text, screen.measure, lead="Warning:")
     return found
+
+
+def first_elsewhere(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """The limit that is reached first, where that is not the doing of the series in the story."""
+    first = found.first_limit
+    if first is None or first.series == found.decided_by:
+        return []
+    finding = found.series[first.series]
+    name = f"{screen.show(first.limit, cells=40)} ({numbers.size(first.limit_bytes)})"
+    text = (
+        f"{name}, by {naming.series(finding, screen)},"
+        f" at {naming.place(finding, first.at_x.value)}{_range(first.at_x, finding)}"
+        f"{_left(first.left_s)}{_how_sure(first)}."
+    )
+    if first.rival:
+        text += f" {screen.show(first.rival, cells=40)} may come before it."
+    return paragraph(text, screen.measure, lead="First to be full:", hanging=2)
+
+
+def _left(left_s: Interval | None) -> str:
+    if left_s is None:
+        return ""
+    return f", about {numbers.duration(left_s.value)} after the last sample"
+
+
+def _how_sure(first: FirstLimit) -> str:
+    if first.confidence is None:
+        return ", if it goes on so, which can't be told yet"
+    return f"; {numbers.sureness(first.confidence)} sure that it goes on so"
 
 
 def limit(hit: LimitHit, finding: Finding, screen: Screen) -> str:

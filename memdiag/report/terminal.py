@@ -17,6 +17,7 @@ from memdiag.report import (
     budgets,
     headline,
     markings,
+    marks,
     outlook,
     overview,
     phases,
@@ -83,7 +84,10 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
         markings.plot(finding, screen),
         series.table(found, screen),
         phases.table(finding, screen),
-        remarks.evidence(found, screen) + outlook.lines(finding, screen),
+        remarks.evidence(found, screen)
+        + outlook.lines(finding, screen)
+        + outlook.first_elsewhere(found, screen),
+        marks.lines(found, screen),
         closing,
         advice.lines(found, screen),
     ]

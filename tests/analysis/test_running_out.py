@@ -1,0 +1,99 @@
+"""Which limit comes first, over series of several memories."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from memdiag.analysis.diagnose import diagnose
+from memdiag.analysis.running_out import first_limit
+from memdiag.findings import Finding, Interval, LimitHit, RecordingFinding, Verdict
+from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
+
+MIB = 1 << 20
+STEPS = 600
+CARD = Limit(name="GPU 0", value_bytes=2048 * MIB, roles=frozenset({Role.DEVICE}))
+CONTAINER = Limit(name="cgroup", value_bytes=8192 * MIB, roles=frozenset({Role.RESIDENT}))
+ROLES = {"rss_bytes": Role.RESIDENT, "vram_bytes": Role.DEVICE}
+
+
+def series(metric: str, growth: float, process: str = "tree") -> Series:
+    """1 GiB with noise, growing by `growth` MiB per step of 0.1 s."""
+    x = np.arange(STEPS, dtype=float)
+    noise = np.random.default_rng(len(metric)).normal(0, 1, STEPS)
+    return Series(
+        metric=metric,
+        column=metric,
+        role=ROLES[metric],
+        unit=Unit.BYTES,
+        axis=Axis(name="step", kind=AxisKind.STEP),
+        x=x,
+        y=MIB * (1024 + growth * x + noise),
+        process=process,
+        at_s=x * 0.1,
+    )
+
+
+def found(*limits: Limit, rss: float, vram: float) -> RecordingFinding:
+    both = (series("rss_bytes", rss), series("vram_bytes", vram))
+    return diagnose(Recording(source="test", series=both, limits=limits))
+
+
+def test_the_first_limit_is_of_whichever_memory_runs_out_first() -> None:
+    finding = found(CARD, CONTAINER, rss=2.0, vram=1.0)
+    first = finding.first_limit
+    assert first is not None
+    assert (first.limit, finding.series[first.series].metric) == ("GPU 0", "vram_bytes")
+    assert first.at_x.low <= 1024 <= first.at_x.high
+    assert first.left_s is not None
+    assert first.left_s.value == pytest.approx((first.at_x.value - STEPS + 1) * 0.1)
+    assert first.left_s.low <= first.left_s.value <= first.left_s.high
+    assert first.confidence == finding.series[first.series].confidence
+    assert first.rival == ""
+
+
+def test_the_tighter_of_two_limits_of_one_memory_is_first() -> None:
+    looser = replace(CONTAINER, name="host RAM", value_bytes=9000 * MIB)
+    first = found(looser, CONTAINER, rss=2.0, vram=0.0).first_limit
+    assert first is not None
+    assert first.limit == "cgroup"
+
+
+def test_a_limit_of_other_memory_that_may_come_before_is_named() -> None:
+    at = STEPS + 424  # where the card is full
+    near = replace(CONTAINER, value_bytes=(1024 + 2 * at) * MIB)
+    first = found(CARD, near, rss=2.0, vram=1.0).first_limit
+    assert first is not None
+    assert {first.limit, first.rival} == {"GPU 0", "cgroup"}
+
+
+def test_what_stays_reaches_none() -> None:
+    assert found(CARD, CONTAINER, rss=0.0, vram=0.0).first_limit is None
+
+
+def test_a_limit_for_each_process_is_none_for_their_sum() -> None:
+    each = replace(CONTAINER, per_process=True)
+    assert found(each, rss=2.0, vram=0.0).first_limit is None
+    alone = diagnose(
+        Recording(source="t", series=(series("rss_bytes", 2.0, "main"),), limits=(each,))
+    )
+    assert alone.first_limit is not None
+
+
+def test_a_growth_that_may_stop_is_no_sure_end() -> None:
+    leak = next(f for f in found(CARD, rss=0.0, vram=1.0).series if f.limit_hits)
+    hit = replace(leak.limit_hits[0], at_x=Interval(value=1024, low=900, high=math.inf))
+    doubt: Finding = replace(leak, verdict=Verdict.INCONCLUSIVE, limit_hits=(hit,))
+    first = first_limit([doubt])
+    assert first is not None
+    assert first.confidence is None
+    assert first.left_s is not None
+    assert first.left_s.high == math.inf
+    # A leak goes before it, though its limit is farther off.
+    far = replace(leak, limit_hits=(LimitHit(limit="far", limit_bytes=1, at_x=hit.at_x, in_s=9e9),))
+    later = first_limit([doubt, far])
+    assert later is not None
+    assert later.limit == "far"
