@@ -14,6 +14,8 @@ from memdiag.errors import UsageError
 _COUNT = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kmbgt]?)", re.IGNORECASE)
 _THOUSANDS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SPELT = {"kilo": "k", "mega": "m", "giga": "g", "tera": "t"}
+_SPELT |= {"kibi": "ki", "mebi": "mi", "gibi": "gi", "tebi": "ti"}
 _SIZE = re.compile(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?|\.[0-9]+)\s*([kmgtp]?)(i?)(b|bytes?)?\s*", re.I)
 _DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.I)
 _SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -26,6 +28,7 @@ def bytes_per_unit(unit: str) -> int | None:
     unit = unit.strip().lower()
     if unit in {"b", "byte", "bytes"}:
         return 1
+    unit = _SPELT.get(unit.removesuffix("s").removesuffix("byte"), unit)
     match = re.fullmatch(r"([kmgtp])(i?)(b|bytes?)?", unit)
     if match is None:
         return None

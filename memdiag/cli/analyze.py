@@ -46,7 +46,7 @@ PhaseColumn = Annotated[
 Format = Annotated[
     str,
     typer.Option(
-        "--format", metavar="NAME", help="Read the files as this (csv, text, markdown, jsonl, ...)."
+        "--format", metavar="NAME", help="Read the files as this (csv, text, markdown, wandb, ...)."
     ),
 ]
 Pattern = Annotated[

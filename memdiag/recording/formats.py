@@ -7,31 +7,49 @@ from dataclasses import dataclass
 
 from memdiag.errors import UnreadableInput, UsageError
 from memdiag.recording import native
+from memdiag.recording.jsondocument import read_json
 from memdiag.recording.jsonl import read_jsonl
 from memdiag.recording.layout import find_layout
 from memdiag.recording.literals import read_bare, read_list
 from memdiag.recording.markdown import read_markdown
+from memdiag.recording.memray import read_stats
+from memdiag.recording.mlflow import read_metric
 from memdiag.recording.nvidia import read_monitor, read_query
 from memdiag.recording.options import ReadOptions
-from memdiag.recording.source import Source
+from memdiag.recording.prometheus import read_range
+from memdiag.recording.source import Kind, Source
 from memdiag.recording.table import Table, read_parquet, read_text_table
+from memdiag.recording.tensorboard import read_events
 from memdiag.recording.textlog import read_pattern, read_text
 from memdiag.recording.tools import read_free, read_mprof, read_process_tables, read_psrecord
+from memdiag.recording.torchsnapshot import read_snapshot
+from memdiag.recording.torchsummary import read_summaries
+from memdiag.recording.wandb import as_history, may_be_history
 
 Reader = Callable[[Source, ReadOptions], Table | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A family of files. `read` gives None for content that is none of the family's."""
+    """A family of files. `read` gives None for content that is none of the family's; it is asked
+    for sources of its kind alone.
+    """
 
     name: str
     read: Reader
+    kind: Kind = Kind.TEXT
 
 
 def _memdiag(source: Source, options: ReadOptions) -> Table | None:
     layout = native.layout(source.head(), source.name)
     return None if layout is None else read_text_table(source, layout)
+
+
+def _wandb(source: Source, options: ReadOptions) -> Table | None:
+    if not may_be_history(source):
+        return None
+    table = read_json(source) or read_jsonl(source) or _csv(source, options)
+    return None if table is None else as_history(table)
 
 
 def _csv(source: Source, options: ReadOptions) -> Table | None:
@@ -64,15 +82,23 @@ def _pattern(source: Source, options: ReadOptions) -> Table | None:
 
 FORMATS: tuple[Format, ...] = (
     Format(name="pattern", read=_pattern),
-    Format(name="parquet", read=lambda source, _: read_parquet(source) if source.parquet else None),
+    Format(name="parquet", read=lambda source, _: read_parquet(source), kind=Kind.PARQUET),
+    Format(name="tensorboard", read=read_events, kind=Kind.EVENTS),
+    Format(name="torch-snapshot", read=lambda source, _: read_snapshot(source), kind=Kind.PICKLE),
     Format(name="memdiag", read=_memdiag),
+    Format(name="prometheus", read=lambda source, _: read_range(source)),
+    Format(name="memray", read=lambda source, _: read_stats(source)),
+    Format(name="wandb", read=_wandb),
+    Format(name="json", read=lambda source, _: read_json(source)),
     Format(name="jsonl", read=lambda source, _: read_jsonl(source)),
+    Format(name="mlflow", read=lambda source, _: read_metric(source)),
     Format(name="nvidia-smi", read=lambda source, _: read_query(source)),
     Format(name="nvidia-smi-mon", read=lambda source, _: read_monitor(source)),
     Format(name="mprof", read=lambda source, _: read_mprof(source)),
     Format(name="psrecord", read=lambda source, _: read_psrecord(source)),
     Format(name="processes", read=lambda source, _: read_process_tables(source)),
     Format(name="free", read=lambda source, _: read_free(source)),
+    Format(name="torch-summary", read=lambda source, _: read_summaries(source)),
     Format(name="markdown", read=lambda source, options: read_markdown(source, options.table)),
     Format(name="csv", read=_csv),
     Format(name="numbers", read=_numbers),
@@ -85,7 +111,7 @@ FORMATS: tuple[Format, ...] = (
 def read_table(source: Source, options: ReadOptions) -> Table:
     """The table in a source, of the format asked for or the first that fits."""
     for family in _asked_for(options.format):
-        table = family.read(source, options)
+        table = family.read(source, options) if family.kind is source.kind else None
         if table is not None and len(table):
             return table
     what = (

@@ -24,7 +24,9 @@ _WORD = re.compile(
 )
 _PERCENT = {"%", "percent", "pct", "percentage"}
 # Bare letters are units only inside brackets: `mem_g` may be anything, `mem (G)` may not.
-_SIZE_WORD = re.compile(r"(?:[kmgtp]i?b|bytes?|[kmgtp]i?bytes?)")
+_SIZE_WORD = re.compile(
+    r"(?:[kmgtp]i?b|bytes?|[kmgtp]i?bytes?|(?:kilo|mega|giga|tera|kibi|mebi|gibi|tebi)bytes?)"
+)
 _TIME_WORD = {"s", "sec", "secs", "seconds", "second", "ms", "us", "h", "hours", "hour"}
 _TIME_WORD |= {"min", "mins", "minute", "minutes", "d", "day", "days", "hr", "hrs", "msec"}
 _TIME_ALIAS = {"secs": "s", "msec": "ms", "mins": "min", "hr": "h", "hrs": "h"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import Recording
-from memdiag.recording import native, tidy
+from memdiag.recording import mlflow, native, tidy
 from memdiag.recording.assemble import assemble
 from memdiag.recording.formats import read_table
 from memdiag.recording.options import DEFAULTS, ReadOptions
@@ -20,15 +20,18 @@ _SUFFIXES = tuple(
     for kind in (".csv", ".tsv", ".parquet", ".jsonl")
     for packing in ("", ".gz", ".zst")
 )
+_EVENTS = "*.tfevents.*"
 
 
 def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
-    """The recording in a file, or on standard input for "-".
+    """The recording in a file, on standard input for "-", or in a directory of MLflow's metrics.
 
     Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
     """
-    opened = open_source(source)
-    table = read_table(opened, options)
+    if source != STDIN and mlflow.is_run(Path(source)):
+        table = mlflow.read_run(Path(source))
+    else:
+        table = read_table(open_source(source), options)
     if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
         table = native.settled_labels(table)
         recording = assemble(table, native.plan(table), source)
@@ -37,7 +40,8 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
 
 
 def expand(arguments: Sequence[str]) -> list[str]:
-    """The sources that arguments mean: files, directories of recordings, glob patterns, "-".
+    """The sources that arguments mean: files, directories of recordings, TensorBoard's log
+    directories, MLflow's runs, glob patterns, "-".
 
     A name that matches nothing stays, so that reading it says what is wrong. Each source comes
     once. Raises UnreadableInput for a directory without recordings.
@@ -58,6 +62,8 @@ def expand(arguments: Sequence[str]) -> list[str]:
 def _recordings_in(directory: Path) -> list[str]:
     try:
         inside = sorted(p for p in directory.iterdir() if p.name.lower().endswith(_SUFFIXES))
+        inside += sorted(p for p in directory.rglob(_EVENTS) if p.is_file())
+        inside += mlflow.runs_in(directory)
     except PermissionError as error:
         raise UnreadableInput(
             "no permission to look into this directory",
@@ -68,6 +74,7 @@ def _recordings_in(directory: Path) -> list[str]:
         raise UnreadableInput(
             "there are no recordings in this directory",
             source=str(directory),
-            remedy="name the files themselves; in a directory .csv, .tsv and .parquet are read",
+            remedy="name the files themselves; in a directory .csv, .tsv, .jsonl, .parquet, "
+            "TensorBoard's events and MLflow's metrics are read",
         )
     return [str(path) for path in inside]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import gzip
 import io
+import mmap
 import os
 import stat
 import sys
@@ -29,15 +31,26 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3", "an SQLite database"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"\x80\x02", "a Python pickle"),
-    (b"\x80\x03", "a Python pickle"),
-    (b"\x80\x04", "a Python pickle"),
-    (b"\x80\x05", "a Python pickle"),
+    (b"memray", "a recording of memray's"),
+    (b'\x04"M\x18', "lz4-compressed"),
     (b"\x89HDF", "an HDF5 file"),
     (b"BZh", "bzip2-compressed"),
     (b"\xfd7zXZ", "xz-compressed"),
 )
 _EXPORT = "export it as CSV with a step or time column and memory columns such as rss_mb"
+_PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
+# The first record of an event file: its length, a checksum, when it began (field 1, a double),
+# and then field 3, what wrote it.
+_EVENTS_AT, _EVENTS = 23, b"brain.Event:"
+
+
+class Kind(enum.Enum):
+    """What the bytes of a source are."""
+
+    TEXT = "text"
+    PARQUET = "parquet"
+    EVENTS = "events"  # TensorBoard's
+    PICKLE = "pickle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +59,10 @@ class Source:
 
     name: as the user wrote it.
     path: of a plain UTF-8 file that may be read again in place; None where `content` is all.
-    content: the bytes as UTF-8; of a plain file only its first 64 KiB unless it is small.
+    content: the bytes, as UTF-8 where they are text; of a plain file (not of a pickle) only its
+        first 64 KiB unless it is small.
     whole: `content` is everything.
     tail: the last bytes of the source, at most 64 KiB.
-    parquet: the bytes are a Parquet file.
     """
 
     name: str
@@ -57,11 +70,18 @@ class Source:
     content: bytes
     whole: bool
     tail: bytes
-    parquet: bool = False
+    kind: Kind = Kind.TEXT
 
     def head(self) -> str:
         """The first 64 KiB as text; what is no UTF-8 shows as U+FFFD."""
         return self.content[:HEAD_BYTES].decode("utf-8", errors="replace")
+
+    def holds(self, words: bytes) -> bool:
+        """These words stand somewhere in it."""
+        if self.whole or self.path is None or words in self.content or words in self.tail:
+            return words in self.content or words in self.tail
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as all_:
+            return all_.find(words) >= 0
 
     def all_bytes(self) -> bytes:
         """Everything, as UTF-8 (where the source was valid)."""
@@ -102,7 +122,10 @@ def _from_file(name: str) -> Source:
         size = os.fstat(file.fileno()).st_size
         if len(head) >= size:
             return _from_bytes(name, head, path)
-        if _is_plain(head):
+        kind = _kind(head)
+        if kind in {Kind.PARQUET, Kind.EVENTS}:  # read in place
+            return Source(name=name, path=path, content=head, whole=False, tail=b"", kind=kind)
+        if kind is Kind.TEXT and _is_plain(head):
             _refuse_binary(name, head)
             file.seek(max(0, size - HEAD_BYTES))
             return Source(name=name, path=path, content=head, whole=False, tail=file.read())
@@ -110,9 +133,7 @@ def _from_file(name: str) -> Source:
 
 
 def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
-    if raw.startswith(b"PAR1"):
-        return Source(name=name, path=path, content=raw, whole=True, tail=b"", parquet=True)
-    plain = path if _is_plain(raw) else None
+    plain = path if _kind(raw) is not Kind.TEXT or _is_plain(raw) else None
     if raw.startswith(_GZIP):
         raw = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(_UNPACKED_BYTES + 1)
     elif raw.startswith(_ZSTD):
@@ -123,6 +144,9 @@ def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
             source=name,
             remedy="unpack it, and name the file",
         )
+    kind = _kind(raw)
+    if kind is not Kind.TEXT:
+        return Source(name=name, path=plain, content=raw, whole=True, tail=b"", kind=kind)
     text = _as_utf8(raw)
     if not text.strip():
         raise UnreadableInput(
@@ -150,10 +174,17 @@ def _unpacked_zstd(raw: bytes) -> bytes:
     return ("\n".join(lines.to_series(0).fill_null("").to_list()) + "\n").encode()
 
 
+def _kind(head: bytes) -> Kind:
+    if head.startswith(b"PAR1"):
+        return Kind.PARQUET
+    if head.startswith(_EVENTS, _EVENTS_AT):
+        return Kind.EVENTS
+    return Kind.PICKLE if head.startswith(_PICKLES) else Kind.TEXT
+
+
 def _is_plain(head: bytes) -> bool:
     """Needs neither decompressing nor decoding before a CSV reader may have it."""
-    packed = head.startswith((b"PAR1", _GZIP, _ZSTD))
-    return not packed and _utf16(head) is None
+    return not head.startswith((_GZIP, _ZSTD)) and _utf16(head) is None
 
 
 def _utf16(head: bytes) -> str | None:

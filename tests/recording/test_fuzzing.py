@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,19 @@ from memdiag.recording.reading import read
 
 # More of them with `MEMDIAG_FUZZ=100000 pytest tests/recording/test_fuzzing.py`.
 _EXAMPLES = int(os.environ.get("MEMDIAG_FUZZ", "150"))
+
+_EXPORTS = [
+    path.read_bytes()
+    for path in sorted((Path(__file__).parents[2] / "fixtures" / "exports").iterdir())
+]
+_EXPORTS.append(
+    pickle.dumps(
+        {
+            "segments": [{"device": 0, "allocated_size": 5, "total_size": 9}],
+            "device_traces": [[{"action": "alloc", "size": n, "time_us": n} for n in range(9)]],
+        }
+    )
+)
 
 _NAMES = ["step", "epoch", "time", "timestamp", "pid", "rank", "phase", "rss_mb", "VRAM (MB)", "mb"]
 _NAMES += ["memory.used [MiB]", "tensors", "at_s", "process", "loss", "", "available", "index"]
@@ -63,6 +78,17 @@ _LINES += [
     "\x1b[31m",
 ]
 
+_LINES += [
+    '{"metric": {"__name__": "rss_bytes"}, "values": [[1, "2"], [3]]}',
+    "1700000000000 5.5 1",
+]
+_LINES += ["| Allocated memory | 5 KiB | 7 KiB |", "PyTorch CUDA memory summary, device ID 0"]
+_LINES += [
+    '"Step","A - system/gpu.0.memory","A - rss_mb__MIN","A - rss_mb"',
+    "_step,_runtime,rssMB",
+]
+_LINES += ["Total allocations:\n\t5", "Peak memory usage:\n\t2.5MB", '{"total_num_allocations": 1}']
+
 _lines = st.lists(st.one_of(st.sampled_from(_LINES), st.text(max_size=30)), max_size=12)
 _separators = st.sampled_from([",", "\t", ";", "|", " "])
 
@@ -76,7 +102,37 @@ def _tables(draw: st.DrawFn) -> str:
     return "\n".join(separator.join(cells) for cells in [names, *rows])
 
 
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(_CELLS),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from([*_NAMES, "metric", "values", "_step"]), inner, max_size=4
+        )
+    ),
+    max_leaves=20,
+)
+_opcodes = st.lists(
+    st.sampled_from([bytes([code]) for code in b"(}])aesutldNKMJjhqrG\x85\x88\x94\x8aX\x8cC.cR"])
+    | st.binary(max_size=4),
+    max_size=30,
+)
+
+
+@st.composite
+def _damaged_export(draw: st.DrawFn) -> bytes:
+    """A real export with bytes changed, cut out or put in."""
+    content = bytearray(draw(st.sampled_from(_EXPORTS)))
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, len(content) - 1))
+        content[at : at + draw(st.integers(0, 9))] = draw(st.binary(max_size=9))
+    return bytes(content)
+
+
 _content = st.one_of(
+    _damaged_export(),
+    _json.map(lambda value: json.dumps(value).encode()),
+    _opcodes.map(lambda codes: b"\x80\x04" + b"".join(codes)),
     st.binary(max_size=300),
     _lines.map(lambda lines: "\n".join(lines).encode("utf-8", "surrogatepass")),
     _lines.map(lambda lines: ("\n".join(lines * 4)).encode("utf-16", "surrogatepass")),
