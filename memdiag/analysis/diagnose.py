@@ -33,7 +33,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         missing=recording.missing,
         ending=recording.ending,
         marks=recording.marks,
-        first_limit=first_limit(findings),
+        first_limit=first_limit(findings, verdict),
     )
 
 

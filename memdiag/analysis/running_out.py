@@ -20,14 +20,16 @@ class _Candidate:
     left: Interval
 
 
-def first_limit(findings: Sequence[Finding]) -> FirstLimit | None:
+def first_limit(findings: Sequence[Finding], verdict: Verdict) -> FirstLimit | None:
     """The limit that is reached first if all goes on as it does; None where none is.
 
     A leak comes before a growth of which nobody knows whether it goes on, however soon that would
-    reach a limit.
+    reach a limit; and such growth counts only where it is evident, and the `verdict` on the whole
+    is in doubt as well.
     """
-    for verdict in (Verdict.LEAK, Verdict.INCONCLUSIVE):
-        found = [c for c in _candidates(findings) if c.finding.verdict is verdict]
+    doubtful = [Verdict.INCONCLUSIVE] if verdict is Verdict.INCONCLUSIVE else []
+    for kind in (Verdict.LEAK, *doubtful):
+        found = [c for c in _candidates(findings) if c.finding.verdict is kind]
         if found:
             return _first(found)
     return None
@@ -58,6 +60,8 @@ def _first(found: Sequence[_Candidate]) -> FirstLimit:
 
 def _candidates(findings: Sequence[Finding]) -> Iterator[_Candidate]:
     for at, finding in enumerate(findings):
+        if finding.growth_per_x is None or finding.growth_per_x.low <= 0:
+            continue
         for hit in finding.limit_hits:
             yield _Candidate(series=at, finding=finding, hit=hit, left=_left(finding, hit))
 

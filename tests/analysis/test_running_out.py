@@ -87,13 +87,17 @@ def test_a_growth_that_may_stop_is_no_sure_end() -> None:
     leak = next(f for f in found(CARD, rss=0.0, vram=1.0).series if f.limit_hits)
     hit = replace(leak.limit_hits[0], at_x=Interval(value=1024, low=900, high=math.inf))
     doubt: Finding = replace(leak, verdict=Verdict.INCONCLUSIVE, limit_hits=(hit,))
-    first = first_limit([doubt])
+    first = first_limit([doubt], Verdict.INCONCLUSIVE)
     assert first is not None
     assert first.confidence is None
     assert first.left_s is not None
     assert first.left_s.high == math.inf
     # A leak goes before it, though its limit is farther off.
     far = replace(leak, limit_hits=(LimitHit(limit="far", limit_bytes=1, at_x=hit.at_x, in_s=9e9),))
-    later = first_limit([doubt, far])
+    later = first_limit([doubt, far], Verdict.LEAK)
     assert later is not None
     assert later.limit == "far"
+    # Nobody asks where a doubt may end beside a memory that settled, or one that may not grow.
+    assert first_limit([doubt], Verdict.WARMUP) is None
+    vague = replace(doubt, growth_per_x=Interval(value=1.0, low=-9.0, high=11.0))
+    assert first_limit([vague], Verdict.INCONCLUSIVE) is None
