@@ -37,6 +37,7 @@ class Session:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._resident = ResidentSize()
+        self._resident_seldom = Budgeted(self._resident, _nothing)
         blocks = python_blocks()
         self._blocks = None if blocks is None else self._budgeted("python_blocks", blocks)
         self._malloc: Budgeted | None = None
@@ -134,7 +135,11 @@ class Session:
             if name == self._auto_phase:
                 return
             before, self._auto_phase = self._auto_phase, name
-            if name:
+            if _is_part_of_a_step(before) and _is_part_of_a_step(name):
+                # Several of these in every step: they have to share one budget.
+                readings = _resident_alone(self._resident_seldom())
+                self._write(layout.PHASE_BEGIN | layout.AUTO, name, 1, readings)
+            elif name:
                 self._boundary(layout.PHASE_BEGIN | layout.AUTO, name, 1)
             else:
                 self._boundary(layout.PHASE_END | layout.AUTO, before, 0)
@@ -155,8 +160,11 @@ class Session:
         except Exception:
             self._failed()
 
-    def readings(self) -> bytes:
-        """The cheap meters, as far as their budgets allow, packed as layout.READING."""
+    def readings(self, *, resident: Callable[[], int] | None = None) -> bytes:
+        """The cheap meters, as far as their budgets allow, packed as layout.READING.
+
+        resident: what reads the resident bytes, by default whatever it costs.
+        """
         if not self._malloc_known:
             self._find_malloc()
         malloc = ABSENT if self._malloc is None else self._malloc()
@@ -166,7 +174,8 @@ class Session:
             allocated = self._vram_bytes()
             reserved = ABSENT if allocated == ABSENT else self._vram.reserved
         a = ABSENT
-        return _pack(self._resident(), malloc, blocks, a, a, a, a, a, allocated, reserved)
+        rss = (resident or self._resident)()
+        return _pack(rss, malloc, blocks, a, a, a, a, a, allocated, reserved)
 
     def watch_vram(self, torch: Any) -> None:
         """Take torch's CUDA allocator among the cheap meters."""
@@ -238,9 +247,7 @@ class Session:
         self._failures = 0
 
     def _boundary(self, kind: int, name: str, depth: int) -> None:
-        a = ABSENT
-        readings = _pack(self._resident(), a, a, a, a, a, a, a, a, a)
-        self._write(kind, name or " ", depth, readings)
+        self._write(kind, name or " ", depth, self.readings())
 
     def _failed(self) -> None:
         self._failures += 1
@@ -263,7 +270,8 @@ class Session:
     def _end_step(self, number: int, kind: int) -> None:
         self._step = number
         self.steps_told += 1
-        self._write(kind, readings=self.readings())
+        seldom = self._resident_seldom if kind & layout.AUTO else None
+        self._write(kind, readings=self.readings(resident=seldom))
         self.learn_role()
         if self.after_step is not None:
             self.after_step()
@@ -279,6 +287,19 @@ class Session:
 
     def _budgeted(self, metric: str, read: Callable[[], int]) -> Budgeted:
         return Budgeted(read, lambda text: self.note(text, metric))
+
+
+def _nothing(_: str) -> None:
+    """The resident size is seen from outside as well: a pause of ours is nothing to tell."""
+
+
+def _is_part_of_a_step(phase: str) -> bool:
+    return phase == "data" or phase.startswith("train")
+
+
+def _resident_alone(resident_bytes: int) -> bytes:
+    a = ABSENT
+    return _pack(resident_bytes, a, a, a, a, a, a, a, a, a)
 
 
 def _main_thread() -> int:
