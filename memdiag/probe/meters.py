@@ -12,12 +12,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-# Share of the time that one meter may take: chosen, so that all of them stay below 0.5 %. What
+# Share of the time that one meter may take at steps, and again at phases: chosen, so that all of
+# them stay below 0.5 %. What
 # `mallinfo2` costs grows with the number of free chunks (1 us fresh, 70 ms at half a million).
 SHARE = 0.001
 # One reading that was interrupted must not silence its meter for long: the estimate of the cost
 # grows at most so much from one call to the next.
 _GROWTH, _GRACE_S = 4.0, 20e-6
+# Readings in a row where phases begin and end: chosen, for a few that follow each other.
+_BURST = 8
 # Readings further apart than this are missing from the picture of a run. Chosen.
 _SELDOM_S = 2.0
 _LIBRARIES_WITH_MALLOC = (b"jemalloc", b"tcmalloc", b"mimalloc", b"libhoard", b"libsnmalloc")
@@ -28,11 +31,13 @@ _SELF_TEST_BYTES = 1 << 16
 class Budgeted:
     """A reading whose cost may grow: taken no sooner again than its cost / SHARE allows.
 
-    say: told once, in plain words, when that is seldom.
+    say: told once, in plain words, when that is seldom. burst: so many readings may follow each
+    other at once after a rest that pays for them.
     """
 
-    def __init__(self, read: Callable[[], int], say: Callable[[str], None]) -> None:
+    def __init__(self, read: Callable[[], int], say: Callable[[str], None], burst: int = 0) -> None:
         self._read = read
+        self._burst = burst
         self._say = say
         self._said = False
         self._cost_s = 0.0
@@ -47,12 +52,24 @@ class Budgeted:
         ended_s = perf_counter()
         self._cost_s = min(ended_s - began_s, _GROWTH * self._cost_s + _GRACE_S)
         wait_s = self._cost_s / SHARE
-        self._not_before_s = ended_s + wait_s
+        self._not_before_s = wait_s + max(self._not_before_s, ended_s - self._burst * wait_s)
         if wait_s > _SELDOM_S and not self._said:
             self._said = True
             took = f"one reading takes {self._cost_s * 1e3:.3g} ms in this process"
             self._say(f"{took}, so it is read every {wait_s:.2g} s or less often")
         return value
+
+
+class Meter:
+    """A reading with two budgets: of steps, and of where phases begin and end.
+
+    Evaluations are rare and short. Of one budget with the steps, the reading that tells what an
+    evaluation kept would be the one that is left out.
+    """
+
+    def __init__(self, read: Callable[[], int], say: Callable[[str], None]) -> None:
+        self.at_steps = Budgeted(read, say)
+        self.at_phases = Budgeted(read, lambda _: None, burst=_BURST)
 
 
 class ResidentSize:

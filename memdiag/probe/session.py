@@ -14,7 +14,7 @@ from operator import index
 from . import layout
 from .facts import UNNAMED_CHILD, Facts, ranks
 from .layout import ABSENT
-from .meters import Budgeted, ResidentSize, Vram, malloc_bytes, python_blocks
+from .meters import Budgeted, Meter, ResidentSize, Vram, malloc_bytes, python_blocks
 from .ring import Ring
 from .roles import multiprocessing_role
 
@@ -39,11 +39,11 @@ class Session:
         self._resident = ResidentSize()
         self._resident_seldom = Budgeted(self._resident, _nothing)
         blocks = python_blocks()
-        self._blocks = None if blocks is None else self._budgeted("python_blocks", blocks)
-        self._malloc: Budgeted | None = None
+        self._blocks = None if blocks is None else self._meter("python_blocks", blocks)
+        self._malloc: Meter | None = None
         self._malloc_known = False
         self._vram: Vram | None = None
-        self._vram_bytes: Budgeted | None = None
+        self._vram_bytes: Meter | None = None
         # Rings of the parents. An old mapping holds a descriptor that by now may be a file of
         # the program's: it must never be closed.
         self._kept: list[Ring] = []
@@ -167,20 +167,15 @@ class Session:
         """
         if not self._malloc_known:
             self._find_malloc()
-        malloc = ABSENT if self._malloc is None else self._malloc()
-        blocks = ABSENT if self._blocks is None else self._blocks()
-        allocated = reserved = ABSENT
-        if self._vram is not None and self._vram_bytes is not None:
-            allocated = self._vram_bytes()
-            reserved = ABSENT if allocated == ABSENT else self._vram.reserved
-        a = ABSENT
-        rss = (resident or self._resident)()
-        return _pack(rss, malloc, blocks, a, a, a, a, a, allocated, reserved)
+        malloc = ABSENT if self._malloc is None else self._malloc.at_steps()
+        blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
+        vram = ABSENT if self._vram_bytes is None else self._vram_bytes.at_steps()
+        return self._packed((resident or self._resident)(), malloc, blocks, vram)
 
     def watch_vram(self, torch: Any) -> None:
         """Take torch's CUDA allocator among the cheap meters."""
         self._vram = Vram(torch)
-        self._vram_bytes = self._budgeted("vram_allocated_bytes", self._vram)
+        self._vram_bytes = self._meter("vram_allocated_bytes", self._vram)
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
@@ -247,7 +242,16 @@ class Session:
         self._failures = 0
 
     def _boundary(self, kind: int, name: str, depth: int) -> None:
-        self._write(kind, name or " ", depth, self.readings())
+        malloc = ABSENT if self._malloc is None else self._malloc.at_phases()
+        blocks = ABSENT if self._blocks is None else self._blocks.at_phases()
+        vram = ABSENT if self._vram_bytes is None else self._vram_bytes.at_phases()
+        readings = self._packed(self._resident(), malloc, blocks, vram)
+        self._write(kind, name or " ", depth, readings)
+
+    def _packed(self, rss: int, malloc: int, blocks: int, vram: int) -> bytes:
+        reserved = ABSENT if vram == ABSENT or self._vram is None else self._vram.reserved
+        a = ABSENT
+        return _pack(rss, malloc, blocks, a, a, a, a, a, vram, reserved)
 
     def _failed(self) -> None:
         self._failures += 1
@@ -283,10 +287,10 @@ class Session:
         if isinstance(found, str):
             self.note(found, "malloc_bytes")
         else:
-            self._malloc = self._budgeted("malloc_bytes", found)
+            self._malloc = self._meter("malloc_bytes", found)
 
-    def _budgeted(self, metric: str, read: Callable[[], int]) -> Budgeted:
-        return Budgeted(read, lambda text: self.note(text, metric))
+    def _meter(self, metric: str, read: Callable[[], int]) -> Meter:
+        return Meter(read, lambda text: self.note(text, metric))
 
 
 def _nothing(_: str) -> None:

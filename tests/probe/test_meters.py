@@ -26,7 +26,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def run(clock: Clock, cost_s: float, *, for_s: float) -> tuple[list[int], list[str]]:
+def run(
+    clock: Clock, cost_s: float, *, for_s: float, burst: int = 0
+) -> tuple[list[int], list[str]]:
     """The readings of a meter of that cost, asked every 10 ms, and what it says."""
     said: list[str] = []
 
@@ -34,7 +36,7 @@ def run(clock: Clock, cost_s: float, *, for_s: float) -> tuple[list[int], list[s
         clock.s += cost_s
         return 7
 
-    meter = Budgeted(read, said.append)
+    meter = Budgeted(read, said.append, burst)
     found = []
     for _ in range(int(for_s / 0.01)):
         found.append(meter())
@@ -57,3 +59,11 @@ def test_meter_that_has_become_seldom_says_so_once(clock) -> None:
     (text,) = said
     assert text.startswith("one reading takes ")
     assert "ms in this process, so it is read every " in text
+
+
+def test_meter_may_be_read_twice_in_a_row_after_a_rest_and_keeps_its_share(clock) -> None:
+    clock.s = 100.0
+    rested, _ = run(clock, 5e-5, for_s=0.04, burst=4)
+    assert rested == [7] * 4
+    found, _ = run(clock, 5e-3, for_s=100, burst=4)
+    assert sum(reading != ABSENT for reading in found) <= 10 + 100 * SHARE / 5e-3
