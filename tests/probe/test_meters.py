@@ -63,7 +63,7 @@ def test_meter_that_has_become_seldom_says_so_once(clock) -> None:
 
 def test_meter_may_be_read_twice_in_a_row_after_a_rest_and_keeps_its_share(clock) -> None:
     clock.s = 100.0
-    rested, _ = run(clock, 5e-5, for_s=0.04, burst=4)
+    rested, _ = run(clock, 5e-5, for_s=0.04, burst=8)
     assert rested == [7] * 4
     found, _ = run(clock, 5e-3, for_s=100, burst=4)
     assert sum(reading != ABSENT for reading in found) <= 10 + 100 * SHARE / 5e-3
