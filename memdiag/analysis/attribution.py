@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
 from memdiag.analysis.chance import Cycles, rotated
 from memdiag.analysis.charging import (
@@ -28,6 +27,7 @@ from memdiag.analysis.charging import (
 )
 from memdiag.analysis.guilt import Group, Guilt, Guilty, guilty
 from memdiag.analysis.passing import without_passing
+from memdiag.analysis.student import quantile
 from memdiag.findings import Interval, PhaseGrowth, RecurringGrowth
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _mean_interval(growth: Floats) -> Interval:
     if len(growth) == 1:
         return Interval(value=mean, low=mean, high=mean)
     error = float(growth.std(ddof=1) / np.sqrt(len(growth)))
-    half = float(stdtrit(len(growth) - 1, 0.975)) * error
+    half = quantile(len(growth) - 1, 0.975) * error
     return Interval(value=mean, low=mean - half, high=mean + half)
 
 

@@ -40,7 +40,7 @@ def describe(
     tail = _tail_of_all(prepared, classified)
     projection = _projection(prepared, classified)
     growth = _growth(prepared, classified, policy)
-    x, y = prepared.all_x, prepared.sign * prepared.all_y
+    x, y = prepared.all_x, prepared.recorded_y
     calm = classified.verdict in (Verdict.STABLE, Verdict.WARMUP)
     attributed = None if calm else _phases(series, prepared, tail)
     ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
@@ -153,7 +153,7 @@ def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
     if classified.verdict not in (Verdict.STABLE, Verdict.WARMUP) or len(prepared.x) < 2:
         return None
     tail = _tail_of_all(prepared, classified)
-    values = prepared.sign * prepared.all_y[tail]
+    values = prepared.recorded_y[tail]
     since = float(prepared.x[classified.tail])
     before = float(prepared.x[max(classified.tail - 1, 0)])
     return Plateau(

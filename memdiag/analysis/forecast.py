@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
+from memdiag.analysis.student import quantile
 from memdiag.findings import Forecast, Interval, LimitHit
 from memdiag.model import Limit, Role
 
@@ -190,7 +190,7 @@ def pausing(projection: Projection) -> Projection:
 
 
 def _critical(freedom: float) -> float:
-    return float(stdtrit(freedom, 0.5 + COVERAGE / 2))
+    return quantile(freedom, 0.5 + COVERAGE / 2)
 
 
 def _inflation(residuals: Floats) -> float:

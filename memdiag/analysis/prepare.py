@@ -60,6 +60,11 @@ class Prepared:
     sign: float
 
     @property
+    def recorded_y(self) -> Floats:
+        """All readings with the sign that they were recorded with."""
+        return -self.all_y if self.sign < 0 else self.all_y
+
+    @property
     def run(self) -> float:
         """Axis units from the first to the last judged position."""
         return float(self.x[-1] - self.x[0]) if len(self.x) else 0.0
@@ -70,10 +75,12 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     keep, restarts = _last_generation(series)
     axis, x = _positions(series, keep)
     sign = -1.0 if series.falling else 1.0
-    y = sign * np.asarray(series.y, dtype=np.float64)
-    finite = keep & (np.abs(x) < MOST) & (np.abs(y) < MOST)
-    dropped_start = int((keep & np.isfinite(y) & ~finite).sum())
-    xs, ys = _one_per_position(x[finite], y[finite])
+    y = np.asarray(series.y, dtype=np.float64)
+    y = -y if series.falling else y
+    finite = keep & measured(x) & measured(y)
+    whole = bool(finite.all())
+    dropped_start = 0 if whole else int((keep & np.isfinite(y) & ~finite).sum())
+    xs, ys = _one_per_position(*((x, y) if whole else (x[finite], y[finite])))
     all_x, all_y, width = xs, ys, max(len(ys) // MOST_SAMPLES, 1)
     if width > 1:
         starts = np.arange(0, len(ys), width)
@@ -110,8 +117,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
 
 def _last_generation(series: Series) -> tuple[NDBool, int]:
     """Which samples belong to the last incarnation that has readings, and how many went before."""
-    present = np.isfinite(series.y)
-    if series.generation is None or not present.any():
+    if series.generation is None or not (present := np.isfinite(series.y)).any():
         return np.ones(len(series.y), dtype=bool), 0
     generation = np.asarray(series.generation)
     known = np.unique(generation[present])
@@ -121,8 +127,9 @@ def _last_generation(series: Series) -> tuple[NDBool, int]:
 def _positions(series: Series, keep: NDBool) -> tuple[Axis, Floats]:
     """The axis to judge on: time where steps are missing or far fewer than the samples."""
     x = np.asarray(series.x, dtype=np.float64)
-    read = keep & (np.abs(series.y) < MOST)
-    distinct = _distinct(x[read & (np.abs(x) < MOST)])
+    read = keep & measured(np.asarray(series.y, dtype=np.float64))
+    placed = read & measured(x)
+    distinct = _distinct(x if placed.all() else x[placed])
     readings = int(read.sum())
     if distinct >= min(MIN_POSITIONS, readings):
         return series.axis, x
@@ -136,6 +143,15 @@ def _positions(series: Series, keep: NDBool) -> tuple[Axis, Floats]:
 MOST = 1e30
 """Readings and positions beyond this are no measurements (NaN and infinity included)."""
 
+
+def measured(values: Floats) -> NDBool:
+    """Which of them are measurements. Where all are, without an array of their size in between:
+    of a million readings such arrays cost more than all that is done with them."""
+    if len(values) and float(values.min()) > -MOST and float(values.max()) < MOST:
+        return np.ones(len(values), dtype=bool)
+    return np.asarray(np.abs(values) < MOST)
+
+
 MOST_SAMPLES = 25_000
 """A longer series is judged on the floors of blocks, so that cost stays linear and small."""
 
@@ -146,15 +162,14 @@ ten epochs of a thousand samples each say more by the second than by the epoch (
 
 def _distinct(x: Floats) -> int:
     """Number of different positions; without sorting where they ascend."""
-    steps = np.diff(x)
-    if len(x) and bool((steps >= 0).all()):
-        return 1 + int((steps > 0).sum())
+    if len(x) and bool((x[1:] >= x[:-1]).all()):
+        return 1 + int(np.count_nonzero(x[1:] > x[:-1]))
     return len(np.unique(x))
 
 
 def _one_per_position(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Sort, and keep the floor (least reading) of samples that share a position."""
-    if len(x) == 0 or bool((np.diff(x) > 0).all()):
+    if len(x) == 0 or bool((x[1:] > x[:-1]).all()):
         return x, y
     order = np.lexsort((y, x))
     x, y = x[order], y[order]

@@ -115,6 +115,33 @@ def _rows(source: Source, layout: Layout, torn: bool) -> bytes:
     return raw
 
 
+def _plain_figures(place: Path, layout: Layout) -> pl.DataFrame | None:
+    """A large table of figures and empty cells alone, read in place in half the time.
+
+    Half of the parser's time goes into looking for words that mean "no reading" and for comments.
+    None where any cell holds something else: then the table has to be read with all care.
+    """
+
+    def read(rows: int | None) -> pl.DataFrame:
+        return pl.read_csv(
+            place,
+            has_header=False,
+            separator=layout.delimiter,
+            skip_rows=1,
+            n_rows=rows,
+            infer_schema_length=_INFER_ROWS,
+            truncate_ragged_lines=True,
+            glob=False,
+        )
+
+    try:
+        if all(dtype.is_numeric() for dtype in read(_INFER_ROWS).dtypes):
+            return read(None)
+    except (pl.exceptions.PolarsError, OSError, ValueError):
+        pass
+    return None
+
+
 def _parse(source: Source, raw: bytes | None, layout: Layout) -> pl.DataFrame:
     """Typed columns if the first rows tell the types rightly, text columns otherwise.
 
@@ -122,6 +149,8 @@ def _parse(source: Source, raw: bytes | None, layout: Layout) -> pl.DataFrame:
     """
     place = source.path if raw is None else io.BytesIO(raw)
     assert place is not None
+    if isinstance(place, Path) and (frame := _plain_figures(place, layout)) is not None:
+        return frame
     failure: Exception | None = None
     for infer, quote in ((True, '"'), (False, '"'), (False, None)):
         try:
