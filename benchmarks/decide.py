@@ -13,12 +13,12 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from _peers import peers
 from _referee import Judged, Rates, corpus
+from _rows import Row, at_least, at_most, missed, table
 from _series import FAMILIES, Made, make
 
 from memdiag.analysis.diagnose import diagnose
@@ -29,30 +29,7 @@ LENGTHS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)
 CORPUS_FALSE, CORPUS_MISSED = 1, 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One figure beside its bar. good: whether the bar is reached; None where there is none."""
-
-    on: str
-    figure: str
-    value: str
-    bar: str
-    good: bool | None
-
-
 Case = tuple[Made, Finding]
-
-
-def at_most(on: str, figure: str, part: int, whole: int, bar: float) -> Row:
-    share = part / max(whole, 1)
-    shown = f"{part}/{whole} = {share:.2%}"
-    return Row(on=on, figure=figure, value=shown, bar=f"<= {bar:.1%}", good=share <= bar)
-
-
-def at_least(on: str, figure: str, part: int, whole: int, bar: float) -> Row:
-    share = part / max(whole, 1)
-    shown = f"{part}/{whole} = {share:.1%}"
-    return Row(on=on, figure=figure, value=shown, bar=f">= {bar:.0%}", good=share >= bar)
 
 
 def seeded_rows(cases: Sequence[Case]) -> list[Row]:
@@ -179,14 +156,6 @@ def _peer(rule: Callable[[np.ndarray, np.ndarray], bool], made: Made) -> bool:
     return bool(rule(made.x[: made.n][keep], made.y[: made.n][keep]))
 
 
-def table(rows: Sequence[Row]) -> str:
-    lines = ["| on | figure | memdiag | bar | |", "|---|---|---|---|---|"]
-    for r in rows:
-        mark = "" if r.good is None else "ok" if r.good else "MISSED"
-        lines.append(f"| {r.on} | {r.figure} | {r.value} | {r.bar} | {mark} |")
-    return "\n".join(lines)
-
-
 def write(rows: Sequence[Row], seed: int, per_family: int, cases: Sequence[Case]) -> None:
     head = (
         "# How well leak and warm-up are told apart\n\n"
@@ -250,7 +219,7 @@ def main() -> int:
     print(f"{len(cases)} seeded series, {each_ms:.1f} ms each")
     if options.write:
         write(rows, options.seed, number, cases)
-    return 1 if any(r.good is False for r in rows) else 0
+    return 1 if missed(rows) else 0
 
 
 if __name__ == "__main__":

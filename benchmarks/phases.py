@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+from _rows import Row, at_least, at_most, missed, table
 
 from memdiag.analysis.attribution import attribute
 from memdiag.findings import PhaseGrowth
@@ -32,7 +34,6 @@ ORACLE = 8.0
 LEAST_EVENTS, LEAST_QUANTA, LEAST_MARK = 5, 8, 2.0
 Z_BINS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # told apart by how much noise leaves of a phase
 FINE = 20  # moments of the fine clock per sample
-BARS = {"right": 0.95, "blamed": 0.01}
 LAYOUTS = ("alternating", "wandering", "three", "nested", "sparse")
 GUILTY = ("early", "middle", "late", "gradual", "sometimes")
 INNOCENT = ("steady", "jumps", "clockwork", "sawtooth", "slowing", "late")
@@ -307,23 +308,34 @@ def by_z(guilty: Counter[str]) -> str:
     return ", ".join(parts)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-family", type=int, default=20)
     parser.add_argument("--families", action="store_true", help="count errors by family")
     options = parser.parse_args()
     guilty, innocent = measure(options.seed, options.per_family)
-    right, wrong = guilty["right"] / guilty["all"], innocent["blamed"] / innocent["all"]
-    print(f"right phase named      {right:.3f} of {guilty['all']} (bar >= {BARS['right']})")
-    print(f"  of all, told or not  {guilty['made right'] / guilty['made']:.3f} of {guilty['made']}")
-    print(f"  growth in interval   {guilty['held'] / max(guilty['right'], 1):.3f} (bar 0.95)")
-    print(f"  another one blamed   {guilty['other']}, none {guilty['none']}")
-    print("  by the oracle's z     ", by_z(guilty))
-    print(f"blamed where none is   {wrong:.3f} of {innocent['all']} (bar <= {BARS['blamed']})")
+    rows = [
+        at_least("phases", "right phase named", guilty["right"], guilty["all"], 0.95),
+        at_most("phases", "blamed where none is", innocent["blamed"], innocent["all"], 0.01),
+        Row(
+            on="phases",
+            figure="right phase named, told or not",
+            value=f"{guilty['made right']}/{guilty['made']}",
+            bar="-",
+            good=None,
+        ),
+        at_least(
+            "phases", "growth per event in its interval", guilty["held"], guilty["right"], 0.9
+        ),
+    ]
+    print(table(rows))
+    print(f"another one blamed {guilty['other']}, none {guilty['none']}; right by the oracle's z:")
+    print("  " + by_z(guilty))
     if options.families:
         print({k: v for k, v in {**guilty, **innocent}.items() if "/" in k and v})
+    return 1 if missed(rows) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
