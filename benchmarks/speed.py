@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +24,14 @@ import polars as pl
 from _rows import Row, missed, table
 
 TRIES = 3
+MACOS = sys.platform == "darwin"
+WHOLE = """
+import resource, subprocess, sys, time
+command = [sys.executable, "-m", "memdiag", "analyze", *sys.argv[1:]]
+began_s = time.perf_counter()
+subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(time.perf_counter() - began_s, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
 PANDAS = """
 import sys, time
 import pandas
@@ -54,14 +60,14 @@ class Taken:
 
 
 def analyze(*files: Path) -> Taken:
-    """`memdiag analyze` on the files; its verdict and exit code are not looked at."""
-    command = [sys.executable, "-m", "memdiag", "analyze", *map(str, files)]
-    began_s = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, _, used = os.wait4(process.pid, 0)
-    wall_s = time.perf_counter() - began_s
-    scale = 1 if sys.platform == "darwin" else 1024
-    return Taken(wall_s=wall_s, peak_bytes=used.ru_maxrss * scale)
+    """`memdiag analyze` on the files; its verdict and exit code are not looked at.
+
+    Started from a small process: the peak of one that was forked counts its parent's.
+    """
+    command = [sys.executable, "-c", WHOLE, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    wall_s, peak = done.stdout.split()
+    return Taken(wall_s=float(wall_s), peak_bytes=int(peak) * (1 if MACOS else 1024))
 
 
 def told(program: str, argument: Path) -> float:
