@@ -132,13 +132,34 @@ def _plain(figures: pl.Series) -> pl.Series:
 
 
 def _dates(text: pl.Series) -> Floats:
-    plain = text.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
-    plain = plain.str.replace(",", ".", literal=True).str.replace(r"(?:Z|[-+]\d\d:?\d\d)$", "")
+    """Seconds of dates or times of day, since the first of them."""
+    if text.n_unique() * 2 > len(text):
+        return _since_first(_moments(text))
+    different = text.unique()  # a log writes many lines a second
+    moments = _moments(different)
+    if moments.dtype == pl.String:
+        return _times_of_day(_plain_clock(text))
+    return _since_first(text.replace_strict(different, moments, return_dtype=moments.dtype))
+
+
+def _since_first(moments: pl.Series) -> Floats:
+    if moments.dtype == pl.String:
+        return _times_of_day(moments)
+    seconds = _floats(moments.dt.epoch("us")) * 1e-6
+    return seconds - float(np.nanmin(seconds))
+
+
+def _moments(text: pl.Series) -> pl.Series:
+    """Dates with a time; the text in plain form where none of it is one."""
+    plain = _plain_clock(text)
     moments = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
-    if moments.null_count() < len(moments):
-        seconds = _floats(moments.dt.epoch("us")) * 1e-6
-        return seconds - float(np.nanmin(seconds))
-    return _times_of_day(plain)
+    return moments if moments.null_count() < len(moments) else plain
+
+
+def _plain_clock(text: pl.Series) -> pl.Series:
+    plain = text.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
+    plain = plain.str.replace(",", ".", literal=True)
+    return plain.str.replace(r"(?:Z|[-+]\d\d:?\d\d)$", "")
 
 
 def _times_of_day(text: pl.Series) -> Floats:

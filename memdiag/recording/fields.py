@@ -47,12 +47,16 @@ class Field:
     name: what it is called, with its unit.
     scaled: the unit stands behind the figures, which are turned into bytes where they are read.
     pattern: for `str.extract_groups`: group 1 is the figure, group 2 its unit, which may be null.
+    quick: for `str.extract`: figures that have the one unit `unit`, as all that were seen; twice as
+        fast. "" where units differ, or where it could match another figure of the line.
     """
 
     name: str
     meaning: Meaning
     pattern: str
     scaled: bool = False
+    quick: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +91,15 @@ def find_fields(lines: Sequence[str]) -> list[Field]:
         name = _name(place, unit, heading)
         meaning = recognise(name)
         if meaning.part in {Part.METRIC, Part.AXIS}:
+            quick = place.kind == "label" and len(units[place]) == 1
+            quick = quick and (bool(unit) or meaning.part is Part.AXIS)
             field = Field(
-                name=name, meaning=meaning, pattern=_pattern(place, labels), scaled=bool(unit)
+                name=name,
+                meaning=meaning,
+                pattern=_pattern(place, labels),
+                scaled=bool(unit),
+                quick=_pattern(place, labels, f"({NUMBER})[ ]?{unit}") if quick else "",
+                unit=unit,
             )
             fields.append((seen[place], field))
     metrics = _frequent((n, f) for n, f in fields if f.meaning.part is Part.METRIC)
@@ -187,8 +198,10 @@ def _is_qualifier(label: str) -> bool:
     return words <= {"current", "peak", "max", "now", "used", "usage", "total", "cur", "is", "at"}
 
 
-def _pattern(place: _Place, labels: Sequence[str]) -> str:
-    figure = rf"({NUMBER})[ ]?({_UNIT})?"
+_ANY_FIGURE = rf"({NUMBER})[ ]?({_UNIT})?"
+
+
+def _pattern(place: _Place, labels: Sequence[str], figure: str = _ANY_FIGURE) -> str:
     if place.kind == "label":
         tokens = re.findall(r"\w+|[^\w\s]", place.text)
         label = r"\s*".join(re.escape(token) for token in tokens)

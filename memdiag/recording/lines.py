@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Iterator
 
 import polars as pl
@@ -17,23 +19,80 @@ _STAMP = (
     r"|(?:^|[\s\[(])[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?)"
 )
 _STAMP_HEAD = 48
+_IN_FRONT = re.compile(rf"^([\s\[(]{{0,3}}?){_STAMP}")
+_LOOKED_AT = 20
 _ESCAPES = r"\x1b\[[0-9;?]*[A-Za-z]"
 
 
 def chunks(source: Source) -> Iterator[pl.DataFrame]:
     """Frames of `stamp` (date or time of day at the start of the line, null without one) and
-    `line` (the rest), of at most some 8 MB of text each.
+    `line` (the rest), of at most some 8 MB of text each. Blank lines may be missing.
     """
     for block in _blocks(source):
-        text = block.replace(b"\r", b"\n").decode("utf-8", errors="replace")
-        lines = pl.Series("line", text.split("\n"), dtype=pl.String).str.head(LINE_LIMIT)
+        lines = _lines(block).str.head(LINE_LIMIT)
         if b"\x1b" in block:
             lines = lines.str.replace_all(_ESCAPES, "")
-        head = lines.str.head(_STAMP_HEAD)
-        stamp = head.str.extract(_STAMP, 1).str.strip_chars(" [(")
-        if stamp.null_count() < len(stamp):
-            lines = head.str.replace(_STAMP, " ") + lines.str.slice(_STAMP_HEAD)
-        yield pl.DataFrame({"stamp": stamp, "line": lines})
+        yield _without_stamps(lines)
+
+
+def _lines(block: bytes) -> pl.Series:
+    text = block.replace(b"\r", b"\n").replace(b"\x01", b" ")
+    try:  # several times faster than making a Python string of each line
+        frame = pl.read_csv(
+            io.BytesIO(text),
+            has_header=False,
+            separator="\x01",
+            quote_char=None,
+            infer_schema=False,
+            encoding="utf8-lossy",
+        )
+    except pl.exceptions.PolarsError:  # nothing but ends of lines, for one
+        decoded = text.decode("utf-8", errors="replace")
+        return pl.Series("line", decoded.split("\n"), dtype=pl.String)
+    return frame.to_series(0).fill_null("").alias("line")
+
+
+def _without_stamps(lines: pl.Series) -> pl.DataFrame:
+    """Loggers put the time at one place of all lines, in one form: then it is cut out there."""
+    shape = _usual_stamp(lines)
+    if shape is None:
+        return _searched(lines)
+    front, length, pattern = shape
+    has_it = lines.str.contains(pattern)
+    cut = pl.DataFrame(
+        {
+            "stamp": lines.str.slice(front, length),
+            "line": lines.str.slice(front + length),
+        }
+    )
+    if has_it.all():
+        return cut
+    place = pl.int_range(len(lines), eager=True).alias("place")
+    others = _searched(lines.filter(~has_it)).with_columns(place.filter(~has_it))
+    both = pl.concat([cut.filter(has_it).with_columns(place.filter(has_it)), others])
+    return both.sort("place").drop("place")
+
+
+def _usual_stamp(lines: pl.Series) -> tuple[int, int, str] | None:
+    """Where the first lines have their time: characters before it, its length, and a pattern for
+    lines that are alike; None where they have none, or not all at the beginning.
+    """
+    for line in lines.head(_LOOKED_AT).to_list():
+        found = _IN_FRONT.match(line)
+        if found is not None:
+            stamp = found.group(2).lstrip(" \t[(")
+            front = line.index(stamp)
+            shape = re.sub("[0-9]", "[0-9]", re.escape(stamp))
+            return front, len(stamp), rf"^[\s\[(]{{{front}}}{shape}(?:[^0-9.,]|[.,][^0-9]|$)"
+    return None
+
+
+def _searched(lines: pl.Series) -> pl.DataFrame:
+    head = lines.str.head(_STAMP_HEAD)
+    stamp = head.str.extract(_STAMP, 1).str.strip_chars(" [(")
+    if stamp.null_count() < len(stamp):
+        lines = head.str.replace(_STAMP, " ") + lines.str.slice(_STAMP_HEAD)
+    return pl.DataFrame({"stamp": stamp, "line": lines.alias("line")})
 
 
 def _blocks(source: Source) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import gzip
 import io
-import mmap
 import os
 import stat
 import sys
@@ -17,6 +16,7 @@ from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 
 HEAD_BYTES = 1 << 16
+_BEGINNING_BYTES = 4 << 20
 STDIN = "-"
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -76,12 +76,12 @@ class Source:
         """The first 64 KiB as text; what is no UTF-8 shows as U+FFFD."""
         return self.content[:HEAD_BYTES].decode("utf-8", errors="replace")
 
-    def holds(self, words: bytes) -> bool:
-        """These words stand somewhere in it."""
-        if self.whole or self.path is None or words in self.content or words in self.tail:
-            return words in self.content or words in self.tail
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as all_:
-            return all_.find(words) >= 0
+    def begins_with(self, words: bytes) -> bool:
+        """These words stand somewhere in its first few megabytes."""
+        if self.whole or self.path is None:
+            return words in self.content
+        with self.path.open("rb") as file:
+            return words in file.read(_BEGINNING_BYTES)
 
     def all_bytes(self) -> bytes:
         """Everything, as UTF-8 (where the source was valid)."""

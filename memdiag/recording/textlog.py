@@ -30,6 +30,7 @@ _PHASE = (
     r"(?i)\bphase(?: transition)?\b\W*(?:\w+\s*(?:->|→|=>)\s*)?([A-Za-z_][\w-]*)",
     r"(?i)\b(?:stage|mode|split)\s*[:=]\s*\W?([A-Za-z_][\w-]*)",
 )
+_ANY_TAG = "(?i)phase|stage|mode|split|pid|process|rank"
 _PID = r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b"
 _RANK = r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b"
 
@@ -40,13 +41,17 @@ def read_text(source: Source) -> Table | None:
     parts: list[pl.DataFrame] = []
     lines = 0
     for chunk in chunks(source):
-        filled = chunk.filter(pl.col("line").str.contains(r"\S"))
-        lines += len(filled)
-        numbered = filled.filter(pl.col("line").str.contains("[0-9]"))
+        lines += int(chunk["line"].str.contains(r"\S").sum())
+        numbered = _having(chunk, "[0-9]")
         fields = fields or find_fields(_to_look_at(numbered["line"]))
         if fields:
             parts.append(_extracted(numbered, fields))
     return _as_table(pl.concat(parts), fields, lines) if parts else None
+
+
+def _having(lines: pl.DataFrame, pattern: str) -> pl.DataFrame:
+    has_it = lines["line"].str.contains(pattern)
+    return lines if has_it.all() else lines.filter(has_it)
 
 
 def read_pattern(source: Source, pattern: str) -> Table:
@@ -91,21 +96,50 @@ def _extracted(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
     line = pl.col("line")
     found = lines.select(  # in one go: polars then works on several columns at once
         pl.col("stamp"),
+        *(_tags() if lines["line"].str.contains(_ANY_TAG).any() else _NO_TAGS),
+        *(
+            (line.str.extract(f.quick, 1) if f.quick else line.str.extract_groups(f.pattern)).alias(
+                f"field {n}"
+            )
+            for n, f in enumerate(fields)
+        ),
+    )
+    values = [
+        (_quick_values if field.quick else _values)(found[f"field {n}"], field, lines["line"])
+        for n, field in enumerate(fields)
+    ]
+    return found.with_columns(value.alias(f"field {n}") for n, value in enumerate(values))
+
+
+def _tags() -> list[pl.Expr]:
+    line = pl.col("line")
+    return [
         pl.coalesce(line.str.extract(pattern, 1) for pattern in _PHASE).alias("phase"),
         line.str.extract(_PID, 1).alias("pid"),
         line.str.extract(_RANK, 1).alias("rank"),
-        *(line.str.extract_groups(f.pattern).alias(f"field {n}") for n, f in enumerate(fields)),
-    )
-    values = [_values(found[f"field {n}"]).alias(f"field {n}") for n in range(len(fields))]
-    return found.with_columns(values)
+    ]
 
 
-def _values(groups: pl.Series) -> pl.Series:
+_NO_TAGS = [pl.lit(None, dtype=pl.String).alias(name) for name in ("phase", "pid", "rank")]
+
+
+def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
+    """As `_values`, which is asked for the lines that the quick pattern does not match."""
+    factor = float(units.bytes_per_unit(field.unit) or 1)
+    values = _figures(figures) * factor
+    missing = figures.is_null()
+    if missing.any():
+        others = lines.filter(missing)
+        rest = _values(others.str.extract_groups(field.pattern), field, others)
+        if rest.null_count() < len(rest):
+            values = values.scatter(missing.arg_true(), rest)
+    return values
+
+
+def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
     """The figures, in bytes where a unit of memory stands behind them."""
     figures, suffix = groups.struct.unnest().get_columns()
-    values: pl.Series = figures.str.replace_all(",", "", literal=True).cast(
-        pl.Float64, strict=False
-    )
+    values = _figures(figures)
     found = suffix.unique().drop_nulls().to_list()
     factors = {unit: units.bytes_per_unit(unit) for unit in found}
     known = {unit: float(factor) for unit, factor in factors.items() if factor is not None}
@@ -116,6 +150,13 @@ def _values(groups: pl.Series) -> pl.Series:
     )
     scaled: pl.Series = values * scale.fill_null(1.0)
     return scaled
+
+
+def _figures(texts: pl.Series) -> pl.Series:
+    figures: pl.Series = texts.cast(pl.Float64, strict=False)
+    if figures.null_count() > texts.null_count():
+        figures = texts.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
+    return figures
 
 
 def _as_table(frame: pl.DataFrame, fields: Sequence[Field], lines: int) -> Table | None:

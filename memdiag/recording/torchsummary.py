@@ -18,7 +18,7 @@ _AXES = ("step", "iteration", "epoch", "batch")
 
 def read_summaries(source: Source) -> Table | None:
     """One row per summary: its device, what it holds, and the step named last before it."""
-    if not source.holds(_HINT):
+    if not source.begins_with(_HINT):
         return None
     line = pl.col("line")
     found = [line.str.extract(_TITLE, 1).alias("gpu")]
