@@ -11,7 +11,7 @@ from memdiag.recording.jsondocument import read_json
 from memdiag.recording.jsonl import read_jsonl
 from memdiag.recording.layout import find_layout
 from memdiag.recording.literals import read_bare, read_list
-from memdiag.recording.markdown import read_markdown
+from memdiag.recording.markdown import read_markdown, tables_in
 from memdiag.recording.memray import read_stats
 from memdiag.recording.mlflow import read_metric
 from memdiag.recording.nvidia import read_monitor, read_query
@@ -114,17 +114,18 @@ def read_table(source: Source, options: ReadOptions) -> Table:
         table = family.read(source, options) if family.kind is source.kind else None
         if table is not None and len(table):
             return table
-    what = (
-        f"it is no {options.format}"
-        if options.format
-        else "no figures of memory over steps or time were found in it"
-    )
-    raise UnreadableInput(
-        what,
-        source=source.name,
-        line=1,
-        remedy="show which numbers are meant: --pattern 'step (?<step>\\d+).* (?<rss_mb>[\\d.]+)'",
-    )
+    raise _nothing_found(source, options)
+
+
+def _nothing_found(source: Source, options: ReadOptions) -> UnreadableInput:
+    what = "no figures of memory over steps or time were found in it"
+    remedy = "show which numbers are meant: --pattern 'step (?<step>\\d+).* (?<rss_mb>[\\d.]+)'"
+    if options.format:
+        what = f"it is no {options.format}"
+    elif source.kind is Kind.TEXT and (tables := tables_in(source)):
+        what += ", nor in its tables"
+        remedy += f"; or choose a table: {tables}"
+    return UnreadableInput(what, source=source.name, line=1, remedy=remedy)
 
 
 def _asked_for(name: str) -> tuple[Format, ...]:

@@ -44,9 +44,7 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
     number: which table to take, counted from 1. Raises UnreadableInput where several could be
     meant, or where none holds memory over steps.
     """
-    if b"|" not in source.content or b"--" not in source.content:
-        return None
-    found = _tables(source.all_bytes()[:_MAX_BYTES].decode("utf-8", errors="replace").split("\n"))
+    found = _found(source)
     if not found:
         return None
     if number is not None:
@@ -68,6 +66,18 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
         line=series[0].line,
         remedy=f"choose one: {_listed(found, only_series=True)}",
     )
+
+
+def tables_in(source: Source) -> str:
+    """The document's tables with figures, by number and columns; "" where it has none."""
+    found = _found(source)
+    return _listed(found) if found else ""
+
+
+def _found(source: Source) -> list[_Found]:
+    if b"|" not in source.content or b"--" not in source.content:
+        return []
+    return _tables(source.all_bytes()[:_MAX_BYTES].decode("utf-8", errors="replace").split("\n"))
 
 
 def _listed(found: Sequence[_Found], *, only_series: bool = False) -> str:
