@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commandline import called
 from jsonschema import Draft202012Validator
 
 from memdiag.report.comparison_json import schema_text
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EXPECTED = json.loads((FIXTURES / "comparisons" / "expected.json").read_text())
+SIDES = ("base", "candidate")
 VALIDATOR = Draft202012Validator(json.loads(schema_text()))
 
 
 def compared(expected: dict[str, Any], *more: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "memdiag", "compare", *more]
-    for side in ("base", "candidate"):
-        for name in expected[side]:
-            command += [f"--{side}", str(FIXTURES / name)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    named = [(f"--{side}", FIXTURES / name) for side in SIDES for name in expected[side]]
+    ended = called("compare", *more, *(word for pair in named for word in pair))
     assert ended.stderr == ""
     return ended.returncode, ended.stdout
 

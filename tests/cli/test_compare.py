@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from commandline import Ended, called
 
 RUNS = Path(__file__).parents[2] / "fixtures" / "runs"
 LEAK, CALM = RUNS / "burn_hybrid.csv", RUNS / "burn_baseline.csv"
 OPEN = RUNS / "vision_run1.csv"
 
 
-def compare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "memdiag", "compare", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def compare(*arguments: str | Path) -> Ended:
+    return called("compare", *arguments)
 
 
 def test_exit_codes_tell_the_outcomes_apart() -> None:
@@ -81,3 +81,10 @@ def test_json_goes_to_stdout_alone_and_into_a_file(tmp_path: Path) -> None:
     ended = compare(LEAK, CALM, "--json", "--json-file", path)
     assert ended.stderr == ""
     assert json.loads(ended.stdout) == json.loads(path.read_text())
+
+
+def test_the_installed_command_does_the_same() -> None:
+    command = [sys.executable, "-m", "memdiag", "compare", str(LEAK), str(CALM), "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    here = compare(LEAK, CALM, "--json")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, here.stdout, "")
