@@ -69,7 +69,8 @@ def main() -> int:
         f"memdiag analyze  {whole:6.2f} s, {whole / grep:.0f} times; {start:.2f} s of a short log"
     )
     print(
-        f"the difference   {whole - start:6.2f} s, {(whole - start) / grep:.0f} times (bar {BAR:.0f})"
+        f"the difference   {whole - start:6.2f} s,"
+        f" {(whole - start) / grep:.0f} times (bar {BAR:.0f})"
     )
     print(f"at its peak memdiag held {peak_mb:.0f} MB")
     return 0 if whole - start <= BAR * grep else 1
