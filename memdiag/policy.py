@@ -181,6 +181,11 @@ class Policy:
     calm_growth: float = 0.02
     """Growth over one more run of the same length, as a fraction of the level, below which a
     regime counts as flat. Chosen."""
+    at_limit_share: float = 0.02
+    """A plateau this near a limit, as a part of it, is the limit's and not the program's. Chosen:
+    what the kernel and the libraries keep for themselves beside it."""
+    peak_cycles: int = 8
+    """Fewest cycles on a level floor from which a rise of their peaks is told. Chosen."""
     converging_share: float = 0.05
     """Growth that saturates has an end; if what is left of it is below this fraction of the
     level, the warm-up is as good as over. Chosen."""

@@ -76,11 +76,14 @@ def rose(view: View, policy: Policy) -> bool:
     return rise > policy.calm_growth * view.prepared.level
 
 
-def means_grow(prepared: Prepared, policy: Policy) -> bool:
-    """The means of the cycles climb although their floors do not show it."""
+def middles_grow(prepared: Prepared, policy: Policy) -> bool:
+    """The medians of the cycles climb although their floors do not show it.
+
+    (Means would climb with rare spikes that reach higher, which is a warning and no doubt.)
+    """
     if not prepared.floors:
         return False
-    fitted = trend(prepared.x, prepared.means, prepared.noise)
+    fitted = trend(prepared.x, prepared.middles, prepared.noise)
     return fitted.p_growth < policy.hint
 
 

@@ -221,7 +221,7 @@ def _not_growing(view: View, steps: Stairs | None, policy: Policy) -> Classified
         if is_converging(view, policy, 0.0):
             return replace(base, verdict=Verdict.WARMUP, reason=Reason.PLATEAU, score=0.9)
         return _cycles(view, policy, base)
-    if calm.means_grow(view.prepared, policy):
+    if calm.middles_grow(view.prepared, policy):
         return _answer(view, Verdict.INCONCLUSIVE, Reason.UNCERTAIN_TREND, 0.5)
     wait = 0.0 if steps is None or len(steps.at) < 3 else steps.still_to_wait(policy)
     if wait > 0:

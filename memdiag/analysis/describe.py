@@ -13,6 +13,7 @@ from memdiag.analysis import forecast
 from memdiag.analysis.classification import Classified
 from memdiag.analysis.confidence import confidence
 from memdiag.analysis.needmore import need_more
+from memdiag.analysis.peaks import peaks_grow
 from memdiag.analysis.prepare import MOST, Prepared
 from memdiag.analysis.trend import Trend, trend
 from memdiag.findings import Finding, Interval, LimitHit, Plateau, Segment, Verdict
@@ -71,6 +72,7 @@ def describe(
         phases=() if attributed is None else attributed.phases,
         recurring=None if attributed is None else attributed.recurring,
         trace=_trace(x, y),
+        peaks_grow=peaks_grow(classified, prepared, policy),
         restarts=prepared.restarts,
         dropped_start=prepared.dropped_start,
         dropped_end=prepared.dropped_end,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memdiag.analysis import fusion
+from memdiag.analysis.ceiling import unless_at_limit
 from memdiag.analysis.classification import classify
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.describe import describe
@@ -42,6 +43,7 @@ def _find(series: Series, recording: Recording, policy: Policy) -> Finding | Non
     if prepared.samples == 0:
         return None
     classified = classify(prepared, policy, recording.planned_x)
+    classified = unless_at_limit(classified, prepared, series, recording.limits, policy)
     return describe(
         series,
         prepared,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memdiag.analysis.trend import quantile
+from memdiag.analysis.student import quantile
 from memdiag.findings import Interval
 
 # The normal quantile, as a t with so many degrees of freedom that it makes no difference.
@@ -32,7 +32,7 @@ class Estimate:
 
     def interval(self) -> Interval:
         """The 95 % interval."""
-        half = quantile(0.975, self.freedom) * self.error
+        half = quantile(self.freedom, 0.975) * self.error
         return Interval(value=self.value, low=self.value - half, high=self.value + half)
 
 
@@ -41,7 +41,7 @@ def from_interval(interval: Interval) -> Estimate | None:
     half = (interval.high - interval.low) / 2
     if not (math.isfinite(half) and math.isfinite(interval.value)):
         return None
-    return Estimate(value=interval.value, error=half / quantile(0.975, MANY))
+    return Estimate(value=interval.value, error=half / quantile(MANY, 0.975))
 
 
 def pool(runs: Sequence[Estimate]) -> Estimate | None:
@@ -96,7 +96,7 @@ def ratio(base: Estimate, candidate: Estimate) -> Interval | None:
     Fieller, J. R. Stat. Soc. B 16 (1954) 175-185: the set of r for which candidate - r * base is
     not significantly different from 0, with the smaller of both degrees of freedom.
     """
-    t2 = quantile(0.975, min(base.freedom, candidate.freedom)) ** 2
+    t2 = quantile(min(base.freedom, candidate.freedom), 0.975) ** 2
     a = base.value**2 - t2 * base.error**2
     if base.value == 0 or a <= 0:
         return None

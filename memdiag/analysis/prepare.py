@@ -33,7 +33,8 @@ class Prepared:
     quantum: the step that readings move by, 0 where they move freely.
     level: typical absolute reading.
     floors: y holds the floors of a sawtooth or of spikes. falls: big drops seen.
-    means: mean reading of each cycle, shape (n,), where y holds floors, else empty.
+    middles: median reading of each cycle, shape (n,), where y holds floors, else empty.
+    peak_x, peaks: the highest reading of each cycle and where, where y holds floors, else empty.
     blur: how much a floor may be off because samples miss the moment of the drop.
     samples: readings before reduction.
     """
@@ -51,7 +52,9 @@ class Prepared:
     level: float
     floors: bool
     falls: int
-    means: Floats
+    middles: Floats
+    peak_x: Floats
+    peaks: Floats
     blur: float
     samples: int
     dropped_start: int
@@ -103,9 +106,11 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         noise=max(noise, cycles.blur / math.sqrt(12)),
         quantum=quantum,
         level=level,
-        floors=len(cycles.means) > 0,
+        floors=len(cycles.middles) > 0,
         falls=cycles.falls,
-        means=cycles.means,
+        middles=cycles.middles,
+        peak_x=cycles.peak_x,
+        peaks=cycles.peaks,
         blur=cycles.blur,
         samples=int(finite.sum()),
         dropped_start=dropped_start,
@@ -213,7 +218,9 @@ class _Cycles:
     x: Floats
     y: Floats
     falls: int
-    means: Floats
+    middles: Floats
+    peak_x: Floats
+    peaks: Floats
     blur: float
 
 
@@ -222,7 +229,8 @@ def _cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) ->
     d = np.diff(y)
     limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
     big = np.flatnonzero(d < -limit)
-    whole = _Cycles(x=x, y=y, falls=len(big), means=np.empty(0), blur=0.0)
+    none = np.empty(0)
+    whole = _Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
     if len(big) < policy.floor_cycles or not _recur(big, len(y), policy):
         return whole
     starts = np.concatenate((big + 1, [len(y)]))
@@ -231,8 +239,11 @@ def _cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) ->
     if least_noise(bases) >= least_noise(floors):
         bases, rises = floors, d[d > 0]
         blur = float(np.median(rises)) if len(rises) else 0.0
-    means = np.add.reduceat(y, starts[:-1]) / np.diff(starts)
-    return replace(whole, x=x[index], y=bases, means=means, blur=blur)
+    middles = np.array([float(np.median(y[a:b])) for a, b in pairwise(starts)])
+    top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
+    return replace(
+        whole, x=x[index], y=bases, middles=middles, peak_x=x[top], peaks=y[top], blur=blur
+    )
 
 
 def _bases(x: Floats, y: Floats, starts: Ints) -> tuple[Floats, float]:

@@ -17,12 +17,12 @@ _HALVINGS = 50
 def quantile(freedom: float, probability: float) -> float:
     """The value that a t variable of `freedom` degrees stays below with `probability`.
 
-    freedom: 1 or more, need not be whole, infinite for the normal distribution. probability: 0.5
-    up to 0.995. Within a relative 1e-6.
+    freedom: need not be whole, infinite for the normal distribution; less than 1 counts as 1.
+    probability: 0.5 up to 0.995. Within a relative 1e-6.
     """
     if freedom >= _LARGE:
         return _expanded(freedom, NormalDist().inv_cdf(probability))
-    return _solved(freedom, probability)
+    return _solved(max(freedom, 1.0), probability)
 
 
 def _expanded(n: float, z: float) -> float:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.student import quantile
+
 if TYPE_CHECKING:
     from memdiag.model import Floats
 
@@ -33,7 +35,7 @@ class Trend:
 
     def half_width(self, level: float = 0.975) -> float:
         """Half width of the two-sided interval whose upper end has probability `level`."""
-        return quantile(level, self.freedom) * self.error
+        return quantile(self.freedom, level) * self.error
 
 
 def upper_tail(t: float, freedom: int) -> float:
@@ -49,15 +51,6 @@ def upper_tail(t: float, freedom: int) -> float:
     z += (z2 * z + 3 * z) / b
     tail = 0.5 * math.erfc(z / math.sqrt(2))
     return tail if t >= 0 else 1 - tail
-
-
-def quantile(level: float, freedom: int) -> float:
-    """The t with P(T <= t) = level, by bisection (level in 0.5..1)."""
-    low, high = 0.0, 1e3
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if upper_tail(middle, freedom) > 1 - level else (low, middle)
-    return 0.5 * (low + high)
 
 
 def line(x: Floats, y: Floats) -> tuple[float, float]:

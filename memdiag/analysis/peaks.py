@@ -1,0 +1,34 @@
+"""Peaks that rise over a level floor: spikes and sawteeth that reach higher each time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memdiag.analysis.classification import Classified
+from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.trend import trend
+from memdiag.findings import Verdict
+from memdiag.policy import Policy
+
+
+def peaks_grow(classified: Classified, prepared: Prepared, policy: Policy) -> bool:
+    """Whether the highest reading of each cycle rises, where the floor does not.
+
+    Of the cycles since the floor became level. The rise has to pass the test for growth, has to
+    be seen between the first and the middle third as well as between the middle and the last, and
+    has to be worth a word against the level.
+    """
+    if classified.verdict is Verdict.LEAK or prepared.sign < 0 or not len(prepared.x):
+        return False
+    if classified.trend is not None and classified.trend.p_growth < policy.alpha:
+        return False
+    since = prepared.peak_x >= prepared.x[classified.tail]
+    x, peaks = prepared.peak_x[since], prepared.peaks[since]
+    if len(peaks) < policy.peak_cycles or not x[-1] > x[0]:
+        return False
+    fitted = trend(x, peaks, prepared.noise)
+    rise = fitted.slope * float(x[-1] - x[0])
+    if fitted.p_growth >= policy.alpha or rise <= policy.calm_growth * prepared.level:
+        return False
+    first, middle, last = (float(np.median(part)) for part in np.array_split(peaks, 3))
+    return first < middle < last
