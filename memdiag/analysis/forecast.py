@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 COVERAGE = 0.95
 # Above this the noise cannot be told from a random walk within one regime: chosen.
 MOST_AUTOCORRELATION = 0.97
+# Standard errors that phi is taken above its estimate: chosen by coverage (see `grow_on`).
+PHI_ERRORS = 0.5
 # A hit farther off than so many times the run says nothing about this run: chosen.
 FARTHEST_RUNS = 1000.0
 # Mantissas of a round position.
@@ -95,8 +97,10 @@ def grow_on(x: Floats, y: Floats, *, may_stop: bool = False) -> Projection:
 
     x, y: samples of the regime, shape (n,), n >= 2, x not all equal. The standard errors allow for
     AR(1) noise: variances are multiplied by (1+phi)/(1-phi) and the sample count divided by it
-    (Bayley & Hammersley 1946), phi corrected for its bias under a fitted line by (2+4 phi)/n
-    (Marriott & Pope 1954).
+    (Bayley & Hammersley 1946), in the residuals' own variance too: a line follows noise with a
+    memory. phi is corrected for its bias under a fitted line by (2+4 phi)/n (Marriott & Pope 1954)
+    and taken half a standard error higher, since an interval suffers more from one too low.
+    Measured for phi up to 0.95: 93-98 % of readings inside from 20 samples on, 82-97 % from 6.
     """
     n = len(x)
     if n < 2 or not np.ptp(x) > 0:
@@ -107,7 +111,8 @@ def grow_on(x: Floats, y: Floats, *, may_stop: bool = False) -> Projection:
     slope = float(u @ (y - centre_value)) / spread
     residuals = y - centre_value - slope * u
     inflation = _inflation(residuals)
-    variance = float(residuals @ residuals) / max(n - 2, 1)
+    worth = n / inflation  # independent samples
+    variance = float(residuals @ residuals) / n * worth / max(worth - 2, 1.0)
     return Projection(
         centre_x=centre_x,
         centre_value=centre_value,
@@ -115,7 +120,7 @@ def grow_on(x: Floats, y: Floats, *, may_stop: bool = False) -> Projection:
         slope_error=math.sqrt(variance * inflation / spread),
         centre_error=math.sqrt(variance * inflation / n),
         noise=math.sqrt(variance),
-        freedom=max(n / inflation - 2, 1.0),
+        freedom=max(worth - 2, 1.0),
         last_x=float(x[-1]),
         last_value=float(np.median(y[-3:])),
         may_stop=may_stop,
@@ -200,7 +205,9 @@ def _inflation(residuals: Floats) -> float:
     if n < 5 or power <= 0:
         return 1.0
     raw = float(residuals[1:] @ residuals[:-1]) / power
-    phi = min(max(raw + (2 + 4 * raw) / n, 0.0), MOST_AUTOCORRELATION)
+    phi = raw + (2 + 4 * raw) / n
+    phi += PHI_ERRORS * math.sqrt(max(1 - min(phi, 1.0) ** 2, 0.0) / n)
+    phi = min(max(phi, 0.0), MOST_AUTOCORRELATION)
     return (1 + phi) / (1 - phi)
 
 
