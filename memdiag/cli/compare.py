@@ -47,6 +47,7 @@ def compare(  # noqa: PLR0917 - one per option
     metric: analyzing.Metric = None,
     file_format: analyzing.Format = "",
     pattern: analyzing.Pattern = "",
+    table: analyzing.TableNumber = None,
     json: analyzing.JsonOut = False,
     json_file: cli_options.JsonFile = None,
     inconclusive: cli_gate.InconclusiveOption = None,
@@ -68,6 +69,7 @@ def compare(  # noqa: PLR0917 - one per option
         metrics=tuple(parse_metric(text) for text in metric or ()),
         format=file_format,
         pattern=pattern,
+        table=table,
     )
     compared = _compared(before, after, options)
     code = of_comparison(compared, cli_gate.settle(inconclusive=inconclusive).inconclusive)

@@ -19,7 +19,7 @@ from memdiag.recording.axis import (
     resolve_resets,
     without_durations,
 )
-from memdiag.recording.cells import Cells, resolution, to_numbers
+from memdiag.recording.cells import Cells, measurable, resolution, to_numbers
 from memdiag.recording.columns import Meaning
 from memdiag.recording.splitting import Group, encode, split
 from memdiag.recording.table import Table
@@ -105,7 +105,9 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
             if table.first_line is not None:
                 where = f", the first about line {table.first_line + cells.unread_row}"
             notes.append(f"{cells.unread} cells of {name} hold no figure{where}: left out")
-        metric = _in_final_unit(name, meaning, cells, notes)
+        metric = _in_final_unit(name, meaning, cells)
+        if not np.isfinite(metric.values).any():
+            continue
         if _is_capacity(metric, len(plan.metrics)):
             notes.append(f"{name} never changes and says how much there is: not analysed")
             continue
@@ -118,7 +120,7 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
     return found
 
 
-def _in_final_unit(name: str, meaning: Meaning, cells: Cells, notes: list[str]) -> _Metric:
+def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:
     unit, metric, factor = meaning.unit, meaning.metric, meaning.factor
     if cells.unit is not None and unit is not Unit.COUNT:
         stem = metric.removesuffix("_bytes").removesuffix("_percent")
@@ -128,7 +130,7 @@ def _in_final_unit(name: str, meaning: Meaning, cells: Cells, notes: list[str]) 
         meaning=meaning,
         name=metric,
         unit=unit,
-        values=cells.values if factor == 1.0 else cells.values * factor,
+        values=cells.values if factor == 1.0 else measurable(cells.values * factor),
         resolution=resolution(cells.values) * factor,
     )
 

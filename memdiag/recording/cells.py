@@ -26,6 +26,7 @@ _UNIT = rf"{_FIGURE}(?:/[0-9]+)?\s*([A-Za-z%]*)[\s*`]*$"
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
 _DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
 _LOOKED_AT = 2000
+_MOST = 1e30
 _DAY_S = 86400.0
 # Clocks that count from 1970 are told from short runs by their size: 1e8 s is 1973.
 _EPOCH_SCALES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
@@ -93,12 +94,17 @@ def resolution(values: Floats) -> float:
     return 0.0
 
 
+def measurable(values: Floats) -> Floats:
+    """NaN where a figure is infinite, or beyond all that could have been measured."""
+    beyond = np.abs(values) > _MOST
+    return np.where(beyond, np.nan, values) if beyond.any() else values
+
+
 def _floats(column: pl.Series) -> Floats:
-    """NaN where null or infinite. (`to_numpy` makes NaN of null, without polars' query engine.)"""
-    values: Floats = column.to_numpy().astype(np.float64, copy=False)
-    if np.isinf(values).any():
-        values = np.where(np.isinf(values), np.nan, values)
-    return values
+    """NaN where null or beyond measure. (`to_numpy` makes NaN of null without polars' engine.)"""
+    if column.dtype.is_decimal() or "128" in str(column.dtype):  # numpy knows neither
+        column = column.cast(pl.Float64)
+    return measurable(column.to_numpy().astype(np.float64, copy=False))
 
 
 def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:

@@ -31,6 +31,7 @@ _HEADER = struct.Struct("<QI")
 _CHECKSUM_BYTES = 4
 # An event of scalars has a few hundred bytes. Larger ones hold pictures, sound or a graph.
 _LARGEST_EVENT_BYTES = 1 << 20
+_LONGEST_EVENT_BYTES = 1 << 31  # a message of protocol buffers can't be longer
 _MOST_TAGS = 20_000
 
 _WALL_TIME, _STEP, _SUMMARY = 1, 2, 5
@@ -101,7 +102,7 @@ def _gather(file: BinaryIO, scalars: _Scalars) -> Iterator[str]:
             yield "the last event is torn off and was left out"
             return
         length, checksum = _HEADER.unpack(header)
-        if masked_crc32c(header[:8]) != checksum:
+        if masked_crc32c(header[:8]) != checksum or length > _LONGEST_EVENT_BYTES:
             yield f"event {number} is damaged: it and all after it were left out"
             return
         if length > _LARGEST_EVENT_BYTES:

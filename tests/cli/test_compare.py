@@ -76,6 +76,16 @@ def test_an_unreadable_run_among_several_is_named_and_ends_with_2(tmp_path: Path
     assert "empty.csv" in ended.stdout
 
 
+def test_table_of_a_document_is_chosen_as_by_analyze(tmp_path: Path) -> None:
+    for name, slope in (("before", 30), ("after", 0)):
+        rows = "".join(f"| {i} | {1000 + slope * i} |\n" for i in range(0, 600, 5))
+        table = "\n| step | rss_mb |\n|---|---|\n"
+        (tmp_path / f"{name}.md").write_text(table + "| 1 | 2 |\n" * 5 + table + rows)
+    before, after = tmp_path / "before.md", tmp_path / "after.md"
+    assert "--table 2" in compare(before, after).stderr
+    assert "FIXED" in compare(before, after, "--table", "2").stdout
+
+
 def test_json_goes_to_stdout_alone_and_into_a_file(tmp_path: Path) -> None:
     path = tmp_path / "compared.json"
     ended = compare(LEAK, CALM, "--json", "--json-file", path)

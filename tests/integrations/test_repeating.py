@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import math
 import random
 from collections.abc import Callable, Iterator
@@ -149,12 +150,22 @@ def test_readings_tell_the_calls_they_were_taken_after() -> None:
 # ---- the real meters -------------------------------------------------------------------------
 
 
-def repeated(body: Callable[[], object], **terms: object) -> Settled:
-    repetition = Repetition(Terms(**terms))  # type: ignore[arg-type]
+def repeated(body: Callable[[], object]) -> Settled:
+    """Settled by the calls: a busy machine may take longer over them than the usual time."""
+    repetition = Repetition(Terms(seconds=240))
     for _ in repetition:
         body()
     assert repetition.settled is not None
     return repetition.settled
+
+
+@pytest.fixture(autouse=True, scope="module")
+def unaware_of_other_tests() -> Iterator[None]:
+    """Collections look at what is new alone, not at all that the test run has loaded so far."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -136,6 +136,16 @@ def test_torn_or_damaged_event_file_is_read_up_to_there(tmp_path: Path) -> None:
     assert any("damaged" in note for note in damaged.notes)
 
 
+def test_event_of_impossible_length_ends_the_file(tmp_path: Path) -> None:
+    content = _events([(i, "rss_mb", _simple(i)) for i in range(N)])
+    for length in (2**64 - 1, 2**63 - 4, 2**31 + 1):
+        packed = struct.pack("<Q", length)
+        header = packed + struct.pack("<I", masked_crc32c(packed))
+        recording = _read(tmp_path, content + header + content)
+        assert len(_series(recording, "rss_bytes").y) == N
+        assert any("damaged" in note for note in recording.notes)
+
+
 def test_large_events_are_passed_over_without_being_read(tmp_path: Path) -> None:
     scalars = [(i, "rss_mb", _simple(i)) for i in range(N)]
     picture = _record(_event(5, "picture", _field(4, bytes(3 << 20))))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from memdiag.errors import UnreadableInput
@@ -366,3 +368,12 @@ def test_falling_columns_are_marked(tmp_path: Path) -> None:
     series = _only(_read(tmp_path, "step,available_mb\n1,5\n2,4\n"))
     assert series.falling
     assert series.role is Role.HOST
+
+
+def test_columns_of_types_that_numpy_does_not_know(tmp_path: Path) -> None:
+    decimals = pl.Series([Decimal(f"{5000 + n}.25") for n in range(8)])
+    path = tmp_path / "log.parquet"
+    pl.DataFrame({"step": range(8), "rss_mb": decimals}).write_parquet(path)
+    assert _only(read(str(path))).y[0] == 5000.25e6
+    beyond_64_bits = _read(tmp_path, STEPS.replace("\n0,", f"\n{10**20},"))
+    assert _only(beyond_64_bits).x[0] == 1e20

@@ -52,9 +52,20 @@ def test_patterns_that_cannot_work_are_usage_errors(tmp_path: Path) -> None:
         (b"a" * 30 + b"!\n") * 10_000,
         b"[" * 1_000_000,
         b'{"a":' * 300_000,
+        b'[{"step": 1, "rss_mb": ' + b"9" * 10_000_000 + b"}]",
         b"|" * 2_000_000 + b"\n" + b"|--" * 500_000,
     ],
-    ids=["long line", "long number", "long commas", "many fields", "bomb", "nest", "json", "bars"],
+    ids=[
+        "long line",
+        "long number",
+        "long commas",
+        "many fields",
+        "bomb",
+        "nest",
+        "json",
+        "digits",
+        "bars",
+    ],
 )
 def test_hostile_content_ends_soon(
     tmp_path: Path, content: bytes, options: dict[str, object]
