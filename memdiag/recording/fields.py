@@ -27,6 +27,8 @@ _PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"}
 _CUT = re.compile(
     r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})"
 )
+# "Phase: train Step 10": the step is no "train Step", which "eval Step" would be another of.
+_TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\s)", re.I)
 _STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
 _WORDS_KEPT = 3
 # A field must be in so many of the lines that hold the most frequent one of its kind.
@@ -147,7 +149,7 @@ def _names_number(word: str, after_preposition: bool) -> bool:
 
 def _label(between: str) -> str:
     """The last words before a number, up to three."""
-    part = _CUT.split(between.rstrip(" \t:=#-([{'\"*`>~<.|@+"))[-1]
+    part = _CUT.split(_TAG.sub("|", between).rstrip(" \t:=#-([{'\"*`>~<.|@+"))[-1]
     words = part.strip(_STRIP).split()
     return " ".join(words[-_WORDS_KEPT:]) if any(c.isalpha() for c in part) else ""
 

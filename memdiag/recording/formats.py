@@ -108,12 +108,12 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def read_table(source: Source, options: ReadOptions) -> Table:
-    """The table in a source, of the format asked for or the first that fits."""
+def read_table(source: Source, options: ReadOptions) -> tuple[Table, str]:
+    """The table in a source, and its format: the one asked for or the first that fits."""
     for family in _asked_for(options.format):
         table = family.read(source, options) if family.kind is source.kind else None
         if table is not None and len(table):
-            return table
+            return table, family.name
     raise _nothing_found(source, options)
 
 

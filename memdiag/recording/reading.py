@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import Recording
+from memdiag.printable import printable
 from memdiag.recording import mlflow, native, tidy
 from memdiag.recording.assemble import assemble
 from memdiag.recording.formats import read_table
@@ -21,6 +23,9 @@ _SUFFIXES = tuple(
     for packing in ("", ".gz", ".zst")
 )
 _EVENTS = "*.tfevents.*"
+# Of all other formats it is said what was taken for what.
+_SELF_EVIDENT = {"memdiag", "parquet", "csv"}
+_NAMED = 4
 
 
 def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
@@ -29,14 +34,30 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
     Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
     """
     if source != STDIN and mlflow.is_run(Path(source)):
-        table = mlflow.read_run(Path(source))
+        table, format_ = mlflow.read_run(Path(source)), "mlflow"
     else:
-        table = read_table(open_source(source), options)
+        table, format_ = read_table(open_source(source), options)
     if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
         table = native.settled_labels(table)
         recording = assemble(table, native.plan(table), source)
         return native.with_sidecar(recording, None if source == STDIN else Path(source))
-    return assemble(table, tidy.plan(table, options, source), source)
+    plan = tidy.plan(table, options, source)
+    recording = assemble(table, plan, source)
+    if format_ in _SELF_EVIDENT:
+        return recording
+    phase = None if plan.phase is None else table.names[plan.phase]
+    return replace(recording, notes=(_taken(recording, format_, phase), *recording.notes))
+
+
+def _taken(recording: Recording, format_: str, phase: str | None) -> str:
+    """What was made of a log without a plain header."""
+    columns = tuple(dict.fromkeys(series.column for series in recording.series))
+    more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
+    text = f"read as {format_}: {', '.join(columns[:_NAMED])}{more}"
+    axes = dict.fromkeys(series.axis.name for series in recording.series)
+    text += f" over {', '.join(axes)}"
+    tagged = any(series.phases is not None for series in recording.series)
+    return f"{text}, phases from {printable(phase[:80])}" if tagged and phase else text
 
 
 def expand(arguments: Sequence[str]) -> list[str]:

@@ -145,6 +145,13 @@ LOGS = {
         axis=AxisKind.STEP,
         x=lambda i: i + 1,
     ),
+    "yolo without decimals": Log(
+        line=lambda i, m: f"      {i + 1}/100      {m}G      2.681      4.744",
+        metric="memory_bytes",
+        scale=GB,
+        axis=AxisKind.STEP,
+        x=lambda i: i + 1,
+    ),
     "epoch and step": Log(
         line=lambda i, m: f"Epoch: {i // 20}, step: {i % 20}, RAM used: {m / 1000:.3f} GB",
         metric="ram_used_bytes",
@@ -323,6 +330,13 @@ def test_phases_and_counters_are_there(tmp_path: Path) -> None:
     assert phases is not None
     assert phases.names == ("Predict", "Correct")
     assert _series(recording, "copies").y.tolist() == list(range(20))
+
+
+def test_phase_in_front_of_the_step_is_no_part_of_its_name(tmp_path: Path) -> None:
+    lines = "".join(f"Phase: {('train', 'eval')[i % 2]} Step {i}: {9 + i} MB\n" for i in range(20))
+    recording = _read(tmp_path, lines)
+    assert len(_series(recording, "memory_bytes").y) == 20
+    assert "read as text: memory (bytes) over Step, phases from phase" in recording.notes
 
 
 def test_steps_named_on_lines_of_their_own_hold_for_the_lines_below(tmp_path: Path) -> None:
