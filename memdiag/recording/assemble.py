@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
 
 _MAX_NAME = 120
+# A program has a dozen phases; who tags each batch by its number has as many as samples.
+_PHASES_AT_MOST = 200
 _PAGE_BYTES = 4096
 _SURELY_NO_KB = 1e6
 
@@ -82,7 +84,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
         chosen = Candidate(axis=row, values=np.arange(len(table), dtype=float), rank=0)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
-    phase = None if plan.phase is None else _phase_codes(table.columns[plan.phase])
+    phase = None if plan.phase is None else _phase_codes(table.columns[plan.phase], notes)
     series: list[Series] = []
     for group in groups:
         series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))
@@ -180,10 +182,14 @@ def _refuse_single_rows(table: Table, groups: Sequence[Group], source: str) -> N
         )
 
 
-def _phase_codes(column: pl.Series) -> tuple[Ints, tuple[str, ...]]:
+def _phase_codes(column: pl.Series, notes: list[str]) -> tuple[Ints, tuple[str, ...]] | None:
     codes, values = encode(column.cast(pl.String).fill_null(""))
     named = [value for value in values if value.strip()]
-    new = np.array([named.index(v) if v.strip() else -1 for v in values], dtype=np.int64)
+    if len(named) > _PHASES_AT_MOST:
+        notes.append(f"{len(named):,} different phases are too many to tell apart: left out")
+        return None
+    place = {value: at for at, value in enumerate(named)}
+    new = np.array([place.get(value, -1) for value in values], dtype=np.int64)
     return new[codes], tuple(printable(value.strip()[:_MAX_NAME]) for value in named)
 
 

@@ -377,3 +377,10 @@ def test_columns_of_types_that_numpy_does_not_know(tmp_path: Path) -> None:
     assert _only(read(str(path))).y[0] == 5000.25e6
     beyond_64_bits = _read(tmp_path, STEPS.replace("\n0,", f"\n{10**20},"))
     assert _only(beyond_64_bits).x[0] == 1e20
+
+
+def test_a_new_phase_for_every_sample_is_none(tmp_path: Path) -> None:
+    rows = "".join(f"{n},batch {n},{5000 + n}\n" for n in range(5000))
+    recording = _read(tmp_path, "step,phase,rss_mb\n" + rows)
+    assert _only(recording).phases is None
+    assert any("5,000 different phases" in note for note in recording.notes)
