@@ -88,6 +88,17 @@ def explain(suspect: Suspect, directory: Path | None) -> Unavailable:
     return DID_NOT_START
 
 
+def unfit(suspect: Suspect) -> Unavailable | None:
+    """Why no probe can ever be in this process; None where it could."""
+    return _not_python(suspect, None) or _too_old(suspect, None)
+
+
+def version_of(suspect: Suspect) -> tuple[int, int] | None:
+    """(3, 11) where the names of what it runs tell the version of its Python."""
+    found = _python_version(suspect.libpython) or _python_version(suspect.program)
+    return (found[0], found[1]) if found else None
+
+
 DID_NOT_START = Unavailable(
     reason="the probe did not start (an embedded Python without its site module, or a full disk)",
     remedy=_ATTACH,
@@ -114,7 +125,7 @@ def _not_python(suspect: Suspect, _: Path | None) -> Unavailable | None:
 
 
 def _too_old(suspect: Suspect, _: Path | None) -> Unavailable | None:
-    version = _python_version(suspect.libpython) or _python_version(suspect.program)
+    version = version_of(suspect)
     if not version or version >= _OLDEST:
         return None
     return Unavailable(

@@ -22,6 +22,10 @@ def watch(  # noqa: PLR0917 - one per option
     duration: cli_options.Duration = None,
     stop_on: cli_options.StopOnOption = None,
     json_file: cli_options.JsonFile = None,
+    attach: Annotated[
+        bool,
+        typer.Option("--attach", help="Let the probe in: steps, phases, tensors, exact meters."),
+    ] = False,
     *,
     gate: cli_gate.Gate,
 ) -> None:
@@ -29,7 +33,7 @@ def watch(  # noqa: PLR0917 - one per option
 
     Ends when the process ends, after --duration, or on Ctrl-C, which is the usual way: the exit
     code is the verdict's then, too. Steps and phases are seen where the process was started under
-    `memdiag run`.
+    `memdiag run`, or with --attach: that stops it for some milliseconds.
     """
     options = cli_options.checked(
         interval=interval,
@@ -44,4 +48,4 @@ def watch(  # noqa: PLR0917 - one per option
     )
     from memdiag.cli.watching import follow
 
-    raise typer.Exit(follow(pid, options))
+    raise typer.Exit(follow(pid, options, let_in=attach))

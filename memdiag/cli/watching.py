@@ -10,9 +10,10 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from memdiag.capture.attach import attach, command_line, environment, this_table
-from memdiag.capture.channel import find_channel
+from memdiag.capture.channel import find_channel, find_ring
 from memdiag.capture.process import Process, ProcessTable
 from memdiag.capture.signals import Letter, Mailbox
 from memdiag.cli.alarms import Alarms
@@ -23,6 +24,9 @@ from memdiag.cli.measure import Measurement, measure
 from memdiag.cli.options import Options, recording_path
 from memdiag.model import Ending
 from memdiag.report.live import LastRow, wanted
+
+if TYPE_CHECKING:
+    from memdiag.recording.writing import Writer
 
 _ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
@@ -63,25 +67,30 @@ class Adopted:
         self._ended_by = why
 
 
-def follow(pid: int, options: Options) -> int:
-    """Watch process `pid`, record and judge it; the exit code. Raises CannotWatch."""
+def follow(pid: int, options: Options, *, let_in: bool = False) -> int:
+    """Watch process `pid`, record and judge it; the exit code. Raises CannotWatch.
+
+    let_in: put the probe into it, if it has none.
+    """
     from memdiag.recording.writing import default_path
 
     now = datetime.now(timezone.utc)
     path = recording_path(options, lambda: default_path(os.getpid(), now), say)
     with ExitStack() as stack:
-        adopted, failure = _record(pid, options, path, stack)
+        adopted, failure = _record(pid, options, path, stack, let_in=let_in)
     return conclude(path, options, ending=adopted.ending, failure=failure)
 
 
-def _record(pid: int, options: Options, path: Path, stack: ExitStack) -> tuple[Adopted, str]:
-    from memdiag.recording.writing import Writer
-
+def _record(
+    pid: int, options: Options, path: Path, stack: ExitStack, *, let_in: bool
+) -> tuple[Adopted, str]:
     mailbox = stack.enter_context(Mailbox(_ENDING_SIGNALS))
     process = attach(pid, table := this_table())
-    apparatus = Apparatus(
-        options, table=table, environ=environment(pid), directory=find_channel(pid)
-    )
+    directory = find_channel(pid)
+    notes: tuple[str, ...] = ()
+    if let_in:
+        directory, notes = _let_in(pid, directory, stack)
+    apparatus = Apparatus(options, table=table, environ=environment(pid), directory=directory)
     stack.enter_context(apparatus)
     is_shown = not options.quiet and wanted(STDERR, os.environ)
     row = LastRow(STDERR, is_wanted=partial(wanted, STDERR, os.environ))
@@ -90,13 +99,7 @@ def _record(pid: int, options: Options, path: Path, stack: ExitStack) -> tuple[A
     about = {**apparatus.about(command_line(pid)), "pid": pid}
     measurement = Measurement(
         session=apparatus.session(pid, began_s=began_s, whole_channel=False),
-        open_writer=lambda: Writer(
-            path,
-            about=about,
-            interval_s=options.interval_s,
-            full=options.full,
-            force=options.force,
-        ),
+        open_writer=partial(_writer, path, about, options),
         row=row,
         interval_s=options.interval_s,
         began_s=began_s,
@@ -119,6 +122,32 @@ def _record(pid: int, options: Options, path: Path, stack: ExitStack) -> tuple[A
         adopted.ending,
         missing=apparatus.missing(),
         limits=apparatus.limits(),
-        notes=apparatus.notes(),
+        notes=(*notes, *apparatus.notes()),
     )
     return adopted, measurement.failure
+
+
+def _writer(path: Path, about: dict[str, Any], options: Options) -> Writer:
+    from memdiag.recording.writing import Writer
+
+    return Writer(
+        path,
+        about=about,
+        interval_s=options.interval_s,
+        full=options.full,
+        force=options.force,
+    )
+
+
+def _let_in(pid: int, known: Path | None, stack: ExitStack) -> tuple[Path, tuple[str, ...]]:
+    """The channel of the process, with the probe in it, and what the recording is to note."""
+    from memdiag.capture.visit import Visit
+
+    if known is not None and find_ring(known, pid) is not None:
+        say("the probe is in the process already")
+        return known, ()
+    visit = stack.enter_context(Visit(pid))
+    say(visit.note())
+    if not visit.arrived:
+        say("it comes in once the main thread runs Python code again")
+    return visit.directory, (visit.note(),)

@@ -12,18 +12,41 @@ PACKAGE = "_memdiag_probe"
 INJECTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "inject")  # noqa: PTH100, PTH118, PTH120
 
 
-def arm() -> None:
-    """Watch this process, and the children it starts, unless it is watched already."""
+def arm(directory: str = "") -> None:
+    """Watch this process, and the children it starts, unless it is watched already.
+
+    directory: the channel; by default the one that the environment names, or one of its own.
+    """
     try:
         if getattr(sys.modules.get(PACKAGE), "listener", None) is not None:
             return
         from .boot import boot
 
+        before = _variables()
         sys.modules[PACKAGE] = sys.modules[__package__]
-        boot(os.environ.get(DIRECTORY_VARIABLE) or own_channel())
+        if directory:
+            os.environ[DIRECTORY_VARIABLE] = directory
+        probe = boot(directory or os.environ.get(DIRECTORY_VARIABLE) or own_channel())
         _let_children_in()
+        after = _variables()
+        probe.when_gone(lambda: _restore(before, after))
     except Exception:
         return
+
+
+def _variables() -> dict[str, str | None]:
+    return {name: os.environ.get(name) for name in (DIRECTORY_VARIABLE, "PYTHONPATH")}
+
+
+def _restore(before: dict[str, str | None], after: dict[str, str | None]) -> None:
+    """The environment as it was before us, but for what was changed by others since."""
+    for name, value in before.items():
+        if os.environ.get(name) != after[name]:
+            continue
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def own_channel() -> str:

@@ -32,6 +32,7 @@ class Hooks:
         self._optimizers: dict[int, Any] = {}
         self._trained: frozenset[int] | None = None
         self._scaled: set[int] = set()
+        self._undo: list[Callable[[], None]] = []
 
     def install(self) -> list[str]:
         """Set all hooks. Returns the names of those that this torch has no place for."""
@@ -51,14 +52,26 @@ class Hooks:
                 missing.append(name)
         return missing
 
+    def remove(self) -> None:
+        """Leave torch as it was; what somebody has wrapped since stays, and does nothing."""
+        for undo in self._undo:
+            try:
+                undo()
+            except Exception:
+                continue
+
+    def _wrap(self, owner: Any, name: str, **around: Any) -> None:
+        self._undo.append(_wrap(owner, name, **around))
+
     # -- optimizers ----------------------------------------------------------------------------
 
     def _hook_optimizers(self) -> None:
         module = sys.modules["torch.optim.optimizer"]  # torch.optim hides it
-        module.register_optimizer_step_pre_hook(self._before_step)
-        module.register_optimizer_step_post_hook(self._after_step)
+        before = module.register_optimizer_step_pre_hook(self._before_step)
+        after = module.register_optimizer_step_post_hook(self._after_step)
+        self._undo += [before.remove, after.remove]
         optimizer = module.Optimizer
-        _wrap(optimizer, "__init__", before=_nothing, after=self._optimizer_made)
+        self._wrap(optimizer, "__init__", before=_nothing, after=self._optimizer_made)
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         try:
@@ -98,7 +111,7 @@ class Hooks:
         """A gradient scaler leaves out steps whose gradients overflow: iterations all the same."""
         loaded = sys.modules
         module = loaded.get("torch.amp.grad_scaler") or loaded["torch.cuda.amp.grad_scaler"]
-        _wrap(module.GradScaler, "step", before=self._scaled_begins, after=self._scaled_ended)
+        self._wrap(module.GradScaler, "step", before=self._scaled_begins, after=self._scaled_ended)
 
     def _scaled_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         key = id(args[1] if len(args) > 1 else kwargs["optimizer"])
@@ -114,7 +127,7 @@ class Hooks:
 
     def _hook_backward(self) -> None:
         training = self._training
-        _wrap(
+        self._wrap(
             self._torch.autograd,
             "backward",
             before=lambda *_: training.backward_begins(),
@@ -124,7 +137,7 @@ class Hooks:
 
     def _hook_mode(self) -> None:
         # Not `train`: that recurses through all modules, once per step in some trainers.
-        _wrap(self._torch.nn.Module, "eval", before=_nothing, after=self._mode_set)
+        self._wrap(self._torch.nn.Module, "eval", before=_nothing, after=self._mode_set)
 
     def _mode_set(self, _: Any, args: tuple[Any, ...]) -> None:
         model = args[0]
@@ -171,10 +184,11 @@ class Hooks:
                     got_one = False
 
         loader.__next__ = __next__
+        self._undo.append(lambda: _put_back(loader, "__next__", __next__, fetch))
 
     def _hook_save(self) -> None:
         training = self._training
-        _wrap(
+        self._wrap(
             self._torch,
             "save",
             before=lambda *_: training.checkpoint_begins(),
@@ -187,6 +201,11 @@ def _nothing(*_: Any) -> None:
     return None
 
 
+def _put_back(owner: Any, name: str, ours: Any, original: Any) -> None:
+    if getattr(owner, name) is ours:
+        setattr(owner, name, original)
+
+
 def _wrap(
     owner: Any,
     name: str,
@@ -194,8 +213,11 @@ def _wrap(
     before: Callable[[tuple[Any, ...], dict[str, Any]], Any],
     after: Callable[[Any, tuple[Any, ...]], None],
     also_on_error: bool = False,
-) -> None:
-    """Have `before(args, kwargs)` and `after(its result, args)` called around `owner.name`."""
+) -> Callable[[], None]:
+    """Have `before(args, kwargs)` and `after(its result, args)` called around `owner.name`.
+
+    Returns what undoes it.
+    """
     original = getattr(owner, name)
 
     @wraps(original)
@@ -217,3 +239,4 @@ def _wrap(
                     done = False
 
     setattr(owner, name, wrapper)
+    return lambda: _put_back(owner, name, wrapper, original)

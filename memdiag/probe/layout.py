@@ -22,6 +22,8 @@ import struct
 MAGIC = b"MDRING01"
 SUFFIX = ".ring"
 DIRECTORY_VARIABLE = "MEMDIAG_CHANNEL"
+# In a channel for probes that leave with their watcher, this file is locked (flock) by it.
+WATCHER = "watcher"
 
 # pid, parent, start time in clock ticks (field 22 of /proc/PID/stat, 0 where there is none),
 # created on the monotonic clock (s) and on the wall clock (s), rank, local rank, world size,

@@ -36,6 +36,7 @@ class Session:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self._closed = False
         self._resident = ResidentSize()
         self._resident_seldom = Budgeted(self._resident, _nothing)
         blocks = python_blocks()
@@ -206,6 +207,11 @@ class Session:
         except Exception:
             self._failed()
 
+    def close(self) -> None:
+        """Say nothing more, in this process and those that it forks."""
+        self._closed = True
+        self.after_step = None
+
     def after_fork_in_child(self) -> None:
         """A forked child is another process: a ring of its own, made when there is something."""
         try:
@@ -220,7 +226,7 @@ class Session:
 
     def _opened(self) -> Ring:
         if self._ring is None:
-            if self._failures >= _PATIENCE:
+            if self._closed or self._failures >= _PATIENCE:
                 raise OSError
             facts = Facts()
             self._role_unknown = facts.role == UNNAMED_CHILD
@@ -234,7 +240,7 @@ class Session:
         value: float = layout.NO_VALUE,
         readings: bytes = layout.NO_READINGS,
     ) -> None:
-        if self._failures >= _PATIENCE:
+        if self._closed or self._failures >= _PATIENCE:
             return
         ring = self._opened()
         number = ring.name(name) if name else layout.NO_NAME

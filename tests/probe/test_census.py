@@ -163,7 +163,7 @@ def test_program_without_tags_is_counted_too(watched) -> None:
 
 def test_process_that_cannot_be_counted_says_why_once(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(census, "FIRST_S", 0.0)
-    monkeypatch.setattr(census, "_TICK_S", 0.0)
+    monkeypatch.setattr(census, "_AT_LEAST_S", 0.0)
     monkeypatch.setattr(census, "SHARE", 1e9)
     session = Session(str(tmp_path))
     counting = census.Census(session, torch)

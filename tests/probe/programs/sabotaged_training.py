@@ -28,10 +28,10 @@ def let_in(probe: Path, channel: str) -> None:
     spec.loader.exec_module(package)
     os.environ["MEMDIAG_CHANNEL"] = channel
     try:
-        from _memdiag_probe import census
+        from _memdiag_probe import census, heartbeat
         from _memdiag_probe.arming import arm
 
-        census.FIRST_S = census._TICK_S = 0.0
+        census.FIRST_S = census._AT_LEAST_S = heartbeat.TICK_S = 0.0
         arm()
     except RuntimeError:
         return  # where sitecustomize has its guard

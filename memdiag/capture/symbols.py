@@ -1,0 +1,85 @@
+"""Where exported functions of a running process are in its memory, by its mapped ELF files.
+
+Read from the files themselves, while the process runs on: a debugger that looks symbols up holds
+it stopped meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_DYNSYM, _PT_LOAD = 11, 1
+_ELF64_LITTLE = b"\x7fELF\x02\x01"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapped:
+    """A file that a process has mapped: its path there, how we reach it, where it begins."""
+
+    name: str
+    path: Path
+    start: int
+
+
+def mapped_files(pid: int) -> list[Mapped]:
+    """The files with code that process `pid` has mapped, each once. Raises OSError."""
+    found: dict[str, Mapped] = {}
+    executable = os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115 - with its " (deleted)"
+    for line in os.fsdecode(Path(f"/proc/{pid}/maps").read_bytes()).splitlines():
+        fields = line.split(maxsplit=5)
+        if len(fields) == 6 and fields[5].startswith("/") and fields[5] not in found:
+            name = fields[5]
+            # Through /proc an executable is found that was replaced since, and files of another
+            # mount namespace.
+            path = Path(f"/proc/{pid}/exe" if name == executable else f"/proc/{pid}/root{name}")
+            start = int(fields[0].partition("-")[0], 16)
+            found[name] = Mapped(name=name, path=path, start=start)
+    return list(found.values())
+
+
+def exported(file: Mapped, names: frozenset[str]) -> dict[str, int]:
+    """Name -> address in the process's memory, of those of `names` that the file exports.
+
+    Empty for a file that is no 64-bit little-endian ELF. Raises OSError where it is not there.
+    """
+    data = file.path.read_bytes()
+    if not data.startswith(_ELF64_LITTLE):
+        return {}
+    try:
+        base = file.start - _first_address(data)
+        return {name: base + value for name, value in _symbols(data) if name in names}
+    except (struct.error, ValueError):
+        return {}
+
+
+def _first_address(data: bytes) -> int:
+    """The address for which the first loaded segment was linked, cut to its page."""
+    (at,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    for index in range(count):
+        kind, _, offset, address, *_ = _SEGMENT.unpack_from(data, at + index * size)
+        if kind == _PT_LOAD:
+            return int(address - offset)
+    raise ValueError("nothing to load")
+
+
+def _symbols(data: bytes) -> Iterator[tuple[str, int]]:
+    (at,) = struct.unpack_from("<Q", data, 40)
+    size, count = struct.unpack_from("<HH", data, 58)
+    sections = [_SECTION.unpack_from(data, at + index * size) for index in range(count)]
+    for _, kind, _, _, offset, length, link, _, _, entry in sections:
+        if kind != _DYNSYM:
+            continue
+        strings = sections[link][4]
+        for position in range(offset, offset + length, entry):
+            name, _, _, section, value, _ = _SYMBOL.unpack_from(data, position)
+            if section:  # defined here
+                begin = strings + name
+                yield data[begin : data.index(b"\0", begin)].decode("ascii", "replace"), value

@@ -1,0 +1,382 @@
+"""The probe is let into processes that run already, leaves again, and changes nothing in them."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters, old_interpreter
+from terminals import MEMDIAG
+
+from memdiag.capture import injection
+from memdiag.capture.channel import ChannelReader, Kind
+from memdiag.capture.permission import why_forbidden
+from memdiag.capture.symbols import exported, mapped_files
+from memdiag.capture.visit import Visit
+from memdiag.errors import CannotWatch
+
+needs_gdb = pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb here")
+PATIENCE_S = 30.0
+# Answers each line of its input with what can be told of it, and runs Python code meanwhile.
+TARGET = """
+import gc, json, os, select, sys, threading, time
+def state():
+    modules = {name for name in sys.modules if "memdiag" in name}
+    finders = [type(one).__name__ for one in sys.meta_path]
+    found = [sorted(globals()), finders, sys.path, dict(os.environ), gc.isenabled()]
+    found += [threading.active_count(), sys.gettrace(), sys.getswitchinterval()]
+    found.append(len(os.listdir("/proc/self/task")))
+    return found
+def step(number):
+    listener = getattr(sys.modules.get("_memdiag_probe"), "listener", None)
+    if listener is not None:
+        listener.step(number)
+    return listener is not None
+print("ready", flush=True)
+while True:
+    if not select.select([sys.stdin], [], [], 0.002)[0]:
+        continue
+    line = sys.stdin.readline()
+    if not line:
+        break
+    if line.strip().isdigit():
+        print(step(int(line)), flush=True)
+    else:
+        print(json.dumps(state()), flush=True)
+"""
+
+
+def threads(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+class Target:
+    """A running process that can be asked."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.pid = process.pid
+        assert self._answer() == "ready"
+
+    def step(self, number: int) -> bool:
+        """Have it tell a step; whether there was a probe to tell it to."""
+        return self.ask(str(number)) == "True"
+
+    def ask(self, line: str) -> str:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def state_without_a_probe(self) -> str:
+        """Its state, once the probe has left."""
+        until_s = time.monotonic() + PATIENCE_S
+        number = 1000
+        while self.step(number) and time.monotonic() < until_s:
+            number += 1
+            time.sleep(0.01)
+        while threads(self.pid) > 1 and time.monotonic() < until_s:
+            time.sleep(0.01)
+        return self.ask("state")
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+@contextmanager
+def running(*command: str, **options: object) -> Iterator[Target]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, **options) as process:
+        yield Target(process)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
+
+
+@pytest.fixture(params=sorted(interpreters()))
+def any_python(request: pytest.FixtureRequest) -> str:
+    return interpreters()[request.param]
+
+
+@needs_gdb
+def test_probe_comes_hears_steps_and_leaves_the_process_as_it_was(any_python) -> None:
+    with running(any_python, "-c", TARGET) as target:
+        before = target.ask("state")
+        with Visit(target.pid) as visit:
+            assert visit.arrived
+            assert visit.injected is not None
+            assert visit.injected.way == "gdb"
+            assert 0 <= visit.injected.stopped_s < 2
+            assert target.step(7)
+            (event,) = ChannelReader(visit.directory).drain()
+            assert (event.kind, event.step) == (Kind.STEP, 7)
+            assert "python_blocks" in event.readings
+        assert not visit.directory.exists()
+        assert target.state_without_a_probe() == before
+
+
+@needs_gdb
+def test_probe_comes_again_after_it_has_left() -> None:
+    with running(sys.executable, "-c", TARGET) as target:
+        for number in (1, 2):
+            with Visit(target.pid) as visit:
+                assert visit.arrived
+                assert target.step(number)
+                assert [e.step for e in ChannelReader(visit.directory).drain()] == [number]
+            target.state_without_a_probe()
+
+
+@needs_gdb
+def test_probe_leaves_when_its_watcher_is_killed() -> None:
+    code = (
+        "import sys\n"
+        "from memdiag.capture.visit import Visit\n"
+        "with Visit(int(sys.argv[1])) as visit:\n"
+        "    print(visit.arrived, flush=True)\n"
+        "    input()\n"
+    )
+    with running(sys.executable, "-c", TARGET) as target:
+        before = target.ask("state")
+        watcher = subprocess.Popen(
+            [sys.executable, "-c", code, str(target.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert watcher.stdout is not None
+        assert watcher.stdout.readline() == "True\n"
+        assert target.step(1)
+        watcher.kill()
+        watcher.communicate()
+        assert target.state_without_a_probe() == before
+
+
+@needs_gdb
+@pytest.mark.torch
+def test_steps_of_a_running_training_are_seen_and_torch_is_left_as_it_was(tmp_path) -> None:
+    pytest.importorskip("torch")
+    program = (
+        "import os, sys, torch\n"
+        "torch.manual_seed(0)\n"
+        "torch.set_num_threads(1)\n"
+        "model = torch.nn.Linear(64, 64)\n"
+        "optimizer = torch.optim.Adam(model.parameters())\n"
+        "def step(number):\n"
+        "    torch.manual_seed(number)\n"
+        "    optimizer.zero_grad()\n"
+        "    model(torch.randn(8, 64)).square().mean().backward()\n"
+        "    optimizer.step()\n"
+        "for number in range(100): step(number)\n"
+        "print('ready', flush=True)\n"
+        "def inside():\n"
+        "    return getattr(sys.modules.get('_memdiag_probe'), 'listener', None)\n"
+        "while inside() or not os.path.exists(sys.argv[1]):\n"
+        "    step(number)\n"
+        "hooks = sys.modules['torch.optim.optimizer']._global_optimizer_post_hooks\n"
+        "print(len(hooks), torch.autograd.backward.__module__, "
+        "hasattr(torch.autograd.backward, '__wrapped__'))\n"
+    )
+    stop = tmp_path / "stop"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(stop)], stdout=subprocess.PIPE, text=True
+    ) as training:
+        assert training.stdout is not None
+        assert training.stdout.readline() == "ready\n"
+        with Visit(training.pid) as visit:
+            assert visit.arrived
+            reader = ChannelReader(visit.directory)
+            seen: list[int | None] = []
+            until_s = time.monotonic() + PATIENCE_S
+            while len(seen) < 5 and time.monotonic() < until_s:
+                seen += [event.step for event in reader.drain() if event.kind is Kind.STEP]
+            assert seen[:5] == [1, 2, 3, 4, 5]
+        stop.touch()
+        told, _ = training.communicate(timeout=PATIENCE_S)
+    assert told == "0 torch.autograd False\n"
+
+
+@needs_gdb
+def test_call_that_does_not_return_is_taken_back_and_the_process_goes_on(monkeypatch) -> None:
+    """As where the main thread holds the very lock that the call needs."""
+    addresses = injection._addresses
+
+    def to_nowhere(pid: int) -> dict[str, int]:
+        libc = next(file for file in mapped_files(pid) if "/libc." in file.name)
+        pause = exported(libc, frozenset({"pause"}))["pause"]
+        return {**addresses(pid), "Py_AddPendingCall": pause}
+
+    monkeypatch.setattr(injection, "_addresses", to_nowhere)
+    monkeypatch.setattr(injection, "PATIENCE_S", 1.0)
+    with running(sys.executable, "-c", TARGET) as target:
+        before = target.ask("state")
+        with pytest.raises(CannotWatch, match="called back; the process goes on"):
+            Visit(target.pid).__enter__()
+        assert target.ask("state") == before
+
+
+def test_way_of_python_itself_is_given_a_script_that_leaves_no_name_behind(tmp_path) -> None:
+    """No Python 3.14 is needed for it: the target plays the part of `sys.remote_exec`."""
+    mailbox = tmp_path / "script"
+    target_program = TARGET.replace(
+        'print("ready", flush=True)',
+        "def take():\n"
+        f"    while not os.path.exists({str(mailbox)!r}): time.sleep(0.001)\n"
+        f"    with open({str(mailbox)!r}) as file: script = file.read()\n"
+        "    with open(script) as file: text = file.read()\n"
+        "    exec(compile(text, script, 'exec'), globals())\n"
+        "print('ready', flush=True)",
+    ).replace(
+        "    if line.strip().isdigit():",
+        "    if line == 'take\\n': take()\n    if line.strip().isdigit():",
+    )
+
+    def remote_exec(pid: int, script: str) -> None:
+        (tmp_path / "new").write_text(script)
+        (tmp_path / "new").rename(mailbox)
+
+    with running(sys.executable, "-c", target_program) as target:
+        before = target.ask("state")
+        taking = threading.Thread(target=target.ask, args=("take",))
+        taking.start()
+        with Visit(target.pid, remote_exec=remote_exec) as visit:
+            taking.join()
+            assert visit.arrived
+            assert visit.note() == "the probe was let in by sys.remote_exec; it leaves with memdiag"
+            assert target.step(3)
+        assert target.state_without_a_probe() == before
+
+
+def test_refusal_by_pythons_own_way_is_explained() -> None:
+    def remote_exec(pid: int, script: str) -> None:
+        raise RuntimeError("Remote debugging is not enabled in the remote process")
+
+    with running(sys.executable, "-c", TARGET) as target:
+        with pytest.raises(CannotWatch, match="Remote debugging is not enabled") as caught:
+            Visit(target.pid, remote_exec=remote_exec).__enter__()
+        assert "PYTHON_DISABLE_REMOTE_DEBUG" in caught.value.remedy
+
+
+def refused(pid: int) -> CannotWatch:
+    with pytest.raises(CannotWatch) as caught:
+        Visit(pid).__enter__()
+    return caught.value
+
+
+def test_program_that_is_no_python_is_refused() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as target:
+        assert "cat is no Python program" in refused(target.pid).message
+        target.communicate()
+
+
+def test_old_python_is_refused() -> None:
+    program = old_interpreter("3.7")
+    if program is None:
+        pytest.skip("no Python 3.7 here")
+    with running(program, "-c", TARGET) as target:
+        assert "Python 3.7 is older than the probe supports" in refused(target.pid).message
+
+
+def test_missing_gdb_is_told(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with running(sys.executable, "-c", TARGET) as target:
+        error = refused(target.pid)
+    assert "there is no gdb" in error.message
+    assert "install it" in error.remedy
+
+
+def test_process_that_is_being_debugged_is_refused() -> None:
+    seize = 0x4206
+    with running(sys.executable, "-c", TARGET) as target:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.ptrace(seize, target.pid, 0, 0) != 0:
+            pytest.skip("nothing may be traced here")
+        error = refused(target.pid)
+        assert f"debugged already, by process {os.getpid()}" in error.message
+
+
+def test_process_that_protects_itself_is_refused(tmp_path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may look into everything")
+    guarded = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n" + TARGET
+    with running(sys.executable, "-c", guarded) as target:
+        assert "protects itself" in refused(target.pid).message
+
+
+@pytest.mark.parametrize(
+    ("scope", "privileged", "words", "remedy"),
+    [
+        (1, False, "ptrace_scope is 1, which lets a process debug only its own children", "root"),
+        (2, False, "ptrace_scope is 2", "--cap-add=SYS_PTRACE"),
+        (3, True, "nobody may debug anything until the next boot", "memdiag run"),
+        (0, True, "protects itself", "root"),
+    ],
+)
+def test_what_forbids_to_trace_is_told_with_a_remedy(scope, privileged, words, remedy) -> None:
+    why, try_this = why_forbidden(scope=scope, privileged=privileged)
+    assert words in why
+    assert remedy in try_this
+
+
+def test_container_without_the_right_to_trace_is_told(monkeypatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    why, remedy = why_forbidden(scope=0, privileged=False)
+    assert why == "this container has no CAP_SYS_PTRACE"
+    assert "--cap-add=SYS_PTRACE" in remedy
+
+
+def test_addresses_of_functions_are_those_that_the_loader_gives() -> None:
+    expected = ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p).value
+    found = injection._addresses(os.getpid())
+    assert found["Py_AddPendingCall"] == expected
+
+
+def test_file_that_is_no_program_exports_nothing(tmp_path) -> None:
+    (file, *_) = mapped_files(os.getpid())
+    for content in (b"", b"text", b"\x7fELF\x02\x01", b"\x7fELF\x02\x01" + bytes(200)):
+        (tmp_path / "x").write_bytes(content)
+        broken = type(file)(name="x", path=tmp_path / "x", start=0)
+        assert exported(broken, frozenset({"main"})) == {}
+
+
+@needs_gdb
+def test_watch_with_attach_records_steps_and_says_how_long_it_stopped_the_process(tmp_path) -> None:
+    with running(sys.executable, "-c", TARGET) as target:
+        watching = subprocess.Popen(
+            [
+                *MEMDIAG,
+                "watch",
+                "-p",
+                str(target.pid),
+                "--attach",
+                "--duration",
+                "2",
+                "-o",
+                "r.csv",
+            ],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        number = 0
+        while watching.poll() is None:
+            target.step(number)
+            number += 1
+            time.sleep(0.01)
+        _, said = watching.communicate()
+    assert "the probe was let in by gdb, which stopped the process for" in said
+    header, *rows = (tmp_path / "r.csv").read_text().splitlines()
+    step = header.split(",").index("step")
+    assert len({row.split(",")[step] for row in rows}) > 10
+    sidecar = json.loads((tmp_path / "r.meta.json").read_text())
+    assert any("which stopped the process for" in note for note in sidecar["notes"])
+    assert not [m for m in sidecar["missing"] if m["metric"] == "probe_readings"]
