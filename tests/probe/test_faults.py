@@ -91,7 +91,7 @@ def test_training_goes_on_whatever_function_of_the_probe_fails(watched, tmp_path
         str(watched.directory),
         str(tmp_path),
         env={"PYTHONPATH": tests},
-        timeout=115,
+        timeout=240,
     )
     assert (done.stdout, done.stderr) == ("done\n", "")
     # The first child has a sound probe: the training did tell its steps. (Where iterations are
