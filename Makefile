@@ -4,7 +4,7 @@
 #   make test      all tests
 #   make check     format, lint, types, import contract, README and tests: the gate
 #   make bench     the figures that the documentation quotes; SEED=n draws other series
-#   make bench-slow, pictures, fuzz, gpu-check   longer ones, for those who need them
+#   make bench-slow, pictures, fuzz, kills, behaviour, gpu-check   longer ones, for those who need them
 #   make fmt       format and fix what can be fixed
 #   make readme    rewrite the README's help screens and reports from what memdiag really prints
 #   make clean     remove what was built
@@ -36,7 +36,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-static fmt readme bench clean install
-.PHONY: bench-slow pictures fuzz gpu-check
+.PHONY: bench-slow pictures fuzz kills behaviour gpu-check
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme
 
 help:
@@ -93,6 +93,14 @@ pictures: $(READY) $(BENCH_READY)
 # Ten minutes or so of hostile input to every reader.
 fuzz: $(READY)
 	@MEMDIAG_FUZZ=100000 $(BIN)/python -m pytest tests/recording/test_fuzzing.py --timeout=3600 $(ARGS)
+
+# Two hundred targets killed by SIGKILL at random moments: nothing that they wrote may be lost.
+kills: $(READY)
+	@MEMDIAG_KILLS=200 $(BIN)/python -m pytest tests/probe/test_survival.py -k sigkill $(ARGS)
+
+# Test suites of public packages, with and without memdiag: every test must end as it does alone.
+behaviour: $(READY)
+	@$(BIN)/python benchmarks/own_behaviour.py $(ARGS)
 
 # Real CUDA trainings, for a machine with an NVIDIA GPU.
 gpu-check: $(READY)

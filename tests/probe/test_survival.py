@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -12,6 +13,8 @@ import pytest
 
 from memdiag.capture.channel import Kind
 
+# More of them with `make kills`.
+_KILLS = int(os.environ.get("MEMDIAG_KILLS", "20"))
 SESSION = "import sys, os\nsession = sys.modules['_memdiag_probe'].listener\n"
 
 
@@ -26,7 +29,7 @@ def test_nothing_written_is_lost_at_sigkill(watched, python) -> None:
         "    sys.stdout.flush()\n"
     )
     chance = random.Random(0)
-    for _ in range(10):
+    for _ in range(_KILLS):
         with watched.start(python, "-c", code) as target:
             target.stdin.write("go\n")
             target.stdin.flush()
