@@ -51,10 +51,12 @@ class Role(enum.Enum):
     SWAP = "swap"
     HOST = "host"  # a whole machine's memory, other tenants included
     CACHE = "cache"  # page cache: reclaimable
+    HOLES = "holes"  # free, but in pieces that larger blocks do not fit into
     PEAK = "peak"  # a running maximum: can never fall
     TENSORS = "tensors"  # number of live tensors
     OBJECTS = "objects"  # number of live objects, blocks, handles
     PROCESSES = "processes"
+    EVENTS = "events"  # how often something has happened: can never fall
     COUNTER = "counter"  # the user's own counter
 
 
@@ -177,17 +179,29 @@ class Missing:
     why: Unavailable
 
 
+class Cause(enum.Enum):
+    """How memory ended a target."""
+
+    OOM_KILLER = "oom_killer"  # the kernel killed it
+    OOM_KILLER_NEAR = "oom_killer_near"  # killed while the kernel killed somebody for memory
+    DEVICE_MEMORY = "device_memory"  # an allocation on a device failed
+    HOST_MEMORY = "host_memory"  # an allocation of host memory failed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """How the recorded target ended. One of `code` and `signal` is set when it is known.
 
-    at_bytes, limit_bytes: where memory ended it, how much it held at the last reading and how much
-        it was allowed, as far as known.
+    cause: where memory ended it. detail: what the target itself said of that (untrusted text).
+    at_bytes, limit_bytes: how much it then held at the last reading and how much it was allowed,
+        as far as known.
     """
 
     code: int | None = None
     signal: int | None = None
     why: str = ""  # "killed by the kernel's OOM killer", "memdiag stopped watching", ...
+    cause: Cause | None = None
+    detail: str = ""
     at_bytes: int | None = None
     limit_bytes: int | None = None
 

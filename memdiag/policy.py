@@ -95,8 +95,8 @@ EXACT_ROLES = frozenset(
 )
 """Meters without pages, pools or neighbours: what they read is what is held."""
 
-NO_METERS = frozenset({Role.VIRTUAL, Role.CACHE})
-"""Roles whose growth is no evidence: address space and reclaimable pages."""
+NO_METERS = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.EVENTS})
+"""Roles whose growth is no evidence: address space, reclaimable pages, what only ever rises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from memdiag.model import AxisKind, Role, Unit
 _TREE = "tree"
 # What a budget without a metric is for: the memory of the host and that of the device.
 _MEMORY = (Role.RESIDENT, Role.DEVICE)
-_NO_MEMORY = frozenset({Role.VIRTUAL, Role.CACHE, Role.PEAK})
+_NO_MEMORY = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.PEAK})
 # A range of readings needs some. Chosen.
 _FEWEST = 3
 _PLURALS = {

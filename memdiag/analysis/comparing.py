@@ -22,6 +22,8 @@ _MEMORY = frozenset(Role) - {
     Role.PROCESSES,
     Role.OBJECTS,
     Role.HOST,
+    Role.HOLES,
+    Role.EVENTS,
     Role.PEAK,
     Role.TENSORS,
 }

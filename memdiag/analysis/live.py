@@ -24,7 +24,7 @@ from memdiag.analysis.prepare import Prepared, prepare
 from memdiag.analysis.stream import Floors
 from memdiag.findings import Interval, Reason, Verdict
 from memdiag.model import Axis, AxisKind, Role, Sample, Series, Unit
-from memdiag.policy import DEFAULT, Policy
+from memdiag.policy import DEFAULT, NO_METERS, Policy
 from memdiag.recording.schema import METRIC_ROLES
 
 MOST_TRACKS = 128  # series followed at a time; the longest unseen is dropped: chosen
@@ -34,7 +34,7 @@ COARSE = (8, 64)  # samples per bin of the coarser looks, to begin with: chosen
 NARROW = 256  # bins of these: chosen
 GONE_S = 60.0  # a process unseen for so long is gone, and its leak with it
 # What is not memory, or no evidence of a leak by itself.
-SILENT = frozenset({Role.COUNTER, Role.PROCESSES, Role.SWAP, Role.PEAK})
+SILENT = NO_METERS | {Role.COUNTER, Role.PROCESSES, Role.SWAP, Role.PEAK}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,8 @@ class Kind(enum.Enum):
     COUNTER = layout.COUNTER
     METERS = layout.METERS
     NOTE = layout.NOTE
+    ALLOCATOR = layout.ALLOCATOR
+    OUT_OF_MEMORY = layout.OUT_OF_MEMORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +40,10 @@ class Event:
     at_s: on the clock of `time.monotonic()`, which all processes of a machine share.
     step: the process's step after this event, None before the first.
     phase: the process's phase after this event, nested ones joined by "/", "" outside.
-    name: of the phase or counter; for a NOTE its text. Chosen by the target: untrusted.
-    value: the counter's value, else None.
+    name: of the phase, counter or allocator; for a NOTE its text, for OUT_OF_MEMORY what the last
+        exception said. Chosen by the target: untrusted.
+    value: the counter's value; for OUT_OF_MEMORY 1 if it is about a device's memory, 2 about the
+        host's; else None.
     readings: canonical metric -> value, taken by the process itself at this very moment.
     auto: told by the probe (a hook in torch), not by a tag in the program.
     thread: 0 for the process's main thread, else a number that tells threads apart.
@@ -201,18 +205,10 @@ class RingReader:
 
     def _event(self, fields: _Fields) -> Event:
         at_s, flags, name, thread, step, value, packed = fields
-        readings = layout.READING.unpack(packed)
         kind = Kind(flags & layout.KIND_MASK)
-        known = {
-            metric: reading
-            for metric, reading in zip(layout.READINGS, readings, strict=True)
-            if reading != layout.ABSENT
-        }
-        counts = [known[metric] for metric in _TENSOR_COUNTS if metric in known]
-        if counts:
-            known["tensors"] = sum(counts)
         auto = bool(flags & layout.AUTO)
         text = self._name(name)
+        known = _known_readings(kind, text, packed)
         phase = self._phases.after(kind, text, thread=thread, depth=value, auto=auto)
         return Event(
             process=self._process,
@@ -221,7 +217,7 @@ class RingReader:
             step=None if step == layout.NO_STEP else step,
             phase=phase,
             name=text,
-            value=value if kind is Kind.COUNTER else None,
+            value=value if kind in (Kind.COUNTER, Kind.OUT_OF_MEMORY) else None,
             readings=known,
             auto=auto,
             thread=thread,
@@ -286,6 +282,24 @@ class _Phases:
         if not self._tagged:
             return ""
         return "/".join(self._tagged.get(0) or next(reversed(self._tagged.values())))
+
+
+def _known_readings(kind: Kind, name: str, packed: bytes) -> dict[str, int]:
+    """A record's readings by metric; none of an allocator that nobody knows."""
+    metrics: tuple[str, ...] = layout.READINGS
+    if kind is Kind.ALLOCATOR:
+        known_name = name in layout.ALLOCATORS
+        metrics = tuple(f"{name}_{r}" for r in layout.ALLOCATOR_READINGS) if known_name else ()
+    readings = layout.READING.unpack(packed)
+    known = {
+        metric: reading
+        for metric, reading in zip(metrics, readings, strict=False)
+        if reading != layout.ABSENT
+    }
+    counts = [known[metric] for metric in _TENSOR_COUNTS if metric in known]
+    if counts:
+        known["tensors"] = sum(counts)
+    return known
 
 
 def _record(data: bytes, index: int) -> tuple[int, _Fields]:

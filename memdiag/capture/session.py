@@ -7,6 +7,7 @@ from typing import Protocol
 
 from memdiag.capture.channel import Event, Kind, Probed
 from memdiag.capture.labels import LAUNCHERS, Labels
+from memdiag.capture.lastwords import LastWords, Listener
 from memdiag.capture.notes import Notes
 from memdiag.capture.outsiders import Outsiders
 from memdiag.capture.process import TREE, Process, ProcessId, ProcessTree
@@ -22,7 +23,12 @@ MATURE_S = 1.0
 
 TREE_LABEL = "tree"
 _ADDITIVE = ("rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes")
-_OWN_COLUMNS = frozenset(layout.READINGS) | {"at_s", "step", "phase", "pid", "process"}
+_ALLOCATORS = frozenset(f"{a}_{r}" for a in layout.ALLOCATORS for r in layout.ALLOCATOR_READINGS)
+_OWN_COLUMNS = (
+    frozenset(layout.READINGS) | _ALLOCATORS | {"at_s", "step", "phase", "pid", "process"}
+)
+# Events that bring rows of their own only for processes that live long enough to have any.
+_METERS = frozenset({Kind.METERS, Kind.ALLOCATOR})
 _OWN_COLUMNS |= {*_ADDITIVE, "vram_bytes", "processes", "tensors"}
 
 
@@ -77,6 +83,7 @@ class Session:
         self._alive_ids: set[ProcessId] = set()
         self._reasons: dict[tuple[str, str], Unavailable] = {}
         self._told: Mapping[ProcessId, str] = {}
+        self._listener = Listener()
 
     def tick(self, now_s: float) -> list[Sample]:
         """The samples of this moment (`now_s` on the clock that the events use), in time order."""
@@ -101,6 +108,10 @@ class Session:
     def where(self) -> tuple[int | None, str]:
         """The job's step and phase."""
         return self._timeline.where(TREE)
+
+    def last_words(self, ended_at_s: float) -> LastWords | None:
+        """What processes of the target said of want of memory, if that explains an end now."""
+        return self._listener.last_words(ended_at_s)
 
     def missing(self) -> tuple[Missing, ...]:
         """Metrics that some process lacked, and why."""
@@ -222,13 +233,18 @@ class Session:
             process = self._known[event.process] = Process(id=event.process, name="python")
         if process is None:
             return None
+        if (
+            event.kind in (Kind.ALLOCATOR, Kind.OUT_OF_MEMORY)
+            or "vram_reserved_bytes" in event.readings
+        ):
+            self._listener.hear(event, self._label(process))
         before = self._timeline.phase(event.process)
         self._timeline.move(event.process, step=event.step, phase=event.phase)
         if event.kind is Kind.NOTE:
             self._notes.take(event.name, self._label(process))
         readings = _event_readings(event)
         at_s = event.at_s - self._began_at_s
-        own_row = event.kind is not Kind.METERS or self._mature(process, now_s)
+        own_row = event.kind not in _METERS or self._mature(process, now_s)
         if not readings or at_s < 0 or not own_row:
             return None
         step, phase = self._timeline.where(event.process)

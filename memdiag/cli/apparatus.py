@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,7 +19,7 @@ from memdiag.capture.clock import Budget, MonotonicClock
 from memdiag.capture.gpu import GpuSource
 from memdiag.capture.limits import LimitWatch
 from memdiag.capture.outsiders import Outsiders
-from memdiag.capture.postmortem import explained
+from memdiag.capture.postmortem import Held, Kernel, explained
 from memdiag.capture.process import DetailSource, ProcessTree
 from memdiag.capture.sampler import Background
 from memdiag.capture.session import Session
@@ -56,6 +57,7 @@ class Apparatus:
         self._gpu = GpuSource(interval_s=options.interval_s, environ=environ)
         self._channel = channel.ChannelReader(directory) if directory is not None else None
         self._limits: LimitWatch | None = None
+        self._session: Session | None = None
 
     def __enter__(self) -> Apparatus:
         self._gpu.start()
@@ -84,7 +86,7 @@ class Apparatus:
     ) -> Session:
         """The session that samples `root` and its descendants (see ProcessTree, Session)."""
         self._limits = LimitWatch(root)
-        return Session(
+        self._session = Session(
             tree=ProcessTree(self.table, root=root, adopter=adopter, strangers=strangers),
             root=root,
             began_at_s=began_s,
@@ -93,6 +95,7 @@ class Apparatus:
             whole_channel=whole_channel,
             outsiders=Outsiders(root, self._directory) if sys.platform == "linux" else None,
         )
+        return self._session
 
     def missing(self) -> tuple[Missing, ...]:
         """Metrics that could not be read at all, and why."""
@@ -106,17 +109,21 @@ class Apparatus:
         users = limits_on(self._options.gate, columns) if columns else self._options.limits
         return (*users, *gpus, *host)
 
-    def explained(self, ending: Ending | None, *, at_bytes: int | None) -> Ending | None:
-        """How the target ended, with the OOM killer's part in it. at_bytes: what it last held."""
-        if ending is None or self._limits is None:
+    def explained(self, ending: Ending | None, *, last: Mapping[str, float]) -> Ending | None:
+        """How the target ended, with memory's part in it. last: the tree's last readings."""
+        if ending is None or self._limits is None or self._session is None:
             return ending
         group = self._limits.group
+        gpus = self._gpu.limits()
         return explained(
             ending,
-            before=self._limits.oom_before,
-            after=oom_counters(group),
-            group=group,
-            at_bytes=at_bytes,
+            kernel=Kernel(before=self._limits.oom_before, after=oom_counters(group), group=group),
+            words=self._session.last_words(time.monotonic()),
+            held=Held(
+                host_bytes=_whole(last.get("rss_bytes")),
+                device_bytes=_whole(last.get("vram_bytes")),
+                device_limit_bytes=gpus[0].value_bytes if len(gpus) == 1 else None,
+            ),
         )
 
     def notes(self) -> tuple[str, ...]:
@@ -145,3 +152,7 @@ class Apparatus:
             "memdiag_arguments": sys.argv[1:],
             "gpu": self._gpu.about(),
         }
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

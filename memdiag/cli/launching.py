@@ -124,7 +124,7 @@ def _close(
 ) -> Ending | None:
     """Complete the recording; the channel stays while somebody may still write into it."""
     lived_on = _survivors(measurement)
-    ending = apparatus.explained(launched.ending, at_bytes=measurement.held_bytes)
+    ending = apparatus.explained(launched.ending, last=measurement.last_readings)
     measurement.close(
         ending,
         missing=apparatus.missing(),

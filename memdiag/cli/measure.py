@@ -128,6 +128,7 @@ class Measurement:
         self._flush_at_s = self._status_at_s = began_s
         self._paused_s = 0.0
         self._latest: Sample | None = None
+        self._last: dict[str, float] = {}
         self.failure = ""
 
     @property
@@ -136,10 +137,9 @@ class Measurement:
         return self._session.pids() if not self.failure else frozenset()
 
     @property
-    def held_bytes(self) -> int | None:
-        """Resident memory of the tree when last seen."""
-        held = self._latest.readings.get("rss_bytes") if self._latest is not None else None
-        return None if held is None else int(held)
+    def last_readings(self) -> dict[str, float]:
+        """The latest reading of each metric of the tree, of when it was last seen."""
+        return self._last
 
     def remaining_s(self) -> float:
         """Seconds until the next tick."""
@@ -219,6 +219,7 @@ class Measurement:
             self._writer = self._open_writer()
         self._writer.add(samples)
         self._latest = next((s for s in samples if s.process == TREE_LABEL), self._latest)
+        self._last.update(self._latest.readings if self._latest is not None else {})
         self._raise_alarms(self._writer, samples)
         self._follow_live(samples)
         if now_s >= self._flush_at_s:

@@ -41,8 +41,9 @@ class Adopted:
 
     @property
     def ending(self) -> Ending:
-        """Why the watch ended; how the process did is its parent's to know."""
-        return Ending(why=self._ended_by or "the process has ended")
+        """Why the watch ended, without a reason where the process did: how is its parent's to
+        know."""
+        return Ending(why=self._ended_by)
 
     def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
         """Any signal that asks memdiag to end ends the watch."""
@@ -77,13 +78,13 @@ def follow(pid: int, options: Options, *, let_in: bool = False) -> int:
     now = datetime.now(timezone.utc)
     path = recording_path(options, lambda: default_path(os.getpid(), now), say)
     with ExitStack() as stack:
-        adopted, failure = _record(pid, options, path, stack, let_in=let_in)
-    return conclude(path, options, ending=adopted.ending, failure=failure)
+        ending, failure = _record(pid, options, path, stack, let_in=let_in)
+    return conclude(path, options, ending=ending, failure=failure)
 
 
 def _record(
     pid: int, options: Options, path: Path, stack: ExitStack, *, let_in: bool
-) -> tuple[Adopted, str]:
+) -> tuple[Ending, str]:
     mailbox = stack.enter_context(Mailbox(_ENDING_SIGNALS))
     process = attach(pid, table := this_table())
     directory = find_channel(pid)
@@ -118,13 +119,15 @@ def _record(
         stop_on_leak=options.stop_on_leak,
         say=say,
     )
+    known = apparatus.explained(adopted.ending, last=measurement.last_readings)
+    ending = known if known is not None and known.why else Ending(why="the process has ended")
     measurement.close(
-        adopted.ending,
+        ending,
         missing=apparatus.missing(),
         limits=apparatus.limits(),
         notes=(*notes, *apparatus.notes()),
     )
-    return adopted, measurement.failure
+    return ending, measurement.failure
 
 
 def _writer(path: Path, about: dict[str, Any], options: Options) -> Writer:

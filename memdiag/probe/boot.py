@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
+from . import allocators
 from .heartbeat import Heartbeat
 from .imports import AfterImport
+from .roles import at_end_of_worker, when_child_of_multiprocessing
 from .session import Session
 from .watcher import watcher_of
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 # `memdiag.tags` looks for an attribute `listener` of a module of this name.
 PACKAGE = "_memdiag_probe"
+# What a framework has only once its import is complete.
+_COMPLETE = {"torch": "Tensor", "jax": "live_arrays", "tensorflow": "config"}
 
 
 def boot(directory: str) -> Probe:
@@ -35,11 +40,17 @@ def boot(directory: str) -> Probe:
         after_in_parent=probe.after_fork_in_parent,
         after_in_child=probe.after_fork_in_child,
     )
-    torch = sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "Tensor"):
-        probe.torch_loaded(torch)
-    else:
-        sys.meta_path.insert(0, AfterImport("torch", probe.torch_loaded))
+    atexit.register(session.last_words)
+    for name, loaded in (
+        ("torch", probe.torch_loaded),
+        ("jax", probe.jax_loaded),
+        ("tensorflow", probe.tensorflow_loaded),
+    ):
+        module = sys.modules.get(name)
+        if module is not None and hasattr(module, _COMPLETE[name]):
+            loaded(module)
+        else:
+            sys.meta_path.insert(0, AfterImport(name, loaded))
     return probe
 
 
@@ -55,6 +66,7 @@ class Probe:
         self._hooks: Hooks | None = None
         self._heartbeat = Heartbeat(self._beat)
         self._paused = self._left = False
+        self._steps_seen = 0
         self._then: Callable[[], None] | None = None
         if watcher is not None:
             session.after_step = self._tick
@@ -70,6 +82,7 @@ class Probe:
         package = sys.modules.get(PACKAGE)
         if package is not None and getattr(package, "listener", None) is self._session:
             package.listener = None  # type: ignore[attr-defined]
+        atexit.unregister(self._session.last_words)
         self._session.close()
         self._heartbeat.stop()
         self._watcher = self._census = self._training = None
@@ -88,18 +101,28 @@ class Probe:
             self._census.tick()
 
     def _beat(self) -> None:
-        """Once a second."""
+        """Once a second: what the steps would bring, where there are none."""
         if self._watcher is not None and self._watcher.gone():
             self.leave()
-        elif self._census is not None:
-            self._census.beat()
+            return
+        session = self._session
+        session.learn_role()
+        if session.steps_told == self._steps_seen and self._knows_a_framework:
+            session.beat()
+            if self._census is not None:
+                self._census.tick()
+        self._steps_seen = session.steps_told
+
+    @property
+    def _knows_a_framework(self) -> bool:
+        return self._census is not None or self._session.allocators.known
 
     def torch_loaded(self, torch: Any) -> None:
         """The program has imported torch to the end."""
         parts: dict[str, Callable[[Any], None]] = {
-            "vram_allocated_bytes": self._session.watch_vram,
             "step": self._follow_training,
             "tensors": self._count_tensors,
+            "vram_allocated_bytes": self._watch_allocators,
         }
         for metric, begin in parts.items():  # what one of them lacks is no loss to the others
             try:
@@ -124,6 +147,33 @@ class Probe:
         self._session.after_step = self._tick
         self._heartbeat.start()
 
+    def _watch_allocators(self, torch: Any) -> None:
+        known = self._session.allocators
+        for name, backend in (("vram", "cuda"), ("xpu", "xpu")):
+            module = getattr(torch, backend, None)
+            if hasattr(module, "memory_stats_as_nested_dict"):
+                known.add(name, allocators.Caching(module))
+        mps, census = getattr(torch, "mps", None), self._census
+        if census is not None and hasattr(mps, "current_allocated_memory"):
+            known.add("mps", allocators.metal(mps, lambda: census.has_seen("mps")))
+        self._heartbeat.start()
+
+    def jax_loaded(self, jax: Any) -> None:
+        """The program has imported JAX to the end."""
+        try:
+            self._session.allocators.add("jax", allocators.jax(jax))
+            self._heartbeat.start()
+        except Exception:
+            return
+
+    def tensorflow_loaded(self, tensorflow: Any) -> None:
+        """The program has imported TensorFlow to the end."""
+        try:
+            self._session.allocators.add("tensorflow", allocators.tensorflow(tensorflow))
+            self._heartbeat.start()
+        except Exception:
+            return
+
     def before_fork(self) -> None:
         """In the parent, before each fork."""
         try:
@@ -144,8 +194,6 @@ class Probe:
         try:
             if self._left:
                 return
-            from .roles import when_child_of_multiprocessing
-
             self._heartbeat.after_fork_in_child()
             self._session.after_fork_in_child()
             if self._census is not None:
@@ -159,6 +207,7 @@ class Probe:
     def _is_worker(self, role: str) -> None:
         try:
             self._session.say_role(role)
+            at_end_of_worker(self._session.last_words)
             if self._census is not None or self._watcher is not None:
                 self._heartbeat.start()
         except Exception:

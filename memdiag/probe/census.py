@@ -35,7 +35,6 @@ class Census:
         self._due_s = self._began_s + FIRST_S
         self._spent_s = 0.0
         self._running = self._said = False
-        self._steps_seen = 0
 
     def tick(self) -> None:
         """Count if it is due. Called at steps, and by the thread where there are none."""
@@ -46,13 +45,9 @@ class Census:
             self._due_s = float("inf")  # it would fail again
             self._session.note("counting them failed in this version of torch", "tensors")
 
-    def beat(self) -> None:
-        """Once a second: record the cheap meters and count, where no step did."""
-        self._session.learn_role()
-        if self._session.steps_told == self._steps_seen:
-            self._session.meters(self._session.readings())
-            self.tick()
-        self._steps_seen = self._session.steps_told
+    def has_seen(self, kind: str) -> bool:
+        """Whether there was a tensor on such a device ("mps") at the last count."""
+        return kind in self._count.kinds
 
     def after_fork_in_child(self) -> None:
         """The child begins anew."""

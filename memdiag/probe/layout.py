@@ -63,6 +63,22 @@ ABSENT = -1
 READING = struct.Struct("<10q")
 NO_READINGS = READING.pack(*(ABSENT,) * len(READINGS))
 
+# What an ALLOCATOR record carries in the same place, of the framework's allocator that is its name:
+# the metric is `<allocator>_<reading>`. CUDA's allocated and reserved bytes come with the steps.
+ALLOCATORS = ("vram", "xpu", "mps", "jax", "tensorflow")
+ALLOCATOR_READINGS = (
+    "allocated_bytes",
+    "reserved_bytes",
+    "active_bytes",
+    "inactive_split_bytes",
+    "allocations",
+    "alloc_retries",
+    "ooms",
+    "arrays",
+    "spare_1",
+    "spare_2",
+)
+
 # number + 1, seconds on the monotonic clock, kind and flags, name, thread (0: the main thread),
 # step, value, the readings (READING), number + 1.
 RECORD = struct.Struct("<QdHHIqd80sQ")
@@ -81,6 +97,10 @@ PHASE_END = 3  # the innermost open phase `name` of this thread ends, with those
 COUNTER = 4  # the user's counter `name` has `value`
 METERS = 5  # readings alone
 NOTE = 6  # `name` says in plain words why something is missing
+ALLOCATOR = 7  # what the allocator `name` says (ALLOCATOR_READINGS)
+# The program ends for want of memory: `name` is what its last exception says, `value` 1 for a
+# device's memory, 2 for the host's.
+OUT_OF_MEMORY = 8
 KIND_MASK = 0xFF
 # Told by the probe itself, not by a tag in the program. There is one such phase at most: one that
 # begins ends the one before.

@@ -35,7 +35,7 @@ class Budgeted:
     other at once after a rest that pays for them.
     """
 
-    def __init__(self, read: Callable[[], int], say: Callable[[str], None], burst: int = 0) -> None:
+    def __init__(self, read: Callable[[], Any], say: Callable[[str], None], burst: int = 0) -> None:
         self._read = read
         self._burst = burst
         self._say = say
@@ -43,7 +43,7 @@ class Budgeted:
         self._cost_s = 0.0
         self._not_before_s = 0.0
 
-    def __call__(self) -> int:
+    def __call__(self) -> Any:
         """The reading, or ABSENT when it is too soon."""
         began_s = perf_counter()
         if began_s < self._not_before_s:
@@ -67,7 +67,7 @@ class Meter:
     evaluation kept would be the one that is left out.
     """
 
-    def __init__(self, read: Callable[[], int], say: Callable[[str], None]) -> None:
+    def __init__(self, read: Callable[[], Any], say: Callable[[str], None]) -> None:
         self.at_steps = Budgeted(read, say)
         self.at_phases = Budgeted(read, lambda _: None, burst=_BURST)
 
@@ -146,27 +146,6 @@ def _high(fd: int) -> int:
         os.close(fd)
         return high
     return fd
-
-
-class Vram:
-    """Bytes of live tensors in torch's CUDA allocator, on all devices that this process uses.
-
-    ABSENT until the program has used CUDA: to ask would be the first use. `reserved` is what the
-    allocator held at the last reading.
-    """
-
-    def __init__(self, torch: Any) -> None:
-        self._cuda = torch.cuda
-        self.reserved = ABSENT
-
-    def __call__(self) -> int:
-        """Allocated bytes. No synchronisation: the allocator's own books."""
-        cuda = self._cuda
-        if not cuda.is_initialized():
-            return ABSENT
-        devices = range(cuda.device_count())
-        self.reserved = sum(cuda.memory_reserved(device) for device in devices)
-        return sum(cuda.memory_allocated(device) for device in devices)
 
 
 def python_blocks() -> Callable[[], int] | None:

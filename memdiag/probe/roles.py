@@ -33,6 +33,14 @@ def multiprocessing_role() -> str:
     return str(process.name)
 
 
+def at_end_of_worker(then: Callable[[], None]) -> None:
+    """In a child of multiprocessing: have `then` called when its work has ended, also by an error,
+    which is then being handled. Such a process takes no leave of the interpreter."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, then, exitpriority=0)
+
+
 def _argument(process: Any, target: Any, name: str) -> Any:
     """The argument `name` that the process's function is to be called with."""
     if name in process._kwargs:

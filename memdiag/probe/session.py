@@ -12,11 +12,13 @@ from math import isfinite
 from operator import index
 
 from . import layout
+from .allocators import Allocators, At, packed
 from .facts import UNNAMED_CHILD, Facts, ranks
+from .lastwords import out_of_memory
 from .layout import ABSENT
-from .meters import Budgeted, Meter, ResidentSize, Vram, malloc_bytes, python_blocks
+from .meters import Budgeted, Meter, ResidentSize, malloc_bytes, python_blocks
 from .ring import Ring
-from .roles import multiprocessing_role
+from .roles import at_end_of_worker, multiprocessing_role
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _MIN_STEP, _MAX_STEP = layout.NO_STEP + 1, (1 << 63) - 1
 _PATIENCE = 3
 # Chosen: programs that tag a step do so after an iteration, or after an epoch of hundreds.
 _GRACE_STEPS = 200
+_CUDA = "vram"  # of layout.ALLOCATORS
+_WITH_STEPS = {"allocated_bytes": ABSENT, "reserved_bytes": ABSENT}
 
 
 class Session:
@@ -43,8 +47,7 @@ class Session:
         self._blocks = None if blocks is None else self._meter("python_blocks", blocks)
         self._malloc: Meter | None = None
         self._malloc_known = False
-        self._vram: Vram | None = None
-        self._vram_bytes: Meter | None = None
+        self.allocators = Allocators(self.note)
         # Rings of the parents. An old mapping holds a descriptor that by now may be a file of
         # the program's: it must never be closed.
         self._kept: list[Ring] = []
@@ -161,22 +164,39 @@ class Session:
         except Exception:
             self._failed()
 
-    def readings(self, *, resident: Callable[[], int] | None = None) -> bytes:
+    def beat(self) -> None:
+        """Record what the steps would bring, where there are none."""
+        try:
+            self._write_meters(layout.METERS | layout.AUTO)
+        except Exception:
+            self._failed()
+
+    def last_words(self) -> None:
+        """At the program's end: the last figures, and whether it is for want of memory."""
+        try:
+            found = out_of_memory()
+            figures = self.allocators.read(At.EXIT)
+            if found is not None:
+                text, about = found
+                readings = self._readings(figures)
+                self._write(layout.OUT_OF_MEMORY | layout.AUTO, text, about, readings)
+            self._write_allocators(figures)
+        except Exception:
+            self._failed()
+
+    def _readings(
+        self, figures: dict[str, dict[str, int]], resident: Callable[[], int] | None = None
+    ) -> bytes:
         """The cheap meters, as far as their budgets allow, packed as layout.READING.
 
-        resident: what reads the resident bytes, by default whatever it costs.
+        figures: of the allocators. resident: what reads the resident bytes, by default whatever
+        it costs.
         """
         if not self._malloc_known:
             self._find_malloc()
         malloc = ABSENT if self._malloc is None else self._malloc.at_steps()
         blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
-        vram = ABSENT if self._vram_bytes is None else self._vram_bytes.at_steps()
-        return self._packed((resident or self._resident)(), malloc, blocks, vram)
-
-    def watch_vram(self, torch: Any) -> None:
-        """Take torch's CUDA allocator among the cheap meters."""
-        self._vram = Vram(torch)
-        self._vram_bytes = self._meter("vram_allocated_bytes", self._vram)
+        return _packed((resident or self._resident)(), malloc, blocks, figures.get(_CUDA))
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
@@ -192,6 +212,7 @@ class Session:
             if role:
                 self._role_unknown = False
                 self.say_role(role)
+                at_end_of_worker(self.last_words)
 
     def say_ranks(self) -> None:
         """Say the place in a distributed job anew: launchers may set it after the start."""
@@ -218,6 +239,7 @@ class Session:
             if self._ring is not None:
                 self._kept.append(self._ring)
             self._resident.forget()
+            self.allocators.forked()
             self._begin(get_ident())
         except Exception:
             self._failed()
@@ -250,14 +272,9 @@ class Session:
     def _boundary(self, kind: int, name: str, depth: int) -> None:
         malloc = ABSENT if self._malloc is None else self._malloc.at_phases()
         blocks = ABSENT if self._blocks is None else self._blocks.at_phases()
-        vram = ABSENT if self._vram_bytes is None else self._vram_bytes.at_phases()
-        readings = self._packed(self._resident(), malloc, blocks, vram)
+        cuda = self.allocators.read(At.PHASE).get(_CUDA)
+        readings = _packed(self._resident(), malloc, blocks, cuda)
         self._write(kind, name or " ", depth, readings)
-
-    def _packed(self, rss: int, malloc: int, blocks: int, vram: int) -> bytes:
-        reserved = ABSENT if vram == ABSENT or self._vram is None else self._vram.reserved
-        a = ABSENT
-        return _pack(rss, malloc, blocks, a, a, a, a, a, vram, reserved)
 
     def _failed(self) -> None:
         self._failures += 1
@@ -281,10 +298,21 @@ class Session:
         self._step = number
         self.steps_told += 1
         seldom = self._resident_seldom if kind & layout.AUTO else None
-        self._write(kind, readings=self.readings(resident=seldom))
+        self._write_meters(kind, seldom)
         self.learn_role()
         if self.after_step is not None:
             self.after_step()
+
+    def _write_meters(self, kind: int, resident: Callable[[], int] | None = None) -> None:
+        figures = self.allocators.read(At.STEP)
+        self._write(kind, readings=self._readings(figures, resident))
+        self._write_allocators(figures)
+
+    def _write_allocators(self, figures: dict[str, dict[str, int]]) -> None:
+        for name, known in figures.items():
+            # CUDA's bytes are with the step, at the same moment.
+            told = {**known, **_WITH_STEPS} if name == _CUDA else known
+            self._write(layout.ALLOCATOR | layout.AUTO, name, readings=_pack(*packed(told)))
 
     def _find_malloc(self) -> None:
         """At the first reading, not before: the program pays for ctypes if it is to use it."""
@@ -297,6 +325,13 @@ class Session:
 
     def _meter(self, metric: str, read: Callable[[], int]) -> Meter:
         return Meter(read, lambda text: self.note(text, metric))
+
+
+def _packed(rss: int, malloc: int, blocks: int, cuda: dict[str, int] | None) -> bytes:
+    known, a = cuda or {}, ABSENT
+    allocated = known.get("allocated_bytes", ABSENT)
+    reserved = known.get("reserved_bytes", ABSENT)
+    return _pack(rss, malloc, blocks, a, a, a, a, a, allocated, reserved)
 
 
 def _nothing(_: str) -> None:

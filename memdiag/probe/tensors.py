@@ -31,6 +31,7 @@ class TensorCount:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._seen = _MANY  # until we know better
+        self.kinds: set[str] = set()  # of devices that tensors were on
 
     def __call__(self) -> dict[str, int] | None:
         """Readings by metric.
@@ -55,7 +56,9 @@ class TensorCount:
         for name in ("tensors_cpu", "tensors_cuda", "tensors_other"):
             readings[name] = 0
         for (_, device), count in counts.items():
-            readings[_metric(device)] += count
+            kind = getattr(device, "type", "")
+            self.kinds.add(kind)
+            readings[_metric(kind)] += count
         return readings
 
 
@@ -122,6 +125,5 @@ def _counted(items: Iterable[Any]) -> dict[Any, int]:
     return Counter(items)
 
 
-def _metric(device: Any) -> str:
-    kind = getattr(device, "type", "")
+def _metric(kind: str) -> str:
     return f"tensors_{kind}" if kind in ("cpu", "cuda") else "tensors_other"

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memdiag.model import Ending, Limit, Mark, MarkLevel, Missing, Role, Unavailable
+from memdiag.model import Cause, Ending, Limit, Mark, MarkLevel, Missing, Role, Unavailable
 from memdiag.printable import printable
 from memdiag.recording.files import replace_file
 
@@ -60,7 +60,7 @@ def _plain(sidecar: Sidecar) -> dict[str, Any]:
     return {
         "complete": sidecar.complete,
         "about": sidecar.about,
-        "ending": None if sidecar.ending is None else asdict(sidecar.ending),
+        "ending": None if sidecar.ending is None else _plain_ending(sidecar.ending),
         "missing": [
             {"metric": m.metric, "process": m.process, **asdict(m.why)} for m in sidecar.missing
         ],
@@ -94,11 +94,18 @@ def _parsed(document: dict[str, Any]) -> Sidecar:
     )
 
 
+def _plain_ending(ending: Ending) -> dict[str, Any]:
+    return {**asdict(ending), "cause": None if ending.cause is None else ending.cause.value}
+
+
 def _ending(plain: dict[str, Any]) -> Ending:
+    causes = {cause.value: cause for cause in Cause}
     return Ending(
         code=_whole(plain.get("code")),
         signal=_whole(plain.get("signal")),
         why=printable(str(plain.get("why", ""))),
+        cause=causes.get(str(plain.get("cause"))),
+        detail=printable(str(plain.get("detail", ""))),
         at_bytes=_whole(plain.get("at_bytes")),
         limit_bytes=_whole(plain.get("limit_bytes")),
     )

@@ -277,6 +277,8 @@ def _ending(ending: Ending) -> Values:
         "code": ending.code,
         "signal": ending.signal,
         "why": ending.why,
+        "cause": None if ending.cause is None else ending.cause.value,
+        "detail": ending.detail,
         "at_bytes": ending.at_bytes,
         "limit_bytes": ending.limit_bytes,
     }

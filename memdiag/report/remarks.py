@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memdiag.findings import Evidence, RecordingFinding
 from memdiag.model import Ending, Missing
-from memdiag.report import naming, numbers, words
+from memdiag.report import naming, numbers, postmortem, words
 from memdiag.report.layout import paragraph
 from memdiag.report.screen import Screen
 
@@ -39,6 +39,7 @@ def closing(found: RecordingFinding, screen: Screen) -> list[Text]:
     if found.ending is not None:
         text = ending(found.ending, screen)
         lines += paragraph(text, screen.measure) if text else []
+        lines += postmortem.lines(found, screen)
     for missing in found.missing[:_MISSING]:
         lines += paragraph(_missing(missing, screen), screen.measure, lead="Missing:", hanging=2)
     lines += _more(len(found.missing) - _MISSING, "missing reading", screen)
@@ -55,7 +56,8 @@ def ending(how: Ending, screen: Screen) -> str:
         return f"The command was killed by {_signal_name(how.signal)}{why}."
     if how.code:
         return f"The command failed with exit status {how.code}{why}."
-    return naming.stopped(f"The recording ended: {how.why}", screen) if how.why else ""
+    told = f"The recording ended: {how.why}{_how_far(how)}"
+    return naming.stopped(told, screen) if how.why else ""
 
 
 def _how_far(how: Ending) -> str:

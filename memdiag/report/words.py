@@ -87,6 +87,8 @@ ROLES = {
     Role.SWAP: "swapped-out memory",
     Role.HOST: "memory of the whole machine",
     Role.CACHE: "page cache",
+    Role.HOLES: "GPU memory free only in pieces",
+    Role.EVENTS: "how often it has happened",
     Role.PEAK: "running maximum",
     Role.TENSORS: "live tensors",
     Role.OBJECTS: "live objects",

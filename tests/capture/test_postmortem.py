@@ -11,32 +11,46 @@ import pytest
 from cgroups import limited_group
 
 from memdiag.capture.cgroup import MemoryGroup, OomCounters, memory_group, oom_counters
-from memdiag.capture.postmortem import explained
-from memdiag.model import Ending
+from memdiag.capture.lastwords import LastWords
+from memdiag.capture.postmortem import Held, Kernel, explained
+from memdiag.model import Cause, Ending
 
 KILLED = Ending(signal=signal.SIGKILL)
 NONE = OomCounters(group=0, machine=5)
 MIB = 1 << 20
 
 
+def kernel(after: OomCounters, group: MemoryGroup | None = None) -> Kernel:
+    return Kernel(before=NONE, after=after, group=group)
+
+
+def words(*, on_device: bool = True, text: str = "CUDA out of memory.") -> LastWords:
+    return LastWords(process="rank1", at_s=5.0, text=text, on_device=on_device, held_bytes=900)
+
+
 def test_a_kill_counted_by_the_group_is_the_oom_killers(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("100\n")
     group = MemoryGroup(levels=(tmp_path,), version=2)
-    after = OomCounters(group=1, machine=6)
-    how = explained(KILLED, before=NONE, after=after, group=group, at_bytes=98)
+    evidence = kernel(OomCounters(group=1, machine=6), group)
+    how = explained(KILLED, kernel=evidence, held=Held(host_bytes=98))
     assert how == Ending(
-        signal=9, why="killed by the kernel's OOM killer", at_bytes=98, limit_bytes=100
+        signal=9,
+        why="killed by the kernel's OOM killer",
+        cause=Cause.OOM_KILLER,
+        at_bytes=98,
+        limit_bytes=100,
     )
 
 
 def test_a_shell_that_hands_the_kill_on_counts_too() -> None:
-    how = explained(Ending(code=137), before=NONE, after=OomCounters(group=1, machine=6))
+    how = explained(Ending(code=137), kernel=kernel(OomCounters(group=1, machine=6)))
     assert how.why == "killed by the kernel's OOM killer"
 
 
 def test_a_kill_that_only_the_machine_counted_is_said_with_care() -> None:
-    how = explained(KILLED, before=NONE, after=OomCounters(group=0, machine=6))
+    how = explained(KILLED, kernel=kernel(OomCounters(group=0, machine=6)))
     assert how.why == "killed while the kernel's OOM killer was at work on this machine"
+    assert how.cause is Cause.OOM_KILLER_NEAR
     assert how.limit_bytes is None
 
 
@@ -51,12 +65,50 @@ def test_a_kill_that_only_the_machine_counted_is_said_with_care() -> None:
     ],
 )
 def test_without_evidence_nothing_is_claimed(ending: Ending, after: OomCounters) -> None:
-    assert explained(ending, before=NONE, after=after) == ending
+    assert explained(ending, kernel=kernel(after)) == ending
 
 
 def test_a_reason_that_is_known_stays() -> None:
     known = Ending(signal=9, why="stopped by memdiag")
-    assert explained(known, before=NONE, after=OomCounters(group=1, machine=6)) == known
+    after = OomCounters(group=1, machine=6)
+    assert explained(known, kernel=kernel(after), words=words()) == known
+
+
+def test_a_failed_command_that_spoke_of_device_memory_ran_out_of_it() -> None:
+    held = Held(host_bytes=5, device_bytes=990, device_limit_bytes=1000)
+    how = explained(Ending(code=1), kernel=kernel(NONE), words=words(), held=held)
+    assert how == Ending(
+        code=1,
+        why="rank1 ran out of GPU memory",
+        cause=Cause.DEVICE_MEMORY,
+        detail="CUDA out of memory.",
+        at_bytes=990,
+        limit_bytes=1000,
+    )
+
+
+def test_where_the_driver_does_not_tell_the_allocators_figure_is_said() -> None:
+    how = explained(Ending(code=1), kernel=kernel(NONE), words=words())
+    assert (how.at_bytes, how.limit_bytes) == (900, None)
+
+
+def test_a_memory_error_is_about_the_host() -> None:
+    held = Held(host_bytes=5, device_bytes=990)
+    spoken = words(on_device=False, text="Unable to allocate 4 GiB\x1b[2J")
+    how = explained(Ending(code=1), kernel=kernel(NONE), words=spoken, held=held)
+    assert (how.cause, how.at_bytes) == (Cause.HOST_MEMORY, 5)
+    assert how.detail.isprintable()
+
+
+@pytest.mark.parametrize("ending", [Ending(code=0), KILLED, Ending(signal=signal.SIGSEGV)])
+def test_an_error_that_was_lived_with_explains_no_other_end(ending: Ending) -> None:
+    assert explained(ending, kernel=kernel(NONE), words=words()) == ending
+
+
+def test_of_a_watched_process_that_vanished_the_kernels_part_is_said_with_care() -> None:
+    how = explained(Ending(), kernel=kernel(OomCounters(group=1, machine=6)))
+    assert how.cause is Cause.OOM_KILLER_NEAR
+    assert explained(Ending(), kernel=kernel(NONE)) == Ending()
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -97,5 +149,6 @@ def test_a_process_that_the_real_oom_killer_ends_is_recognised() -> None:
         status = child.wait(timeout=30)
         child.stdin.close()
         child.stdout.close()
-        how = explained(Ending(signal=-status), before=before, after=oom_counters(group))
+        evidence = Kernel(before=before, after=oom_counters(group))
+        how = explained(Ending(signal=-status), kernel=evidence)
         assert how.why == "killed by the kernel's OOM killer"

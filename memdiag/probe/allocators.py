@@ -1,0 +1,194 @@
+"""What the frameworks' own allocators say of device memory, in this process.
+
+Only of frameworks that the program has imported, and only once it uses a device: to ask earlier
+would be the first use. Nothing here waits for a device; the figures are the allocators' books.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .layout import ABSENT, ALLOCATOR_READINGS
+from .meters import Meter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional
+
+    Figures = Dict[str, int]
+    Reading = Callable[[], Optional[Figures]]
+
+# Where torch's nested statistics say it.
+_TORCH_BYTES = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes")
+_TORCH_EVENTS = {"alloc_retries": "num_alloc_retries", "ooms": "num_ooms"}
+# Devices that held nothing are asked again once per so many readings: eight GPUs are visible to
+# each rank of a job that uses one of them.
+_IDLE_EVERY = 64
+# These say by themselves that they are not to be used, after a fork; and outlive the others.
+_ROBUST = ("vram", "xpu")
+
+
+class At:
+    """When the allocators are read: STEP, PHASE (where one begins or ends), EXIT."""
+
+    STEP, PHASE, EXIT = "step", "phase", "exit"
+
+
+class Allocators:
+    """All allocators of the process, each read within a budget of its own."""
+
+    def __init__(self, note: Callable[[str, str], None]) -> None:
+        """note: told, in plain words, what is missing and of which metric."""
+        self._note = note
+        self._readings: dict[str, Reading] = {}
+        self._meters: dict[str, Meter] = {}
+
+    def add(self, name: str, read: Reading) -> None:
+        """Read `read` from now on. name: one of `layout.ALLOCATORS`."""
+        self._readings[name] = read
+        self._meters[name] = Meter(read, lambda text: self._note(text, _metric(name)))
+
+    @property
+    def known(self) -> bool:
+        """Whether there is one to read."""
+        return bool(self._readings)
+
+    def forked(self) -> None:
+        """In a forked child: JAX and TensorFlow do not survive that, torch says so itself."""
+        for name in [name for name in self._readings if name not in _ROBUST]:
+            self._drop(name)
+
+    def read(self, at: str) -> dict[str, Figures]:
+        """Name -> figures of those whose budget allows. One that fails is not asked again.
+
+        at: of `At`. At a phase torch's alone, whose figures belong to that moment; at the exit now
+        or never, and those alone that may be asked after other parts have left.
+        """
+        found = {}
+        for name in tuple(self._readings) if at is At.STEP else _ROBUST:
+            read = self._reading(name, at)
+            if read is None:
+                continue
+            try:
+                figures = read()
+            except Exception:
+                self._drop(name)
+                text = "this version of the framework does not let its allocator be asked"
+                self._note(text, _metric(name))
+                continue
+            if figures is not None and figures != ABSENT:
+                found[name] = figures
+        return found
+
+    def _reading(self, name: str, at: str) -> Callable[[], Any] | None:
+        if at is At.EXIT:
+            return self._readings.get(name)
+        meter = self._meters.get(name)
+        if meter is None:
+            return None
+        return meter.at_steps if at is At.STEP else meter.at_phases
+
+    def _drop(self, name: str) -> None:
+        self._readings.pop(name, None)
+        self._meters.pop(name, None)
+
+
+class Caching:
+    """torch's caching allocator: `torch.cuda` (CUDA and ROCm) or `torch.xpu`, all devices."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._used: set[int] = set()
+        self._reads = 0
+
+    def __call__(self) -> Figures | None:
+        """Sums over the devices; None until the program uses one."""
+        backend = self._backend
+        if not backend.is_initialized():
+            return None
+        all_of_them = self._reads % _IDLE_EVERY == 0 or not self._used
+        self._reads += 1
+        totals: Figures = {}
+        for device in range(backend.device_count()) if all_of_them else tuple(self._used):
+            figures = _of_torch(backend.memory_stats_as_nested_dict(device))
+            if figures.get("reserved_bytes", 0) > 0:
+                self._used.add(device)
+            for name, value in figures.items():
+                totals[name] = totals.get(name, 0) + value
+        return totals
+
+
+def _metric(name: str) -> str:
+    return f"{name}_allocated_bytes"
+
+
+def _of_torch(stats: dict[str, Any]) -> Figures:
+    """One device's figures; what a version does not tell is left out."""
+    figures = {}
+    for name in _TORCH_BYTES:
+        if name in stats:
+            figures[name] = int(stats[name]["all"]["current"])
+    if "allocation" in stats:
+        figures["allocations"] = int(stats["allocation"]["all"]["current"])
+    for name, theirs in _TORCH_EVENTS.items():
+        if theirs in stats:
+            figures[name] = int(stats[theirs])
+    return figures
+
+
+def metal(mps: Any, is_used: Callable[[], bool]) -> Reading:
+    """torch.mps, which cannot be asked whether it is in use: `is_used` says so."""
+
+    def read() -> Figures | None:
+        if not is_used():
+            return None
+        return {
+            "allocated_bytes": int(mps.current_allocated_memory()),
+            "reserved_bytes": int(mps.driver_allocated_memory()),
+        }
+
+    return read
+
+
+def jax(module: Any) -> Reading:
+    """JAX's devices of the default backend, and the arrays that are alive."""
+
+    def read() -> Figures | None:
+        bridge = sys.modules.get("jax._src.xla_bridge")
+        if not getattr(bridge, "_backends", None):
+            return None
+        figures: Figures = {"arrays": len(module.live_arrays())}
+        for device in module.local_devices():
+            stats = device.memory_stats() or {}  # None on a CPU
+            for name, theirs in (("allocated_bytes", "bytes_in_use"), ("reserved_bytes", _POOL)):
+                if theirs in stats:
+                    figures[name] = figures.get(name, 0) + int(stats[theirs])
+        return figures
+
+    return read
+
+
+_POOL = "pool_bytes"
+
+
+def tensorflow(module: Any) -> Reading:
+    """TensorFlow's GPUs."""
+
+    def read() -> Figures | None:
+        eager = sys.modules.get("tensorflow.python.eager.context")
+        context = getattr(eager, "_context", None)
+        if context is None or not getattr(context, "_initialized", False):
+            return None
+        experimental = module.config.experimental
+        gpus = [d.name.rpartition("device:")[2] for d in module.config.list_logical_devices("GPU")]
+        if not gpus:
+            return None
+        used = sum(int(experimental.get_memory_info(gpu)["current"]) for gpu in gpus)
+        return {"allocated_bytes": used}
+
+    return read
+
+
+def packed(figures: Figures) -> tuple[int, ...]:
+    """The figures in the order of a record."""
+    return tuple(figures.get(name, ABSENT) for name in ALLOCATOR_READINGS)

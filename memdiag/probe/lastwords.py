@@ -1,0 +1,57 @@
+"""Whether the program ends for want of memory: by the exception that ended it."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator
+
+DEVICE, HOST = 1.0, 2.0
+# An error that was raised in place of another one names it; so many are looked through.
+_MOST = 8
+# Types by name, for nothing is imported here; and texts of errors that have no type of their own.
+_DEVICE_TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
+_DEVICE_TEXTS = (
+    "cuda out of memory",
+    "hip out of memory",
+    "xpu out of memory",
+    "mps backend out of memory",
+    "cuda_error_out_of_memory",
+    "resource_exhausted",
+)
+_HOST_TEXTS = ("can't allocate memory", "not enough memory: you tried to allocate")
+
+
+def out_of_memory() -> tuple[str, float] | None:
+    """What the exception that ends the program says, and which memory it is about.
+
+    It is being handled (in a worker) or was the interpreter's last. None where there is none, or
+    it is about something else.
+    """
+    last = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    for error in _chain(sys.exc_info()[1] or last):
+        # Not `str(error)`: that may be code of the program's.
+        text = BaseException.__str__(error)
+        memory = _about(type(error).__name__, isinstance(error, MemoryError), text.lower())
+        if memory is not None:
+            told = " ".join(text.split()) or type(error).__name__
+            return told, memory
+    return None
+
+
+def _about(kind: str, is_memory_error: bool, text: str) -> float | None:
+    if kind in _DEVICE_TYPES or any(words in text for words in _DEVICE_TEXTS):
+        return DEVICE
+    if is_memory_error or any(words in text for words in _HOST_TEXTS):
+        return HOST
+    return None
+
+
+def _chain(error: object) -> Iterator[BaseException]:
+    for _ in range(_MOST):
+        if not isinstance(error, BaseException):
+            return
+        yield error
+        error = error.__cause__ or error.__context__

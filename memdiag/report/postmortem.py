@@ -1,0 +1,70 @@
+"""What a target held when it came to a bad end, and what of it had grown."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from memdiag.findings import Finding, RecordingFinding
+from memdiag.model import Cause, Ending, Role, Unit
+from memdiag.report import naming, numbers
+from memdiag.report.layout import paragraph
+from memdiag.report.screen import Screen
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_MOST = 3
+_HOST = frozenset({Role.RESIDENT, Role.UNIQUE, Role.IN_USE, Role.SWAP})
+_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
+# Below this part of the first reading it has not changed, as far as anybody cares. Chosen.
+_UNCHANGED = 0.01
+
+
+def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """What the target said of its end, its last readings and what grew; none after a good end."""
+    how = found.ending
+    if how is None or (how.signal is None and how.cause is None):
+        return []
+    said: list[Text] = []
+    if how.detail:
+        said += paragraph(naming.stopped(how.detail, screen), screen.measure, lead="It said:")
+    held = sorted(_held(found, how), key=_growth, reverse=True)[:_MOST]
+    if held:
+        text = "; ".join(_reading(finding, screen) for finding in held)
+        said += paragraph(f"{text}.", screen.measure, lead="Last readings:", hanging=2)
+    return said
+
+
+def _held(found: RecordingFinding, how: Ending) -> list[Finding]:
+    """One series of each metric: that of the whole tree where there is one, else the largest."""
+    wanted = _HOST | _DEVICE
+    if how.cause is not None:
+        wanted = _DEVICE if how.cause is Cause.DEVICE_MEMORY else _HOST
+    best: dict[str, Finding] = {}
+    for finding in found.series:
+        if finding.role not in wanted or finding.unit is not Unit.BYTES:
+            continue
+        if not math.isfinite(finding.latest_value):
+            continue
+        other = best.get(finding.metric)
+        if other is None or _rank(finding) > _rank(other):
+            best[finding.metric] = finding
+    return list(best.values())
+
+
+def _rank(finding: Finding) -> tuple[bool, float]:
+    return finding.process == "tree", finding.latest_value
+
+
+def _growth(finding: Finding) -> float:
+    return finding.latest_value - finding.start_value
+
+
+def _reading(finding: Finding, screen: Screen) -> str:
+    name, now = naming.series(finding, screen), numbers.size(finding.latest_value)
+    growth = _growth(finding)
+    if abs(growth) <= _UNCHANGED * abs(finding.start_value):
+        return f"{name} {now}, as at the start"
+    more = "more" if growth > 0 else "less"
+    return f"{name} {now}, {numbers.size(abs(growth))} {more} than at the start"
