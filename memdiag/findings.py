@@ -267,6 +267,12 @@ class EvidenceKind(enum.Enum):
     IN_USE_FLAT = "in_use_flat"  # resident grows, memory in use does not: fragmentation
     ALLOCATED_FLAT = "allocated_flat"  # reserved grows, allocated does not: caching
     RESERVED_FLAT = "reserved_flat"  # the driver's figure grows, the framework's does not
+    HOLES_GROW = "holes_grow"  # the framework's cache grows by pieces that nothing fits into
+    ALLOCATIONS_GROW = "allocations_grow"  # the number of blocks in use grows as well
+    ALLOCATIONS_FLAT = "allocations_flat"  # it does not: the blocks are larger
+    WAITING_GROWS = "waiting_grows"  # freed blocks wait for another stream
+    RETRIES_RISE = "retries_rise"  # the allocator had to give its cache back and try again
+    OOMS_RISE = "ooms_rise"  # an allocation failed
     ONE_PROCESS = "one_process"  # the growth is in one process
     PROCESSES_GROW = "processes_grow"  # the number of processes grows
     COUNTER_GROWS = "counter_grows"  # a user's counter grows with the memory

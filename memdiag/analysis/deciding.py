@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memdiag.analysis.fusion import CALM, is_same
+from memdiag.analysis.device import CALM
+from memdiag.analysis.fusion import is_same
 from memdiag.findings import Finding, Reason, Verdict
 from memdiag.model import Role
 from memdiag.policy import NO_METERS

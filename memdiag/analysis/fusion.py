@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from statistics import mean
 
+from memdiag.analysis import device
+from memdiag.analysis.device import CALM, FOLLOWS, ON_DEVICE, rise
 from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, Verdict
 from memdiag.model import Role
-
-CALM = (Verdict.STABLE, Verdict.WARMUP)
 
 # A coarse meter and the exact one that it contains: if the exact one does not grow, the coarse
 # one's growth is holes, cache or shared pages, which are bounded by the largest working set.
@@ -23,11 +22,10 @@ _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
-_ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)
 # Counts of tensors that are not in a subject's memory: {subject is on a device: metrics}.
 _ELSEWHERE = {
     True: ("tensors_cpu", "tensors_other"),
-    False: ("tensors_cuda", "tensors_gpu", "tensors_other"),
+    False: ("tensors_cuda", "tensors_gpu", "tensors_other", "vram_allocations", "xpu_allocations"),
 }
 
 # An exact meter and the coarse ones that its memory is part of.
@@ -35,11 +33,6 @@ PART_OF = {
     Role.IN_USE: (Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL),
     Role.DEVICE_ALLOCATED: (Role.DEVICE, Role.DEVICE_RESERVED),
 }
-
-FOLLOWS = 0.5
-"""A coarse meter shows the exact one's growth if it rose by at least this part of it (chosen:
-what was leaked fills holes first)."""
-
 
 CONFIRMED_CONFIDENCE = 0.95
 """Most confidence that a finding borrows from another series (chosen)."""
@@ -56,7 +49,7 @@ def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
     for other in findings:
         if (
             is_same(finding, other, findings)
-            and other.role in _contained(finding, findings)
+            and _contains(finding, other, findings)
             and other.verdict in CALM
             and other.samples >= finding.samples // 2
         ):
@@ -74,7 +67,7 @@ def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
             continue
         if not is_same(finding, other, findings):
             continue
-        if _rise(finding, other) >= FOLLOWS * _rise(other, other):
+        if rise(finding, other) >= FOLLOWS * rise(other, other):
             return replace(
                 finding,
                 verdict=Verdict.LEAK,
@@ -91,35 +84,32 @@ def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
     return finding
 
 
-def _rise(finding: Finding, leaking: Finding) -> float:
-    """How much a series rose since another one's leak began, ends averaged over a tenth."""
-    start = finding.first_x if leaking.onset_x is None else leaking.onset_x.value
-    points = [p for p in finding.trace if p[0] >= start]
-    tenth = max(len(points) // 10, 1)
-    if len(points) < 2:
-        return 0.0
-    return mean(v for _, v in points[-tenth:]) - mean(v for _, v in points[:tenth])
-
-
-def _contained(finding: Finding, findings: Sequence[Finding]) -> tuple[Role, ...]:
-    """Roles whose calm overrules `finding`.
+def _contains(finding: Finding, other: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether the calm of `other` overrules the growth of `finding`.
 
     The driver's figure contains the framework's cache and what is outside the framework. Only
     where the cache grows is it the cache's growth; else it is memory that no framework knows of.
+    Blocks that wait for another stream are neither in use nor free for the cache.
     """
-    if finding.role is not Role.DEVICE:
-        return CONTAINS.get(finding.role, ())
-    cache_grows = any(
-        other.role is Role.DEVICE_RESERVED and other.verdict not in CALM
-        for other in findings
-        if is_same(finding, other, findings)
+    if finding.role is Role.DEVICE:
+        caches = [f for f in findings if f.role is Role.DEVICE_RESERVED and f.verdict not in CALM]
+        growing = [f for f in caches if is_same(finding, f, findings)]
+        if not growing or not all(device.is_pair(f, other) for f in growing):
+            return False
+        inside = other.role is Role.DEVICE_ALLOCATED
+    else:
+        inside = other.role in CONTAINS.get(finding.role, ())
+    waiting = any(
+        device.is_active(f) and f.verdict not in CALM and device.is_pair(f, other) for f in findings
     )
-    return (Role.DEVICE_ALLOCATED,) if cache_grows else ()
+    return inside and not (other.role is Role.DEVICE_ALLOCATED and waiting)
 
 
 def is_same(subject: Finding, other: Finding, findings: Sequence[Finding]) -> bool:
     """Whether two series tell of the same memory: of one process, or of a tree in which only one
     process has such a series."""
+    if not device.one_source(subject, other):
+        return False
     if subject.process == other.process:
         return True
     alike = {f.process for f in findings if f.metric == other.metric}
@@ -136,21 +126,29 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
         out.append(Evidence(kind=EvidenceKind.EARLIER_RUN, subject=_name(subject)))
     if subject.verdict in (Verdict.LEAK, Verdict.INCONCLUSIVE):
         for other in findings:
-            kind = _says(subject, other)
-            if kind is not None and is_same(subject, other, findings):
-                out.append(
+            if is_same(subject, other, findings):
+                out += [
                     Evidence(
                         kind=kind,
                         subject=_name(subject),
                         against=_name(other),
                         supports=other.verdict,
                     )
-                )
-    return tuple(out)
+                    for kind in _says(subject, other, findings)
+                ]
+    return (*out, *device.events(findings))
 
 
-def _says(subject: Finding, other: Finding) -> EvidenceKind | None:
+def _says(subject: Finding, other: Finding, findings: Sequence[Finding]) -> Iterator[EvidenceKind]:
     """What a series says to the growth of another; nothing about the other kind of memory."""
+    if subject.role in ON_DEVICE:
+        yield from device.says(subject, other, findings)
+    kind = None if device.is_allocations(other) else _one_says(subject, other)
+    if kind is not None:
+        yield kind
+
+
+def _one_says(subject: Finding, other: Finding) -> EvidenceKind | None:
     if other.role in _GROWS:
         return _GROWS[other.role] if other.verdict is Verdict.LEAK else None
     if other.role is Role.TENSORS:
@@ -160,9 +158,9 @@ def _says(subject: Finding, other: Finding) -> EvidenceKind | None:
 
 def _calm_says(subject: Finding, calm: Role) -> EvidenceKind | None:
     is_cache = subject.role is Role.DEVICE_RESERVED or subject.reason is Reason.OVERRULED
-    if calm is Role.IN_USE and subject.role not in _ON_DEVICE:
+    if calm is Role.IN_USE and subject.role not in ON_DEVICE:
         return EvidenceKind.IN_USE_FLAT
-    if calm is Role.DEVICE_ALLOCATED and subject.role in _ON_DEVICE and is_cache:
+    if calm is Role.DEVICE_ALLOCATED and subject.role in ON_DEVICE and is_cache:
         return EvidenceKind.ALLOCATED_FLAT
     if calm is Role.DEVICE_RESERVED and subject.role is Role.DEVICE:
         return EvidenceKind.RESERVED_FLAT
@@ -171,7 +169,7 @@ def _calm_says(subject: Finding, calm: Role) -> EvidenceKind | None:
 
 def _tensors_say(subject: Finding, other: Finding) -> EvidenceKind | None:
     """Tensors count where they are: those of a GPU say nothing of host memory."""
-    if other.metric in _ELSEWHERE[subject.role in _ON_DEVICE]:
+    if other.metric in _ELSEWHERE[subject.role in ON_DEVICE]:
         return None
     if other.verdict is Verdict.LEAK:
         return EvidenceKind.TENSORS_GROW

@@ -38,11 +38,46 @@ _HOLES = (
 )
 _CACHED_BLOCKS = (
     "Probably nothing to free in the program: the caching allocator keeps blocks it cannot "
-    "reuse. Pad inputs to few shapes, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+    "reuse. Pad inputs to few shapes, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; "
+    "torch.cuda.empty_cache() between phases gives unused blocks back."
+)
+_FRAGMENTED = (
+    "Nothing to free in the program: the free memory lies in pieces between blocks in use. Try "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, pad inputs to few shapes, and do not mix "
+    "tensors that live long with temporary ones. torch.cuda.empty_cache() does not help here."
+)
+_LARGER_TENSORS = (
+    "Look at the shapes over time: sequences, batches or caches that get longer. Pad or cut "
+    "them to a bound."
+)
+_GRAPHS = (
+    "No Python object holds the new tensors: look for losses or outputs kept with their autograd "
+    "graph (loss.item() or .detach() before keeping), retain_graph=True, and hooks."
+)
+_WAITING = (
+    "Look for tensors that other streams use (record_stream) and that are freed before those have "
+    "caught up: synchronise the streams now and then."
+)
+_FULL = (
+    "The device is full: lower the batch size, or free its memory for other uses, before an "
+    "allocation fails for good."
 )
 _OUTSIDE_FRAMEWORK = (
     "Look outside the framework's allocator: library workspaces (cuDNN, NCCL), contexts of further "
     "processes, extensions and other libraries that allocate device memory themselves."
+)
+# The first that fits, of all that the evidence says together.
+_BY_EVIDENCE: tuple[tuple[set[EvidenceKind], str], ...] = (
+    ({EvidenceKind.TENSORS_GROW}, _TENSORS_KEPT),
+    ({EvidenceKind.IN_USE_FLAT}, _HOLES),
+    ({EvidenceKind.WAITING_GROWS}, _WAITING),
+    ({EvidenceKind.ALLOCATIONS_FLAT}, _LARGER_TENSORS),
+    ({EvidenceKind.ALLOCATIONS_GROW, EvidenceKind.TENSORS_FLAT}, _GRAPHS),
+    ({EvidenceKind.ALLOCATIONS_GROW}, _TENSORS_KEPT),
+    ({EvidenceKind.HOLES_GROW}, _FRAGMENTED),
+    ({EvidenceKind.ALLOCATED_FLAT}, _CACHED_BLOCKS),
+    ({EvidenceKind.RESERVED_FLAT}, _OUTSIDE_FRAMEWORK),
+    ({EvidenceKind.TENSORS_FLAT}, _NOT_TENSORS),
 )
 _PROCESSES = (
     "Look for processes that are started again and again and not joined, such as DataLoader "
@@ -90,6 +125,8 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             if finding.peaks_grow:
                 yield "Nothing to fix now. Record a longer run to see how far the peaks go."
         case Verdict.INCONCLUSIVE:
+            if finding.reason is Reason.OVERRULED:
+                yield from _what(found, finding, screen)
             yield from _doubt(finding, screen)
 
 
@@ -126,16 +163,12 @@ def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator
     kinds = {evidence.kind: evidence for evidence in found.evidence}
     if EvidenceKind.PROCESSES_GROW in kinds:
         yield _PROCESSES
-    if EvidenceKind.TENSORS_GROW in kinds or finding.role is Role.TENSORS:
+    if finding.role is Role.TENSORS:
         yield _TENSORS_KEPT
-    elif EvidenceKind.IN_USE_FLAT in kinds:
-        yield _HOLES
-    elif EvidenceKind.ALLOCATED_FLAT in kinds:
-        yield _CACHED_BLOCKS
-    elif EvidenceKind.RESERVED_FLAT in kinds:
-        yield _OUTSIDE_FRAMEWORK
-    elif EvidenceKind.TENSORS_FLAT in kinds:
-        yield _NOT_TENSORS
+    else:
+        yield from [text for needed, text in _BY_EVIDENCE if needed <= kinds.keys()][:1]
+    if EvidenceKind.RETRIES_RISE in kinds or EvidenceKind.OOMS_RISE in kinds:
+        yield _FULL
     if EvidenceKind.COUNTER_GROWS in kinds:
         yield _counter(kinds[EvidenceKind.COUNTER_GROWS], screen)
 

@@ -113,6 +113,26 @@ EVIDENCE = {
     EvidenceKind.RESERVED_FLAT: (
         "What the framework holds of the device ({against}) is steady: what grew is outside of it."
     ),
+    EvidenceKind.HOLES_GROW: (
+        "What is free in pieces only ({against}) grows with it: the cache is fragmented."
+    ),
+    EvidenceKind.ALLOCATIONS_GROW: (
+        "The number of blocks in use ({against}) grows as well: more and more tensors are held, "
+        "those included that no Python object holds."
+    ),
+    EvidenceKind.ALLOCATIONS_FLAT: (
+        "The number of blocks in use ({against}) is steady: as many tensors as before get larger."
+    ),
+    EvidenceKind.WAITING_GROWS: (
+        "Live tensors are steady, but freed blocks wait for another stream ({against})."
+    ),
+    EvidenceKind.RETRIES_RISE: (
+        "The device was full ({subject} rose): the framework gave back its cache and tried again, "
+        "which is slow."
+    ),
+    EvidenceKind.OOMS_RISE: (
+        "An allocation on the device failed ({subject} rose), and the program went on or ended."
+    ),
     EvidenceKind.ONE_PROCESS: "The growth is in one process alone: {subject}.",
     EvidenceKind.PROCESSES_GROW: "The number of processes grows.",
     EvidenceKind.COUNTER_GROWS: "{subject} grows together with {against}.",
