@@ -124,18 +124,23 @@ def cpu_s(name: str, directory: Path, seconds: float) -> float:
         log = str(Path(fresh) / "log")
         command = {
             "psrecord": [
-                *(sys.executable, "-m", "psrecord.main", str(root), "--include-children"),
-                *("--interval", str(INTERVAL_S), "--duration", str(seconds), "--log", log),
+                *(sys.executable, "-c", "from psrecord.main import main; main()", str(root)),
+                *("--include-children", "--interval", str(INTERVAL_S)),
+                *("--duration", str(seconds), "--log", log),
             ],
             "mprof": [
-                *(sys.executable, "-m", "mprof", "attach", str(root), "--include-children"),
-                *("--interval", str(INTERVAL_S), "--timeout", str(seconds), "--output", log),
+                *(sys.executable, "-m", "mprof", "attach", "--include-children"),
+                *("--interval", str(INTERVAL_S), "--timeout", str(int(seconds))),
+                *("--output", log, str(root)),  # the process last: it ends the options
             ],
             "nvitop": [sys.executable, "-c", NVITOP, str(seconds), str(INTERVAL_S), *pids],
         }[name]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         environment = environ(directory, pids)
-        subprocess.run(command, env=environment, check=True, capture_output=True)
+        limit_s = 2 * seconds + 30
+        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=limit_s)
+        if name != "nvitop" and not Path(log).stat().st_size:
+            raise SystemExit(f"{name} recorded nothing: this measures nothing")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -142,6 +142,7 @@ def _number(path: Path) -> int | None:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - half of the cost
+            return file.read().decode("utf-8", "replace")
     except OSError:
         return ""

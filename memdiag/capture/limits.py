@@ -56,9 +56,9 @@ class LimitWatch:
         self._find_group()
 
     def read(self, processes: Sequence[Process]) -> Readings:
-        """Look again when it is time: often in the beginning, later every 10 s."""
+        """Look again when it is time: at double the age each time, later every 10 s."""
         now_s = self._clock.now_s()
-        pause_s = min(_LONGEST_PAUSE_S, (now_s - self._began_s) / 4)
+        pause_s = min(_LONGEST_PAUSE_S, self._read_at_s - self._began_s)
         if not self._latest or now_s - self._read_at_s >= pause_s:
             self._read_at_s = now_s
             self._look([process.id.pid for process in processes])
@@ -176,8 +176,8 @@ def rlimits(pid: int, *, proc: Path = PROC) -> dict[str, int]:
 def virtual_and_resident(pid: int, *, proc: Path = PROC) -> tuple[int, int, int] | None:
     """(address space, data and stack, resident) in bytes; None where the process has ended."""
     try:
-        statm = (proc / str(pid) / "statm").read_text(encoding="ascii")
-        fields = [int(field) for field in statm.split()]
+        with open(f"{proc}/{pid}/statm", "rb", buffering=0) as file:  # noqa: PTH123 - half the cost
+            fields = [int(field) for field in file.read(256).split()]
     except (OSError, ValueError):
         return None
     if len(fields) < 6 or fields[0] == 0:  # a zombie holds nothing

@@ -28,8 +28,8 @@ from memdiag.model import Ending, Limit, Missing
 
 # The share of the time that may be spent in smaps_rollup, which holds the lock of the target's
 # address space while it is read (11-16 ms per GiB, measured). Chosen so that with the fast lane
-# (0.5 % for 10 processes at 10 Hz, benchmarks/sampler_cost.py) it stays below 1 % of a core.
-_DETAIL_SHARE = 0.003
+# (0.6 % for 10 processes at 10 Hz) and NVML it stays near 1 % of a core (benchmarks/gpu_sampling).
+_DETAIL_SHARE = 0.002
 
 
 class Apparatus:
