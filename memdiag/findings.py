@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from memdiag.budgets import Budget
 from memdiag.model import Axis, Ending, Mark, Missing, Role, Unit
+from memdiag.room import Capacity
 
 
 class Verdict(enum.Enum):
@@ -225,6 +226,7 @@ class Finding:
         as start-up and tear-down.
     recurring: growth that every tagged event shares, where no phase is blamed.
     restarts: earlier incarnations that were set apart (this finding is about the last).
+    planned: the forecasts are for the run's planned end.
     """
 
     metric: str
@@ -255,6 +257,7 @@ class Finding:
     peaks_grow: bool = False
     recurring: RecurringGrowth | None = None
     restarts: int = 0
+    planned: bool = False
     dropped_start: int = 0
     dropped_end: int = 0
 
@@ -332,6 +335,7 @@ class RecordingFinding:
     budgets: tuple[BudgetFinding, ...] = ()
     marks: tuple[Mark, ...] = ()
     first_limit: FirstLimit | None = None
+    capacity: tuple[Capacity, ...] = ()
 
     @property
     def deciding(self) -> Finding | None:

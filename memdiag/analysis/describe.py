@@ -74,6 +74,7 @@ def describe(
         trace=_trace(x, y),
         peaks_grow=peaks_grow(classified, prepared, policy),
         restarts=prepared.restarts,
+        planned=planned_x is not None and ahead == (planned_x,),
         dropped_start=prepared.dropped_start,
         dropped_end=prepared.dropped_end,
     )

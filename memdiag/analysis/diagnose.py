@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memdiag.analysis import fusion
+from memdiag.analysis.capacity import capacity
 from memdiag.analysis.ceiling import unless_at_limit
 from memdiag.analysis.classification import classify
 from memdiag.analysis.deciding import decide
@@ -34,6 +35,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         missing=recording.missing,
         ending=recording.ending,
         marks=recording.marks,
+        capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, verdict),
     )
 

@@ -33,6 +33,7 @@ from memdiag.findings import (
 )
 from memdiag.model import Axis, AxisKind, Ending, Mark, Missing, Unit
 from memdiag.report import numbers
+from memdiag.room import Capacity
 
 SCHEMA_VERSION = 1
 
@@ -73,6 +74,7 @@ def _recording(found: RecordingFinding) -> Values:
         "budgets": [_budget(held) for held in found.budgets],
         "marks": [_mark(mark) for mark in found.marks],
         "first_limit": _first_limit(found),
+        "capacity": [_capacity(room, found) for room in found.capacity],
         "notes": list(found.notes),
     }
 
@@ -178,6 +180,26 @@ def _first_limit(found: RecordingFinding) -> Values | None:
         "left_s": interval(first.left_s),
         "confidence": number(first.confidence),
         "rival": first.rival,
+    }
+
+
+def _capacity(room: Capacity, found: RecordingFinding) -> Values:
+    finding = found.series[room.series]
+    plateau = finding.plateau
+    return {
+        "memory": room.memory.value,
+        "series": room.series,
+        "bounded": room.is_bounded,
+        "peak_bytes": number(room.peak_bytes),
+        "plateau_bytes": None
+        if plateau is None
+        else {"low": number(plateau.low_value), "high": number(plateau.high_value)},
+        f"until_{axis_key(finding.axis)}": number(room.until_x),
+        "needs_bytes": room.needs_bytes,
+        "comfortable_bytes": room.comfortable_bytes,
+        "limit": room.limit,
+        "limit_bytes": room.limit_bytes,
+        "headroom_bytes": number(room.headroom_bytes),
     }
 
 

@@ -15,6 +15,7 @@ from memdiag.findings import Diagnosis, RecordingFinding
 from memdiag.report import (
     advice,
     budgets,
+    capacity,
     headline,
     markings,
     marks,
@@ -86,7 +87,8 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
         phases.table(finding, screen),
         remarks.evidence(found, screen)
         + outlook.lines(finding, screen)
-        + outlook.first_elsewhere(found, screen),
+        + outlook.first_elsewhere(found, screen)
+        + capacity.lines(found, screen),
         marks.lines(found, screen),
         closing,
         advice.lines(found, screen),

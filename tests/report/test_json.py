@@ -11,9 +11,10 @@ from jsonschema import Draft202012Validator
 from report import diagnoses
 from report.draw_screens import PAGE, documented
 
-from memdiag.findings import EvidenceKind, Finding, Interval, Reason
-from memdiag.model import Axis, AxisKind, Role, Unit
+from memdiag.findings import EvidenceKind, Finding, FirstLimit, Interval, Reason
+from memdiag.model import Axis, AxisKind, Cause, Ending, Mark, MarkLevel, Role, Unit
 from memdiag.report.json import document, dumps, schema_text
+from memdiag.room import Capacity, Memory
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -136,3 +137,40 @@ def test_seconds_have_one_rate() -> None:
     clock = Axis(name="at_s", kind=AxisKind.SECONDS)
     series = first_series(replace(diagnoses.leak(), axis=clock, growth_per_s=None))
     assert series["growth_bytes_per_s"]["value"] == pytest.approx(291.2e6)
+
+
+def test_room_first_limit_marks_and_a_bad_end_obey_the_schema() -> None:
+    nowhere = Interval(value=1.0, low=0.5, high=float("inf"))
+    found = replace(
+        diagnoses.recording("a.csv", diagnoses.leak()),
+        capacity=(
+            Capacity(memory=Memory.DEVICE, series=0, is_bounded=False, peak_bytes=5.0),
+            Capacity(memory=Memory.HOST, series=0, is_bounded=True, peak_bytes=5.0, limit_bytes=9),
+        ),
+        first_limit=FirstLimit(
+            limit="GPU 0", limit_bytes=9, series=0, at_x=nowhere, left_s=None, confidence=None
+        ),
+        marks=(
+            Mark(
+                level=MarkLevel.WARNING,
+                threshold="--warn-at 80%",
+                threshold_bytes=4,
+                at_s=1.5,
+                metric="vram_bytes",
+                process="tree",
+                value_bytes=5,
+            ),
+        ),
+        ending=Ending(code=1, why="main ran out of GPU memory", cause=Cause.DEVICE_MEMORY),
+    )
+    values = document(diagnoses.of(found), 1)
+    VALIDATOR.validate(json.loads(dumps(values)))
+    (shown,) = values["recordings"]
+    assert shown["capacity"][1]["headroom_bytes"] == 4
+    assert shown["first_limit"]["at_step"]["high"] is None
+    assert shown["ending"]["cause"] == "device_memory"
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_is_in_the_schema(cause: Cause) -> None:
+    assert cause.value in SCHEMA["$defs"]["ending"]["properties"]["cause"]["enum"]
