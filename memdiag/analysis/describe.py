@@ -12,6 +12,7 @@ import numpy as np
 from memdiag.analysis import forecast
 from memdiag.analysis.classification import Classified
 from memdiag.analysis.confidence import confidence
+from memdiag.analysis.device import CALM
 from memdiag.analysis.needmore import need_more
 from memdiag.analysis.peaks import peaks_grow
 from memdiag.analysis.prepare import MOST, Prepared
@@ -42,8 +43,7 @@ def describe(
     projection = _projection(prepared, classified)
     growth = _growth(prepared, classified, policy)
     x, y = prepared.all_x, prepared.recorded_y
-    calm = classified.verdict in (Verdict.STABLE, Verdict.WARMUP)
-    attributed = None if calm else _phases(series, prepared, tail)
+    attributed = None if classified.verdict in CALM else _phases(series, prepared, tail)
     ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
     return Finding(
         metric=series.metric,
@@ -74,7 +74,7 @@ def describe(
         trace=_trace(x, y),
         peaks_grow=peaks_grow(classified, prepared, policy),
         restarts=prepared.restarts,
-        planned=planned_x is not None and ahead == (planned_x,),
+        planned=ahead == (planned_x,),
         dropped_start=prepared.dropped_start,
         dropped_end=prepared.dropped_end,
     )
@@ -153,7 +153,7 @@ def _tail_of_all(prepared: Prepared, classified: Classified) -> slice:
 
 def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
     """Where a calm series stays, since when, within which range."""
-    if classified.verdict not in (Verdict.STABLE, Verdict.WARMUP) or len(prepared.x) < 2:
+    if classified.verdict not in CALM or len(prepared.x) < 2:
         return None
     tail = _tail_of_all(prepared, classified)
     values = prepared.recorded_y[tail]
@@ -182,7 +182,7 @@ def _projection(prepared: Prepared, classified: Classified) -> forecast.Projecti
     x, y = prepared.x[classified.tail :], prepared.y[classified.tail :]
     if len(x) < 2 or prepared.sign < 0 or not float(np.ptp(x)) > 1 / MOST:
         return None
-    if classified.verdict in (Verdict.STABLE, Verdict.WARMUP):
+    if classified.verdict in CALM:
         return forecast.stay(x, y)
     return forecast.grow_on(x, y, may_stop=classified.verdict is Verdict.INCONCLUSIVE)
 
