@@ -129,7 +129,10 @@ class Session:
         if self._outsiders is None:
             return ()
         probed = self._channel.processes() if self._channel is not None else ()
-        return self._outsiders.missing({facts.process for facts in probed}, self._label)
+        inside = {
+            facts.process for facts in probed if self._whole_channel or facts.process in self._known
+        }
+        return self._outsiders.missing(inside, self._label)
 
     def _follow(self, processes: Sequence[Process], now_s: float) -> list[Process]:
         """Take note of who is alive; those that are no more."""

@@ -93,9 +93,16 @@ class Apparatus:
             sources=(self._details, self._gpu, self._limits),
             channel=self._channel,
             whole_channel=whole_channel,
-            outsiders=Outsiders(root, self._directory) if sys.platform == "linux" else None,
+            outsiders=self._outsiders(root, is_ours=whole_channel),
         )
         return self._session
+
+    def _outsiders(self, root: int, *, is_ours: bool) -> Outsiders | None:
+        """Who finds out why the probe is not in a process; is_ours: memdiag starts the target."""
+        nowhere_to_write = is_ours and self._directory is None  # that was said before
+        if nowhere_to_write or not sys.platform.startswith("linux"):
+            return None
+        return Outsiders(root, self._directory)
 
     def missing(self) -> tuple[Missing, ...]:
         """Metrics that could not be read at all, and why."""

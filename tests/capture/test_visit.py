@@ -20,7 +20,7 @@ from terminals import MEMDIAG
 
 from memdiag.capture import injection
 from memdiag.capture.channel import ChannelReader, Kind
-from memdiag.capture.permission import why_forbidden
+from memdiag.capture.permission import why_forbidden, why_not_traced
 from memdiag.capture.symbols import exported, mapped_files
 from memdiag.capture.visit import Visit
 from memdiag.errors import CannotWatch
@@ -332,6 +332,14 @@ def test_container_without_the_right_to_trace_is_told(monkeypatch) -> None:
     why, remedy = why_forbidden(scope=0, privileged=False)
     assert why == "this container has no CAP_SYS_PTRACE"
     assert "--cap-add=SYS_PTRACE" in remedy
+
+
+def test_what_gdb_says_is_told_in_a_sentence() -> None:
+    denied = why_not_traced(7, "Could not attach to process.\nptrace: Operation not permitted.\n")
+    assert "--cap-add=SYS_PTRACE" in denied
+    assert why_not_traced(7, "odd\x1b[2J\n[Inferior 1 (process 7) detached]\n").endswith(
+        "let the probe into process 7: odd\\x1b[2J"
+    )
 
 
 def test_addresses_of_functions_are_those_that_the_loader_gives() -> None:
