@@ -1,0 +1,77 @@
+"""The probe is in whatever way a training is started."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+TAG = "import sys; sys.modules['_memdiag_probe'].listener.step(7)\n"
+
+
+def steps(watched) -> list[int | None]:
+    return [event.step for event in watched.events() if event.step is not None]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    script = tmp_path / "train"
+    script.write_text(f"#!{sys.executable}\n{TAG}")
+    script.chmod(0o755)
+    return script
+
+
+def test_script_by_its_shebang_as_console_scripts_are(watched, script) -> None:
+    assert watched.run(str(script)).stderr == ""
+    assert steps(watched) == [7]
+
+
+@pytest.mark.parametrize("exec_it", ["", "exec "])
+def test_shell_script_that_starts_python(watched, script, tmp_path, exec_it) -> None:
+    (tmp_path / "train.sh").write_text(
+        f'export PYTHONPATH="/mine:$PYTHONPATH"\n{exec_it}{script}\n'
+    )
+    assert watched.run("sh", str(tmp_path / "train.sh")).stderr == ""
+    assert steps(watched) == [7]
+
+
+def test_pytest(watched, tmp_path) -> None:
+    (tmp_path / "test_it.py").write_text(f"def test_it():\n    {TAG}")
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = watched.run(sys.executable, "-m", "pytest", "-q", cwd=tmp_path, env=alone)
+    assert "1 passed" in done.stdout
+    assert steps(watched) == [7]
+
+
+def test_debugger_profiler_and_tracer(watched, script) -> None:
+    for tool in (["pdb", "-c", "continue", "-c", "quit"], ["cProfile"], ["trace", "--count"]):
+        watched.run(sys.executable, "-m", *tool, str(script), input="", cwd=script.parent)
+    assert steps(watched) == [7, 7, 7]
+
+
+def test_another_directory_environment_and_user_site(watched, script, tmp_path) -> None:
+    options = ["-s", "-B", "-u", "-O", "-W", "error", "-X", "dev"]
+    done = watched.run(sys.executable, *options, str(script), cwd=tmp_path, env={"HOME": "/none"})
+    assert (done.stderr, steps(watched)) == ("", [7])
+
+
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="there is no setsid here")
+def test_wrappers_around_the_program(watched, script) -> None:
+    for wrapper in (["env", "A=b"], ["nice", "-n", "1"], ["setsid", "-w"], ["nohup"]):
+        watched.run(*wrapper, str(script))
+    assert steps(watched) == [7, 7, 7, 7]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_torchrun_has_a_ring_for_each_rank(watched, tmp_path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text(TAG)
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    done = watched.run(sys.executable, *launch, "train.py", cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = [event for event in watched.events() if event.step == 7]
+    labels = watched.reader.labels()
+    assert sorted(labels[event.process] for event in told) == ["rank0", "rank1"]
