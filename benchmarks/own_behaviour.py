@@ -44,7 +44,8 @@ SUITES = (
         tests=(
             "tests/test_loky_backend.py",
             "tests/test_resource_tracker.py",
-            "tests/test_process_executor_spawn.py",
+            "tests/test_cloudpickle_wrapper.py",
+            "tests/test_synchronize.py",
         ),
     ),
 )

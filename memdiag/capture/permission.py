@@ -84,6 +84,9 @@ def why_forbidden(*, scope: int, privileged: bool) -> tuple[str, str]:
 def why_not_traced(pid: int, said: str) -> str:
     """One sentence from what gdb said when it failed."""
     if "Operation not permitted" in said:
+        if _ptrace_scope() and not _may_trace():
+            why, remedy = why_forbidden(scope=_ptrace_scope(), privileged=False)
+            return f"gdb may not let the probe into process {pid}: {why}; {remedy}"
         return (
             f"the system did not let gdb stop process {pid}: in a container this needs "
             "--cap-add=SYS_PTRACE (and a seccomp profile that lets ptrace through)"

@@ -42,8 +42,8 @@ class Visit:
 
     def __enter__(self) -> Visit:
         """Raises CannotWatch where the probe cannot be let in."""
-        refuse_unfit(self._pid, PROBE)
         refuse_forbidden(self._pid)
+        refuse_unfit(self._pid, PROBE)
         try:
             owner = Path(f"/proc/{self._pid}").stat()
             self.directory = _own_channel(owner)

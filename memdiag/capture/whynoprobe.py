@@ -89,7 +89,9 @@ def explain(suspect: Suspect, directory: Path | None) -> Unavailable:
 
 
 def unfit(suspect: Suspect) -> Unavailable | None:
-    """Why no probe can ever be in this process; None where it could."""
+    """Why no probe can ever be in this process; None where it could, or we cannot tell."""
+    if not suspect.program:
+        return None
     return _not_python(suspect, None) or _too_old(suspect, None)
 
 

@@ -20,12 +20,31 @@ from terminals import MEMDIAG
 
 from memdiag.capture import injection
 from memdiag.capture.channel import ChannelReader, Kind
-from memdiag.capture.permission import why_forbidden, why_not_traced
 from memdiag.capture.symbols import exported, mapped_files
 from memdiag.capture.visit import Visit
 from memdiag.errors import CannotWatch
 
-needs_gdb = pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb here")
+
+def _gdb_works() -> bool:
+    """Whether gdb is here and may stop a process that it did not start."""
+    gdb = shutil.which("gdb")
+    if gdb is None:
+        return False
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as target:
+        tried = subprocess.run(
+            [gdb, "-nx", "-batch", "-p", str(target.pid)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        target.communicate()
+    return "detached]" in tried.stdout
+
+
+needs_gdb = pytest.mark.skipif(
+    not _gdb_works(), reason="there is no gdb here, or it may not trace (ptrace_scope, container)"
+)
 PATIENCE_S = 30.0
 # Answers each line of its input with what can be told of it, and runs Python code meanwhile.
 TARGET = """
@@ -310,50 +329,6 @@ def test_process_that_protects_itself_is_refused(tmp_path) -> None:
     guarded = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n" + TARGET
     with running(sys.executable, "-c", guarded) as target:
         assert "protects itself" in refused(target.pid).message
-
-
-@pytest.mark.parametrize(
-    ("scope", "privileged", "words", "remedy"),
-    [
-        (1, False, "ptrace_scope is 1, which lets a process debug only its own children", "root"),
-        (2, False, "ptrace_scope is 2", "--cap-add=SYS_PTRACE"),
-        (3, True, "nobody may debug anything until the next boot", "memdiag run"),
-        (0, True, "protects itself", "root"),
-    ],
-)
-def test_what_forbids_to_trace_is_told_with_a_remedy(scope, privileged, words, remedy) -> None:
-    why, try_this = why_forbidden(scope=scope, privileged=privileged)
-    assert words in why
-    assert remedy in try_this
-
-
-def test_container_without_the_right_to_trace_is_told(monkeypatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    why, remedy = why_forbidden(scope=0, privileged=False)
-    assert why == "this container has no CAP_SYS_PTRACE"
-    assert "--cap-add=SYS_PTRACE" in remedy
-
-
-def test_what_gdb_says_is_told_in_a_sentence() -> None:
-    denied = why_not_traced(7, "Could not attach to process.\nptrace: Operation not permitted.\n")
-    assert "--cap-add=SYS_PTRACE" in denied
-    assert why_not_traced(7, "odd\x1b[2J\n[Inferior 1 (process 7) detached]\n").endswith(
-        "let the probe into process 7: odd\\x1b[2J"
-    )
-
-
-def test_addresses_of_functions_are_those_that_the_loader_gives() -> None:
-    expected = ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p).value
-    found = injection._addresses(os.getpid())
-    assert found["Py_AddPendingCall"] == expected
-
-
-def test_file_that_is_no_program_exports_nothing(tmp_path) -> None:
-    (file, *_) = mapped_files(os.getpid())
-    for content in (b"", b"text", b"\x7fELF\x02\x01", b"\x7fELF\x02\x01" + bytes(200)):
-        (tmp_path / "x").write_bytes(content)
-        broken = type(file)(name="x", path=tmp_path / "x", start=0)
-        assert exported(broken, frozenset({"main"})) == {}
 
 
 @needs_gdb
