@@ -70,7 +70,7 @@ def to_seconds(column: pl.Series, factor: float) -> Floats:
     """
     if column.dtype == pl.String:
         text = column.str.strip_chars()
-        if bool((text.str.contains("[0-9]:[0-9]") | text.str.contains("^[0-9]{4}-[0-9]")).any()):
+        if _is_clock(text.head(_LOOKED_AT)) or _is_clock(text):
             return _dates(text)
     values = to_numbers(column).values
     seen: Floats = values[np.isfinite(values)]
@@ -80,6 +80,10 @@ def to_seconds(column: pl.Series, factor: float) -> Floats:
         return values * factor
     since_first: Floats = (values - float(seen.min())) * scale
     return since_first
+
+
+def _is_clock(text: pl.Series) -> bool:
+    return bool(text.str.contains("[0-9]:[0-9]|^[0-9]{4}-[0-9]").any())
 
 
 def resolution(values: Floats) -> float:

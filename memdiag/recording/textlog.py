@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 
@@ -40,12 +41,18 @@ def read_text(source: Source) -> Table | None:
     fields: list[Field] = []
     parts: list[pl.DataFrame] = []
     lines = 0
-    for chunk in chunks(source):
-        lines += int(chunk["line"].str.contains(r"\S").sum())
-        numbered = _having(chunk, "[0-9]")
-        fields = fields or find_fields(_to_look_at(numbered["line"]))
-        if fields:
-            parts.append(_extracted(numbered, fields))
+    # While one chunk is searched, the next is read.
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        searched: Future[pl.DataFrame] | None = None
+        for chunk in chunks(source):
+            lines += int(chunk["line"].str.contains(r"\S").sum())
+            numbered = _having(chunk, "[0-9]")
+            fields = fields or find_fields(_to_look_at(numbered["line"]))
+            if searched is not None:
+                parts.append(searched.result())
+            searched = beside.submit(_extracted, numbered, fields) if fields else None
+        if searched is not None:
+            parts.append(searched.result())
     return _as_table(pl.concat(parts), fields, lines) if parts else None
 
 
