@@ -14,7 +14,7 @@ from memdiag.recording.literals import read_bare, read_list
 from memdiag.recording.markdown import read_markdown, tables_in
 from memdiag.recording.memray import read_stats
 from memdiag.recording.mlflow import read_metric
-from memdiag.recording.nvidia import read_monitor, read_query
+from memdiag.recording.nvidia import read_monitor, read_query, read_screens
 from memdiag.recording.options import ReadOptions
 from memdiag.recording.prometheus import read_range
 from memdiag.recording.source import Kind, Source
@@ -94,6 +94,7 @@ FORMATS: tuple[Format, ...] = (
     Format(name="mlflow", read=lambda source, _: read_metric(source)),
     Format(name="nvidia-smi", read=lambda source, _: read_query(source)),
     Format(name="nvidia-smi-mon", read=lambda source, _: read_monitor(source)),
+    Format(name="nvidia-smi-screen", read=lambda source, _: read_screens(source)),
     Format(name="mprof", read=lambda source, _: read_mprof(source)),
     Format(name="psrecord", read=lambda source, _: read_psrecord(source)),
     Format(name="processes", read=lambda source, _: read_process_tables(source)),

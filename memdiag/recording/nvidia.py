@@ -11,6 +11,7 @@ import polars as pl
 
 from memdiag.recording.cells import to_numbers
 from memdiag.recording.layout import Layout, split_line
+from memdiag.recording.lines import chunks
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table, read_text_table
 from memdiag.recording.vocabulary import NVIDIA_MEMORY
@@ -35,6 +36,11 @@ _DMON_NAMES = {
     "command": "process",
 }
 _DMON_NAMES |= {"name": "process", "date": "day", "mem": "bandwidth"}
+# `| 30%   60C    P2   290W / 300W |  12345MiB / 49140MiB |`, and above it `|   0  NVIDIA RTX ...`.
+_SCREEN = b"| NVIDIA-SMI "
+_SCREEN_GPU = r"^\|\s+([0-9]{1,3})\s+[A-Z][A-Za-z].*\|"
+_SCREEN_USED = r"\|\s*([0-9]+)MiB\s*/\s*[0-9]+MiB\s*\|"
+_SCREEN_DATE = r"^[A-Z][a-z]{2} [A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}$"
 
 
 def read_query(source: Source) -> Table | None:
@@ -66,6 +72,32 @@ def read_monitor(source: Source) -> Table | None:
         pl.Series(name, [row[at] for row in rows], dtype=pl.String) for at, name in enumerate(names)
     ]
     return _numbered_rounds(Table(names=tuple(names), columns=tuple(columns), first_line=None))
+
+
+def read_screens(source: Source) -> Table | None:
+    """The table that plain `nvidia-smi` prints, again and again: one row per GPU and screen."""
+    if not source.begins_with(_SCREEN):
+        return None
+    line = pl.col("line")
+    parts = [
+        chunk.select(
+            pl.coalesce("stamp", line.str.extract(_SCREEN_DATE, 0)).alias("timestamp"),
+            line.str.contains(_SCREEN.decode(), literal=True).alias("new"),
+            line.str.extract(_SCREEN_GPU, 1).alias("gpu"),
+            line.str.extract(_SCREEN_USED, 1).alias("memory.used [MiB]"),
+        ).filter(pl.col("new") | pl.any_horizontal(pl.all().exclude("new").is_not_null()))
+        for chunk in chunks(source)
+    ]
+    rows = (
+        pl.concat(parts)
+        .with_columns(
+            pl.col("new").cum_sum().alias("sample"), pl.col("timestamp", "gpu").forward_fill()
+        )
+        .filter(pl.col("memory.used [MiB]").is_not_null())
+    )
+    order = "sample" if rows["timestamp"].null_count() == len(rows) else "timestamp"
+    rows = rows.select(order, "gpu", "memory.used [MiB]")
+    return Table(names=tuple(rows.columns), columns=tuple(rows.get_columns()), first_line=None)
 
 
 def _body(source: Source) -> list[str]:

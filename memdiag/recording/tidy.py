@@ -15,9 +15,11 @@ from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate, rises_strictly
 from memdiag.recording.cells import to_numbers, to_seconds
 from memdiag.recording.columns import Meaning, Part, as_metric, recognise
+from memdiag.recording.names import take_apart
 from memdiag.recording.options import MetricChoice, ReadOptions
 from memdiag.recording.splitting import encode
 from memdiag.recording.table import Table
+from memdiag.recording.vocabulary import NO_AMOUNTS
 
 # A label column names few things many times; a column of readings does not.
 _ROWS_PER_LABEL = 2
@@ -58,6 +60,8 @@ def _meaning(name: str, column: pl.Series) -> Meaning:
     """What a column is by its name, or by units of memory in its cells."""
     meaning = recognise(name)
     if meaning.part is not Part.OTHER or column.dtype != pl.String:
+        return meaning
+    if NO_AMOUNTS & set(take_apart(name).words):  # 990m cores are no megabytes
         return meaning
     if to_numbers(column.head(_CELLS_LOOKED_AT)).unit is not Unit.BYTES:
         return meaning

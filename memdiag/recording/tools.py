@@ -129,8 +129,9 @@ def _is_figure(word: str) -> bool:
 
 def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
     rows = []
+    command = next((at for at, n in enumerate(header) if n.lower() in _COMMANDS), len(header) - 1)
     for line in lines:
-        cells = line.split(None, len(header) - 1)
+        cells = _cells(line, command, len(header))
         if len(cells) != len(header):
             continue
         row = {}
@@ -157,6 +158,16 @@ def _largest_processes(table: Table) -> Table:
     return Table(names=table.names, columns=columns, first_line=None, notes=(note,))
 
 
+def _cells(line: str, command: int, width: int) -> list[str]:
+    """A command has blanks in it; smem puts columns behind it."""
+    cells = line.split(None, command)
+    behind = width - 1 - command
+    if behind and len(cells) > command:
+        cells[command:] = cells[command].rsplit(None, behind)
+    return cells
+
+
+_COMMANDS = {"command", "cmd", "args", "comm"}
 _KEPT = {"pid", "time", "process", "rss", "vms", "pss", "uss", "swap", "%mem"}
 
 

@@ -7,6 +7,7 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memdiag.errors import UnreadableInput
@@ -172,6 +173,54 @@ def test_of_hundreds_of_processes_the_largest_are_taken(tmp_path: Path) -> None:
     recording = _read(tmp_path, block * 5)
     assert {s.process for s in recording.series} == {f"prog{n}" for n in range(1280, 1300)}
     assert any("of 300 processes" in note for note in recording.notes)
+
+
+def test_smem_has_columns_behind_the_command(tmp_path: Path) -> None:
+    header = "  PID User     Command                         Swap      USS      PSS      RSS \n"
+    lines = [
+        f" 4711 me  python train.py --lr 1e-3   0   {i}   {50 + i}   {90 + i} " for i in range(N)
+    ]
+    recording = _read(tmp_path, "".join(f"{header}{line}\n" for line in lines))
+    rss = _series(recording, "rss_bytes", "python train.py --lr 1e-3")
+    assert rss.y.tolist() == [(90 + i) * KIB for i in range(N)]
+    assert _series(recording, "uss_bytes").y.tolist() == [i * KIB for i in range(N)]
+
+
+SCREEN = """\
+{date}
++-----------------------------------------------------------------------------+
+| NVIDIA-SMI 525.60.13    Driver Version: 525.60.13    CUDA Version: 12.0     |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncorr. ECC |
+|===============================+======================+======================|
+|   0  NVIDIA RTX A6000    Off  | 00000000:01:00.0 Off |                  Off |
+| 30%   60C    P2   290W / 300W |  {first}MiB / 49140MiB |    100%      Default |
++-------------------------------+----------------------+----------------------+
+|   1  NVIDIA RTX A6000    Off  | 00000000:02:00.0 Off |                  Off |
+| 30%   60C    P2   290W / 300W |     11MiB / 49140MiB |      0%      Default |
++-------------------------------+----------------------+----------------------+
+|    0   N/A  N/A      4711      C   python                              90MiB |
++-----------------------------------------------------------------------------+
+"""
+
+
+@pytest.mark.parametrize("dated", [True, False])
+def test_nvidia_smi_screens(tmp_path: Path, dated: bool) -> None:
+    dates = [f"Sat Nov 21 {_clock(5 * i)} 2026" if dated else "" for i in range(N)]
+    text = "".join(SCREEN.format(date=date, first=1000 + i) for i, date in enumerate(dates))
+    recording = _read(tmp_path, text)
+    assert [s.process for s in recording.series] == ["gpu 0", "gpu 1"]
+    first, second = recording.series
+    assert first.role is Role.DEVICE
+    assert first.y.tolist() == [(1000 + i) * MIB for i in range(N)]
+    assert set(second.y.tolist()) == {11 * MIB}
+    assert np.diff(first.x).tolist() == [5.0 if dated else 1.0] * (N - 1)
+
+
+def test_cores_are_no_memory_whatever_their_cells_look_like(tmp_path: Path) -> None:
+    text = "NAME      CPU(cores)   MEMORY(bytes)\n" + "".join(f"a 990m {i}Mi\n" for i in range(N))
+    (series,) = _read(tmp_path, text).series
+    assert (series.metric, series.y[-1]) == ("memory_bytes", (N - 1) * MIB)
 
 
 def test_free_in_a_loop(tmp_path: Path) -> None:
