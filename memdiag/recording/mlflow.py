@@ -58,11 +58,15 @@ def read_run(directory: Path) -> Table:
 def _files(directory: Path) -> Iterator[Path]:
     """Files of the directory and its folders that begin like a metric's."""
     for path in directory.rglob("*"):
-        if path.is_file():
+        try:
+            if not path.is_file():
+                continue
             with path.open("rb") as file:
                 first = file.readline(200).decode("utf-8", errors="replace").strip()
-            if re.match(_LINE, first):
-                yield path
+        except OSError:
+            continue
+        if re.match(_LINE, first):
+            yield path
 
 
 def _metric_name(path: Path) -> str:

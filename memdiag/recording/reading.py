@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,8 @@ _SUFFIXES = tuple(
     for kind in (".csv", ".tsv", ".parquet", ".jsonl")
     for packing in ("", ".gz", ".zst")
 )
-_EVENTS = "*.tfevents.*"
+# Where training frameworks put event files: `lightning_logs/version_0/`, `runs/NAME/train/`.
+_DEEPEST, _FOLDERS_AT_MOST = 4, 10_000
 # Of all other formats it is said what was taken for what.
 _SELF_EVIDENT = {"memdiag", "parquet", "csv"}
 _NAMED = 4
@@ -83,7 +85,7 @@ def expand(arguments: Sequence[str]) -> list[str]:
 def _recordings_in(directory: Path) -> list[str]:
     try:
         inside = sorted(p for p in directory.iterdir() if p.name.lower().endswith(_SUFFIXES))
-        inside += sorted(p for p in directory.rglob(_EVENTS) if p.is_file())
+        inside += _event_files(directory)
         inside += mlflow.runs_in(directory)
     except PermissionError as error:
         raise UnreadableInput(
@@ -99,3 +101,16 @@ def _recordings_in(directory: Path) -> list[str]:
             "TensorBoard's events and MLflow's metrics are read",
         )
     return [str(path) for path in inside]
+
+
+def _event_files(directory: Path) -> list[Path]:
+    """TensorBoard's files in it and in the folders below, not too deep and not in hidden ones."""
+    found = []
+    for number, (place, folders, files) in enumerate(os.walk(directory)):
+        path = Path(place)
+        found += [path / name for name in files if ".tfevents." in name]
+        deep = len(path.relative_to(directory).parts) >= _DEEPEST
+        folders[:] = [] if deep else sorted(name for name in folders if name[0] != ".")
+        if number >= _FOLDERS_AT_MOST:
+            break
+    return sorted(found)

@@ -160,8 +160,10 @@ def test_log_directory_is_searched_for_event_files(tmp_path: Path) -> None:
         folder = tmp_path / "lightning_logs" / version
         folder.mkdir(parents=True)
         (folder / "events.out.tfevents.17.host.1.0").write_bytes(content)
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "events.out.tfevents.17.host.1.0").write_bytes(content)
     found = expand([str(tmp_path)])
-    assert len(found) == 2
+    assert [Path(source).parent.name for source in found] == ["version_0", "version_1"]
     assert all(read(source).series for source in found)
 
 
