@@ -127,14 +127,25 @@ def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:
     if cells.unit is not None and unit is not Unit.COUNT:
         stem = metric.removesuffix("_bytes").removesuffix("_percent")
         unit, factor, metric = cells.unit, 1.0, f"{stem}_{cells.unit.value}"
+    step = resolution(cells.values) * factor
     return _Metric(
         column=name,
         meaning=meaning,
         name=metric,
         unit=unit,
-        values=cells.values if factor == 1.0 else measurable(cells.values * factor),
-        resolution=resolution(cells.values) * factor,
+        values=measurable(_scaled(cells.values, factor)),
+        resolution=step,
     )
+
+
+def _scaled(values: Floats, factor: float) -> Floats:
+    """The values times `factor`; in place where they are a copy already: a column may be large.
+
+    (What polars still holds comes as an array that cannot be written to.)
+    """
+    if factor == 1.0:
+        return values
+    return np.multiply(values, factor, out=values if values.flags.writeable else None)
 
 
 def _settle_units(metrics: list[_Metric], notes: list[str]) -> list[_Metric]:
