@@ -72,6 +72,7 @@ def run(path: Path, seed: str | None, *, write: bool) -> Outcome:
     with subprocess.Popen(
         [sys.executable, str(path), *asked],
         cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         text=True,
         encoding="utf-8",

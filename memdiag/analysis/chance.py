@@ -56,8 +56,9 @@ def rotated(values: Floats, kernels: Sequence[Floats], cycles: Cycles, *, seed: 
     if len(chosen) > MOST_CYCLES:
         pick = np.linspace(0, len(chosen) - 1, MOST_CYCLES).round().astype(int)
         chosen = tuple(chosen[i] for i in pick)
-    tables = [[_rotations(values[c], kernel[c]) for kernel in kernels] for c in chosen]
-    seen = max(float(sum(table[k][0] for table in tables)) for k in range(len(kernels)))
+    stacked = np.stack(kernels)
+    tables = [_rotations(values[c], stacked[:, c]) for c in chosen]
+    seen = float(np.sum([table[:, 0] for table in tables], axis=0).max())
     tolerance = 1e-9 * float(np.abs(values).sum()) * max(float(np.abs(k).max()) for k in kernels)
     outcomes = _arranged(tables, len(kernels), seed)
     as_large = int(np.count_nonzero(outcomes >= seen - tolerance))
@@ -66,23 +67,24 @@ def rotated(values: Floats, kernels: Sequence[Floats], cycles: Cycles, *, seed: 
     return (1 + as_large) / (1 + len(outcomes))
 
 
-def _rotations(values: Floats, kernel: Floats) -> Floats:
-    """Sum of values * kernel for every rotation of the values, the unrotated one first."""
-    spectrum = np.fft.rfft(values) * np.conj(np.fft.rfft(kernel))
+def _rotations(values: Floats, kernels: Floats) -> Floats:
+    """Sum of values * kernel for every kernel (kernels, n) and every rotation of the values, the
+    unrotated one first, shape (kernels, n)."""
+    spectrum = np.fft.rfft(values) * np.conj(np.fft.rfft(kernels))
     sums: Floats = np.fft.irfft(spectrum, len(values))
     return sums
 
 
-def _count(tables: list[list[Floats]]) -> int:
+def _count(tables: list[Floats]) -> int:
     count = 1
     for table in tables:
-        count *= len(table[0])
+        count *= table.shape[1]
         if count > EXACT_MOST:
             break
     return count
 
 
-def _arranged(tables: list[list[Floats]], kernels: int, seed: int) -> Floats:
+def _arranged(tables: list[Floats], kernels: int, seed: int) -> Floats:
     """The sums of every arrangement, or of random ones where there are too many."""
     if _count(tables) <= EXACT_MOST:
         sums = [np.zeros(1) for _ in range(kernels)]
@@ -92,8 +94,7 @@ def _arranged(tables: list[list[Floats]], kernels: int, seed: int) -> Floats:
     random = np.random.default_rng(seed)
     totals = np.zeros((kernels, RANDOM_ARRANGEMENTS))
     for table in tables:
-        offset = random.integers(0, len(table[0]), RANDOM_ARRANGEMENTS)
-        totals += np.stack([part[offset] for part in table])
+        totals += table[:, random.integers(0, table.shape[1], RANDOM_ARRANGEMENTS)]
     return _largest(list(totals))
 
 
