@@ -311,10 +311,9 @@ class _Model:
         base = [*self.trend, *self.levels, *(c for c in beside if c in self.ramps)]
         base += [c for choice in found for c in choice.columns]
         own = [c.column for c in self.counters if c.group == group]
-        apart = [self.fit.apart(column, base) for column in own]
-        kernels = [a / max(float(np.linalg.norm(a)), 1e-12) for a in apart]
-        if not kernels:
+        if not own:
             return 1.0
+        kernels = [a / max(float(np.linalg.norm(a)), 1e-12) for a in self.fit.apart(own, base)]
         cycles = Cycles.at(self.starts[group], len(self.fit.target))
         return rotated(self.fit.residual(base), kernels, cycles, seed=seed)
 

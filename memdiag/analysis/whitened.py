@@ -51,13 +51,12 @@ class WhitenedFit:
         gain = np.where(seen, left**2 / np.where(seen, own, 1.0), 0.0)
         return np.asarray(np.copysign(gain, left))
 
-    def apart(self, column: int, chosen: Sequence[int]) -> Floats:
-        """The part of a column that the chosen ones do not span, shape (n,)."""
-        index = np.asarray(chosen)
-        part = np.linalg.lstsq(
-            self.gram[np.ix_(index, index)], self.gram[index, column], rcond=1e-10
-        )[0]
-        return np.asarray(self.columns[:, column] - self.columns[:, index] @ part)
+    def apart(self, columns: Sequence[int], chosen: Sequence[int]) -> Floats:
+        """The parts of columns that the chosen ones do not span, shape (columns, n)."""
+        index, own = np.asarray(chosen), np.asarray(columns)
+        base = self.gram[np.ix_(index, index)]
+        part = np.linalg.lstsq(base, self.gram[np.ix_(index, own)], rcond=1e-10)[0]
+        return np.asarray((self.columns[:, own] - self.columns[:, index] @ part).T)
 
 
 def _whiten(columns: Floats, memory: float) -> Floats:
