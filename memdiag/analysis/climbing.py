@@ -150,6 +150,15 @@ def is_reclaimed(view: View, policy: Policy) -> bool:
     return drawdown > 10 * view.prepared.noise and grown < policy.reclaimed_factor * drawdown
 
 
+def is_faint(view: View, policy: Policy) -> bool:
+    """A slight rise behind a great climb, not far beyond its noise: as likely the climb's end."""
+    x, y, fitted = view.binned.x, view.binned.y, view.trend
+    if view.tail == 0 or fitted.t >= policy.faint_errors:
+        return False
+    climb = float(y[view.tail] - y[: view.tail].min())
+    return fitted.slope * float(x[-1] - x[view.tail]) < policy.faint_share * climb
+
+
 def is_slowing(view: View, policy: Policy) -> bool:
     """The second half of the last regime grows clearly slower than the first."""
     x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
