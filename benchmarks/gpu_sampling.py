@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BAR, SHARE_OF_PEER = 0.01, 0.5
 INTERVAL_S = 0.1
+START_S = 5.0  # of each run, in which modules are loaded and everything is looked at for once
 PROCESSES, GPUS = 10, 2
 TREE = f"""
 import os, sys, time
@@ -94,17 +95,27 @@ def tree(directory: Path, seconds: float) -> Iterator[tuple[int, list[str]]]:
 
 
 def ours(directory: Path, seconds: float) -> float:
-    """CPU seconds over wall seconds of the sampling, by the recording's own account."""
-    with tree(directory, seconds + 60) as (root, pids):
-        output = directory / "run.csv"
+    """CPU seconds over wall seconds of the sampling, start-up not counted, as for the peers."""
+    long, short = (own_cost(directory, length) for length in (seconds + START_S, START_S))
+    share = (long["cpu_s"] - short["cpu_s"]) / (long["wall_s"] - short["wall_s"])
+    first = short["cpu_s"] / short["wall_s"]
+    print(
+        f"memdiag: {100 * share:.2f} % of a core ({100 * first:.2f} % in the first {START_S:g} s)"
+    )
+    return share
+
+
+def own_cost(directory: Path, seconds: float) -> dict[str, float]:
+    """What one recording cost, by its own account."""
+    output = directory / "run.csv"
+    with tempfile.TemporaryDirectory() as fresh, tree(Path(fresh), seconds + 60) as (root, pids):
         command = [sys.executable, "-m", "memdiag", "watch", "--pid", str(root), "--quiet"]
-        command += ["--duration", f"{seconds}s", "--output", str(output)]
+        command += ["--duration", f"{seconds}s", "--output", str(output), "--force"]
         subprocess.run(command, env=environ(directory, pids), check=False, capture_output=True)
-    cost = json.loads(output.with_suffix(".meta.json").read_text())["cost"]
-    print(f"memdiag: {100 * cost['cpu_s'] / cost['wall_s']:.2f} % of a core ({cost})")
     if not any(row.split(",")[9] for row in output.read_text().splitlines()[1:]):
         raise SystemExit("no device memory was recorded: this benchmark measures nothing")
-    return float(cost["cpu_s"] / cost["wall_s"])
+    cost: dict[str, float] = json.loads(output.with_suffix(".meta.json").read_text())["cost"]
+    return cost
 
 
 def peer(name: str, directory: Path, seconds: float) -> float | None:
@@ -113,7 +124,7 @@ def peer(name: str, directory: Path, seconds: float) -> float | None:
     if importlib.util.find_spec(module) is None:
         print(f"{name}: not installed")
         return None
-    long, short = (cpu_s(name, directory, length) for length in (seconds + 2, 2.0))
+    long, short = (cpu_s(name, directory, length) for length in (seconds + START_S, START_S))
     print(f"{name}: {100 * (long - short) / seconds:.2f} % of a core")
     return (long - short) / seconds
 

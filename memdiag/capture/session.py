@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from memdiag.capture.channel import Event, Kind, Probed
@@ -79,6 +79,7 @@ class Session:
         self._labels = Labels(root)
         self._timeline = Timeline()
         self._first_seen_s: dict[ProcessId, float] = {}
+        self._followed: Sequence[Process] = ()
         self._alive: dict[int, Process] = {}
         self._alive_ids: set[ProcessId] = set()
         self._reasons: dict[tuple[str, str], Unavailable] = {}
@@ -94,11 +95,11 @@ class Session:
             self._forget(process)
         readings = self._read(found)
         at_s = now_s - self._began_at_s
-        for process, _ in found:
-            if self._mature(process, now_s):
-                samples.append(self._sample(at_s, process, readings[process.id]))
+        mature = [process for process, _ in found if self._mature(process, now_s)]
+        for process in mature:
+            samples.append(self._sample(at_s, process, readings[process.id]))
         if found:
-            samples.append(self._tree_sample(now_s, readings))
+            samples.append(self._tree_sample(now_s, readings, {one.id for one in mature}))
         return samples
 
     def pids(self) -> frozenset[int]:
@@ -136,15 +137,20 @@ class Session:
 
     def _follow(self, processes: Sequence[Process], now_s: float) -> list[Process]:
         """Take note of who is alive; those that are no more."""
+        if self._channel is not None:
+            self._told = self._channel.labels()
+        if self._outsiders is not None:
+            for process in processes:
+                first_s = self._first_seen_s.get(process.id, now_s)
+                self._outsiders.look(process, now_s - first_s)
+        if processes == self._followed:  # as nearly always
+            return []
+        self._followed = processes
         before = self._alive
         self._alive = {process.id.pid: process for process in processes}
         for process in processes:
             self._known[process.id] = process
-            first_s = self._first_seen_s.setdefault(process.id, now_s)
-            if self._outsiders is not None:
-                self._outsiders.look(process, now_s - first_s)
-        if self._channel is not None:
-            self._told = self._channel.labels()
+            self._first_seen_s.setdefault(process.id, now_s)
         self._alive_ids = {process.id for process in processes}
         return [process for process in before.values() if process.id not in self._alive_ids]
 
@@ -192,11 +198,14 @@ class Session:
         )
 
     def _tree_sample(
-        self, now_s: float, readings: Mapping[ProcessId, Mapping[str, Reading]]
+        self,
+        now_s: float,
+        readings: Mapping[ProcessId, Mapping[str, Reading]],
+        mature: Collection[ProcessId],
     ) -> Sample:
         split: dict[bool, list[Mapping[str, Reading]]] = {True: [], False: []}
-        for process in self._alive.values():
-            split[self._mature(process, now_s)].append(readings[process.id])
+        for identity in self._alive_ids:
+            split[identity in mature].append(readings[identity])
         totals = _totals(split[True], split[False])
         totals.update(readings[TREE])
         totals["processes"] = len(self._alive)

@@ -172,11 +172,18 @@ class Thinner:
                 self._keep[row] = 1
         stream.floors = {}
 
+    @staticmethod
+    def _floor_is_known(stream: _Stream, name: str) -> bool:
+        return name not in _FLOOR_METRICS or name in stream.floors
+
     def _take(self, stream: _Stream, name: str, value: float, row: int) -> None:
         metric = stream.metrics.get(name)
         if metric is None:
             stream.metrics[name] = _Extreme(value, row, value, row, value)
             self._keep[row] = 1
+            return
+        if value == metric.latest and metric.low_row >= 0 and self._floor_is_known(stream, name):
+            metric.usual_difference *= 1 - _DIFFERENCE_MEMORY
             return
         difference = abs(value - metric.latest)
         if difference > _JUMP * metric.usual_difference and stream.spare_rows > 0:
