@@ -29,7 +29,7 @@ def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     said: list[Text] = []
     if how.detail:
         said += paragraph(naming.stopped(how.detail, screen), screen.measure, lead="It said:")
-    held = sorted(_held(found, how), key=_growth, reverse=True)[:_MOST]
+    held = sorted(_held(found, how), key=_telling, reverse=True)[:_MOST]
     if held:
         text = "; ".join(_reading(finding, screen) for finding in held)
         said += paragraph(f"{text}.", screen.measure, lead="Last readings:", hanging=2)
@@ -55,6 +55,11 @@ def _held(found: RecordingFinding, how: Ending) -> list[Finding]:
 
 def _rank(finding: Finding) -> tuple[bool, float]:
     return finding.process == "tree", finding.latest_value
+
+
+def _telling(finding: Finding) -> tuple[bool, float]:
+    """What all processes held together first, then what grew most."""
+    return finding.process == "tree", _growth(finding)
 
 
 def _growth(finding: Finding) -> float:

@@ -6,9 +6,14 @@ import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from cgroups import limited_group
+
+from memdiag.analysis.diagnose import diagnose
+from memdiag.model import Limit, Role
+from memdiag.recording.reading import read
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "programs"
 LIMIT_BYTES = 200 << 20
@@ -30,28 +35,31 @@ def test_a_leak_that_the_oom_killer_ends_is_foretold_and_explained(tmp_path: Pat
     assert "of 210 MB" in told
     document = json.loads(report.read_text())
     assert document["verdict"] == "leak"
-    assert document["recordings"][0]["ending"]["limit_bytes"] == LIMIT_BYTES
+    ending = document["recordings"][0]["ending"]
+    assert (ending["cause"], ending["limit_bytes"]) == ("oom_killer", LIMIT_BYTES)
+    assert "Last readings: RSS of all processes" in told
     _assert_foretold(tmp_path, output)
 
 
 def _assert_foretold(directory: Path, output: Path) -> None:
-    """The first half of the recording already says where the limit is hit, within a quarter."""
+    """From the first half of the recording on it says where the limit is hit, within a quarter."""
     with output.open() as recorded:
         rows = list(csv.DictReader(recorded))
-    steps = [int(row["step"]) for row in rows if row["step"]]
-    killed_at = max(steps)
-    half = directory / "half.csv"
-    with half.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(row for row in rows if row["step"] and int(row["step"]) <= killed_at / 2)
-    command = [sys.executable, "-m", "memdiag", "analyze", "--json", "--limit", str(LIMIT_BYTES)]
-    done = subprocess.run(
-        [*command, str(half)], capture_output=True, text=True, timeout=60, check=False
-    )
-    (found,) = json.loads(done.stdout)["recordings"]
-    (series,) = (
-        one for one in found["series"] if (one["metric"], one["process"]) == ("rss_bytes", "tree")
-    )
-    (hit,) = series["limits"]
-    assert abs(hit["at_step"]["value"] - killed_at) <= 0.25 * killed_at
+    killed_at = max(int(row["step"]) for row in rows if row["step"])
+    for part in (0.5, 0.65, 0.8, 0.95):
+        cut = directory / f"{part}.csv"
+        with cut.open("w", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+            writer.writeheader()
+            before = part * killed_at
+            writer.writerows(row for row in rows if row["step"] and int(row["step"]) <= before)
+        assert abs(_foretold(cut) - killed_at) <= 0.25 * killed_at, part
+
+
+def _foretold(recording: Path) -> float:
+    """The step at which all processes together reach the limit."""
+    limit = Limit(name="--limit", value_bytes=LIMIT_BYTES, roles=frozenset({Role.RESIDENT}))
+    found = diagnose(replace(read(str(recording)), limits=(limit,)))
+    (series,) = (f for f in found.series if (f.metric, f.process) == ("rss_bytes", "tree"))
+    (hit,) = series.limit_hits
+    return hit.at_x.value
