@@ -46,7 +46,8 @@ def test_pytest(watched, tmp_path) -> None:
 
 
 def test_debugger_profiler_and_tracer(watched, script) -> None:
-    for tool in (["pdb", "-c", "continue", "-c", "quit"], ["cProfile"], ["trace", "--count"]):
+    counted = ["trace", "--count", "--coverdir", str(script.parent)]  # else beside our modules
+    for tool in (["pdb", "-c", "continue", "-c", "quit"], ["cProfile"], counted):
         watched.run(sys.executable, "-m", *tool, str(script), input="", cwd=script.parent)
     assert steps(watched) == [7, 7, 7]
 
