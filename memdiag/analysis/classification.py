@@ -193,6 +193,8 @@ def _doubt(view: View, policy: Policy, posterior: float) -> Reason | None:
     """Why growth is not called a leak, or None."""
     if not view.prepared.floors and climbing.is_reclaimed(view, policy):
         return Reason.RECLAIMED_BEFORE
+    if climbing.is_return(view, policy):
+        return Reason.RECLAIMED_BEFORE
     if climbing.is_slowing(view, policy) or climbing.is_faint(view, policy):
         return Reason.SLOWING
     x = view.binned.x

@@ -159,6 +159,16 @@ def is_faint(view: View, policy: Policy) -> bool:
     return fitted.slope * float(x[-1] - x[view.tail]) < policy.faint_share * climb
 
 
+def is_return(view: View, policy: Policy) -> bool:
+    """Half of the growth or more only comes back to where the level had been before."""
+    x, y = view.binned.x, view.binned.y
+    if view.tail < policy.tail_samples - 1:
+        return False
+    rise = view.trend.slope * float(x[-1] - x[view.tail])
+    end = float(y[view.tail :].mean()) + rise / 2
+    return end - float(np.quantile(y[: view.tail], 0.9)) < 0.5 * rise
+
+
 def is_slowing(view: View, policy: Policy) -> bool:
     """The second half of the last regime grows clearly slower than the first."""
     x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]

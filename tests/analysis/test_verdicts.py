@@ -218,3 +218,24 @@ def test_too_little_is_never_more_than_inconclusive(y: list[float]) -> None:
 def test_few_samples_are_never_surer_than_ninety_nine_percent() -> None:
     for n in range(4, 20):
         assert judge(series_of(np.full(n, 5e8))).confidence <= 0.99
+
+
+def test_a_rise_that_only_comes_back_from_a_dip_is_no_leak() -> None:
+    level = np.r_[np.full(20, 5000.0), np.linspace(4990, 5002, 40)] * MB
+    noise = np.random.default_rng(4).normal(0, 0.5 * MB, len(level))
+    assert verdict(level + noise, 50.0 * np.arange(60)) is not Verdict.LEAK
+
+
+def test_the_end_of_a_great_climb_is_no_leak_though_it_rises_beyond_its_noise() -> None:
+    said = []
+    for seed in range(20):
+        x = 50.0 * np.arange(200)
+        y = 4000 * MB - 800 * MB * np.exp(-x / 900)
+        said.append(verdict(y + np.random.default_rng(seed).normal(0, 3 * MB, 200), x))
+    assert Verdict.LEAK not in said
+
+
+def test_a_slight_leak_behind_a_great_climb_is_found_where_it_is_far_beyond_its_noise() -> None:
+    k = np.arange(1000.0)
+    y = 1000 * MB + 3000 * MB * np.minimum(k / 100, 1) + 0.05 * MB * np.maximum(k - 100, 0)
+    assert verdict(noisy(y, 0.0002), 10 * k) is Verdict.LEAK
