@@ -43,7 +43,9 @@ GROWING_FRACTION = 0.25
 # Events that grow by more noise standard deviations than this show one by one: chosen.
 CLEAR_NOISE = 3.0
 LEAST_EVENTS = 2  # of the phase that comes most often: where none recurs, tags cannot tell
-MOST_PHASES = 12  # rows of a table that a person still reads
+# Rows of a table that a person still reads; of more phases, those that were charged with the most
+# are looked at, as the work grows faster than their number.
+MOST_PHASES = 12
 # Events of several phases add the same if they differ by no more than this, and are at least so
 # many: chosen, far above rounding to pages and blocks, far below chance.
 RECURRING_SPREAD, RECURRING_EVENTS = 0.1, 4
@@ -84,15 +86,18 @@ def attribute(
     if last < first or kept.growth.sum() <= 0:
         return Attributed()
     groups = list(_groups(phases))
+    tests = len(groups)
     stretch = Stretch.of(x, phases.codes, kept, noise, first, last)
-    found = [_grown(stretch, group, len(groups), seed) for group in groups]
+    if tests > MOST_PHASES:
+        groups = sorted(groups, key=lambda group: -_charge(stretch, group))[:MOST_PHASES]
+    found = [_grown(stretch, group, tests, seed) for group in groups]
     rows = [row for row in found if row is not None]
     if max((row.events for row in rows), default=0) < LEAST_EVENTS:
         return Attributed()
     clear = _clear(rows, kept, noise)
     part = slice(first - 1, last + 1)
     inside = [Group(name=group.name, member=group.member[part]) for group in groups]
-    fitted = guilty(x[part], y[part], even[part], inside, seed=seed)
+    fitted = guilty(x[part], y[part], even[part], inside, tests=tests, seed=seed)
     if fitted is not None:
         rows = _weighed(rows, fitted, clear)
     elif not clear:
@@ -186,6 +191,12 @@ def _groups(phases: Phases) -> Iterator[Group]:
             if other == name or other.startswith(name + "/")
         ]
         yield Group(name=name, member=np.isin(phases.codes, inside))
+
+
+def _charge(stretch: Stretch, group: Group) -> float:
+    """Growth within the phase's intervals."""
+    ends = stretch.ends if stretch.at_end else stretch.begins
+    return float(stretch.growth[group.member[ends]].sum())
 
 
 def _grown(stretch: Stretch, group: Group, tests: int, seed: int) -> PhaseGrowth | None:

@@ -110,12 +110,13 @@ class Guilty:
 
 
 def guilty(
-    x: Floats, y: Floats, telling: Mask, groups: Sequence[Group], *, seed: int
+    x: Floats, y: Floats, telling: Mask, groups: Sequence[Group], *, tests: int, seed: int
 ) -> Guilty | None:
     """Phases that growth keeps step with, the strongest first.
 
-    x, y: samples of the tagged stretch, shape (n,); telling: which of them say something. None
-    where the series is too short for the model; then only the charging of single events speaks.
+    x, y: samples of the tagged stretch, shape (n,); telling: which of them say something; tests:
+    phases that there are in all, each of which might have been blamed by chance. None where the
+    series is too short for the model; then only the charging of single events speaks.
     """
     if len(x) > MOST_SAMPLES:
         x, y, telling = x[-MOST_SAMPLES:], y[-MOST_SAMPLES:], telling[-MOST_SAMPLES:]
@@ -127,7 +128,7 @@ def guilty(
     p_values: list[float] = []
     while len(found) < min(MOST_GUILTY, len(groups)):
         tried = (
-            (choice, min(1.0, model.chance(choice.group, found, seed, choice.levels) * len(groups)))
+            (choice, min(1.0, model.chance(choice.group, found, seed, choice.levels) * tests))
             for choice in model.liked(found)
         )
         choice, p_value = next((t for t in tried if t[1] <= BLAME_P_VALUE), (None, 1.0))
@@ -137,7 +138,7 @@ def guilty(
         p_values.append(p_value)
     named = {choice.group for choice in found}
     others = {
-        group.name: min(1.0, model.chance(g, found, seed, model.beside) * len(groups))
+        group.name: min(1.0, model.chance(g, found, seed, model.beside) * tests)
         for g, group in enumerate(groups)
         if g not in named
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memdiag.analysis.attribution import attribute
+from memdiag.analysis.attribution import MOST_PHASES, attribute
 from memdiag.findings import PhaseGrowth
 from memdiag.model import Phases
 
@@ -258,3 +258,12 @@ def test_events_of_different_lengths_that_keep_the_same_are_blamed() -> None:
 def test_phases_of_which_none_recurs_give_no_rows() -> None:
     assert attributed(np.arange(30.0) * MB, ["train"] * 30) == {}
     assert attributed(np.arange(30.0) * MB, ["load"] * 10 + ["train"] * 20) == {}
+
+
+def test_one_guilty_phase_of_many_is_named_among_those_that_are_looked_at() -> None:
+    names = [f"part {i // 3 % 40}" for i in range(12000)]
+    ends = [i % 120 == 11 for i in range(12000)]  # each end of "part 3"
+    y = 5000 * MB + 2 * MB * np.cumsum(ends)
+    rows = attributed(y + np.random.default_rng(3).normal(0, 0.3 * MB, len(y)), names)
+    assert blamed(rows) == {"part 3"}
+    assert len(rows) <= MOST_PHASES
