@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from memdiag.capture.channel import Event, Kind, Probed
@@ -10,9 +11,11 @@ from memdiag.capture.labels import LAUNCHERS, Labels
 from memdiag.capture.lastwords import LastWords, Listener
 from memdiag.capture.notes import Notes
 from memdiag.capture.outsiders import Outsiders
+from memdiag.capture.patterns import TagKind
 from memdiag.capture.process import TREE, Process, ProcessId, ProcessTree
 from memdiag.capture.sampler import Reading, Source
-from memdiag.capture.timeline import Timeline
+from memdiag.capture.tagger import LogEvent
+from memdiag.capture.timeline import Origin, Timeline
 from memdiag.model import Missing, Sample, Unavailable
 from memdiag.probe import layout
 
@@ -20,6 +23,9 @@ from memdiag.probe import layout
 # row alone. A job that forks hundreds of short-lived helpers would else bring hundreds of series
 # of two samples. Chosen.
 MATURE_S = 1.0
+
+# A reading that comes no later than this after a log's line is a reading at that line. Chosen.
+_BOUNDARY_S = 0.03
 
 TREE_LABEL = "tree"
 _ADDITIVE = ("rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes")
@@ -45,6 +51,24 @@ class Channel(Protocol):
         """Every process that the probe is or was in."""
 
 
+class Log(Protocol):
+    """Where the tags come from that a log tells."""
+
+    @property
+    def origin(self) -> Origin:
+        """How far they are to be believed."""
+
+    @property
+    def promises_steps(self) -> bool:
+        """The user says that it tells the steps."""
+
+    def waiting(self) -> bool:
+        """There is something to be drained."""
+
+    def drain(self) -> list[LogEvent]:
+        """The tags since the last call, oldest first."""
+
+
 class Session:
     """Turns every tick into samples: one for each live process and one for the whole tree.
 
@@ -62,6 +86,7 @@ class Session:
         channel: Channel | None = None,
         whole_channel: bool = True,
         outsiders: Outsiders | None = None,
+        log: Log | None = None,
     ) -> None:
         """whole_channel: every process that writes to the channel belongs to the target, even one
         that came and went between two ticks. outsiders: who finds out why the probe is not in a
@@ -77,7 +102,10 @@ class Session:
         self._notes = Notes()
         self._known: dict[ProcessId, Process] = {}
         self._labels = Labels(root)
-        self._timeline = Timeline()
+        self._log = log
+        self._timeline = Timeline(awaits_log_steps=log is not None and log.promises_steps)
+        self._boundary: tuple[float, str] | None = None
+        self._origins: dict[tuple[ProcessId, bool], Origin] = {}
         self._first_seen_s: dict[ProcessId, float] = {}
         self._followed: Sequence[Process] = ()
         self._alive: dict[int, Process] = {}
@@ -94,13 +122,28 @@ class Session:
         for process in ended:  # not before their last events
             self._forget(process)
         readings = self._read(found)
+        rows = []
         at_s = now_s - self._began_at_s
         mature = [process for process, _ in found if self._mature(process, now_s)]
         for process in mature:
-            samples.append(self._sample(at_s, process, readings[process.id]))
+            rows.append(self._sample(at_s, process, readings[process.id]))
         if found:
-            samples.append(self._tree_sample(now_s, readings, {one.id for one in mature}))
-        return samples
+            rows.append(self._tree_sample(now_s, readings, {one.id for one in mature}))
+        phase_before = self._ended_phase(now_s)
+        if phase_before is not None:
+            samples += [replace(row, phase=phase_before) for row in rows]
+        return samples + rows
+
+    def stirred(self) -> bool:
+        """A log has told something since the last tick."""
+        return self._log is not None and self._log.waiting()
+
+    def _ended_phase(self, now_s: float) -> str | None:
+        """The phase that a log has just ended: what is read now belongs to its end as well."""
+        boundary, self._boundary = self._boundary, None
+        if boundary is None or now_s - boundary[0] > _BOUNDARY_S:
+            return None
+        return boundary[1]
 
     def pids(self) -> frozenset[int]:
         """Pids of the processes alive at the last tick."""
@@ -156,6 +199,8 @@ class Session:
 
     def _forget(self, process: Process) -> None:
         self._timeline.forget(process.id)
+        for is_step in (True, False):
+            self._origins.pop((process.id, is_step), None)
         if not self._labels.knows(process.id):  # thousands may come and go in a long run
             del self._known[process.id]
             del self._first_seen_s[process.id]
@@ -229,14 +274,39 @@ class Session:
         return plain
 
     def _events(self, now_s: float) -> list[Sample]:
-        if self._channel is None:
-            return []
+        events: list[Event | LogEvent] = [*(self._channel.drain() if self._channel else ())]
+        events += self._log.drain() if self._log is not None else ()
         samples = []
-        for event in self._channel.drain():
-            sample = self._take(event, now_s)
+        for event in sorted(events, key=lambda event: event.at_s):
+            if isinstance(event, LogEvent):
+                sample = self._take_from_log(event)
+            else:
+                sample = self._take(event, now_s)
             if sample is not None:
                 samples.append(sample)
         return _last_of_each_counter(samples)
+
+    def _take_from_log(self, event: LogEvent) -> Sample | None:
+        """Note where the job is; a sample of the whole tree if it tells a number."""
+        by = self._log.origin if self._log is not None else Origin.NOBODY
+        if event.kind is TagKind.STEP:
+            self._timeline.log_step(int(event.value), by)
+        elif event.kind is TagKind.PHASE:
+            _, before = self.where()
+            self._timeline.log_phase(event.name, by)
+            if self.where()[1] != before:
+                self._boundary = (event.at_s, before)
+        elif event.at_s >= self._began_at_s:
+            step, phase = self.where()
+            return Sample(
+                at_s=event.at_s - self._began_at_s,
+                pid=self._root,
+                process=TREE_LABEL,
+                readings={counter_column(event.name): _plain_number(event.value)},
+                step=step,
+                phase=phase,
+            )
+        return None
 
     def _take(self, event: Event, now_s: float) -> Sample | None:
         """Note where the process is; a sample if the event brings readings."""
@@ -251,7 +321,13 @@ class Session:
         ):
             self._listener.hear(event, self._label(process))
         before = self._timeline.phase(event.process)
-        self._timeline.move(event.process, step=event.step, phase=event.phase)
+        self._timeline.move(
+            event.process,
+            step=event.step,
+            phase=event.phase,
+            step_by=self._origin(event, event.kind is Kind.STEP, is_step=True),
+            phase_by=self._origin(event, event.kind is Kind.PHASE_BEGIN, is_step=False),
+        )
         if event.kind is Kind.NOTE:
             self._notes.take(event.name, self._label(process))
         readings = _event_readings(event)
@@ -269,6 +345,17 @@ class Session:
             # What was read at the end of a phase still belongs to it.
             phase=before if event.kind is Kind.PHASE_END else phase,
         )
+
+    def _origin(self, event: Event, says: bool, *, is_step: bool) -> Origin:
+        """Who tells a process's steps (or phases): the program, once it has done so."""
+        key = (event.process, is_step)
+        if says and not event.auto:
+            self._origins[key] = Origin.PROGRAM
+        return self._origins.get(key, Origin.PROBE)
+
+
+def _plain_number(value: float) -> int | float:
+    return int(value) if value.is_integer() else value
 
 
 def _last_of_each_counter(samples: Sequence[Sample]) -> list[Sample]:

@@ -18,8 +18,9 @@ import select
 import signal
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
+
+from memdiag.capture.forking import keep_only
 
 Signals = frozenset[signal.Signals]
 
@@ -134,7 +135,8 @@ def _testify(
 ) -> None:
     """The life of the witness; never returns."""
     try:
-        _keep_only({requests, answers} | ({terminal} if terminal is not None else set()))
+        keeps = {requests, answers} | ({terminal} if terminal is not None else set())
+        keep_only(keeps, "memdiag-witness")
         while request := os.read(requests, 1):
             if request == Witness._GOODBYE:
                 os._exit(0)
@@ -144,17 +146,6 @@ def _testify(
             os.write(terminal, last_words)
     finally:
         os._exit(0)
-
-
-def _keep_only(descriptors: set[int]) -> None:
-    os.chdir("/")
-    if Path("/proc/self/comm").exists():
-        Path("/proc/self/comm").write_text("memdiag-witness")
-    below = 0
-    for descriptor in sorted(descriptors):
-        os.closerange(below, descriptor)
-        below = descriptor + 1
-    os.closerange(below, os.sysconf("SC_OPEN_MAX"))
 
 
 def _pending(signals: Signals) -> list[Letter]:

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from memdiag.capture.output import Outlets
 from memdiag.capture.signals import PASSED_ON, TERMINAL_STOPS, Letter, Witness
 from memdiag.errors import CannotStart
 from memdiag.model import Ending
@@ -69,19 +70,27 @@ class Target:
 
 
 def start(
-    command: Sequence[str], *, environ: Mapping[str, str], signal_mask: Collection[int]
+    command: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    signal_mask: Collection[int],
+    streams: Mapping[int, int] | None = None,
 ) -> Target:
-    """Start `command` (looked up on PATH, as a shell does). Raises CannotStart."""
+    """Start `command` (looked up on PATH, as a shell does). Raises CannotStart.
+
+    streams: descriptors of the command's -> ours that it gets there; all others as we have them.
+    """
+    streams = streams or {}
     if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or its exit status would be lost
     try:
-        return Target(_spawn(command, environ, signal_mask))
+        return Target(_spawn(command, environ, signal_mask, streams))
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise _cannot_start(command[0], error) from error
     script = shutil.which(command[0]) or command[0]
     try:  # a script without "#!": every shell, and execvp(3), hands it to sh
-        return Target(_spawn(["/bin/sh", script, *command[1:]], environ, signal_mask))
+        return Target(_spawn(["/bin/sh", script, *command[1:]], environ, signal_mask, streams))
     except OSError as error:
         raise _cannot_start(command[0], error) from error
 
@@ -100,11 +109,17 @@ def adopt_orphans() -> bool:
         return False
 
 
-def _spawn(command: Sequence[str], environ: Mapping[str, str], signal_mask: Collection[int]) -> int:
+def _spawn(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    signal_mask: Collection[int],
+    streams: Mapping[int, int],
+) -> int:
     return os.posix_spawnp(
         command[0],
         list(command),
         dict(environ),
+        file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in streams.items()],
         setsigmask=signal_mask,
         setsigdef=_IGNORED_BY_PYTHON,
     )
@@ -202,8 +217,12 @@ class Launched:
     INTERRUPTS_TO_LEAVE = 3
     GRACE_S = 10.0  # chosen: as container runtimes do
 
-    def __init__(self, target: Target, witness: Witness | None) -> None:
+    def __init__(
+        self, target: Target, witness: Witness | None, outlets: Outlets | None = None
+    ) -> None:
+        """outlets: what its output goes through, where that is read along with."""
         self._target = target
+        self._outlets = outlets
         self._supervisor = Supervisor(target, witness)
         self._stop: signal.Signals | None = None
         self._kill_at_s: float | None = None
@@ -239,10 +258,20 @@ class Launched:
         """Pass on signals, and look how the command is; what to tell the person."""
         before = self.interrupts
         self._supervisor.handle(letters, pids)
+        self._follow_window(letters, pids)
         warned = before < self.INTERRUPTS_TO_LEAVE - 1 <= self.interrupts
         if not warned or self._target.ending is not None or self.left_alone:
             return ()
         return ("the command has not ended yet; one more Ctrl-C leaves it running and reports",)
+
+    def _follow_window(self, letters: Sequence[Letter], pids: Collection[int]) -> None:
+        """The terminal that the command sees is ours: it changes a moment after the real one."""
+        if self._outlets is None:
+            return
+        if any(letter.number == signal.SIGWINCH for letter in letters):
+            self._outlets.follow_size()
+        if self._outlets.resized() and self._target.ending is None:
+            signal_all({*pids, self._target.pid}, signal.SIGWINCH)
 
     def over(self) -> bool:
         """The command has ended (and all of the tree, where memdiag ends it), or was left."""

@@ -23,6 +23,7 @@ from memdiag.capture.postmortem import Held, Kernel, explained
 from memdiag.capture.process import DetailSource, ProcessTree
 from memdiag.capture.sampler import Background
 from memdiag.capture.session import Session
+from memdiag.capture.tagger import LogTags
 from memdiag.cli.options import Options, limits_on
 from memdiag.model import Ending, Limit, Missing
 
@@ -42,10 +43,12 @@ class Apparatus:
         table: Table,
         environ: Mapping[str, str],
         directory: Path | None,
+        log: LogTags | None = None,
     ) -> None:
         """table: closed with the rest. environ: the target's. directory: its channel, None where
-        it has none.
+        it has none. log: where tags are looked for, None for nowhere.
         """
+        self._log = log
         self._options = options
         self.table = table
         self._directory = directory
@@ -94,6 +97,7 @@ class Apparatus:
             channel=self._channel,
             whole_channel=whole_channel,
             outsiders=self._outsiders(root, is_ours=whole_channel),
+            log=self._log,
         )
         return self._session
 
@@ -135,7 +139,7 @@ class Apparatus:
 
     def notes(self) -> tuple[str, ...]:
         """What went wrong with reading, one sentence each."""
-        notes = [*self._gpu.notes()]
+        notes = [*self._gpu.notes(), *(self._log.notes() if self._log is not None else ())]
         if self._details.failure:
             notes.append(self._details.failure)
         if self._channel is not None and self._channel.lost:

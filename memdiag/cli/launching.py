@@ -11,24 +11,22 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from memdiag.capture import channel
 from memdiag.capture.attach import this_table
 from memdiag.capture.signals import Mailbox, Witness
-from memdiag.capture.target import Launched, adopt_orphans, start
+from memdiag.capture.target import Launched, Target, adopt_orphans, start
 from memdiag.cli.alarms import Alarms
 from memdiag.cli.apparatus import Apparatus
 from memdiag.cli.conclude import STDERR, conclude, say
 from memdiag.cli.leaning import leaning
+from memdiag.cli.listening import Listening
 from memdiag.cli.measure import Measurement, measure
 from memdiag.cli.options import Options, recording_path
+from memdiag.cli.recorder import recorder
 from memdiag.errors import CannotMeasure
 from memdiag.model import Ending
 from memdiag.report.live import SETTLE, LastRow, wanted
-
-if TYPE_CHECKING:
-    from memdiag.recording.writing import Writer
 
 # Helpers of a program that has just ended need a moment to end as well. Chosen.
 _SETTLE_S = 0.3
@@ -67,9 +65,12 @@ def _record(
     mailbox = stack.enter_context(Mailbox())
     is_shown = not options.quiet and wanted(STDERR, os.environ)
     witness = _witness(mailbox, is_shown, stack)
+    listening = stack.enter_context(Listening(options.tags))
     directory, environ = _channel()
     live = leaning(options) if is_shown or options.stop_on_leak else None
-    apparatus = Apparatus(options, table=this_table(), environ=environ, directory=directory)
+    apparatus = Apparatus(
+        options, table=this_table(), environ=environ, directory=directory, log=listening.log
+    )
     stack.enter_context(apparatus)
     adopter = os.getpid() if adopt_orphans() else None
     row = LastRow(STDERR, is_wanted=partial(wanted, STDERR, os.environ))
@@ -78,45 +79,36 @@ def _record(
         row.reserve()
     about = apparatus.about(command)
     began_s = time.monotonic()
-    target = start(command, environ=environ, signal_mask=mailbox.inherited_mask)
-    launched = Launched(target, witness)
+    target = _started(command, environ, mailbox, listening)
+    launched = Launched(target, witness, listening.outlets)
     measurement = Measurement(
         session=apparatus.session(
             target.pid,
             began_s=began_s,
             adopter=adopter,
-            strangers=frozenset({witness.pid} if witness is not None else ()),
+            strangers=listening.pids.union([witness.pid] if witness is not None else ()),
             whole_channel=True,
         ),
-        open_writer=partial(_writer, path, {**about, "pid": target.pid}, options),
+        open_writer=recorder(path, {**about, "pid": target.pid}, options),
         row=row,
         interval_s=options.interval_s,
         began_s=began_s,
         alarms=Alarms(options.gate.thresholds, apparatus.limits),
         live=live,
     )
-    measure(
-        launched,
-        measurement,
-        mailbox,
-        duration_s=options.duration_s,
-        stop_on_leak=options.stop_on_leak,
-        say=say,
-    )
+    finish = partial(listening.finish, mailbox)
+    measure(launched, measurement, mailbox, options, say=say, finish=finish)
     ending = _close(apparatus, measurement, launched, directory)
     return launched, ending, measurement.failure
 
 
-def _writer(path: Path, about: dict[str, Any], options: Options) -> Writer:
-    from memdiag.recording.writing import Writer
-
-    return Writer(
-        path,
-        about=about,
-        interval_s=options.interval_s,
-        full=options.full,
-        force=options.force,
-    )
+def _started(
+    command: Sequence[str], environ: Mapping[str, str], mailbox: Mailbox, listening: Listening
+) -> Target:
+    mask, streams = mailbox.inherited_mask, listening.streams
+    target = start(command, environ=environ, signal_mask=mask, streams=streams)
+    listening.started()
+    return target
 
 
 def _close(

@@ -19,6 +19,7 @@ from memdiag.capture.session import TREE_LABEL, Session
 from memdiag.capture.signals import Letter, Mailbox
 from memdiag.cli.alarms import Alarms
 from memdiag.cli.conclude import say
+from memdiag.cli.options import Options
 from memdiag.errors import MemdiagError
 from memdiag.findings import Verdict
 from memdiag.model import Ending, Limit, Mark, Missing, Sample
@@ -28,6 +29,7 @@ from memdiag.report.live import LastRow, Status
 from memdiag.report.screen import Screen
 
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
+_EARLY_S = 0.005  # at most so often between two ticks
 _STATUS_S = 0.5  # a line that is calm to look at
 
 
@@ -126,6 +128,7 @@ class Measurement:
         self._began_s = began_s
         self._cpu_began_s = time.process_time()
         self._flush_at_s = self._status_at_s = began_s
+        self._early_s = began_s
         self._paused_s = 0.0
         self._latest: Sample | None = None
         self._last: dict[str, float] = {}
@@ -150,8 +153,9 @@ class Measurement:
         return self._clock.now_s() - self._began_s
 
     def tick(self) -> None:
-        """Take a sample, if one is due."""
-        if self._ticker.take():
+        """Take a sample, if one is due, or a log has told of a new phase."""
+        if self._ticker.take() or (self._clock.now_s() >= self._early_s and self._stirred()):
+            self._early_s = self._clock.now_s() + _EARLY_S
             self.look()
 
     def look(self) -> None:
@@ -211,6 +215,13 @@ class Measurement:
             "ticks": self._ticker.ticks,
             "missed_ticks": self._ticker.missed,
         }
+
+    def _stirred(self) -> bool:
+        try:
+            return not self.failure and self._session.stirred()
+        except Exception as error:  # whatever it is, the target goes on
+            self.failure = self.failure or in_words(error)
+            return False
 
     def _sample(self) -> None:
         now_s = self._clock.now_s()
@@ -278,12 +289,15 @@ def measure(
     subject: Subject,
     measurement: Measurement,
     mailbox: Mailbox,
+    options: Options,
     *,
-    duration_s: float | None,
-    stop_on_leak: bool,
     say: Callable[[str], None],
+    finish: Callable[[], None],
 ) -> None:
-    """Follow `subject` until it is over, for at most `duration_s`, or until it leaks."""
+    """Follow `subject` until it is over, or until `options` end it.
+
+    finish: sees off what was sent at the very end, before the last look at it.
+    """
     why = ""
     measurement.tick()
     while not subject.over():
@@ -293,16 +307,18 @@ def measure(
         if subject.pause_wanted():
             measurement.pause(subject.pause)
         measurement.tick()
-        why = why or _reason_to_end(measurement, duration_s, stop_on_leak)
+        why = why or _reason_to_end(measurement, options)
         if why:
             subject.end(why, measurement.pids)
+    finish()
     measurement.look()  # what the probe has sent since the last tick
 
 
-def _reason_to_end(measurement: Measurement, duration_s: float | None, stop_on_leak: bool) -> str:
+def _reason_to_end(measurement: Measurement, options: Options) -> str:
+    duration_s = options.duration_s
     if duration_s is not None and measurement.elapsed_s() >= duration_s:
         return f"ended by memdiag after --duration {duration_s:g} s"
-    outlook = measurement.outlook() if stop_on_leak else None
+    outlook = measurement.outlook() if options.stop_on_leak else None
     if outlook is not None and outlook.verdict is Verdict.LEAK:
         return "ended by memdiag because of --stop-on leak"
     return ""

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from memdiag.errors import OutputExists, UsageError
 from memdiag.model import Limit, Role
 from memdiag.printable import printable
 from memdiag.units import parse_bytes, parse_seconds
+
+if TYPE_CHECKING:
+    from memdiag.capture.patterns import TagRequest
 
 # Below this the sampler would be the load; above, nothing of a step's life is seen. Chosen.
 _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.01, 3600.0
@@ -43,7 +46,7 @@ class StopOn(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options, checked. `duration_s`, `output`, `json_file`: None where not given.
+    """The options, checked. `duration_s`, `output`, `json_file`, `tags`: None where not given.
 
     limits: of the user's, for a target that is on one GPU at most (see `limits_on`).
     """
@@ -58,6 +61,7 @@ class Options:
     json_file: Path | None
     gate: Gate
     limits: tuple[Limit, ...]
+    tags: TagRequest | None = None
 
 
 Interval = Annotated[
@@ -99,6 +103,7 @@ def checked(
     stop_on: StopOn | None,
     json_file: Path | None,
     gate: Gate,
+    tags: TagRequest | None = None,
 ) -> Options:
     """The options as values. Raises UsageError or OutputExists for what can't be done."""
     if output is not None:
@@ -117,6 +122,7 @@ def checked(
         json_file=json_file,
         gate=gate,
         limits=limits_on(gate, ()),
+        tags=tags,
     )
 
 

@@ -9,6 +9,7 @@ import typer
 
 from memdiag.cli import gate as cli_gate
 from memdiag.cli import options as cli_options
+from memdiag.cli import tagging as cli_tagging
 
 # So that everything after COMMAND belongs to it, with and without "--" before it.
 CONTEXT_SETTINGS = {"allow_interspersed_args": False}
@@ -25,6 +26,10 @@ def run(  # noqa: PLR0917 - one per option
     duration: cli_options.Duration = None,
     stop_on: cli_options.StopOnOption = None,
     json_file: cli_options.JsonFile = None,
+    step_regex: cli_tagging.StepRegex = None,
+    phase_regex: cli_tagging.PhaseRegex = None,
+    counter_regex: cli_tagging.CounterRegex = None,
+    tags_from: cli_tagging.TagsFrom = None,
     *,
     gate: cli_gate.Gate,
 ) -> None:
@@ -43,6 +48,13 @@ def run(  # noqa: PLR0917 - one per option
         stop_on=stop_on,
         json_file=json_file,
         gate=gate,
+        tags=cli_tagging.wanted(
+            steps=step_regex,
+            phases=phase_regex,
+            counters=counter_regex,
+            source=tags_from,
+            sees_output=True,
+        ),
     )
     from memdiag.cli.launching import launch
 

@@ -9,6 +9,7 @@ import typer
 
 from memdiag.cli import gate as cli_gate
 from memdiag.cli import options as cli_options
+from memdiag.cli import tagging as cli_tagging
 
 
 @partial(cli_gate.gated, records=True)
@@ -22,6 +23,10 @@ def watch(  # noqa: PLR0917 - one per option
     duration: cli_options.Duration = None,
     stop_on: cli_options.StopOnOption = None,
     json_file: cli_options.JsonFile = None,
+    step_regex: cli_tagging.StepRegex = None,
+    phase_regex: cli_tagging.PhaseRegex = None,
+    counter_regex: cli_tagging.CounterRegex = None,
+    tags_from: cli_tagging.TagsFromFile = None,
     attach: Annotated[
         bool,
         typer.Option("--attach", help="Let the probe in: steps, phases, tensors, exact meters."),
@@ -33,7 +38,8 @@ def watch(  # noqa: PLR0917 - one per option
 
     Ends when the process ends, after --duration, or on Ctrl-C, which is the usual way: the exit
     code is the verdict's then, too. Steps and phases are seen where the process was started under
-    `memdiag run`, or with --attach: that stops it for some milliseconds.
+    `memdiag run`, or with --attach: that stops it for some milliseconds. Its log tells them, too
+    (--tags-from).
     """
     options = cli_options.checked(
         interval=interval,
@@ -45,6 +51,13 @@ def watch(  # noqa: PLR0917 - one per option
         stop_on=stop_on,
         json_file=json_file,
         gate=gate,
+        tags=cli_tagging.wanted(
+            steps=step_regex,
+            phases=phase_regex,
+            counters=counter_regex,
+            source=tags_from,
+            sees_output=False,
+        ),
     )
     from memdiag.cli.watching import follow
 

@@ -20,13 +20,14 @@ from memdiag.cli.alarms import Alarms
 from memdiag.cli.apparatus import Apparatus
 from memdiag.cli.conclude import STDERR, conclude, say
 from memdiag.cli.leaning import leaning
+from memdiag.cli.listening import Listening
 from memdiag.cli.measure import Measurement, measure
 from memdiag.cli.options import Options, recording_path
+from memdiag.cli.recorder import recorder
 from memdiag.model import Ending
 from memdiag.report.live import LastRow, wanted
 
 if TYPE_CHECKING:
-    from memdiag.recording.writing import Writer
 
 _ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
@@ -86,12 +87,15 @@ def _record(
     pid: int, options: Options, path: Path, stack: ExitStack, *, let_in: bool
 ) -> tuple[Ending, str]:
     mailbox = stack.enter_context(Mailbox(_ENDING_SIGNALS))
+    listening = stack.enter_context(Listening(options.tags, follows=True))
     process = attach(pid, table := this_table())
     directory = find_channel(pid)
     notes: tuple[str, ...] = ()
     if let_in:
         directory, notes = _let_in(pid, directory, stack)
-    apparatus = Apparatus(options, table=table, environ=environment(pid), directory=directory)
+    apparatus = Apparatus(
+        options, table=table, environ=environment(pid), directory=directory, log=listening.log
+    )
     stack.enter_context(apparatus)
     is_shown = not options.quiet and wanted(STDERR, os.environ)
     row = LastRow(STDERR, is_wanted=partial(wanted, STDERR, os.environ))
@@ -100,7 +104,7 @@ def _record(
     about = {**apparatus.about(command_line(pid)), "pid": pid}
     measurement = Measurement(
         session=apparatus.session(pid, began_s=began_s, whole_channel=False),
-        open_writer=partial(_writer, path, about, options),
+        open_writer=recorder(path, about, options),
         row=row,
         interval_s=options.interval_s,
         began_s=began_s,
@@ -111,14 +115,7 @@ def _record(
         say(f"watching process {pid}; Ctrl-C ends the watch and reports")
         row.reserve()
     adopted = Adopted(process, apparatus.table)
-    measure(
-        adopted,
-        measurement,
-        mailbox,
-        duration_s=options.duration_s,
-        stop_on_leak=options.stop_on_leak,
-        say=say,
-    )
+    measure(adopted, measurement, mailbox, options, say=say, finish=listening.finish)
     known = apparatus.explained(adopted.ending, last=measurement.last_readings)
     ending = known if known is not None and known.why else Ending(why="the process has ended")
     measurement.close(
@@ -128,18 +125,6 @@ def _record(
         notes=(*notes, *apparatus.notes()),
     )
     return ending, measurement.failure
-
-
-def _writer(path: Path, about: dict[str, Any], options: Options) -> Writer:
-    from memdiag.recording.writing import Writer
-
-    return Writer(
-        path,
-        about=about,
-        interval_s=options.interval_s,
-        full=options.full,
-        force=options.force,
-    )
 
 
 def _let_in(pid: int, known: Path | None, stack: ExitStack) -> tuple[Path, tuple[str, ...]]:

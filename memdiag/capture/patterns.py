@@ -1,0 +1,162 @@
+"""What to look for in the lines of a log: the user's own patterns, and those of common loggers."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memdiag.errors import UsageError
+from memdiag.printable import printable
+from memdiag.units import bytes_per_unit
+
+
+class TagKind(enum.Enum):
+    """What a match says."""
+
+    STEP = "step"  # the job's step
+    PHASE = "phase"  # the phase from now on, "" for none
+    COUNTER = "counter"  # a number to be recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A pattern of the user's.
+
+    expression: the tag is its group named like the kind, else its first group that took part.
+    name: of a counter, "" otherwise. factor: what a counter's figures are multiplied by.
+    where: how it was given, for messages.
+    """
+
+    kind: TagKind
+    expression: re.Pattern[str]
+    where: str
+    name: str = ""
+    factor: int = 1
+
+    def tag(self, match: re.Match[str]) -> str | None:
+        """The text that is the tag; None where the pattern has no group."""
+        named = match.groupdict().get(self.kind.value)
+        if named is not None:
+            return named
+        return next((group for group in match.groups() if group is not None), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagRequest:
+    """What was asked for. `patterns`: none means those of common loggers (`loggers`).
+
+    file: the log, None for the target's own output.
+    """
+
+    patterns: tuple[Pattern, ...]
+    file: Path | None
+
+    def promises(self, kind: TagKind) -> bool:
+        """The user says that the log tells this."""
+        return any(pattern.kind is kind for pattern in self.patterns)
+
+
+def step_pattern(text: str) -> Pattern:
+    """`--step-regex TEXT`. Without a group each match is a step. Raises UsageError."""
+    where = f"--step-regex {printable(text)}"
+    return Pattern(kind=TagKind.STEP, expression=_compiled("--step-regex", text), where=where)
+
+
+def phase_pattern(text: str) -> Pattern:
+    """`--phase-regex TEXT`. Raises UsageError."""
+    expression = _compiled("--phase-regex", text)
+    _demand_group("--phase-regex", expression, r"phase: (\w+)")
+    where = f"--phase-regex {printable(text)}"
+    return Pattern(kind=TagKind.PHASE, expression=expression, where=where)
+
+
+def counter_pattern(text: str) -> Pattern:
+    """`--counter-regex NAME=TEXT`. A name like `vram_mb` makes a size of it. Raises UsageError."""
+    name, equals, regex = text.partition("=")
+    if not equals or not name.strip() or not regex:
+        raise UsageError(
+            f"--counter-regex {printable(text)!r} has no name or no pattern",
+            remedy=r"write NAME=PATTERN: --counter-regex 'copies=Copies: (\d+)'",
+        )
+    expression = _compiled("--counter-regex", regex)
+    _demand_group("--counter-regex", expression, r"copies=Copies: (\d+)")
+    column, factor = _as_size(name.strip())
+    return Pattern(
+        kind=TagKind.COUNTER,
+        expression=expression,
+        where=f"--counter-regex {printable(text)}",
+        name=column,
+        factor=factor,
+    )
+
+
+def request(
+    *,
+    steps: Sequence[str],
+    phases: Sequence[str],
+    counters: Sequence[str],
+    file: Path | None,
+    output: bool,
+) -> TagRequest | None:
+    """What the options ask for, None for nothing. Raises UsageError.
+
+    file: of `--tags-from`, None where it is not given or means the output. output: the target's
+    output can be read (it was asked for, or there are patterns and no file).
+    """
+    patterns = (
+        *map(step_pattern, steps),
+        *map(phase_pattern, phases),
+        *map(counter_pattern, counters),
+    )
+    if file is not None:
+        _refuse_unreadable(file)
+    return TagRequest(patterns=patterns, file=file) if file or output or patterns else None
+
+
+def _compiled(option: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(
+            f"{option} {printable(text)!r} is no regular expression: {printable(str(error))}",
+            remedy=r"put it in single quotes; a backslash takes away a sign's meaning: \[ \. \|",
+        ) from error
+
+
+def _demand_group(option: str, expression: re.Pattern[str], example: str) -> None:
+    if expression.groups == 0:
+        raise UsageError(
+            f"{option} {printable(expression.pattern)!r} has no group that takes the tag",
+            remedy=f"put what you want in brackets: {option} '{example}'",
+        )
+
+
+def _as_size(name: str) -> tuple[str, int]:
+    """`vram_mb` is `vram_bytes` times 10**6; anything else stays a number of its own."""
+    stem, _, unit = name.rpartition("_")
+    factor = bytes_per_unit(unit) if stem and len(unit) > 1 else None
+    return (name, 1) if factor is None else (f"{stem}_bytes", factor)
+
+
+def _refuse_unreadable(path: Path) -> None:
+    """A log may come later; what is there already must be one."""
+    shown = printable(str(path))
+    try:
+        if path.exists() and not path.is_file():
+            raise UsageError(
+                f"--tags-from {shown} is no regular file", remedy="name the log that it writes"
+            )
+        if path.exists():
+            path.open("rb").close()
+    except OSError as error:
+        raise UsageError(
+            f"--tags-from {shown} cannot be read: {error.strerror}", remedy="check its rights"
+        ) from error
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"--tags-from: there is no directory {printable(str(path.parent))}",
+            remedy="make it first, or name another log",
+        )
