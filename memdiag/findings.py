@@ -219,6 +219,7 @@ class Finding:
     confidence: probability that `verdict` is right, 0..1, calibrated (docs/method.md).
     growth_per_x: rate of the last regime per unit of the axis.
     growth_per_s: the same per second, where the source has a clock.
+    growth_per_epoch: the same per pass over the data, where epochs are told beside the axis.
     onset_x: where the growth that makes a LEAK began.
     peaks_grow: the floor is flat but the peaks rise: a warning of its own.
     trace: (x, value) points of a faithful thumbnail for plots, at most a few hundred.
@@ -254,6 +255,7 @@ class Finding:
     need_more: NeedMore | None
     phases: tuple[PhaseGrowth, ...]
     trace: tuple[tuple[float, float], ...]
+    growth_per_epoch: Interval | None = None
     peaks_grow: bool = False
     recurring: RecurringGrowth | None = None
     restarts: int = 0

@@ -105,6 +105,8 @@ class Series:
     phases: phase tags, or None.
     falling: the column counts downwards (`available`, `free`): less is more memory in use.
     resolution: the step of the printed figures in `unit` (1 MB prints: 1e6), 0 where unknown.
+    x_per_epoch: what one pass over the data takes on the axis, None where the source does not say
+        or the axis itself counts epochs.
     """
 
     metric: str
@@ -120,6 +122,7 @@ class Series:
     phases: Phases | None = None
     falling: bool = False
     resolution: float = 0.0
+    x_per_epoch: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,8 @@ def _rate(finding: Finding, stretch: Stretch) -> Interval | None:
         return _exactly(0.0)  # things are counted exactly, and there was not one more
     if finding.axis.kind is stretch.axis:
         return finding.growth_per_x
+    if stretch.axis is AxisKind.EPOCH:
+        return finding.growth_per_epoch
     return finding.growth_per_s if stretch.axis is AxisKind.SECONDS else None
 
 

@@ -64,6 +64,7 @@ def describe(
         segments=_segments(prepared, classified),
         growth_per_x=growth,
         growth_per_s=_per_second(growth, prepared),
+        growth_per_epoch=_per_epoch(growth, series.x_per_epoch),
         plateau=_plateau(prepared, classified),
         onset_x=_onset(prepared, classified),
         forecasts=() if projection is None else forecast.forecasts(projection, ahead),
@@ -114,6 +115,13 @@ def _per_second(growth: Interval | None, prepared: Prepared) -> Interval | None:
     if growth is None or pace is None or pace <= 0:
         return None
     return Interval(value=growth.value / pace, low=growth.low / pace, high=growth.high / pace)
+
+
+def _per_epoch(growth: Interval | None, x_per_epoch: float | None) -> Interval | None:
+    if growth is None or x_per_epoch is None:
+        return None
+    low, high = growth.low * x_per_epoch, growth.high * x_per_epoch
+    return Interval(value=growth.value * x_per_epoch, low=low, high=high)
 
 
 def _segments(prepared: Prepared, classified: Classified) -> tuple[Segment, ...]:

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from memdiag.capture.attach import attach, command_line, environment, this_table
 from memdiag.capture.channel import find_channel, find_ring
@@ -26,8 +25,6 @@ from memdiag.cli.options import Options, recording_path
 from memdiag.cli.recorder import recorder
 from memdiag.model import Ending
 from memdiag.report.live import LastRow, wanted
-
-if TYPE_CHECKING:
 
 _ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 

@@ -173,13 +173,19 @@ class Hooks:
             except Exception:
                 return fetch(self)
             got_one = False
+            begins = None
+            try:
+                if self._num_yielded == 0:
+                    begins = id(self._dataset)
+            except Exception:
+                begins = None
             try:
                 batch = fetch(self)
                 got_one = True
                 return batch
             finally:
                 try:
-                    training.fetch_ended(got_one=got_one)
+                    training.fetch_ended(got_one=got_one, begins=begins)
                 except Exception:
                     got_one = False
 

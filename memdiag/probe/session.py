@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _pack = layout.READING.pack
 _THREAD_MASK = 0xFFFFFFFF
 _MIN_STEP, _MAX_STEP = layout.NO_STEP + 1, (1 << 63) - 1
+# The counter that epochs are recorded as, the probe's and the program's own alike.
+EPOCH = "epoch"
 # After so many failed writes in a row the ring is given up: its disk is full or gone for good.
 _PATIENCE = 3
 # Chosen: programs that tag a step do so after an iteration, or after an epoch of hundreds.
@@ -60,7 +62,7 @@ class Session:
         self._failures = 0
         self._step = layout.NO_STEP
         self._open: dict[int, list[str]] = {}
-        self._tags_steps = self._tags_phases = False
+        self._tags_steps = self._tags_phases = self._tags_epochs = False
         self._auto_phase = ""
         self._complained = False
         self._role_unknown = False
@@ -112,6 +114,7 @@ class Session:
             number = float(value)
             if isfinite(number):
                 text = name if type(name) is str else str(name)
+                self._tags_epochs = self._tags_epochs or text == EPOCH
                 self._write(layout.COUNTER, text, number)
         except (TypeError, ValueError, OverflowError):
             self._complain(f"counter({name!r:.40}, ...) was ignored: its value is no number")
@@ -147,6 +150,14 @@ class Session:
                 self._boundary(layout.PHASE_BEGIN | layout.AUTO, name, 1)
             else:
                 self._boundary(layout.PHASE_END | layout.AUTO, before, 0)
+        except Exception:
+            self._failed()
+
+    def auto_epoch(self, n: int) -> None:
+        """Pass `n` over the data begins, unless the program tells its own epochs."""
+        try:
+            if not self._tags_epochs:
+                self._write(layout.COUNTER | layout.AUTO, EPOCH, n)
         except Exception:
             self._failed()
 

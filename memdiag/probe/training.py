@@ -41,6 +41,8 @@ class Training:
         self._step = 0
         self._evaluated: Callable[[], bool] | None = None
         self._backward_depth = 0
+        self._passes: dict[Hashable, int] = {}
+        self._epoch = 0
         self._go_to(INIT)
 
     def forked(self) -> None:
@@ -95,12 +97,24 @@ class Training:
             self._base = TRAIN if self.iterations.began else ""
             self._in_training(DATA)
 
-    def fetch_ended(self, *, got_one: bool) -> None:
-        """The fetch has ended, with a batch or with the end of the data."""
+    def fetch_ended(self, *, got_one: bool, begins: Hashable = None) -> None:
+        """The fetch has ended, with a batch or with the end of the data.
+
+        begins: the data whose pass begins with this batch, None within a pass.
+        """
+        if got_one and begins is not None and self._base == TRAIN:
+            self._pass_begins(begins)
         if self._base != EVAL:
             self._in_training(FORWARD)
         if got_one:
             self._ended(self.iterations.batch_fetched())
+
+    def _pass_begins(self, data: Hashable) -> None:
+        """Several data sets may be gone through side by side: the one with most passes counts."""
+        passes = self._passes[data] = self._passes.get(data, 0) + 1
+        if passes > self._epoch:
+            self._epoch = passes
+            self._listener.auto_epoch(passes)
 
     def checkpoint_begins(self) -> str:
         """Something is about to be saved. Returns what `checkpoint_ended` wants."""

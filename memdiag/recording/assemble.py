@@ -16,6 +16,7 @@ from memdiag.recording.axis import (
     Candidate,
     before_first_step_unknown,
     choose,
+    length_of_epoch,
     resolve_resets,
     without_durations,
 )
@@ -227,9 +228,9 @@ def _series_of(
         if reset is not None:
             x, generation = reset.x, reset.generation
             notes.append(reset.note)
-    phases = None if phase is None else Phases(codes=phase[0][rows], names=phase[1])
-    if phases is not None and not bool((phases.codes >= 0).any()):
-        phases = None
+    phases = _phases_of(phase, rows)
+    whole = chosen if clock is None or axis is chosen.axis else clock
+    x_per_epoch = _length_of_epoch(epoch, x, rows, whole)
     return [
         Series(
             metric=metric.name,
@@ -245,9 +246,33 @@ def _series_of(
             phases=phases,
             falling=metric.meaning.falling,
             resolution=metric.resolution,
+            x_per_epoch=x_per_epoch,
         )
         for metric in metrics
         if metric.meaning.role is not None
         and metric.unit is not None
         and np.isfinite(y := metric.values[rows]).any()
     ]
+
+
+def _phases_of(phase: tuple[Ints, tuple[str, ...]] | None, rows: Ints | slice) -> Phases | None:
+    if phase is None or not bool((phase[0][rows] >= 0).any()):
+        return None
+    return Phases(codes=phase[0][rows], names=phase[1])
+
+
+def _length_of_epoch(
+    epoch: Candidate | None, x: Floats, rows: Ints | slice, whole: Candidate
+) -> float | None:
+    """By the rows of this process, or by all where another one tells the epochs."""
+    if epoch is None or epoch.axis is whole.axis:
+        return None
+    if np.isfinite(epoch.values[rows]).any():
+        return length_of_epoch(epoch.values[rows], _with_start(x))
+    return length_of_epoch(epoch.values, _with_start(whole.values))
+
+
+def _with_start(x: Floats) -> Floats:
+    """The first epoch begins before the first step has ended."""
+    known = x[np.isfinite(x)]
+    return np.where(np.isnan(x), known[0] - 1, x) if known.size else x

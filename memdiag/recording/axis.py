@@ -111,6 +111,18 @@ def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Res
     return Reset(x=x + offsets[block], generation=None, note=note)
 
 
+def length_of_epoch(epoch: Floats, x: Floats) -> float | None:
+    """What a pass over the data takes on the axis: the median from each epoch's beginning to the
+    next one's, per epoch (some logs tell fractions). None where fewer than two are known.
+    """
+    known = np.isfinite(epoch) & np.isfinite(x)
+    numbers, first = np.unique(epoch[known], return_index=True)
+    if numbers.size < 2:
+        return None
+    length = float(np.median(np.diff(x[known][first]) / np.diff(numbers)))
+    return length if length > 0 else None
+
+
 def before_first_step_unknown(x: Floats) -> Floats:
     """NaN for the samples of a start-up during which a step counter stands at its first value.
 

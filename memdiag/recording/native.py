@@ -16,7 +16,7 @@ from memdiag.recording.axis import Candidate
 from memdiag.recording.cells import to_numbers
 from memdiag.recording.columns import Meaning, Part, recognise
 from memdiag.recording.layout import Layout, split_line
-from memdiag.recording.schema import KEY_COLUMNS, METRIC_ROLES, is_native
+from memdiag.recording.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
 from memdiag.recording.table import Table
 
@@ -40,19 +40,25 @@ def layout(head: str, source: str) -> Layout | None:
 
 
 def plan(table: Table) -> Plan:
-    """The fixed parts; every column that is no metric of memdiag's is a counter of the user's."""
+    """The fixed parts; every column that is no metric of memdiag's is a counter of the user's, but
+    for `epoch`, which the probe counts at the passes of a data loader.
+    """
     at = {name: position for position, name in enumerate(table.names)}
     metrics = [
         (position, _meaning(name))
         for position, name in enumerate(table.names)
-        if position >= len(KEY_COLUMNS) and name
+        if position >= len(KEY_COLUMNS) and name and name != EPOCH_COLUMN
     ]
     clock = _axis(table, at["at_s"], AxisKind.SECONDS, rank=1)
     step = _axis(table, at["step"], AxisKind.STEP, rank=0)
     tagged = np.isfinite(step.values).sum() > 1
+    epochs = []
+    if EPOCH_COLUMN in at:
+        epoch = _axis(table, at[EPOCH_COLUMN], AxisKind.EPOCH, rank=2)
+        epochs += [epoch] if np.isfinite(epoch.values).any() else []
     return Plan(
         metrics=tuple(metrics),
-        axes=(step, clock) if tagged else (clock,),
+        axes=(step, clock, *epochs) if tagged else (clock, *epochs),
         phase=at["phase"],
         pid=at["pid"],
         labels=(("", at["process"]),),

@@ -8,6 +8,9 @@ from memdiag.model import Role
 # in the row that holds the whole tree's totals.
 KEY_COLUMNS = ("at_s", "step", "phase", "pid", "process")
 
+# The pass over the data that begins: no reading, though it stands among them.
+EPOCH_COLUMN = "epoch"
+
 # Always there, blank where there is no reading. Further metrics and the user's counters follow
 # in the order in which they first appear.
 FIRST_METRICS = (

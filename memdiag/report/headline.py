@@ -126,8 +126,9 @@ def _rise(finding: Finding, name: str) -> str:
 
 
 def _rate(finding: Finding, screen: Screen) -> str:
-    rate = rates.of(finding)
-    return "" if rate is None else f", {rate.full(screen.plus_minus)}"
+    rate, epoch = rates.of(finding), rates.per_epoch(finding)
+    beside = f" ({epoch.brief()})" if epoch is not None else ""
+    return "" if rate is None else f", {rate.full(screen.plus_minus)}{beside}"
 
 
 def _in_phases(finding: Finding, screen: Screen) -> list[str]:

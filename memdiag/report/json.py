@@ -125,13 +125,14 @@ def axis_key_of(kind: AxisKind) -> str:
 
 
 def _growth(finding: Finding) -> Values:
-    """Rate per unit of the axis, and per second; one key where the axis is in seconds."""
+    """Rate per unit of the axis, per second and per epoch; one key where two are the same."""
     unit, axis = finding.unit.value, axis_key(finding.axis)
     per_s = finding.growth_per_s
     if axis == "s" and per_s is None:
         per_s = finding.growth_per_x
     rates = {f"growth_{unit}_per_{axis}": interval(finding.growth_per_x)}
-    return rates | {f"growth_{unit}_per_s": interval(per_s)}
+    rates |= {f"growth_{unit}_per_s": interval(per_s)}
+    return {f"growth_{unit}_per_epoch": interval(finding.growth_per_epoch)} | rates
 
 
 def _plateau(plateau: Plateau, unit: str, axis: str) -> Values:

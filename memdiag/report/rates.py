@@ -36,6 +36,13 @@ def of(finding: Finding) -> Rate | None:
     return rate(finding.growth_per_x, finding.axis, finding.unit)
 
 
+def per_epoch(finding: Finding) -> Rate | None:
+    """The same rate per pass over the data; None where epochs are not known beside the axis."""
+    if finding.growth_per_epoch is None:
+        return None
+    return Rate(growth=finding.growth_per_epoch, unit=finding.unit, per=words.EPOCH)
+
+
 def rate(growth: Interval, axis: Axis, unit: Unit, *, largest: float | None = None) -> Rate:
     """`growth` per unit of the axis in the words that suit its size, or that of `largest`."""
     times, per = _per(axis, unit, abs(growth.value) if largest is None else largest)

@@ -151,9 +151,10 @@ _METRICS = {
     # What a process has to offer only with the probe in it.
     "probe_readings": "steps, tensors and memory in use",
 }
+EPOCH = "epoch"
 _AXIS_WORDS = {
     AxisKind.STEP: "step",
-    AxisKind.EPOCH: "epoch",
+    AxisKind.EPOCH: EPOCH,
     AxisKind.SECONDS: "second",
     AxisKind.REQUEST: "request",
     AxisKind.INDEX: "sample",

@@ -58,6 +58,17 @@ def test_growth_is_judged_by_its_whole_interval(text: str, standing: Standing) -
     assert (found.why != "") == (standing is Standing.UNCLEAR)
 
 
+def test_growth_per_epoch_needs_epochs_beside_the_steps() -> None:
+    budget = growth("400MB/epoch")
+    [unknown] = held(budget, finding())
+    assert (unknown.standing, unknown.why) == (
+        Standing.UNCLEAR,
+        "it was recorded over steps, without epochs",
+    )
+    [known] = held(budget, finding(growth_per_epoch=interval(500 * MB, 50 * MB)))
+    assert known.standing is Standing.BROKEN
+
+
 def test_growth_is_told_over_the_budgets_stretch() -> None:
     [found] = held(growth("1GB/50steps"), finding())
     assert found.figure == interval(250 * MB, 50 * MB)

@@ -112,6 +112,48 @@ def test_checkpoint_returns_to_the_phase_before(session, reader, now) -> None:
     assert phases(reader)[-5:] == ["train", "", "checkpoint", "", "train"]
 
 
+def passes(training: Training, *data: str, times: int = 1) -> None:
+    """So many passes over each of these data sets, side by side, four batches each."""
+    for _ in range(times):
+        for batch in range(4):
+            for one in data:
+                training.fetch_begins()
+                training.fetch_ended(got_one=True, begins=None if batch else one)
+            training.optimizer_begins()
+            training.optimizer_ended("A")
+        training.fetch_begins()
+        training.fetch_ended(got_one=False, begins=data[0])
+
+
+def epochs(reader: ChannelReader) -> list[tuple[int | None, float | None]]:
+    return [(e.step, e.value) for e in reader.drain() if e.kind is Kind.COUNTER]
+
+
+def test_passes_over_the_training_data_are_epochs(session, reader, now) -> None:
+    training = Training(session)
+    for _ in range(3):  # for the mean, say: there is nothing to be trained yet
+        training.fetch_begins()
+        training.fetch_ended(got_one=True, begins="pictures")
+    training.iterations.optimizer_made("A")
+    passes(training, "pictures", "texts", times=2)
+    training.evaluation_begins(lambda: True)
+    training.fetch_begins()
+    training.fetch_ended(got_one=True, begins="others")
+    training.backward_begins()
+    training.backward_ended()
+    training.evaluation_begins(lambda: False)
+    passes(training, "pictures")
+    assert epochs(reader) == [(None, 1), (4, 2), (8, 3)]
+
+
+def test_epochs_that_the_program_tells_win(session, reader, now) -> None:
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    session.counter("epoch", 7)
+    passes(training, "pictures", times=3)
+    assert [value for _, value in epochs(reader)] == [7]
+
+
 def test_tags_of_the_program_win_over_what_the_hooks_see(session, reader, now) -> None:
     training = Training(session)
     training.iterations.optimizer_made("A")
@@ -157,11 +199,14 @@ def test_training_is_the_same_with_and_without_us(watched) -> None:
 def test_phases_of_a_real_training_are_told(watched) -> None:
     pytest.importorskip("torch")
     watched.run(sys.executable, str(PROGRAMS / "phases.py"), "0.03")
-    seen = [phase for phase, _ in groupby(e.phase for e in watched.events()) if phase]
+    events = watched.events()
+    seen = [phase for phase, _ in groupby(e.phase for e in events) if phase]
     coarse = [name for name, _ in groupby(phase.partition("/")[0] for phase in seen)]
     outside_of_training = [name for name in coarse if name not in ("data", "train")]
     assert outside_of_training == ["init", *["eval", "checkpoint", "eval"] * 3]
     assert {"data", "train/forward", "train/backward", "train/optimizer"} <= set(seen)
+    told = [(e.step, e.name, e.value) for e in events if e.kind is Kind.COUNTER]
+    assert told == [(None, "epoch", 1), (10, "epoch", 2), (20, "epoch", 3)]
 
 
 @pytest.mark.torch

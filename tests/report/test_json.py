@@ -133,6 +133,15 @@ def test_the_text_is_the_same_each_time_and_pure_ascii() -> None:
     assert json.loads(text)["recordings"][0]["source"] == diagnoses.HOSTILE
 
 
+def test_growth_per_epoch_is_there_where_it_is_known() -> None:
+    assert first_series(diagnoses.leak())["growth_bytes_per_epoch"] is None
+    known = replace(diagnoses.leak(), growth_per_epoch=Interval(value=7e6, low=6e6, high=8e6))
+    series = first_series(known)
+    assert series["growth_bytes_per_epoch"] == {"value": 7e6, "low": 6e6, "high": 8e6}
+    axis = Axis(name="epoch", kind=AxisKind.EPOCH)
+    assert first_series(replace(diagnoses.leak(), axis=axis))["growth_bytes_per_epoch"]["value"]
+
+
 def test_seconds_have_one_rate() -> None:
     clock = Axis(name="at_s", kind=AxisKind.SECONDS)
     series = first_series(replace(diagnoses.leak(), axis=clock, growth_per_s=None))

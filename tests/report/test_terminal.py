@@ -12,7 +12,7 @@ from report import diagnoses
 from report.draw_screens import CASES, FOLDER, path, text
 from rich.cells import cell_len
 
-from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, Verdict
+from memdiag.findings import Evidence, EvidenceKind, Finding, Interval, Reason, Verdict
 from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.report import words
 from memdiag.report.terminal import render
@@ -133,6 +133,13 @@ def test_the_deciding_series_comes_first_and_long_tables_are_counted() -> None:
 def test_an_unsettled_run_says_how_much_longer() -> None:
     shown = " ".join(text(diagnoses.inconclusive(), width=80).split())
     assert "about 58 more steps (1 min 50 s at this pace)" in shown
+
+
+def test_growth_is_told_per_epoch_where_epochs_are_known() -> None:
+    growth = Interval(value=29.3e9, low=29e9, high=30e9)
+    known = replace(diagnoses.leak(), growth_per_epoch=growth)
+    shown = " ".join(text(diagnoses.of(diagnoses.recording("a.csv", known)), width=80).split())
+    assert "MB per step (+29.3 GB per epoch)." in shown
 
 
 def test_a_run_that_cannot_settle_says_so() -> None:
