@@ -34,6 +34,9 @@ PART_OF = {
     Role.DEVICE_ALLOCATED: (Role.DEVICE, Role.DEVICE_RESERVED),
 }
 
+ALONE = 0.9
+"""A process has a job's growth to itself with this part of what all its like grow by (chosen)."""
+
 CONFIRMED_CONFIDENCE = 0.95
 """Most confidence that a finding borrows from another series (chosen)."""
 
@@ -124,6 +127,8 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
     out = []
     if subject.restarts:
         out.append(Evidence(kind=EvidenceKind.EARLIER_RUN, subject=_name(subject)))
+    if subject.verdict is Verdict.LEAK and _is_alone(subject, findings):
+        out.append(Evidence(kind=EvidenceKind.ONE_PROCESS, subject=_name(subject)))
     if subject.verdict in (Verdict.LEAK, Verdict.INCONCLUSIVE):
         for other in findings:
             if is_same(subject, other, findings):
@@ -137,6 +142,20 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
                     for kind in _says(subject, other, findings)
                 ]
     return (*out, *device.events(findings))
+
+
+def _is_alone(subject: Finding, findings: Sequence[Finding]) -> bool:
+    """Other processes do the same work (they have such a series too), and do not grow like it."""
+    alike = [f for f in findings if f.metric == subject.metric and f.process not in {"", "tree"}]
+    growths = [max(0.0, _growth_of(f)) for f in alike]
+    if len(alike) < 2 or subject not in alike:
+        return False
+    return _growth_of(subject) >= ALONE * sum(growths) > 0
+
+
+def _growth_of(finding: Finding) -> float:
+    growth = finding.growth_per_s or finding.growth_per_x
+    return 0.0 if growth is None else growth.value
 
 
 def _says(subject: Finding, other: Finding, findings: Sequence[Finding]) -> Iterator[EvidenceKind]:

@@ -31,6 +31,8 @@ from memdiag.model import Ending, Limit, Missing
 # address space while it is read (11-16 ms per GiB, measured). Chosen so that with the fast lane
 # (0.6 % for 10 processes at 10 Hz) and NVML it stays near 1 % of a core (benchmarks/gpu_sampling).
 _DETAIL_SHARE = 0.002
+# A job of more is told in part. Chosen.
+_MOST_PROCESSES = 1000
 
 
 class Apparatus:
@@ -148,6 +150,22 @@ class Apparatus:
                 "and were lost"
             )
         return tuple(notes)
+
+    def processes(self) -> list[dict[str, Any]]:
+        """The processes that have a part in the job, as their probes tell it."""
+        probed = self._channel.processes() if self._channel is not None else ()
+        return [
+            {
+                "pid": one.process.pid,
+                "label": one.label,
+                "rank": one.rank,
+                "local_rank": one.local_rank,
+                "world_size": one.world_size,
+                "role": one.role,
+            }
+            for one in probed[:_MOST_PROCESSES]
+            if one.label
+        ]
 
     def about(self, command: Sequence[str]) -> dict[str, Any]:
         """What a reader of the recording may want to know of its circumstances."""

@@ -122,6 +122,7 @@ def _close(
         missing=apparatus.missing(),
         limits=apparatus.limits(),
         notes=(*apparatus.notes(), *_about_survivors(lived_on, launched)),
+        processes=apparatus.processes(),
     )
     if directory is not None and not lived_on:
         channel.remove(directory)

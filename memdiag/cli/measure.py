@@ -57,6 +57,7 @@ class Writer(Protocol):
         missing: Sequence[Missing],
         limits: Sequence[Limit],
         notes: Sequence[str],
+        processes: Sequence[dict[str, Any]],
         cost: dict[str, Any],
     ) -> None:
         """Finish the recording."""
@@ -189,6 +190,7 @@ class Measurement:
         missing: Sequence[Missing] = (),
         limits: Sequence[Limit] = (),
         notes: Sequence[str] = (),
+        processes: Sequence[dict[str, Any]] = (),
     ) -> None:
         """Finish the recording and give the terminal back."""
         self._row.release()
@@ -201,6 +203,7 @@ class Measurement:
                 missing=tuple(dict.fromkeys((*self._session.missing(), *missing))),
                 limits=limits,
                 notes=(*notes, *self._notes()),
+                processes=processes,
                 cost=self.cost(),
             )
         )

@@ -120,6 +120,7 @@ def _record(
         missing=apparatus.missing(),
         limits=apparatus.limits(),
         notes=(*notes, *apparatus.notes()),
+        processes=apparatus.processes(),
     )
     return ending, measurement.failure
 

@@ -20,6 +20,8 @@ from memdiag.recording.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is
 from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
 from memdiag.recording.table import Table
 
+_MOST_RANKS = 8
+
 
 def layout(head: str, source: str) -> Layout | None:
     """The layout of a native recording, None if it is none. Raises UnreadableInput if it is one
@@ -97,7 +99,7 @@ def with_sidecar(recording: Recording, path: Path | None) -> Recording:
         name = printable(sidecar_path(path).name)
         note = f"{name} is not beside it: how the run ended and its limits are not known"
         return replace(recording, notes=(*recording.notes, note))
-    notes = recording.notes + sidecar.notes
+    notes = recording.notes + _part_of_job(sidecar) + sidecar.notes
     if not sidecar.complete:
         notes += ("memdiag was stopped before the recording's end: it ends in the middle",)
     return replace(
@@ -110,6 +112,22 @@ def with_sidecar(recording: Recording, path: Path | None) -> Recording:
         planned_x=_planned(sidecar),
         about={**sidecar.about, **({"cost": sidecar.cost} if sidecar.cost else {})},
     )
+
+
+def _part_of_job(sidecar: Sidecar) -> tuple[str, ...]:
+    """Which ranks of how many are in the recording."""
+    processes = sidecar.about.get("processes")
+    told = [p for p in processes if isinstance(p, dict)] if isinstance(processes, list) else []
+    ranks = {p["rank"] for p in told if isinstance(p.get("rank"), int)}
+    worlds = {p["world_size"] for p in told if isinstance(p.get("world_size"), int)}
+    if not ranks or len(worlds) != 1:
+        return ()
+    world = worlds.pop()
+    if len(ranks) >= world:
+        return (f"a distributed job: all {world} ranks are in this recording",)
+    named = ", ".join(map(str, sorted(ranks)[:_MOST_RANKS]))
+    more = ", ..." if len(ranks) > _MOST_RANKS else ""
+    return (f"a distributed job of {world} ranks: {named}{more} in this recording",)
 
 
 def _planned(sidecar: Sidecar) -> float | None:

@@ -126,8 +126,12 @@ class Writer:
         cost: dict[str, Any] | None = None,
         limits: Sequence[Limit] = (),
         notes: Sequence[str] = (),
+        processes: Sequence[dict[str, Any]] = (),
     ) -> None:
-        """Finishes the recording. The writer takes no more samples."""
+        """Finishes the recording. The writer takes no more samples.
+
+        processes: who took part, as plain JSON values.
+        """
         self._skip_flushes = 0
         self.flush()
         self._closing = True
@@ -137,6 +141,7 @@ class Writer:
         os.close(self._fd)
         sidecar = replace(
             self._sidecar,
+            about={**self._sidecar.about, "processes": list(processes)},
             complete=True,
             ending=ending,
             missing=tuple(missing),
