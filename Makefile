@@ -5,6 +5,7 @@
 #   make check     format, lint, types, import contract, README and tests: the gate
 #   make bench     the figures that the documentation quotes; SEED=n draws other series
 #   make bench-slow, pictures, fuzz, kills, behaviour, gpu-check   longer ones, for those who need them
+#   make trainers  steps of Transformers, Lightning, accelerate and Keras, installed for it
 #   make fmt       format and fix what can be fixed
 #   make readme    rewrite the README's help screens and reports from what memdiag really prints
 #   make clean     remove what was built
@@ -32,11 +33,13 @@ READY := $(VENV)/.ready-$(SERIES)
 PLACES := $(if $(PIP_EXTRA_INDEX_URL)$(PIP_INDEX_URL)$(PIP_FIND_LINKS),-more)
 TORCH_READY := $(VENV)/.torch-$(SERIES)-$(TORCH)$(PLACES)
 BENCH_READY := $(VENV)/.bench-$(SERIES)
+TRAINERS := $(VENV)-trainers
+TRAINERS_READY := $(TRAINERS)/.ready-$(SERIES)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-static fmt readme bench clean install
-.PHONY: bench-slow pictures fuzz kills behaviour gpu-check
+.PHONY: bench-slow pictures fuzz kills behaviour gpu-check trainers
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme
 
 help:
@@ -102,6 +105,10 @@ kills: $(READY)
 behaviour: $(READY)
 	@$(BIN)/python benchmarks/own_behaviour.py $(ARGS)
 
+# In an environment of its own: these bring a hundred packages.
+trainers: $(TRAINERS_READY)
+	@MEMDIAG_TRAINERS=1 $(TRAINERS)/bin/python -m pytest tests/trainers $(ARGS)
+
 # Real CUDA trainings, for a machine with an NVIDIA GPU.
 gpu-check: $(READY)
 	@$(BIN)/python tools/torch_build.py 1
@@ -109,7 +116,7 @@ gpu-check: $(READY)
 
 clean:
 	rm -rf build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
-		.import_linter_cache .venv .venv-3.*
+		.import_linter_cache .venv .venv-3.* .venv*-trainers
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
@@ -124,6 +131,15 @@ $(READY): pyproject.toml
 
 $(TORCH_READY): $(READY)
 	@$(BIN)/python tools/torch_build.py $(TORCH)
+	@touch $@
+
+$(TRAINERS_READY): pyproject.toml
+	@echo "installing other people's trainers into $(TRAINERS) (once)"
+	@test -d $(TRAINERS) || $(PYTHON) -m venv $(TRAINERS)
+	@$(TRAINERS)/bin/python -m pip --disable-pip-version-check -qq install --upgrade "pip>=23.2"
+	@$(TRAINERS)/bin/python -m pip --disable-pip-version-check -qq install --editable ".[dev]"
+	@$(TRAINERS)/bin/python tools/torch_build.py $(TORCH)
+	@$(TRAINERS)/bin/python -m pip --disable-pip-version-check -qq install --editable ".[dev,trainers]"
 	@touch $@
 
 $(BENCH_READY): $(READY)

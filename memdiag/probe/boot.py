@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
     from .census import Census
+    from .fits import Fits
     from .hooks import Hooks
     from .training import Training
     from .watcher import Watcher
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 # `memdiag.tags` looks for an attribute `listener` of a module of this name.
 PACKAGE = "_memdiag_probe"
 # What a framework has only once its import is complete.
-_COMPLETE = {"torch": "Tensor", "jax": "live_arrays", "tensorflow": "config"}
+_COMPLETE = {
+    "torch": "Tensor",
+    "jax": "live_arrays",
+    "tensorflow": "config",
+    "keras": "callbacks",
+}
 
 
 def boot(directory: str) -> Probe:
@@ -45,6 +51,7 @@ def boot(directory: str) -> Probe:
         ("torch", probe.torch_loaded),
         ("jax", probe.jax_loaded),
         ("tensorflow", probe.tensorflow_loaded),
+        ("keras", probe.keras_loaded),
     ):
         module = sys.modules.get(name)
         if module is not None and hasattr(module, _COMPLETE[name]):
@@ -63,6 +70,7 @@ class Probe:
         self._watcher = watcher
         self._census: Census | None = None
         self._training: Training | None = None
+        self._fits: Fits | None = None
         self._hooks: Hooks | None = None
         self._heartbeat = Heartbeat(self._beat)
         self._paused = self._left = False
@@ -90,6 +98,8 @@ class Probe:
             finder.leave()
         if self._hooks is not None:
             self._hooks.remove()
+        if self._fits is not None:
+            self._fits.remove()
         if self._then is not None:
             self._then()
 
@@ -174,6 +184,21 @@ class Probe:
         except Exception:
             return
 
+    def keras_loaded(self, keras: Any) -> None:
+        """The program has imported keras to the end."""
+        try:
+            from .fits import Fits
+
+            self._fits = Fits(self._session, self._fit_began)
+            self._fits.install(keras)
+        except Exception:
+            self._session.note("this version of keras has no place for the callback hook")
+
+    def _fit_began(self) -> None:
+        """Keras may train with torch, whose hooks would count the same once more."""
+        if self._training is not None:
+            self._training.silence()
+
     def before_fork(self) -> None:
         """In the parent, before each fork."""
         try:
@@ -200,6 +225,8 @@ class Probe:
                 self._census.after_fork_in_child()
             if self._training is not None:
                 self._training.forked()
+            if self._fits is not None:
+                self._fits.forked()
             when_child_of_multiprocessing(self, self._is_worker)
         except Exception:
             return

@@ -185,7 +185,7 @@ class Hooks:
                 return batch
             finally:
                 try:
-                    training.fetch_ended(got_one=got_one, begins=begins)
+                    training.fetch_ended(got_one=got_one, begins=begins if got_one else None)
                 except Exception:
                     got_one = False
 

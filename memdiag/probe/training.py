@@ -41,9 +41,15 @@ class Training:
         self._step = 0
         self._evaluated: Callable[[], bool] | None = None
         self._backward_depth = 0
+        self._is_silent = False
+        self._pending: Hashable = None
         self._passes: dict[Hashable, int] = {}
         self._epoch = 0
         self._go_to(INIT)
+
+    def silence(self) -> None:
+        """Say nothing any more: somebody who knows better tells it."""
+        self._is_silent = True
 
     def forked(self) -> None:
         """In a forked child: it starts from nothing."""
@@ -54,8 +60,7 @@ class Training:
     def optimizer_begins(self) -> None:
         """An optimizer is about to step."""
         if self._backward_depth == 0:
-            self._thread = get_ident()
-            self._base = TRAIN
+            self._trains()
             self._in_training(OPTIMIZER)
 
     def optimizer_ended(self, key: Hashable) -> None:
@@ -66,8 +71,7 @@ class Training:
         """A backward pass begins: what was taken for an evaluation until now is none."""
         self._backward_depth += 1
         if self._backward_depth == 1:
-            self._thread = get_ident()
-            self._base = TRAIN
+            self._trains()
             self._in_training(BACKWARD)
 
     def backward_ended(self) -> None:
@@ -100,19 +104,31 @@ class Training:
     def fetch_ended(self, *, got_one: bool, begins: Hashable = None) -> None:
         """The fetch has ended, with a batch or with the end of the data.
 
-        begins: the data whose pass begins with this batch, None within a pass.
+        begins: the data whose pass begins with this batch, None within a pass and without one.
         """
-        if got_one and begins is not None and self._base == TRAIN:
+        if begins is not None and self._base == TRAIN:
             self._pass_begins(begins)
+        elif begins is not None and self._base == EVAL:
+            self._pending = begins  # some fetch ahead, while the model is still evaluated
+        if not got_one:
+            self._pending = None
         if self._base != EVAL:
             self._in_training(FORWARD)
         if got_one:
             self._ended(self.iterations.batch_fetched())
 
+    def _trains(self) -> None:
+        """The model is trained, whatever it was taken for until now."""
+        self._thread = get_ident()
+        self._base = TRAIN
+        if self._pending is not None:
+            data, self._pending = self._pending, None
+            self._pass_begins(data)
+
     def _pass_begins(self, data: Hashable) -> None:
         """Several data sets may be gone through side by side: the one with most passes counts."""
         passes = self._passes[data] = self._passes.get(data, 0) + 1
-        if passes > self._epoch:
+        if passes > self._epoch and not self._is_silent:
             self._epoch = passes
             self._listener.auto_epoch(passes)
 
@@ -129,7 +145,7 @@ class Training:
     # -- how ---------------------------------------------------------------------------------
 
     def _ended(self, iterations: int) -> None:
-        if iterations <= 0:
+        if iterations <= 0 or self._is_silent:
             return
         self._step += iterations
         self._listener.auto_step(self._step)
@@ -147,5 +163,7 @@ class Training:
     def _go_to(self, phase: str) -> None:
         if self._phase == phase or (self._thread and self._thread != get_ident()):
             return  # threads that do not train have no say
+        if self._is_silent:
+            return
         self._phase = phase
         self._listener.auto_phase(phase)

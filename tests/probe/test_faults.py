@@ -1,7 +1,7 @@
 """No exception of ours ever surfaces in the program: each function of the probe is made to fail.
 
 A copy of the probe gets a `raise` as the first statement of one function, and a program with
-tags, forks, threads and a (pretended) torch runs with it. Its output must be the same as ever.
+tags, forks, threads and a (pretended) torch and keras runs with it. Its output must be the same as ever.
 """
 
 from __future__ import annotations
@@ -31,6 +31,15 @@ def tag(n):
         session.counter("copies", None)
 tag(1)
 import torch
+import keras
+fit = keras.callbacks.CallbackList()
+for event in ("train_begin", "test_begin", "test_end", "predict_begin", "predict_end"):
+    getattr(fit, "on_" + event)()
+fit.on_epoch_begin(0)
+for batch in range(3):
+    fit.on_train_batch_end(batch, logs={})
+fit.on_train_end()
+assert fit.seen == 10, fit.seen
 import multiprocessing
 tag(2)
 def work():
@@ -48,11 +57,27 @@ sys.stderr.write("to stderr\\n")
 sys.exit(7)
 """
 
+KERAS = """
+class callbacks:
+    class CallbackList:
+        seen = 0
+        def _see(self, *args, **more):
+            self.seen += 1
+        on_train_end = on_test_begin = on_test_end = on_predict_begin = on_predict_end = _see
+        def on_train_begin(self, logs=None):
+            self.seen += 1
+        def on_epoch_begin(self, epoch, logs=None):
+            self.seen += 1
+        def on_train_batch_end(self, batch, logs=None):
+            self.seen += 1
+"""
+
 
 @pytest.fixture(scope="module")
 def torch_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("pretended")
     (directory / "torch.py").write_text("Tensor = int\noptim = None\n")
+    (directory / "keras.py").write_text(KERAS)
     return directory
 
 

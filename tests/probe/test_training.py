@@ -122,7 +122,7 @@ def passes(training: Training, *data: str, times: int = 1) -> None:
             training.optimizer_begins()
             training.optimizer_ended("A")
         training.fetch_begins()
-        training.fetch_ended(got_one=False, begins=data[0])
+        training.fetch_ended(got_one=False)
 
 
 def epochs(reader: ChannelReader) -> list[tuple[int | None, float | None]]:
@@ -144,6 +144,23 @@ def test_passes_over_the_training_data_are_epochs(session, reader, now) -> None:
     training.evaluation_begins(lambda: False)
     passes(training, "pictures")
     assert epochs(reader) == [(None, 1), (4, 2), (8, 3)]
+
+
+def test_an_epoch_whose_first_batch_is_fetched_ahead_is_one(session, reader, now) -> None:
+    training = Training(session)
+    training.iterations.optimizer_made("A")
+    passes(training, "pictures")
+    for trained in (False, True):
+        training.evaluation_begins(lambda: True)
+        training.fetch_begins()
+        training.fetch_ended(got_one=True, begins="pictures")
+        if trained:
+            training.backward_begins()
+            training.backward_ended()
+        training.fetch_begins()
+        training.fetch_ended(got_one=False)
+    passes(training, "pictures")
+    assert [value for _, value in epochs(reader)] == [1, 2, 3]
 
 
 def test_epochs_that_the_program_tells_win(session, reader, now) -> None:

@@ -81,7 +81,9 @@ def main() -> None:
     warnings.simplefilter("error")
     torch.set_num_threads(1)
     expected = train()
-    for file, name in [("", ""), *functions(source)]:
+    # Keras is none of this training's.
+    faults = [(file, name) for file, name in functions(source) if file != "fits.py"]
+    for file, name in [("", ""), *faults]:
         sys.stdout.flush()
         pid = os.fork()
         if pid == 0:

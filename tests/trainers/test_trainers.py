@@ -1,0 +1,77 @@
+"""Steps, epochs and phases of other people's trainers. `make trainers` installs and runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from memdiag.capture.channel import ChannelReader, Event, Kind, prepare
+
+PROGRAM = Path(__file__).parent / "trainings.py"
+ACCUMULATED = {"transformers": 30, "lightning": 30, "accelerate": 15, "keras": 60}
+
+pytestmark = [pytest.mark.trainers, pytest.mark.slow]
+
+
+def trained(directory: Path, name: str, *how: str) -> tuple[int, list[Event]]:
+    """The true number of steps, and what the probe told."""
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"{name} is not installed")
+    channel = directory / "channel"
+    channel.mkdir(mode=0o700)
+    reader = ChannelReader(channel)
+    ended = subprocess.run(
+        [sys.executable, str(PROGRAM), name, *how],
+        env=prepare(os.environ, channel),
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert ended.returncode == 0, ended.stderr
+    events = reader.drain()
+    reader.close()
+    return int(ended.stdout), events
+
+
+def steps(events: list[Event]) -> list[int | None]:
+    return [event.step for event in events if event.kind is Kind.STEP]
+
+
+def epochs(events: list[Event]) -> list[float | None]:
+    return [event.value for event in events if event.kind is Kind.COUNTER]
+
+
+@pytest.mark.parametrize("name", ACCUMULATED)
+def test_a_trainers_steps_and_epochs_are_counted_exactly(tmp_path: Path, name: str) -> None:
+    true, events = trained(tmp_path, name)
+    assert true == ACCUMULATED[name]
+    assert steps(events) == list(range(1, true + 1))
+    assert epochs(events) == [1, 2, 3]
+    assert all(event.auto for event in events if event.kind is Kind.STEP)
+
+
+@pytest.mark.parametrize("name", ["transformers", "lightning", "keras"])
+def test_evaluations_are_told_from_training(tmp_path: Path, name: str) -> None:
+    _, events = trained(tmp_path, name)
+    coarse = [event.phase.partition("/")[0] for event in events]
+    seen = [phase for phase, _ in groupby(p for p in coarse if p in ("train", "eval"))]
+    assert seen[-6:] == ["train", "eval"] * 3 or seen[-7:] == [*["train", "eval"] * 3, "train"]
+
+
+@pytest.mark.parametrize("name", ["transformers", "lightning"])
+def test_the_explicit_form_tells_the_same(tmp_path: Path, name: str) -> None:
+    true, events = trained(tmp_path, name, "explicit")
+    told = [event for event in events if not event.auto]
+    assert steps(told) == list(range(1, true + 1))
+    assert steps(events) == steps(told)
+    assert epochs(events) == [1, 2, 3]
+    phases = [phase for phase, _ in groupby(event.phase for event in told)]
+    assert [p for p in phases if p in ("train", "train/eval")][:6] == ["train", "train/eval"] * 3
