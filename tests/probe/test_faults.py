@@ -1,7 +1,8 @@
 """No exception of ours ever surfaces in the program: each function of the probe is made to fail.
 
 A copy of the probe gets a `raise` as the first statement of one function, and a program with
-tags, forks, threads and a (pretended) torch and keras runs with it. Its output must be the same as ever.
+tags, forks, threads and a (pretended) torch and keras runs with it. Its output must be the same as
+ever.
 """
 
 from __future__ import annotations
