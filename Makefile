@@ -5,6 +5,7 @@
 #   make check     format, lint, types, import contract, README and tests: the gate
 #   make bench     the figures that the documentation quotes; SEED=n draws other series
 #   make bench-slow, pictures, fuzz, kills, behaviour, gpu-check   longer ones, for those who need them
+#   make bench-programs  verdict, rate and kind of memory on 22 real trainings; half an hour
 #   make trainers  steps of Transformers, Lightning, accelerate and Keras, installed for it
 #   make fmt       format and fix what can be fixed
 #   make readme    rewrite the README's help screens and reports from what memdiag really prints
@@ -39,7 +40,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-static fmt readme bench clean install
-.PHONY: bench-slow pictures fuzz kills behaviour gpu-check trainers
+.PHONY: bench-slow pictures fuzz kills behaviour gpu-check trainers bench-programs
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme
 
 help:
@@ -89,6 +90,10 @@ bench: $(READY) $(TORCH_READY) $(BENCH_READY)
 # Five times as many series as `make bench` judges, and the tables and pictures of the documents.
 bench-slow: $(READY) $(TORCH_READY) $(BENCH_READY)
 	@$(BIN)/python benchmarks/decide.py --slow $(if $(SEED),--seed $(SEED))
+
+# Half an hour; ARGS="native worker" runs these alone.
+bench-programs: $(READY) $(TORCH_READY)
+	@$(BIN)/python benchmarks/programs/run.py $(ARGS)
 
 pictures: $(READY) $(BENCH_READY)
 	@$(BIN)/python tools/method_pictures.py

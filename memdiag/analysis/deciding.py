@@ -93,16 +93,34 @@ def _by_samples(findings: Sequence[Finding]) -> Callable[[int], tuple[int, int]]
 
 
 def _telling(leaks: Sequence[int], findings: Sequence[Finding]) -> int:
-    """The leak that names its process, its phase and its rate best."""
-    tree = max((_speed(findings[i]) for i in leaks if findings[i].process == "tree"), default=0.0)
+    """The leak that names its process, its rate and its phase best.
 
-    def key(at: int) -> tuple[bool, bool, int, float]:
+    A leak that another series confirmed (`fusion`) has a rate of its own that tells little: pages
+    rise by holes, or were hardly read.
+    """
+    owners = {f.process for f in findings if _owns(f, findings)}
+
+    def key(at: int) -> tuple[bool, bool, bool, int, float]:
         finding = findings[at]
-        owns = finding.process != "tree" and _speed(finding) >= _OWNS * tree
+        owns = finding.process in owners
+        borrowed = finding.reason is Reason.EXACT_METER
         explained = any(phase.blamed for phase in finding.phases)
-        return not owns, not explained, _rank(finding.role, _TELLS_MOST), -_speed(finding)
+        rank = _rank(finding.role, _TELLS_MOST)
+        return not owns, borrowed, not explained, rank, -_speed(finding)
 
     return min(leaks, key=key)
+
+
+def _owns(finding: Finding, findings: Sequence[Finding]) -> bool:
+    """Its process has most of what the whole tree grows by, in the same kind of memory.
+
+    What is not known of the tree (malloc, counts) cannot show that, unless nothing is.
+    """
+    trees = {f.metric: _speed(f) for f in findings if f.process == "tree"}
+    if finding.process == "tree" or (trees and finding.metric not in trees):
+        return False
+    whole = trees.get(finding.metric, 0.0)
+    return _speed(finding) >= _OWNS * whole if whole > 0 else finding.verdict is Verdict.LEAK
 
 
 def _speed(finding: Finding) -> float:

@@ -8,8 +8,10 @@ import pytest
 from report import diagnoses
 from report.diagnoses import interval
 
+from memdiag.analysis.deciding import decide
 from memdiag.analysis.fusion import evidence
 from memdiag.findings import EvidenceKind, Finding, Reason, Verdict
+from memdiag.model import Role
 
 
 def of(process: str, growth_bytes_per_step: float) -> Finding:
@@ -42,3 +44,20 @@ def test_a_rank_that_grows_alone_is_named() -> None:
 )
 def test_none_is_named_where_none_is_alone(job: list[Finding]) -> None:
     assert alone(*job) == []
+
+
+def test_an_exact_meter_speaks_before_pages_that_grow_by_holes() -> None:
+    """A leak of 1 KB per step that raises RSS by 11: the rate to be told is the first."""
+    borrowed = {"verdict": Verdict.LEAK, "reason": Reason.EXACT_METER}
+    pages = replace(of("main", 11e3), **borrowed)
+    tree = replace(of("tree", 9e3), **borrowed)
+    private = replace(of("main", 33e3), metric="uss_bytes", role=Role.UNIQUE, **borrowed)
+    exact = replace(of("main", 1400.0), metric="malloc_bytes", role=Role.IN_USE)
+    findings = (pages, tree, private, exact)
+    assert decide(findings)[2] == findings.index(exact)
+
+
+def test_a_small_leak_of_one_process_does_not_hide_a_large_one_of_another() -> None:
+    small = replace(of("main", 4e3), metric="malloc_bytes", role=Role.IN_USE)
+    findings = (small, of("main", 5e3), of("helper 12", 3e5), of("tree", 305e3))
+    assert decide(findings)[2] == 2
