@@ -39,7 +39,6 @@ def describe(
     planned_x: float | None = None,
 ) -> Finding:
     """Everything a report shows of one series. Values are as recorded, growth is memory in use."""
-    tail = _tail_of_all(prepared, classified)
     projection = _projection(prepared, classified)
     growth = _growth(prepared, classified, policy)
     x, y = prepared.all_x, prepared.recorded_y
