@@ -269,6 +269,7 @@ class EvidenceKind(enum.Enum):
 
     TENSORS_FLAT = "tensors_flat"  # memory grows, the tensor count does not
     TENSORS_GROW = "tensors_grow"  # the tensor count grows as well
+    OBJECTS_GROW = "objects_grow"  # Python's own objects grow as well
     IN_USE_FLAT = "in_use_flat"  # resident grows, memory in use does not: fragmentation
     ALLOCATED_FLAT = "allocated_flat"  # reserved grows, allocated does not: caching
     RESERVED_FLAT = "reserved_flat"  # the driver's figure grows, the framework's does not

@@ -22,6 +22,7 @@ _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
+_PYTHON_BLOCKS = "python_blocks"
 # Counts of tensors that are not in a subject's memory: {subject is on a device: metrics}.
 _ELSEWHERE = {
     True: ("tensors_cpu", "tensors_other"),
@@ -141,7 +142,16 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
                     )
                     for kind in _says(subject, other, findings)
                 ]
-    return (*out, *device.events(findings))
+    return (*_consistent(out), *device.events(findings))
+
+
+def _consistent(told: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Python keeps small objects in arenas of its own, of which malloc knows nothing: where they
+    grow, a calm malloc does not make the growth one of holes.
+    """
+    kinds = {evidence.kind for evidence in told}
+    hidden = {EvidenceKind.IN_USE_FLAT} if EvidenceKind.OBJECTS_GROW in kinds else set()
+    return tuple(evidence for evidence in told if evidence.kind not in hidden)
 
 
 def _is_alone(subject: Finding, findings: Sequence[Finding]) -> bool:
@@ -170,6 +180,9 @@ def _says(subject: Finding, other: Finding, findings: Sequence[Finding]) -> Iter
 def _one_says(subject: Finding, other: Finding) -> EvidenceKind | None:
     if other.role in _GROWS:
         return _GROWS[other.role] if other.verdict is Verdict.LEAK else None
+    if other.metric == _PYTHON_BLOCKS:
+        grows = other.verdict is Verdict.LEAK and subject.role not in ON_DEVICE
+        return EvidenceKind.OBJECTS_GROW if grows else None
     if other.role is Role.TENSORS:
         return _tensors_say(subject, other)
     return _calm_says(subject, other.role) if other.verdict in CALM else None

@@ -32,6 +32,10 @@ _NOT_TENSORS = (
     "Look outside Python tensors: native memory of extensions and data loading, Python objects "
     "that are no tensors, and autograd graphs (tensors held by a graph alone are not counted)."
 )
+_OBJECTS_KEPT = (
+    "Python objects accumulate. Look for lists, dictionaries and caches that are filled and never "
+    "emptied."
+)
 _HOLES = (
     "Probably nothing to free in the program: the allocator keeps the memory. Try "
     "MALLOC_ARENA_MAX=2, or another allocator such as jemalloc."
@@ -69,6 +73,7 @@ _OUTSIDE_FRAMEWORK = (
 # The first that fits, of all that the evidence says together.
 _BY_EVIDENCE: tuple[tuple[set[EvidenceKind], str], ...] = (
     ({EvidenceKind.TENSORS_GROW}, _TENSORS_KEPT),
+    ({EvidenceKind.OBJECTS_GROW}, _OBJECTS_KEPT),
     ({EvidenceKind.IN_USE_FLAT}, _HOLES),
     ({EvidenceKind.WAITING_GROWS}, _WAITING),
     ({EvidenceKind.ALLOCATIONS_FLAT}, _LARGER_TENSORS),

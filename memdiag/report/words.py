@@ -102,6 +102,7 @@ EVIDENCE = {
         "The number of {against} is steady: none accumulate that Python can see."
     ),
     EvidenceKind.TENSORS_GROW: "The number of {against} grows as well.",
+    EvidenceKind.OBJECTS_GROW: "Python's own objects grow as well ({against}).",
     EvidenceKind.IN_USE_FLAT: (
         "Memory in use ({against}) is steady: what grew is held by the allocator, in pools and "
         "in holes between blocks."

@@ -11,7 +11,7 @@ from report.diagnoses import interval
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.fusion import evidence
 from memdiag.findings import EvidenceKind, Finding, Reason, Verdict
-from memdiag.model import Role
+from memdiag.model import Role, Unit
 
 
 def of(process: str, growth_bytes_per_step: float) -> Finding:
@@ -61,3 +61,16 @@ def test_a_small_leak_of_one_process_does_not_hide_a_large_one_of_another() -> N
     small = replace(of("main", 4e3), metric="malloc_bytes", role=Role.IN_USE)
     findings = (small, of("main", 5e3), of("helper 12", 3e5), of("tree", 305e3))
     assert decide(findings)[2] == 2
+
+
+def told(*findings: Finding) -> set[EvidenceKind]:
+    return {e.kind for e in evidence(findings, 0)}
+
+
+def test_growth_of_pythons_objects_is_not_put_down_to_holes() -> None:
+    """Python's arenas are none of malloc's, which stays calm."""
+    pages = of("main", 10e3)
+    malloc = replace(of("main", 28.0), metric="malloc_bytes", role=Role.IN_USE)
+    assert told(pages, malloc) == {EvidenceKind.IN_USE_FLAT}
+    blocks = replace(of("main", 5e3), metric="python_blocks", role=Role.OBJECTS, unit=Unit.COUNT)
+    assert told(pages, malloc, blocks) == {EvidenceKind.OBJECTS_GROW}
