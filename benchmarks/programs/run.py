@@ -106,7 +106,9 @@ def recorded(name: str, seconds: float) -> dict[str, Any]:
         report = Path(directory) / "found.json"
         command = [sys.executable, "-m", "memdiag", "run", "--quiet", "--json-file", str(report)]
         command += ["--", sys.executable, str(CASES), name, str(seconds)]
-        subprocess.run(command, cwd=directory, check=False, capture_output=True)
+        ended = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True)
+        if not report.exists():
+            sys.exit(f"{name}: memdiag made no report\n{ended.stderr}")
         (found,) = json.loads(report.read_text())["recordings"]
     return dict(found)
 
