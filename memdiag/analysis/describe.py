@@ -42,7 +42,7 @@ def describe(
     projection = _projection(prepared, classified)
     growth = _growth(prepared, classified, policy)
     x, y = prepared.all_x, prepared.recorded_y
-    attributed = None if classified.verdict in CALM else _phases(series, prepared, tail)
+    attributed = None if classified.verdict in CALM else _phases(series, prepared, classified)
     ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
     return Finding(
         metric=series.metric,
@@ -211,8 +211,9 @@ def _limit_hits(
     )
 
 
-def _phases(series: Series, prepared: Prepared, tail: slice) -> Attributed | None:
+def _phases(series: Series, prepared: Prepared, classified: Classified) -> Attributed | None:
     """Growth by phase over the last regime, from the samples as they were recorded."""
+    tail = _tail_of_all(prepared, classified)
     phases = series.phases
     if phases is None or prepared.axis != series.axis or tail.stop - tail.start < 3:
         return None
