@@ -14,7 +14,7 @@ from memdiag.capture.outsiders import Outsiders
 from memdiag.capture.patterns import TagKind
 from memdiag.capture.process import TREE, Process, ProcessId, ProcessTree
 from memdiag.capture.sampler import Reading, Source
-from memdiag.capture.tagger import LogEvent
+from memdiag.capture.tagger import Log, LogEvent
 from memdiag.capture.timeline import Origin, Timeline
 from memdiag.model import Missing, Sample, Unavailable
 from memdiag.probe import layout
@@ -49,24 +49,6 @@ class Channel(Protocol):
 
     def processes(self) -> Sequence[Probed]:
         """Every process that the probe is or was in."""
-
-
-class Log(Protocol):
-    """Where the tags come from that a log tells."""
-
-    @property
-    def origin(self) -> Origin:
-        """How far they are to be believed."""
-
-    @property
-    def promises_steps(self) -> bool:
-        """The user says that it tells the steps."""
-
-    def waiting(self) -> bool:
-        """There is something to be drained."""
-
-    def drain(self) -> list[LogEvent]:
-        """The tags since the last call, oldest first."""
 
 
 class Session:

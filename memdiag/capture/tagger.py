@@ -44,6 +44,24 @@ class LogEvent:
     value: float
 
 
+class Log(Protocol):
+    """Where the tags come from that a log tells."""
+
+    @property
+    def origin(self) -> Origin:
+        """How far they are to be believed."""
+
+    @property
+    def promises_steps(self) -> bool:
+        """The user says that it tells the steps."""
+
+    def waiting(self) -> bool:
+        """There is something to be drained."""
+
+    def drain(self) -> list[LogEvent]:
+        """The tags since the last call, oldest first."""
+
+
 class LogTags:
     """The tagger, seen from memdiag. Make it before there is any thread."""
 
