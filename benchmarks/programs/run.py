@@ -32,8 +32,8 @@ class Truth:
     kind: str = ""
 
 
-# Tensors are 4 bytes per value; what surrounds one (Python's object, the storage, the list's place)
-# was measured with tracemalloc and mallinfo2: some 400 bytes.
+# Tensors are 4 bytes per value. What surrounds one takes 357 bytes of malloc (mallinfo2 over 20,000
+# kept `torch.empty`, torch 2.13), and some 40 of Python's own allocator (estimated).
 _AROUND = 400
 TRUTHS = {
     "stable_mlp": Truth(),

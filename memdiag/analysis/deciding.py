@@ -8,7 +8,7 @@ from memdiag.analysis.device import CALM
 from memdiag.analysis.fusion import is_same
 from memdiag.findings import Finding, Reason, Verdict
 from memdiag.model import Role
-from memdiag.policy import NO_METERS
+from memdiag.policy import EXACT_ROLES, NO_METERS
 
 COUNTS = frozenset({Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER})
 """Roles that count things and not memory: they explain, and decide only where nothing else can."""
@@ -96,17 +96,19 @@ def _telling(leaks: Sequence[int], findings: Sequence[Finding]) -> int:
     """The leak that names its process, its rate and its phase best.
 
     A leak that another series confirmed (`fusion`) has a rate of its own that tells little: pages
-    rise by holes, or were hardly read.
+    rise by holes, or were hardly read. Holes make pages rise by a multiple of the leak, too, so
+    that an exact meter goes before pages whose growth has found its phase.
     """
     owners = {f.process for f in findings if _owns(f, findings)}
 
-    def key(at: int) -> tuple[bool, bool, bool, int, float]:
+    def key(at: int) -> tuple[bool, bool, bool, bool, int, float]:
         finding = findings[at]
         owns = finding.process in owners
         borrowed = finding.reason is Reason.EXACT_METER
         explained = any(phase.blamed for phase in finding.phases)
         rank = _rank(finding.role, _TELLS_MOST)
-        return not owns, borrowed, not explained, rank, -_speed(finding)
+        exact = finding.role in EXACT_ROLES
+        return not owns, borrowed, not exact, not explained, rank, -_speed(finding)
 
     return min(leaks, key=key)
 
