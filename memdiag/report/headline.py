@@ -117,11 +117,13 @@ def _rise(finding: Finding, name: str) -> str:
     start_x = finding.first_x if finding.onset_x is None else finding.onset_x.value
     start, end = naming.value_at(finding, start_x), finding.latest_value
     show = numbers.quantity
-    grew = end > start and show(start, finding.unit) != show(end, finding.unit)
+    first, last = naming.place(finding, start_x), naming.place(finding, finding.last_x)
+    if show(start, finding.unit) == show(end, finding.unit) and end > start:
+        rise = f"{show(end - start, finding.unit)} between {first} and {last}"
+        return f"{name} grew by {rise}, to {show(end, finding.unit)}"
     return (
-        f"{name} {'grew' if grew else 'went'} from {show(start, finding.unit)}"
-        f" at {naming.place(finding, start_x)} to {show(end, finding.unit)}"
-        f" at {naming.place(finding, finding.last_x)}"
+        f"{name} {'grew' if end > start else 'went'} from {show(start, finding.unit)}"
+        f" at {first} to {show(end, finding.unit)} at {last}"
     )
 
 

@@ -216,3 +216,10 @@ def test_a_rate_of_a_few_samples_that_may_be_anything_is_not_told() -> None:
     shown = text(diagnoses.of(diagnoses.recording("run.csv", diagnoses.leak(), wild)), width=80)
     line = next(line for line in shown.split("\n") if line.strip().startswith("USS"))
     assert "per step" not in line
+
+
+def test_growth_too_small_for_three_digits_is_told_as_a_difference() -> None:
+    trace = [(float(x), 120e6 + 500 * x) for x in range(0, 400, 10)]
+    leak = diagnoses.series(trace, Verdict.LEAK, Reason.OUTLASTS_WARMUP)
+    shown = " ".join(text(diagnoses.of(diagnoses.recording("run.csv", leak)), width=80).split())
+    assert "grew by 195 KB between step 0 and step 390, to 120 MB" in shown
