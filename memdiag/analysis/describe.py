@@ -58,7 +58,7 @@ def describe(
         first_x=_first(x),
         last_x=_last(x),
         start_value=_first(y),
-        latest_value=_last(y),
+        latest_value=_last(y[: max(len(y) - prepared.dropped_end, 1)]),
         peak_value=float(y.max()) if len(y) else math.nan,
         segments=_segments(prepared, classified),
         growth_per_x=growth,

@@ -105,6 +105,7 @@ def analyze(
     """
     from memdiag.recording.options import ReadOptions, parse_metric
 
+    cli_options.refuse_unwritable_reports(json_file, gate)
     options = ReadOptions(
         x=x,
         metrics=tuple(parse_metric(text) for text in metric or ()),

@@ -107,10 +107,9 @@ def checked(
 ) -> Options:
     """The options as values. Raises UsageError or OutputExists for what can't be done."""
     if output is not None:
-        _refuse_unwritable(output, force=force)
-    for path in (json_file, gate.junitxml, gate.markdown):
-        if path is not None:
-            _refuse_unwritable(path, force=True)
+        for path in _written(output):
+            _refuse_unwritable(path, force=force)
+    refuse_unwritable_reports(json_file, gate)
     return Options(
         interval_s=_within("--interval", interval, _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S),
         output=output,
@@ -173,6 +172,21 @@ def _size(option: str, text: str) -> int:
     if size <= 0:
         raise UsageError(f"{option} {text} is no limit", remedy="write 16GB or 1.5GiB")
     return size
+
+
+def _written(output: Path) -> tuple[Path, ...]:
+    """All files of a recording: to find one in the way after COMMAND has started is too late."""
+    from memdiag.recording.sidecar import sidecar_path
+
+    rows = output.with_suffix(".csv") if output.suffix == ".parquet" else output
+    return tuple(dict.fromkeys((output, rows, sidecar_path(rows))))
+
+
+def refuse_unwritable_reports(json_file: Path | None, gate: Gate) -> None:
+    """Raises UsageError for a report that could not be written once it is made."""
+    for path in (json_file, gate.junitxml, gate.markdown):
+        if path is not None:
+            _refuse_unwritable(path, force=True)
 
 
 def _refuse_unwritable(path: Path, *, force: bool) -> None:

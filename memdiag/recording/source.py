@@ -95,7 +95,10 @@ def open_source(name: str) -> Source:
     try:
         return _from_stdin() if name == STDIN else _from_file(name)
     except FileNotFoundError:
+        rows = Path(name).with_suffix(".csv")
         message, remedy = "there is no such file", "check the path"
+        if name.endswith(".parquet") and rows.is_file():  # a recording that was cut off
+            remedy = f"analyse {printable(rows.name)} beside it"
     except IsADirectoryError:
         message, remedy = "this is a directory", "name a file in it"
     except PermissionError:

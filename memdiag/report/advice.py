@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _MOST = 3
+_MORE = 1.1  # times a process's peak from which that of all of them is worth telling
 _EVALUATION = re.compile(r"\b(eval|evaluate|evaluation|val|valid|validation|test|predict)\b", re.I)
 _CHECKPOINT = re.compile(r"\b(checkpoint|ckpt|save|saving)\b", re.I)
 _ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
@@ -115,6 +116,15 @@ def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     return paragraphs
 
 
+def _peaks(found: RecordingFinding, finding: Finding) -> str:
+    peak = f"it needed {numbers.quantity(finding.peak_value, finding.unit)} at its peak"
+    for other in found.series:
+        together = other.process == "tree" and other.metric == finding.metric
+        if together and other.peak_value > _MORE * finding.peak_value:
+            peak += f", all processes {numbers.quantity(other.peak_value, other.unit)} together"
+    return peak
+
+
 def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
     match found.verdict:
         case Verdict.LEAK:
@@ -124,8 +134,7 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             if not told:
                 yield _FINER_TAGS if finding.phases else _TAGS
         case Verdict.WARMUP:
-            peak = numbers.quantity(finding.peak_value, finding.unit)
-            yield f"Nothing to fix. Plan for the plateau: it needed {peak} at its peak."
+            yield f"Nothing to fix. Plan for the plateau: {_peaks(found, finding)}."
         case Verdict.STABLE:
             if finding.peaks_grow:
                 yield "Nothing to fix now. Record a longer run to see how far the peaks go."

@@ -82,7 +82,10 @@ def counted(number: int, thing: str) -> str:
 
 
 def value_at(finding: Finding, x: float) -> float:
-    """The fitted value at a position; between two segments the end of the one before."""
+    """The fitted value at a position; between two segments the end of the one before.
+
+    Never under all that was read: a line through readings that jump may begin there.
+    """
     before = [segment for segment in finding.segments if segment.start_x <= x]
     if not before:
         started = x <= finding.first_x or not finding.segments
@@ -90,7 +93,8 @@ def value_at(finding: Finding, x: float) -> float:
     segment = before[-1]
     length = (segment.end_x - segment.start_x) or 1.0
     part = min(1.0, (x - segment.start_x) / length)
-    return segment.start_value + (segment.end_value - segment.start_value) * part
+    fitted = segment.start_value + (segment.end_value - segment.start_value) * part
+    return max(fitted, min((value for _, value in finding.trace), default=fitted))
 
 
 def reference(text: str, screen: Screen) -> str:

@@ -44,6 +44,9 @@ def first_elsewhere(found: RecordingFinding, screen: Screen) -> list[Text]:
     if first is None or first.series == found.decided_by:
         return []
     finding = found.series[first.series]
+    deciding = found.deciding
+    if deciding is not None and first.limit in {hit.limit for hit in deciding.limit_hits}:
+        return []  # told already, and of another meter of the same memory it is no news
     name = f"{screen.show(first.limit, cells=40)} ({numbers.size(first.limit_bytes)})"
     text = (
         f"{name}, by {naming.series(finding, screen)},"

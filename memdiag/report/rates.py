@@ -9,6 +9,7 @@ from memdiag.model import Axis, AxisKind, Unit
 from memdiag.report import numbers, words
 
 _MEANINGFUL_BYTES = 1e6
+_NONE_BYTES = 1e-3  # what a fit leaves of a level
 _CLOCK = ((1.0, "second"), (60.0, "minute"), (3600.0, "hour"))
 
 
@@ -45,6 +46,8 @@ def per_epoch(finding: Finding) -> Rate | None:
 
 def rate(growth: Interval, axis: Axis, unit: Unit, *, largest: float | None = None) -> Rate:
     """`growth` per unit of the axis in the words that suit its size, or that of `largest`."""
+    if unit is Unit.BYTES and abs(growth.value) < _NONE_BYTES:
+        growth = replace(growth, value=0.0)
     times, per = _per(axis, unit, abs(growth.value) if largest is None else largest)
     scaled = replace(
         growth, value=growth.value * times, low=growth.low * times, high=growth.high * times

@@ -148,6 +148,7 @@ def test_tear_down_in_several_steps_is_no_plateau() -> None:
     assert found.plateau is not None
     assert found.plateau.since_x.value == pytest.approx(45, abs=5)
     assert found.plateau.low_value == pytest.approx(3.6e8, rel=0.01)
+    assert found.latest_value == pytest.approx(3.6e8, rel=0.01)
 
 
 def test_several_samples_a_step_are_judged_on_the_steps_floor() -> None:

@@ -131,6 +131,17 @@ def test_a_target_that_dies_at_once_leaves_a_recording_and_a_doubt(tmp_path):
     assert run(tmp_path, "--inconclusive", "pass", "--", "true").returncode == 0
 
 
+@pytest.mark.parametrize("output", ["r.csv", "r.parquet"])
+def test_a_file_in_the_way_of_any_part_of_the_recording_is_told_before_the_start(tmp_path, output):
+    (tmp_path / "r.meta.json").write_text("{}")
+    done = run(tmp_path, "-o", output, "--", "touch", "ran")
+    assert done.returncode == 2
+    assert "r.meta.json exists already" in done.stderr
+    assert not (tmp_path / "ran").exists()
+    assert run(tmp_path, "--force", "-o", output, "--", "touch", "ran").returncode in (0, 3)
+    assert (tmp_path / output).exists()
+
+
 def test_two_hundred_children_are_counted_and_give_no_series_of_their_own(tmp_path):
     program = """
 import os, time

@@ -223,3 +223,20 @@ def test_growth_too_small_for_three_digits_is_told_as_a_difference() -> None:
     leak = diagnoses.series(trace, Verdict.LEAK, Reason.OUTLASTS_WARMUP)
     shown = " ".join(text(diagnoses.of(diagnoses.recording("run.csv", leak)), width=80).split())
     assert "grew by 195 KB between step 0 and step 390, to 120 MB" in shown
+
+
+def test_growth_never_begins_under_all_that_was_read() -> None:
+    steep = replace(
+        diagnoses.series([(0.0, 5e6), (1.0, 90e6), (2.0, 110e6)], Verdict.LEAK, Reason.EXACT_METER),
+        segments=(diagnoses.segment((0.0, -1e6), (2.0, 110e6), 3),),
+        onset_x=diagnoses.interval(0.0),
+    )
+    shown = " ".join(text(diagnoses.of(diagnoses.recording("run.csv", steep)), width=80).split())
+    assert "grew from 5.00 MB" in shown
+
+
+def test_plan_for_the_plateau_counts_all_processes() -> None:
+    main = replace(diagnoses.warmup().recordings[0].series[0], process="main")
+    tree = replace(main, process="tree", peak_value=3 * main.peak_value)
+    shown = " ".join(text(diagnoses.of(diagnoses.recording("r.csv", main, tree)), width=80).split())
+    assert "at its peak, all processes " in shown
