@@ -8,7 +8,7 @@ import sys
 
 from . import allocators
 from .heartbeat import Heartbeat
-from .imports import AfterImport
+from .imports import AfterImport, LentTags
 from .roles import at_end_of_worker, when_child_of_multiprocessing
 from .session import Session
 from .watcher import watcher_of
@@ -58,6 +58,7 @@ def boot(directory: str) -> Probe:
             loaded(module)
         else:
             sys.meta_path.insert(0, AfterImport(name, loaded))
+    sys.meta_path.append(LentTags())
     return probe
 
 

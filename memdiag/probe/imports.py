@@ -1,7 +1,10 @@
-"""Tells when a module that the program imports is there, without importing it."""
+"""Tells when a module that the program imports is there, without importing it; and lends the tags
+to programs in whose environment memdiag is not installed.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -66,6 +69,32 @@ class AfterImport:
             loader.exec_module = exec_module
         except Exception:
             return  # a loader that takes no attribute: the module goes unnoticed
+
+
+class LentTags:
+    """The last finder of all: `import memdiag` finds the tags where nothing else finds it.
+
+    A training that tags its steps runs under a memdiag that is installed elsewhere (`uvx memdiag
+    run`). What is imported is as plain as the probe: no more than the tags.
+    """
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of the package that the probe came with."""
+        try:
+            if name != "memdiag" or path is not None:
+                return None
+            from importlib.util import spec_from_file_location
+
+            here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+            return spec_from_file_location(
+                name,
+                os.path.join(here, "__init__.py"),  # noqa: PTH118 (no pathlib in here)
+                submodule_search_locations=[here],
+            )
+        except Exception:
+            return None
 
 
 def _from_others(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters, old_interpreter
 
-from memdiag.capture.channel import prepare
+from memdiag.capture.channel import Kind, prepare
 
 TAG = "import sys; sys.modules['_memdiag_probe'].listener.step(7)"
 STATE = """
@@ -209,6 +209,20 @@ def test_program_runs_whose_channel_cannot_be_written(watched, python, directory
         [python, "-c", code], env=environ, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr, done.returncode) == ("fine\n", "", 0)
+
+
+def test_program_tags_where_memdiag_is_not_installed(watched, any_python, tmp_path) -> None:
+    code = (
+        "import sys\n"
+        "import memdiag\n"
+        "for n in range(3): memdiag.step(n)\n"
+        "print(sorted(name for name in sys.modules if name.startswith('memdiag')))\n"
+    )
+    # Isolated from the tests' own environment, in which memdiag is installed.
+    bare = "import site, sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n"
+    done = watched.run(any_python, "-c", bare + code, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("['memdiag', 'memdiag.tags']\n", "")
+    assert [event.step for event in watched.events() if event.kind is Kind.STEP] == [0, 1, 2]
 
 
 def test_tags_of_the_package_reach_the_channel(watched) -> None:
