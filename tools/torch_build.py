@@ -41,9 +41,16 @@ def pinned() -> Requirement:
     """The `demo` extra's one requirement."""
     lines = importlib.metadata.requires("memdiag") or []
     for requirement in map(Requirement, lines):
-        if requirement.marker is not None and requirement.marker.evaluate({"extra": "demo"}):
-            requirement.marker = None
-            return requirement
+        marker = requirement.marker
+        # What holds without the extra as well (`python_version < "3.11"`) is no part of it.
+        if (
+            marker is None
+            or marker.evaluate({"extra": ""})
+            or not marker.evaluate({"extra": "demo"})
+        ):
+            continue
+        requirement.marker = None
+        return requirement
     raise SystemExit("pyproject.toml pins no torch in its `demo` extra")
 
 

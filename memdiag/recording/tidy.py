@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,9 @@ from memdiag.recording.options import MetricChoice, ReadOptions
 from memdiag.recording.splitting import encode
 from memdiag.recording.table import Table
 from memdiag.recording.vocabulary import NO_AMOUNTS
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
 
 # A label column names few things many times; a column of readings does not.
 _ROWS_PER_LABEL = 2
@@ -196,8 +200,16 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     column = table.columns[at]
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
+    if meaning.axis is None and _counts_more_than_rows(values):
+        kind = AxisKind.REQUEST  # many small units of whatever it is, several to a row
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)
     return Candidate(axis=axis, values=values, rank=meaning.rank)
+
+
+def _counts_more_than_rows(values: Floats) -> bool:
+    moves = np.diff(values[np.isfinite(values)])
+    moves = moves[moves > 0]
+    return len(moves) > 0 and float(np.median(moves)) >= 2
 
 
 def _rising(

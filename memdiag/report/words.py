@@ -185,6 +185,8 @@ def axis(which: Axis, number: float = 1) -> str:
     word = _AXIS_WORDS[which.kind]
     if which.kind in _NAMED_KINDS and _WORD.fullmatch(which.name):
         word = which.name
+    elif which.kind is AxisKind.REQUEST and "req" not in which.name.lower():
+        word = "unit"  # of a column whose name says nothing
     if number == 1:
         return word
     return word[:-1] + "ies" if word.endswith("y") else word + "s"
