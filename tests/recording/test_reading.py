@@ -125,8 +125,10 @@ def test_metric_option_chooses_columns_by_any_of_their_names(tmp_path: Path) -> 
 
 
 def test_first_rising_column_is_the_axis_where_none_has_a_known_name(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, "noise,widget,rss_mb\n3,10,5\n1,20,6\n2,30,7\n"))
+    series = _only(_read(tmp_path, "noise,widget,rss_mb\n3,10,5\n1,11,6\n2,12,7\n"))
     assert (series.axis.name, series.axis.kind) == ("widget", AxisKind.INDEX)
+    many = _only(_read(tmp_path, "noise,widget,rss_mb\n3,10,5\n1,20,6\n2,30,7\n"))
+    assert (many.axis.name, many.axis.kind) == ("widget", AxisKind.REQUEST)
 
 
 def test_x_option_overrides_the_axis(tmp_path: Path) -> None:

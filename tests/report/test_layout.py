@@ -70,7 +70,7 @@ def test_lists_read_as_people_write_them() -> None:
         (25_800.0, AxisKind.SECONDS, Unit.BYTES, "+1.55 MB per minute"),
         (100.0, AxisKind.SECONDS, Unit.BYTES, "+360 KB per hour"),
         (12.0, AxisKind.EPOCH, Unit.COUNT, "+12 per epoch"),
-        (0.0, AxisKind.REQUEST, Unit.COUNT, "0 per request"),
+        (0.0, AxisKind.REQUEST, Unit.COUNT, "0 per unit"),
     ],
 )
 def test_rates_are_told_in_a_unit_that_suits_them(
@@ -93,6 +93,8 @@ _LEAK = (Verdict.LEAK, Reason.REGULAR_GROWTH)
         ("global_step", AxisKind.STEP, "steps"),
         ("cycle", AxisKind.INDEX, "cycles"),
         ("query", AxisKind.REQUEST, "queries"),
+        ("n_requests", AxisKind.REQUEST, "requests"),
+        ("x", AxisKind.REQUEST, "units"),
         ("index", AxisKind.INDEX, "samples"),
         ("\x1b[2J", AxisKind.INDEX, "samples"),
     ],
