@@ -95,7 +95,7 @@ class Probe:
         self._session.close()
         self._heartbeat.stop()
         self._watcher = self._census = self._training = None
-        for finder in [one for one in sys.meta_path if isinstance(one, AfterImport)]:
+        for finder in [one for one in sys.meta_path if isinstance(one, (AfterImport, LentTags))]:
             finder.leave()
         if self._hooks is not None:
             self._hooks.remove()

@@ -96,6 +96,11 @@ class LentTags:
         except Exception:
             return None
 
+    def leave(self) -> None:
+        """Stand aside for good."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
 
 def _from_others(
     us: AfterImport, name: str, path: Sequence[str] | None, target: ModuleType | None
