@@ -8,7 +8,7 @@ import sys
 
 from . import allocators
 from .heartbeat import Heartbeat
-from .imports import AfterImport, LentTags
+from .imports import AfterImport, Finder, LentTags
 from .roles import at_end_of_worker, when_child_of_multiprocessing
 from .session import Session
 from .watcher import watcher_of
@@ -95,7 +95,7 @@ class Probe:
         self._session.close()
         self._heartbeat.stop()
         self._watcher = self._census = self._training = None
-        for finder in [one for one in sys.meta_path if isinstance(one, (AfterImport, LentTags))]:
+        for finder in [one for one in sys.meta_path if isinstance(one, Finder)]:
             finder.leave()
         if self._hooks is not None:
             self._hooks.remove()

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class AfterImport:
+class Finder:
+    """One of ours on `sys.meta_path`."""
+
+    def leave(self) -> None:
+        """Stand aside for good."""
+        us: Any = self  # the kinds of it are what the import system asks for
+        if us in sys.meta_path:
+            sys.meta_path.remove(us)
+
+
+class AfterImport(Finder):
     """A finder that finds nothing by itself: it has `then` called after `name` was imported.
 
     It stands first on `sys.meta_path` until then, and asks the others for the module. The
@@ -45,11 +55,6 @@ class AfterImport:
         except Exception:
             return None  # the others will be asked again, and raise what is theirs to raise
 
-    def leave(self) -> None:
-        """Stand aside for good."""
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-
     def _follow(self, loader: Any) -> None:
         try:
             load = loader.exec_module
@@ -71,7 +76,7 @@ class AfterImport:
             return  # a loader that takes no attribute: the module goes unnoticed
 
 
-class LentTags:
+class LentTags(Finder):
     """The last finder of all: `import memdiag` finds the tags where nothing else finds it.
 
     A training that tags its steps runs under a memdiag that is installed elsewhere (`uvx memdiag
@@ -95,11 +100,6 @@ class LentTags:
             )
         except Exception:
             return None
-
-    def leave(self) -> None:
-        """Stand aside for good."""
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
 
 
 def _from_others(

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 # Share of the time that one meter may take at steps, and again at phases: chosen, so that all of
-# them stay below 0.5 %. What
-# `mallinfo2` costs grows with the number of free chunks (1 us fresh, 70 ms at half a million).
+# them stay below 0.5 %. What `mallinfo2` costs grows with the number of free chunks (1 us fresh,
+# 70 ms at half a million).
 SHARE = 0.001
 # One reading that was interrupted must not silence its meter for long: the estimate of the cost
 # grows at most so much from one call to the next.
