@@ -231,6 +231,12 @@ class Recording:
     about: dict[str, Any] = field(default_factory=dict)
 
 
+# A process that ends before it has lived this long is a helper: recorded, counted in the tree's
+# total, not judged by itself. A job that forks hundreds of them would else bring hundreds of series
+# of two samples. Chosen.
+YOUNG_S = 1.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One process (or the whole tree) at one moment: one row of a native recording.
@@ -240,6 +246,7 @@ class Sample:
     step: the job's current step, None before the first tag.
     phase: current phase, nested ones joined by "/", "" where none is tagged.
     readings: canonical metric -> value. A metric that could not be read is absent, not 0.
+    young: the process has lived for less than YOUNG_S, and nothing is known of it but its name.
     """
 
     at_s: float
@@ -248,6 +255,7 @@ class Sample:
     readings: dict[str, int | float]
     step: int | None = None
     phase: str = ""
+    young: bool = False
 
 
 class Ability(enum.Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from memdiag.capture.process import Process, ProcessId
@@ -19,6 +19,8 @@ class _Entry:
 
 class FakeTable:
     """Implements `memdiag.capture.process.ProcessTable`."""
+
+    tells_newborn = False
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}
@@ -71,6 +73,16 @@ class FakeTable:
 
     def births(self) -> int | None:
         return self.births_so_far
+
+    def born_to(self, parents: Collection[int], since: int, until: int) -> list[int] | None:
+        if not self.tells_newborn:
+            return None
+        family, found = set(parents), []
+        for pid, entry in self._entries.items():
+            if since < entry.started <= until and entry.parent in family:
+                family.add(pid)
+                found.append(pid)
+        return found
 
 
 class FakeClock:

@@ -81,8 +81,11 @@ class LiveVerdict:
         self._now_s = 0.0
 
     def add(self, sample: Sample) -> None:
-        """Take one sample. Readings that are no finite numbers are passed over."""
+        """Take one sample. Readings that are no finite numbers are passed over, and so are
+        processes that may be gone in a moment."""
         self._now_s = max(self._now_s, sample.at_s)
+        if sample.young:
+            return
         cycle = _recent(self._cycles, (sample.pid, sample.process), _Cycle)
         cycle.turn(sample.phase)
         for metric, value in sample.readings.items():

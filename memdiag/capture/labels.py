@@ -28,53 +28,57 @@ class Labels:
     def __init__(self, root: int) -> None:
         self._root = root
         self._given: dict[ProcessId, str] = {}
-        self._basis: dict[ProcessId, tuple[str, str]] = {}
+        self._basis: dict[ProcessId, tuple[str, str, bool]] = {}
+        # The root is a launcher, so that "main" is free for what it starts.
+        self._launched = False
+        # Who has a pid, and as the how manieth: never forgotten, for the next that gets it.
+        self._turns: dict[int, tuple[ProcessId, int]] = {}
 
-    def label(self, process: Process, *, told: str, alive: Collection[ProcessId]) -> str:
+    def label(
+        self, process: Process, *, told: str, alive: Collection[ProcessId], young: bool = False
+    ) -> str:
         """The label of `process`; `told` is what the probe calls it ("" where it says nothing).
 
         alive: the processes that hold their labels against others.
+        young: it may be a helper that is gone in a moment: no candidate for "main".
         """
-        basis = (process.name, told)
+        basis = (process.name, told, young)
         if self._basis.get(process.id) != basis:
             self._basis[process.id] = basis
-            self._given[process.id] = self._choose(process, told, alive)
+            self._given[process.id] = self._choose(process, told, alive, young)
         return self._given[process.id]
 
-    def knows(self, process: ProcessId) -> bool:
-        """Whether the process was ever given a label."""
-        return process in self._given
+    def forget(self, process: ProcessId) -> None:
+        """The process is gone, and nobody will ask for its label again."""
+        self._given.pop(process, None)
+        self._basis.pop(process, None)
 
-    def _choose(self, process: Process, told: str, alive: Collection[ProcessId]) -> str:
-        taken = {label for holder, label in self._given.items() if holder in alive}
-        taken -= {self._given.get(process.id, "")}
+    def _choose(
+        self, process: Process, told: str, alive: Collection[ProcessId], young: bool
+    ) -> str:
+        turn = self._turn(process.id)
+        others = (one for one in alive if one != process.id)
+        taken = {self._given[one] for one in others if one in self._given}
         if told and (name := sanitised(told)) and name != MAIN:
             return _free(name, process, taken)
-        if self._is_main(process, taken):
+        if self._is_main(process, taken, young):
             return MAIN
-        return self._with_pid(process)
-
-    def _is_main(self, process: Process, taken: Collection[str]) -> bool:
-        if process.id.pid == self._root:
-            return process.name not in LAUNCHERS
-        return MAIN not in taken and process.name.startswith("python") and self._launched
-
-    @property
-    def _launched(self) -> bool:
-        """The root is a launcher, so that "main" is free for what it starts."""
-        return any(
-            name in LAUNCHERS for holder, (name, _) in self._basis.items() if self._is_root(holder)
-        )
-
-    def _is_root(self, process: ProcessId) -> bool:
-        return process.pid == self._root
-
-    def _with_pid(self, process: Process) -> str:
         label = f"{sanitised(process.name) or 'process'} {process.id.pid}"
-        earlier = sum(
-            holder.pid == process.id.pid and holder != process.id for holder in self._given
-        )
-        return f"{label} ({earlier + 1})" if earlier else label
+        return f"{label} ({turn})" if turn > 1 else label
+
+    def _is_main(self, process: Process, taken: Collection[str], young: bool) -> bool:
+        if process.id.pid == self._root:
+            self._launched = process.name in LAUNCHERS
+            return not self._launched
+        is_python = process.name.startswith("python")
+        return is_python and self._launched and not young and MAIN not in taken
+
+    def _turn(self, process: ProcessId) -> int:
+        """1, or more where the pid was another process's before."""
+        holder, turn = self._turns.get(process.pid, (process, 1))
+        turn += holder != process
+        self._turns[process.pid] = (process, turn)
+        return turn
 
 
 def sanitised(name: str) -> str:

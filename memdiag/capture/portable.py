@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import psutil
 
@@ -73,6 +73,10 @@ class PsutilTable:
         self._handles.pop(process, None)
 
     def births(self) -> int | None:
+        """Unknown here."""
+        return None
+
+    def born_to(self, parents: Collection[int], since: int, until: int) -> Sequence[int] | None:
         """Unknown here."""
         return None
 

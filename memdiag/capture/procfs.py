@@ -8,7 +8,7 @@ confirmed by one more read through that descriptor.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from memdiag.model import Unavailable
 # Descriptors kept open at most (the usual limit is 1024, and it is not ours to raise: the target
 # would inherit it). Further processes are read by path.
 KEPT_DESCRIPTORS = 400
+# Of so many newly born, each is asked whose child it is (15 us); of more, the tree is searched.
+_ASKED_AT_MOST = 64
 
 _PROTECTED = Unavailable(
     reason="the kernel does not let memdiag read this process's memory map (it belongs to another "
@@ -169,6 +171,18 @@ class ProcTable:
         except (OSError, ValueError, IndexError):
             return None
 
+    def born_to(self, parents: Collection[int], since: int, until: int) -> Sequence[int] | None:
+        """Pids are given out in turn, to threads as well: those between the two are asked."""
+        if not 0 < until - since <= _ASKED_AT_MOST:
+            return None
+        family, found = set(parents), []
+        for pid in range(since + 1, until + 1):
+            stat = self.stat(pid)
+            if stat and not stat.dead and stat.parent in family and not self._is_thread(pid):
+                family.add(pid)
+                found.append(pid)
+        return found
+
     def close(self) -> None:
         """Close every descriptor."""
         for process in tuple(self._statm):
@@ -176,6 +190,10 @@ class ProcTable:
         if self._loadavg is not None:
             os.close(self._loadavg)
             self._loadavg = None
+
+    def _is_thread(self, pid: int) -> bool:
+        """A thread that leads no process: /proc shows it to those who know its number."""
+        return b"\nTgid:\t%d\n" % pid not in (self._read(f"{pid}/status") or b"")
 
     def _keep(self, process: ProcessId) -> None:
         descriptor = self._open(f"{process.pid}/statm")

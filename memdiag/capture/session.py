@@ -16,26 +16,19 @@ from memdiag.capture.process import TREE, Process, ProcessId, ProcessTree
 from memdiag.capture.sampler import Reading, Source
 from memdiag.capture.tagger import Log, LogEvent
 from memdiag.capture.timeline import Origin, Timeline
-from memdiag.model import Missing, Sample, Unavailable
+from memdiag.capture.totals import ADDITIVE, numbers, totals
+from memdiag.model import YOUNG_S, Missing, Sample, Unavailable
 from memdiag.probe import layout
-
-# A process gets rows of its own once it has lived this long; until then it counts in the tree's
-# row alone. A job that forks hundreds of short-lived helpers would else bring hundreds of series
-# of two samples. Chosen.
-MATURE_S = 1.0
 
 # A reading that comes no later than this after a log's line is a reading at that line. Chosen.
 _BOUNDARY_S = 0.03
 
 TREE_LABEL = "tree"
-_ADDITIVE = ("rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes")
 _ALLOCATORS = frozenset(f"{a}_{r}" for a in layout.ALLOCATORS for r in layout.ALLOCATOR_READINGS)
 _OWN_COLUMNS = (
     frozenset(layout.READINGS) | _ALLOCATORS | {"at_s", "step", "phase", "pid", "process"}
 )
-# Events that bring rows of their own only for processes that live long enough to have any.
-_METERS = frozenset({Kind.METERS, Kind.ALLOCATOR})
-_OWN_COLUMNS |= {*_ADDITIVE, "vram_bytes", "processes", "tensors"}
+_OWN_COLUMNS |= {*ADDITIVE, "vram_bytes", "processes", "tensors"}
 
 
 class Channel(Protocol):
@@ -89,6 +82,8 @@ class Session:
         self._boundary: tuple[float, str] | None = None
         self._origins: dict[tuple[ProcessId, bool], Origin] = {}
         self._first_seen_s: dict[ProcessId, float] = {}
+        self._grown: set[ProcessId] = set()
+        self._passers: list[Process] = []
         self._followed: Sequence[Process] = ()
         self._alive: dict[int, Process] = {}
         self._alive_ids: set[ProcessId] = set()
@@ -101,16 +96,17 @@ class Session:
         found = self._tree.look()
         ended = self._follow([process for process, _ in found], now_s)
         samples = self._events(now_s)
-        for process in ended:  # not before their last events
+        for process in (*ended, *self._passed()):  # not before their last events
             self._forget(process)
         readings = self._read(found)
-        rows = []
         at_s = now_s - self._began_at_s
-        mature = [process for process, _ in found if self._mature(process, now_s)]
-        for process in mature:
-            rows.append(self._sample(at_s, process, readings[process.id]))
+        young = {process.id for process, _ in found if self._is_young(process, now_s)}
+        rows = [
+            self._sample(at_s, process, readings[process.id], young=process.id in young)
+            for process, _ in found
+        ]
         if found:
-            rows.append(self._tree_sample(now_s, readings, {one.id for one in mature}))
+            rows.append(self._tree_sample(now_s, readings, young))
         phase_before = self._ended_phase(now_s)
         if phase_before is not None:
             samples += [replace(row, phase=phase_before) for row in rows]
@@ -179,26 +175,40 @@ class Session:
         self._alive_ids = {process.id for process in processes}
         return [process for process in before.values() if process.id not in self._alive_ids]
 
+    def _passed(self) -> list[Process]:
+        """Those that came and went between two ticks, with nothing but their events seen."""
+        passers, self._passers = self._passers, []
+        return [one for one in passers if one.id not in self._alive_ids]
+
     def _forget(self, process: Process) -> None:
         self._timeline.forget(process.id)
         for is_step in (True, False):
             self._origins.pop((process.id, is_step), None)
-        if not self._labels.knows(process.id):  # thousands may come and go in a long run
-            del self._known[process.id]
-            del self._first_seen_s[process.id]
+        if process.id not in self._grown:  # thousands may come and go in a long run
+            self._known.pop(process.id, None)
+            self._first_seen_s.pop(process.id, None)
+            self._labels.forget(process.id)
             if self._outsiders is not None:
                 self._outsiders.forget(process)
 
-    def _mature(self, process: Process, now_s: float) -> bool:
+    def _is_young(self, process: Process, now_s: float) -> bool:
+        if process.id in self._grown:
+            return False
         # A shell at the root may be a shim that becomes the program in a moment.
         is_root = process.id.pid == self._root and process.name not in LAUNCHERS
-        if is_root or process.id in self._told:
-            return True
-        return now_s - self._first_seen_s.get(process.id, now_s) >= MATURE_S
+        lived_s = now_s - self._first_seen_s.get(process.id, now_s)
+        if is_root or process.id in self._told or lived_s >= YOUNG_S:
+            self._grown.add(process.id)
+            return False
+        return True
 
     def _label(self, process: Process) -> str:
-        told = self._told.get(process.id, "")
-        return self._labels.label(process, told=told, alive=self._alive_ids)
+        return self._labels.label(
+            process,
+            told=self._told.get(process.id, ""),
+            alive=self._alive_ids,
+            young=process.id not in self._grown,
+        )
 
     def _read(
         self, found: Sequence[tuple[Process, int | Unavailable]]
@@ -212,48 +222,48 @@ class Session:
                 readings.setdefault(identity, {}).update(values)
         return readings
 
-    def _sample(self, at_s: float, process: Process, readings: Mapping[str, Reading]) -> Sample:
+    def _sample(
+        self, at_s: float, process: Process, readings: Mapping[str, Reading], *, young: bool
+    ) -> Sample:
         step, phase = self._timeline.where(process.id)
         label = self._label(process)
         return Sample(
             at_s=at_s,
             pid=process.id.pid,
             process=label,
-            readings=self._plain(label, readings),
+            readings=numbers(readings) if young else self._plain(label, readings),
             step=step,
             phase=phase,
+            young=young,
         )
 
     def _tree_sample(
         self,
         now_s: float,
         readings: Mapping[ProcessId, Mapping[str, Reading]],
-        mature: Collection[ProcessId],
+        young: Collection[ProcessId],
     ) -> Sample:
         split: dict[bool, list[Mapping[str, Reading]]] = {True: [], False: []}
         for identity in self._alive_ids:
-            split[identity in mature].append(readings[identity])
-        totals = _totals(split[True], split[False])
-        totals.update(readings[TREE])
-        totals["processes"] = len(self._alive)
+            split[identity in young].append(readings[identity])
+        sums = totals(split[False], split[True])
+        sums.update(readings[TREE])
+        sums["processes"] = len(self._alive)
         step, phase = self.where()
         return Sample(
             at_s=now_s - self._began_at_s,
             pid=self._root,
             process=TREE_LABEL,
-            readings=self._plain(TREE_LABEL, totals),
+            readings=self._plain(TREE_LABEL, sums),
             step=step,
             phase=phase,
         )
 
     def _plain(self, label: str, readings: Mapping[str, Reading]) -> dict[str, int | float]:
-        plain: dict[str, int | float] = {}
         for metric, reading in readings.items():
             if isinstance(reading, Unavailable):
                 self._reasons[metric, label] = reading
-            else:
-                plain[metric] = reading
-        return plain
+        return numbers(readings)
 
     def _events(self, now_s: float) -> list[Sample]:
         events: list[Event | LogEvent] = [*(self._channel.drain() if self._channel else ())]
@@ -295,6 +305,7 @@ class Session:
         process = self._known.get(event.process)
         if process is None and self._whole_channel:
             process = self._known[event.process] = Process(id=event.process, name="python")
+            self._passers.append(process)
         if process is None:
             return None
         if (
@@ -314,9 +325,9 @@ class Session:
             self._notes.take(event.name, self._label(process))
         readings = _event_readings(event)
         at_s = event.at_s - self._began_at_s
-        own_row = event.kind not in _METERS or self._mature(process, now_s)
-        if not readings or at_s < 0 or not own_row:
+        if not readings or at_s < 0:
             return None
+        young = self._is_young(process, now_s)
         step, phase = self._timeline.where(event.process)
         return Sample(
             at_s=at_s,
@@ -326,6 +337,7 @@ class Session:
             step=step,
             # What was read at the end of a phase still belongs to it.
             phase=before if event.kind is Kind.PHASE_END else phase,
+            young=young,
         )
 
     def _origin(self, event: Event, says: bool, *, is_step: bool) -> Origin:
@@ -367,22 +379,3 @@ def counter_column(name: str) -> str:
     """The column of a user's counter: its name, unless that is a column of memdiag's own."""
     column = "".join(c if c.isalnum() or c in "_-./ " else "_" for c in name).strip(" -") or "_"
     return f"counter_{column}" if column.lower() in _OWN_COLUMNS else column
-
-
-def _totals(
-    old: Sequence[Mapping[str, Reading]], young: Sequence[Mapping[str, Reading]]
-) -> dict[str, Reading]:
-    """Sums over all processes; a sum that lacks an old one is not known.
-
-    A slow source's round may have missed those that are younger than the round.
-    """
-    totals: dict[str, Reading] = {}
-    for metric in _ADDITIVE:
-        values = [readings[metric] for readings in (*old, *young) if metric in readings]
-        reasons = [value for value in values if isinstance(value, Unavailable)]
-        complete = all(metric in readings for readings in old)
-        if reasons:
-            totals[metric] = reasons[0]
-        elif values and complete:
-            totals[metric] = sum(value for value in values if not isinstance(value, Unavailable))
-    return totals

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Axis, AxisKind, Recording, Role, Unit
+from memdiag.model import YOUNG_S, Axis, AxisKind, Recording, Role, Unit
 from memdiag.printable import printable
 from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate
@@ -21,6 +21,13 @@ from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
 from memdiag.recording.table import Table
 
 _MOST_RANKS = 8
+_TREE = "tree"
+# What follows the pid of a process whose pid was another's before.
+_TURN = r" \(\d+\)$"
+# Times are written with so many decimals at most.
+_ROUNDING_S = 0.002
+# Short-lived processes are worth a word when one of them took this much of the tree's peak: chosen.
+_A_WORD = 0.1
 
 
 def layout(head: str, source: str) -> Layout | None:
@@ -70,24 +77,71 @@ def plan(table: Table) -> Plan:
 def settled_labels(table: Table) -> Table:
     """The table with one label for each process.
 
-    A process is "python 4711" until it is known to be a loader's worker or a rank; all of its rows
-    get the later name. Where a pid was given out twice nothing is changed.
+    A process is "python 4711" until it is known to be the main one, a loader's worker or a rank;
+    all of its rows get the last name. Where a pid was given out twice nothing is changed.
     """
     at = {name: position for position, name in enumerate(table.names)}
-    rows = pl.DataFrame({"pid": table.columns[at["pid"]], "label": table.columns[at["process"]]})
-    own = pl.format(" {}", "pid").cast(pl.String)
-    texts = rows.lazy().filter(pl.col("label").cast(pl.String) != "tree")
-    names = texts.group_by("pid").agg(
-        pl.col("label").n_unique().alias("labels"), pl.col("label").last().alias("last")
+    rows = _owners(table)
+    label = pl.col("label")
+    own = label.filter(label != _TREE)
+    names = rows.group_by("pid").agg(
+        again=own.str.contains(_TURN).any(), last=own.last(), labels=own.n_unique()
     )
-    first = pl.col("label").cast(pl.String).str.ends_with(own)
-    again = pl.col("last").cast(pl.String).str.starts_with(pl.col("label").cast(pl.String))
-    renamed = (pl.col("labels") == 2) & first & ~again & (pl.col("label") != "tree")
-    chosen = rows.lazy().join(names, on="pid", how="left", maintain_order="left")
-    label = chosen.select(pl.when(renamed).then("last").otherwise("label")).collect().to_series()
+    renamed = (pl.col("labels") > 1) & ~pl.col("again") & pl.col("unnamed") & (label != _TREE)
+    chosen = rows.join(names, on="pid", how="left", maintain_order="left")
+    settled = chosen.select(pl.when(renamed).then("last").otherwise("label")).collect().to_series()
     columns = list(table.columns)
-    columns[at["process"]] = label.alias("process")
+    columns[at["process"]] = settled.alias("process")
     return replace(table, columns=tuple(columns))
+
+
+def without_helpers(table: Table) -> Table:
+    """The table without the rows of processes that were gone before they were YOUNG_S old: they
+    count in the tree's rows. A note says so where they mattered.
+    """
+    at = {name: position for position, name in enumerate(table.names)}
+    owners = _owners(table).with_columns(at_s=table.columns[at["at_s"]].cast(pl.Float64))
+    lived = pl.col("at_s").max().over("pid", "label") - pl.col("at_s").min().over("pid", "label")
+    helper = pl.col("unnamed") & (pl.col("label") != _TREE) & (lived < YOUNG_S - _ROUNDING_S)
+    is_helper = owners.select(helper.fill_null(value=False)).collect().to_series()
+    if not is_helper.any():
+        return table
+    kept = ~is_helper
+    return replace(
+        table,
+        columns=tuple(column.filter(kept) for column in table.columns),
+        notes=(*table.notes, *_of_helpers(table, is_helper)),
+        first_line=None,
+    )
+
+
+def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
+    """What the short-lived processes came to; nothing where the tree hardly noticed."""
+    at = {name: position for position, name in enumerate(table.names)}
+    if "rss_bytes" not in at:
+        return ()
+    resident = table.columns[at["rss_bytes"]].cast(pl.Float64)
+    label = table.columns[at["process"]].cast(pl.String)
+    helpers = pl.DataFrame({"label": label, "peak": resident}).filter(is_helper)
+    peaks = helpers.group_by("label").agg(pl.col("peak").max()).drop_nulls().sort("peak")
+    whole = resident.filter(label == _TREE).max()
+    if peaks.is_empty() or not isinstance(whole, float) or peaks["peak"][-1] < whole * _A_WORD:
+        return ()
+    name, peak = peaks.row(-1)
+    many = f"{len(peaks):,} processes" if len(peaks) > 1 else "one process"
+    largest = f"the largest, {printable(name)}, took {peak / 1e6:,.0f} MB"
+    lived = f"{many} lived for less than {YOUNG_S:g} s ({largest})"
+    return (f"{lived}: counted in the tree's total alone",)
+
+
+def _owners(table: Table) -> pl.LazyFrame:
+    """Whose each row is: `pid`, `label`, and whether that says no more than a name and the pid."""
+    at = {name: position for position, name in enumerate(table.names)}
+    owner = pl.DataFrame({"pid": table.columns[at["pid"]], "label": table.columns[at["process"]]})
+    label = pl.col("label").cast(pl.String)
+    number = pl.format(" {}", pl.col("pid"))
+    plain = label.str.replace(_TURN, "").str.ends_with(number)
+    return owner.lazy().with_columns(label=label, unnamed=plain.fill_null(value=False))
 
 
 def with_sidecar(recording: Recording, path: Path | None) -> Recording:

@@ -40,7 +40,7 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
     else:
         table, format_ = read_table(open_source(source), options)
     if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
-        table = native.settled_labels(table)
+        table = native.without_helpers(native.settled_labels(table))
         recording = assemble(table, native.plan(table), source)
         return native.with_sidecar(recording, None if source == STDIN else Path(source))
     plan = tidy.plan(table, options, source)

@@ -5,14 +5,15 @@ an early second and a late quarter of an hour are drawn equally sharp. Of each b
 the first and the last row stay, and the lowest and the highest of every metric; so no peak and no
 floor is ever lost. What happens between them stays as far as there is room: changes of the phase
 with the row before them (once per phase and bucket for certain), jumps with the row before them,
-and the floors of steps. Memory is constant per live process.
+and the floors of steps. Of processes that never grew older than a moment, as a job may start by the
+million, only the largest of each bucket stay. Memory is constant per live process.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from memdiag.model import Sample
+from memdiag.model import YOUNG_S, Sample
 
 # Chosen: with the above, some 2300 buckets a day and process.
 _BUCKETS_PER_RUN = 250.0
@@ -27,6 +28,10 @@ _FLOOR_METRICS = ("rss_bytes", "vram_bytes")
 # Rows for further jumps and phase changes: so many per bucket, which may be saved up.
 _SPARE_ROWS_PER_BUCKET = 4
 _SPARE_ROWS_AT_MOST = 400
+# Of helpers that came and went in one bucket, so many stay. Chosen.
+_HELPERS_PER_BUCKET = 4
+# After so many new processes it is looked which of them are gone.
+_RETIRE_EVERY = 256
 # A process that was not seen for so many buckets is taken as gone.
 _GONE_AFTER_BUCKETS = 4.0
 
@@ -58,6 +63,18 @@ class _Stream:
     floor_kept_s: float = 0.0
     phases_seen: set[str] = field(default_factory=set)
     spare_rows: int = _SPARE_ROWS_AT_MOST
+    young: bool = False
+    young_rows: list[int] = field(default_factory=list)
+    young_peak: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Helper:
+    """A process that is gone and never grew old: when it began, its peak, its rows."""
+
+    began_s: float
+    peak_bytes: float
+    rows: list[int]
 
 
 class Thinner:
@@ -71,6 +88,8 @@ class Thinner:
         self._coarseness = 1.0
         self._keep = bytearray()
         self._streams: dict[tuple[int, str], _Stream] = {}
+        self._helpers: list[_Helper] = []
+        self._new_streams = 0
 
     @property
     def processes(self) -> int:
@@ -95,9 +114,15 @@ class Thinner:
         for metric, value in sample.readings.items():
             self._take(stream, metric, value, row)
         stream.last_row, stream.last_s = row, sample.at_s
+        stream.young = sample.young
+        if sample.young:
+            stream.young_rows.append(row)
+            stream.young_peak = max(stream.young_peak, sample.readings.get("rss_bytes", 0))
 
     def cut(self, now_s: float) -> bytes:
         """Closes all buckets: one byte per row since the last cut, 1 for those to be kept."""
+        self._retire(now_s)
+        self._leave_out_helpers()
         for stream in self._streams.values():
             self._close(stream)
         keep, self._keep = bytes(self._keep), bytearray()
@@ -108,7 +133,30 @@ class Thinner:
             stream.last_row = -1
             stream.metrics = {name: _carried(m) for name, m in stream.metrics.items()}
             stream.floors = {}
+            stream.young_rows = []
         return keep
+
+    def _retire(self, now_s: float) -> None:
+        """Set aside the helpers that are gone."""
+        gone_before_s = now_s - YOUNG_S - self._interval_s
+        for key, stream in list(self._streams.items()):
+            if stream.young and stream.last_s < gone_before_s:
+                helper = _Helper(stream.began_s, stream.young_peak, stream.young_rows)
+                self._helpers.append(helper)
+                self._close(stream)
+                del self._streams[key]
+
+    def _leave_out_helpers(self) -> None:
+        """Of those of a bucket, all but the largest."""
+        helpers, self._helpers = sorted(self._helpers, key=lambda one: one.began_s), []
+        while helpers:
+            ends_s = helpers[0].began_s + self._width_s(helpers[0].began_s, helpers[0].began_s)
+            inside = next((i for i, h in enumerate(helpers) if h.began_s > ends_s), len(helpers))
+            bucket, helpers = helpers[:inside], helpers[inside:]
+            bucket.sort(key=lambda one: one.peak_bytes, reverse=True)
+            for helper in bucket[_HELPERS_PER_BUCKET:]:
+                for row in helper.rows:
+                    self._keep[row] = 0
 
     def coarsen(self, factor: float) -> None:
         """Make buckets wider (above 1) or narrower again, never narrower than at first."""
@@ -119,6 +167,9 @@ class Thinner:
         return natural * self._coarseness
 
     def _begin(self, sample: Sample, row: int) -> _Stream:
+        self._new_streams += 1
+        if self._new_streams % _RETIRE_EVERY == 0:
+            self._retire(sample.at_s)
         stream = _Stream(
             began_s=sample.at_s,
             ends_s=0.0,

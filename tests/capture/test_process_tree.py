@@ -1,7 +1,14 @@
+import pytest
 from process_tables import FakeClock, FakeTable
 
 from memdiag.capture.process import DetailSource, ProcessId, ProcessTree
 from memdiag.model import Unavailable
+
+
+@pytest.fixture(params=[False, True], ids=["searched", "greeted"], autouse=True)
+def _newborn(request, monkeypatch):
+    """The same must be found in both ways."""
+    monkeypatch.setattr(FakeTable, "tells_newborn", request.param)
 
 
 def tree_of(table: FakeTable, **more: object) -> ProcessTree:
@@ -84,6 +91,22 @@ def test_nothing_is_searched_while_no_process_is_born():
     table.grow(10, 5000)
     assert [resident for _, resident in tree.look()] == [5000]
     assert table.searches == before
+
+
+def test_the_newborn_are_taken_in_without_a_search_and_a_search_follows_in_time(monkeypatch):
+    monkeypatch.setattr(FakeTable, "tells_newborn", True)
+    table, clock = FakeTable(), FakeClock()
+    root = table.spawn(10)
+    tree = ProcessTree(table, root=10, clock=clock)
+    assert seen(tree) == {root}
+    searched = table.searches
+    child = table.spawn(11, parent=10)
+    assert seen(tree) == {root, child}
+    assert table.searches == searched
+    clock.s += tree.SEARCH_EVERY_S
+    table.spawn(99)
+    assert seen(tree) == {root, child}
+    assert table.searches > searched
 
 
 def test_an_unreadable_process_stays_in_the_tree_with_the_reason():

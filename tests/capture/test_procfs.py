@@ -80,6 +80,43 @@ def test_a_birth_anywhere_is_noticed(table):
     assert table.births() != before
 
 
+def test_the_newborn_of_a_family_are_told_and_its_threads_and_strangers_are_not(table):
+    program = """
+import os, sys, threading
+input()
+threading.Thread(target=sys.stdin.read).start()
+if os.fork() == 0:
+    grandchild = os.fork()
+    if grandchild == 0:
+        os.execlp("cat", "cat")
+    print(os.getpid(), grandchild, flush=True)
+    os.waitpid(grandchild, 0)
+    os._exit(0)
+os.wait()
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        since = table.births()
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as stranger:
+            parent.stdin.write(b"\n")
+            parent.stdin.flush()
+            child, grandchild = map(int, parent.stdout.readline().split())
+            until = table.births()
+            if until - since > 60:
+                pytest.skip("others start too many processes here")
+            told = table.born_to([parent.pid], since, until)
+            assert list(told) == [child, grandchild]
+            assert list(table.born_to([os.getpid()], since, until)) == [stranger.pid]
+            stranger.stdin.close()
+        parent.stdin.close()
+    assert table.born_to([parent.pid], since, until) == []
+
+
+def test_of_very_many_newborn_nothing_is_told(table):
+    assert table.born_to([os.getpid()], 1, 100_000) is None
+    assert table.born_to([os.getpid()], 30_000, 5) is None
+
+
 def test_descriptors_are_given_back(table, child):
     before = set(Path("/proc/self/fd").iterdir())
     process = table.find(child.pid)

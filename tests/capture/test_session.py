@@ -1,9 +1,12 @@
+import gc
+import tracemalloc
+
 from process_tables import FakeClock, FakeTable
 
 from memdiag.capture.channel import Event, Kind, Probed
 from memdiag.capture.process import ProcessId, ProcessTree
-from memdiag.capture.session import MATURE_S, Session, counter_column
-from memdiag.model import Sample, Unavailable
+from memdiag.capture.session import Session, counter_column
+from memdiag.model import YOUNG_S, Sample, Unavailable
 
 
 class FakeChannel:
@@ -42,25 +45,67 @@ def test_each_tick_gives_a_row_per_process_and_one_for_the_tree():
     table.spawn(11, parent=10, rss=30)
     watched = session(table)
     watched.tick(1000.0)
-    samples = watched.tick(1000.0 + MATURE_S)
+    samples = watched.tick(1000.0 + YOUNG_S)
     assert {s.process: s.readings["rss_bytes"] for s in samples} == {
         "main": 100,
         "python 11": 30,
         "tree": 130,
     }
     assert of(samples, "tree").readings["processes"] == 2
-    assert all(s.at_s == MATURE_S for s in samples)
+    assert all(s.at_s == YOUNG_S for s in samples)
 
 
-def test_a_short_lived_child_counts_in_the_tree_alone():
+def test_a_child_has_rows_from_its_first_sample_and_is_young_for_a_second():
     table = FakeTable()
     table.spawn(10, rss=100)
     watched = session(table)
     watched.tick(1000.0)
     table.spawn(11, parent=10, rss=30)
     samples = watched.tick(1000.1)
-    assert {s.process for s in samples} == {"main", "tree"}
+    assert {s.process: s.young for s in samples} == {
+        "main": False,
+        "python 11": True,
+        "tree": False,
+    }
+    assert of(samples, "python 11").readings["rss_bytes"] == 30
     assert of(samples, "tree").readings["rss_bytes"] == 130
+    assert not of(watched.tick(1000.1 + YOUNG_S), "python 11").young
+
+
+def test_a_helper_before_the_training_is_not_main():
+    table = FakeTable()
+    table.spawn(10, name="bash")
+    table.spawn(11, parent=10)
+    watched = session(table)
+    assert of(watched.tick(1000.0), "python 11").young
+    table.kill(11)
+    watched.tick(1000.2)
+    table.spawn(12, parent=10)
+    watched.tick(1000.4)
+    assert of(watched.tick(1000.4 + YOUNG_S), "main").pid == 12
+
+
+def test_thousands_of_helpers_leave_nothing_behind():
+    table = FakeTable()
+    table.spawn(10)
+    watched = session(table)
+    held_bytes = []
+    tracemalloc.start()
+    for number in range(3000):
+        pid = 11 + number % 5
+        table.spawn(pid, parent=10)
+        assert of(watched.tick(1001.0 + number), f"python {pid}" + _turn(number // 5)).young
+        table.kill(pid)
+        if number % 1000 == 999:
+            table.forgotten.clear()
+            gc.collect()
+            held_bytes.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held_bytes[2] - held_bytes[1] < 20_000
+
+
+def _turn(earlier: int) -> str:
+    return f" ({earlier + 1})" if earlier else ""
 
 
 def test_a_total_that_lacks_a_process_is_missing_with_the_reason():
@@ -222,10 +267,12 @@ def test_a_program_that_notes_for_ever_fills_no_memory():
     assert len(watched.notes()) < 100
 
 
-def test_a_shim_at_the_root_that_becomes_the_program_leaves_no_rows_of_its_own():
+def test_a_shim_at_the_root_is_young_until_it_becomes_the_program():
     table = FakeTable()
     table.spawn(10, name="bash")
     watched = session(table)
-    assert {s.process for s in watched.tick(1000.0)} == {"tree"}
+    assert of(watched.tick(1000.0), "bash 10").young
     table.execute(10, "python3.11")
-    assert {s.process for s in watched.tick(1000.1)} == {"main", "tree"}
+    samples = watched.tick(1000.1)
+    assert {s.process for s in samples} == {"main", "tree"}
+    assert not of(samples, "main").young

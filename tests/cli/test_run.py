@@ -142,7 +142,7 @@ def test_a_file_in_the_way_of_any_part_of_the_recording_is_told_before_the_start
     assert (tmp_path / output).exists()
 
 
-def test_two_hundred_children_are_counted_and_give_no_series_of_their_own(tmp_path):
+def test_two_hundred_children_are_recorded_and_give_no_series_of_their_own(tmp_path):
     program = """
 import os, time
 for wave in range(10):
@@ -155,13 +155,17 @@ for wave in range(10):
     for pid in children:
         os.waitpid(pid, 0)
 """
-    done = run(tmp_path, "-q", "-o", "r.csv", "--interval", "0.02", "--", *python(program))
+    options = ["-q", "-o", "r.csv", "--interval", "0.02", "--json-file", "r.json"]
+    done = run(tmp_path, *options, "--", *python(program))
     assert done.returncode in (0, 3), done.stderr
     found = rows(tmp_path / "r.csv")
     labels = {row["process"] for row in found}
     assert {"main", "tree"} <= labels
-    assert len(labels) < 100  # a loaded machine may let some waves of them grow old
+    assert len(labels) > 60  # a loaded machine may let some waves pass unseen
     assert max(int(row["processes"] or 0) for row in found) > 10
+    [recording] = json.loads((tmp_path / "r.json").read_text())["recordings"]
+    judged = {series["process"] for series in recording["series"]}
+    assert len(judged) < 100  # and others grow old
 
 
 def test_grandchildren_are_watched_and_a_daemon_stays_in_the_tree(tmp_path):
@@ -177,7 +181,8 @@ if os.fork() == 0:
     time.sleep(60)
 daemon = int(os.read(read_end, 20))
 os.wait()
-while f",{daemon}," not in open("r.csv").read():
+rows = lambda: [row.split(",") for row in open("r.csv") if row.count(",") > 7]
+while not any(row[3] == str(daemon) and int(row[5] or 0) > 60_000_000 for row in rows()[1:]):
     time.sleep(0.05)
 os.kill(daemon, 9)
 print(daemon)
@@ -185,8 +190,7 @@ print(daemon)
     done = run(tmp_path, "-q", "-o", "r.csv", "--", *python(program))
     daemon = done.stdout.strip()
     own = [row for row in rows(tmp_path / "r.csv") if row["pid"] == daemon]
-    assert own
-    assert all(int(row["rss_bytes"]) > 60_000_000 for row in own if row["rss_bytes"])
+    assert max(int(row["rss_bytes"] or 0) for row in own) > 60_000_000
 
 
 def test_the_run_ends_with_the_command_though_a_daemon_lives_on(tmp_path):

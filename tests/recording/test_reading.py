@@ -195,23 +195,6 @@ def test_phase_column_option(tmp_path: Path) -> None:
     assert phases.names == ("a", "b")
 
 
-def test_a_process_that_got_its_name_late_is_one_series_in_our_recordings(tmp_path: Path) -> None:
-    rows = [
-        f"{at / 10},,,{pid},{label},{1000 * pid + at}\n"
-        for at in range(6)
-        for pid, label in (
-            (7, "python 7" if at < 2 else "DataLoader worker 0"),
-            (8, "helper 8"),
-            (9, "python 9" if at < 3 else "python 9 (2)"),
-            (7, "tree"),
-        )
-    ]
-    recording = _read(tmp_path, "at_s,step,phase,pid,process,rss_bytes\n" + "".join(rows))
-    sizes = {series.process: len(series.y) for series in recording.series}
-    assert sizes.pop("DataLoader worker 0") == 6
-    assert sizes == {"helper 8": 6, "python 9": 3, "python 9 (2)": 3, "tree": 6}
-
-
 def test_interleaved_pids_are_processes(tmp_path: Path) -> None:
     content = "step,pid,rss_mb\n1,7,5\n1,8,50\n2,7,6\n2,8,60\n3,7,7\n3,8,70\n"
     recording = _read(tmp_path, content)

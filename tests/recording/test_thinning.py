@@ -176,3 +176,38 @@ def test_full_recordings_keep_every_row(tmp_path: Path, monkeypatch: object) -> 
     writer.add(list(_samples(5000, lambda at: (5, "", 0))))
     writer.close()
     assert path.read_bytes().count(b"\n") == 5001
+
+
+def test_of_helpers_by_the_ten_thousand_the_largest_of_a_time_stay() -> None:
+    thinner = Thinner(interval_s=0.1)
+    helpers = 20_000
+    rows = []
+    for number in range(helpers):
+        for tick in range(3):
+            at_s = number * 0.4 + tick * 0.1
+            rss = 1e6 + number % 100 + (5e9 if number % 5000 == 4321 else 0)
+            sample = Sample(
+                at_s=at_s,
+                pid=number,
+                process=f"cc1 {number}",
+                readings={"rss_bytes": rss},
+                young=True,
+            )
+            thinner.see(sample)
+            rows.append(sample)
+        assert thinner.processes < 600
+    keep = thinner.cut(helpers * 0.4 + 5)
+    kept = [sample for sample, wanted in zip(rows, keep, strict=True) if wanted]
+    assert len(kept) < len(rows) / 4
+    assert {s.pid for s in kept if s.readings["rss_bytes"] > 1e9} == {4321, 9321, 14321, 19321}
+
+
+def test_few_helpers_stay_with_their_ends() -> None:
+    thinner = Thinner(interval_s=0.1)
+    for number in range(6):
+        for tick in range(3):
+            at_s = number * 60 + tick * 0.1
+            reading = {"rss_bytes": 1e6 + tick}
+            thinner.see(Sample(at_s=at_s, pid=number, process="x", readings=reading, young=True))
+    keep = thinner.cut(400)
+    assert all(keep[first] and keep[first + 2] for first in range(0, 18, 3))

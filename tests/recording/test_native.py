@@ -1,0 +1,58 @@
+"""Whose rows are whose in our own recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memdiag.model import Recording
+from memdiag.recording.reading import read
+
+
+def _read(folder: Path, content: str) -> Recording:
+    path = folder / "run.csv"
+    path.write_text(content)
+    return read(str(path))
+
+
+def test_a_process_that_got_its_name_late_is_one_series_in_our_recordings(tmp_path: Path) -> None:
+    rows = [
+        f"{at},,,{pid},{label},{1000 * pid + at}\n"
+        for at in range(6)
+        for pid, label in (
+            (6, "bash 6" if at < 1 else "python 6" if at < 3 else "main"),
+            (7, "python 7" if at < 2 else "DataLoader worker 0"),
+            (8, "helper 8"),
+            (9, "python 9" if at < 3 else "python 9 (2)"),
+            (7, "tree"),
+        )
+    ]
+    recording = _read(tmp_path, "at_s,step,phase,pid,process,rss_bytes\n" + "".join(rows))
+    sizes = {series.process: len(series.y) for series in recording.series}
+    assert sizes.pop("DataLoader worker 0") == 6
+    assert sizes == {"main": 6, "helper 8": 6, "python 9": 3, "python 9 (2)": 3, "tree": 6}
+
+
+def _with_helpers(peak_bytes: int) -> str:
+    """A run of ten seconds, and each second a helper that lives for 0.3 s of it."""
+    rows = ["at_s,step,phase,pid,process,rss_bytes\n"]
+    for tick in range(100):
+        at_s, pid = tick / 10, 100 + tick // 10
+        rows.append(f"{at_s},,,7,main,{9_000_000 + tick}\n")
+        if tick % 10 < 3:
+            rows.append(f"{at_s},,,{pid},cc1 {pid},{peak_bytes + pid}\n")
+        rows.append(f"{at_s},,,7,tree,{10_000_000 + tick}\n")
+    return "".join(rows)
+
+
+def test_helpers_that_soon_went_are_no_series_and_told_of_when_they_were_large(
+    tmp_path: Path,
+) -> None:
+    recording = _read(tmp_path, _with_helpers(3_000_000))
+    assert {series.process for series in recording.series} == {"main", "tree"}
+    told = (
+        "10 processes lived for less than 1 s (the largest, cc1 109, took 3 MB): counted in the"
+        " tree's total alone"
+    )
+    assert [note for note in recording.notes if "lived for less than 1 s" in note] == [told]
+    small = _read(tmp_path, _with_helpers(300_000))
+    assert not any("lived for less" in note for note in small.notes)
