@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     NDBool = NDArray[np.bool_]
 
+# Of fewer gaps between samples none can be told to be a stop: chosen.
+LEAST_GAPS = 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
@@ -291,11 +294,20 @@ def _recur(drops: Ints, n: int, policy: Policy) -> bool:
 
 
 def _pace(series: Series, finite: NDBool, axis: Axis, x: Floats) -> float | None:
-    """Seconds per axis unit over the judged samples."""
+    """Seconds per axis unit over the judged samples.
+
+    A gap that is longer than all the others together is a stop (Ctrl-Z, a laptop that slept, a
+    compilation before the first step), and no part of the pace.
+    """
     if axis.kind is AxisKind.SECONDS:
         return 1.0
     if series.at_s is None or finite.sum() < 2:
         return None
-    at = np.asarray(series.at_s, dtype=float)[finite]
-    span_x, span_s = float(np.ptp(x[finite])), float(np.ptp(at))
+    order = np.argsort(x[finite], kind="stable")
+    at = np.asarray(series.at_s, dtype=float)[finite][order]
+    gaps_s, gaps_x = np.diff(at), np.diff(x[finite][order])
+    while gaps_s.size > LEAST_GAPS and gaps_s.max() > gaps_s.sum() - gaps_s.max():
+        rest = np.arange(gaps_s.size) != int(np.argmax(gaps_s))
+        gaps_s, gaps_x = gaps_s[rest], gaps_x[rest]
+    span_x, span_s = float(gaps_x.sum()), float(gaps_s.sum())
     return span_s / span_x if span_x > 0 and math.isfinite(span_s) else None

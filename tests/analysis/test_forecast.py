@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from memory_series import judge, series_of
 
 from memdiag.analysis.forecast import (
     forecasts,
@@ -15,6 +16,7 @@ from memdiag.analysis.forecast import (
     positions,
     stay,
 )
+from memdiag.findings import Finding
 from memdiag.model import Limit, Role
 
 GB = 1e9
@@ -127,3 +129,27 @@ def test_forecasts_come_in_the_order_of_their_positions() -> None:
 def test_one_position_makes_no_line() -> None:
     with pytest.raises(ValueError, match="two positions"):
         grow_on(np.array([3.0, 3.0]), np.array([1.0, 2.0]))
+
+
+def test_a_stop_of_an_hour_is_no_part_of_the_pace() -> None:
+    x = np.arange(400.0)
+    clock = 0.1 * x + np.where(x >= 150, 3600.0, 0.0)
+    random = np.random.default_rng(3)
+    leak = 1e9 + 2e6 * x + random.normal(0, 1e5, x.size)
+    shuffled = random.permutation(x.size)
+    found = judge(series_of(leak[shuffled], x[shuffled], at_s=clock[shuffled])).series[0]
+    assert _pace(found) == pytest.approx(0.1, rel=0.01)
+
+
+def test_slow_evaluations_are_part_of_the_pace() -> None:
+    x = np.arange(400.0)
+    clock = 0.1 * x + 30.0 * (x // 100)
+    found = judge(series_of(1e9 + 2e6 * x, at_s=clock)).series[0]
+    assert _pace(found) == pytest.approx(0.1 + 90 / 399)
+
+
+def _pace(found: Finding) -> float:
+    """Seconds per step, as the two rates have it."""
+    assert found.growth_per_x is not None
+    assert found.growth_per_s is not None
+    return found.growth_per_x.value / found.growth_per_s.value
