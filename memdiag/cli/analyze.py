@@ -67,9 +67,6 @@ PlannedSteps = Annotated[
         "--planned-steps", metavar="N", help="Forecast to here: how far the run is to go."
     ),
 ]
-JsonOut = Annotated[
-    bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")
-]
 Width = Annotated[
     int | None, typer.Option("--width", metavar="N", min=20, help="Columns of the report.")
 ]
@@ -92,7 +89,7 @@ def analyze(
     planned_steps: PlannedSteps = None,
     *,
     gate: cli_gate.Gate,
-    json: JsonOut = False,
+    json: cli_options.JsonOut = False,
     json_file: cli_options.JsonFile = None,
     width: Width = None,
     ascii_only: Ascii = False,

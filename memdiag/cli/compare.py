@@ -48,7 +48,7 @@ def compare(  # noqa: PLR0917 - one per option
     file_format: analyzing.Format = "",
     pattern: analyzing.Pattern = "",
     table: analyzing.TableNumber = None,
-    json: analyzing.JsonOut = False,
+    json: cli_options.JsonOut = False,
     json_file: cli_options.JsonFile = None,
     inconclusive: cli_gate.InconclusiveOption = None,
     width: analyzing.Width = None,

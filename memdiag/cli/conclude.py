@@ -101,7 +101,10 @@ def conclude(
         say("what follows is about what was recorded before")
         # A calm verdict on a part of the run says nothing of the rest of it.
         code = int(Exit.CANNOT_MEASURE) if code in (Exit.NO_LEAK, Exit.INCONCLUSIVE) else code
-    show(diagnosis, quiet=options.quiet)
+    if options.json:
+        sys.stdout.write(json_report.dumps(json_report.document(diagnosis, code)))
+    else:
+        show(diagnosis, quiet=options.quiet)
     say(f"recorded to {printable(str(path))}")
     if options.json_file is not None:
         _write_json(options.json_file, diagnosis, code)

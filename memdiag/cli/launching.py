@@ -164,7 +164,10 @@ def _about_survivors(pids: frozenset[int], launched: Launched) -> tuple[str, ...
         return ()
     names = ", ".join(map(str, sorted(pids)[:5])) + (", ..." if len(pids) > 5 else "")
     many = "processes it started live" if len(pids) > 1 else "process it started lives"
-    note = f"the command has ended, {len(pids)} {many} on unwatched (pid {names})"
+    note = (
+        f"the command has ended, {len(pids)} {many} on unwatched (pid {names}):"
+        f" memdiag watch --pid {min(pids)} follows it"
+    )
     say(note)
     return (note,)
 

@@ -48,6 +48,8 @@ class StopOn(enum.Enum):
 class Options:
     """The options, checked. `duration_s`, `output`, `json_file`, `tags`: None where not given.
 
+    json: the report goes to stdout as JSON, in place of the text.
+
     limits: of the user's, for a target that is on one GPU at most (see `limits_on`).
     """
 
@@ -62,6 +64,7 @@ class Options:
     gate: Gate
     limits: tuple[Limit, ...]
     tags: TagRequest | None = None
+    json: bool = False
 
 
 Interval = Annotated[
@@ -87,6 +90,9 @@ Duration = Annotated[
 StopOnOption = Annotated[
     StopOn | None, typer.Option("--stop-on", help="Stop as soon as this is the verdict.")
 ]
+JsonOut = Annotated[
+    bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")
+]
 JsonFile = Annotated[
     Path | None, typer.Option("--json-file", metavar="FILE", help="Write the report there as JSON.")
 ]
@@ -104,6 +110,7 @@ def checked(
     json_file: Path | None,
     gate: Gate,
     tags: TagRequest | None = None,
+    json: bool = False,
 ) -> Options:
     """The options as values. Raises UsageError or OutputExists for what can't be done."""
     if output is not None:
@@ -122,6 +129,7 @@ def checked(
         gate=gate,
         limits=limits_on(gate, ()),
         tags=tags,
+        json=json,
     )
 
 

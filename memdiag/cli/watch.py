@@ -11,6 +11,10 @@ from memdiag.cli import gate as cli_gate
 from memdiag.cli import options as cli_options
 from memdiag.cli import tagging as cli_tagging
 
+Attach = Annotated[
+    bool, typer.Option("--attach", help="Let the probe in: steps, phases, tensors, exact meters.")
+]
+
 
 @partial(cli_gate.gated, records=True)
 def watch(  # noqa: PLR0917 - one per option
@@ -22,15 +26,13 @@ def watch(  # noqa: PLR0917 - one per option
     quiet: cli_options.Quiet = False,
     duration: cli_options.Duration = None,
     stop_on: cli_options.StopOnOption = None,
+    json: cli_options.JsonOut = False,
     json_file: cli_options.JsonFile = None,
     step_regex: cli_tagging.StepRegex = None,
     phase_regex: cli_tagging.PhaseRegex = None,
     counter_regex: cli_tagging.CounterRegex = None,
     tags_from: cli_tagging.TagsFromFile = None,
-    attach: Annotated[
-        bool,
-        typer.Option("--attach", help="Let the probe in: steps, phases, tensors, exact meters."),
-    ] = False,
+    attach: Attach = False,
     *,
     gate: cli_gate.Gate,
 ) -> None:
@@ -49,6 +51,7 @@ def watch(  # noqa: PLR0917 - one per option
         quiet=quiet,
         duration=duration,
         stop_on=stop_on,
+        json=json,
         json_file=json_file,
         gate=gate,
         tags=cli_tagging.wanted(

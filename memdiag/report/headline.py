@@ -118,6 +118,8 @@ def _rise(finding: Finding, name: str) -> str:
     start, end = naming.value_at(finding, start_x), finding.latest_value
     show = numbers.quantity
     first, last = naming.place(finding, start_x), naming.place(finding, finding.last_x)
+    if start_x == finding.last_x:
+        return f"{name} was {show(end, finding.unit)} at {last}"
     if show(start, finding.unit) == show(end, finding.unit) and end > start:
         rise = f"{show(end - start, finding.unit)} between {first} and {last}"
         return f"{name} grew by {rise}, to {show(end, finding.unit)}"

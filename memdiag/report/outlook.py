@@ -86,7 +86,9 @@ def _range(at_x: Interval, finding: Finding) -> str:
     if not math.isfinite(low):
         return ""
     if not math.isfinite(high):
-        return f" (not before {numbers.position(low, kind)})"
+        soonest = numbers.position(low, kind)
+        same = soonest == numbers.position(at_x.value, kind)
+        return " or later" if same else f" (not before {soonest})"
     ends = numbers.position(low, kind), numbers.position(high, kind)
     return "" if ends[0] == ends[1] else f" ({ends[0]} to {ends[1]})"
 

@@ -73,6 +73,16 @@ def test_duration_ends_the_watch_and_not_the_process(target, tmp_path):
     assert target.poll() is None
 
 
+def test_json_has_stdout_to_itself(target, tmp_path):
+    options = ["--duration", "0.5", "--json", "--json-file", "f.json"]
+    watching = watch(tmp_path, "--pid", str(target.pid), "-o", "r.csv", *options)
+    out, err = watching.communicate(timeout=PATIENCE_S)
+    document = json.loads(out)
+    assert document["exit_code"] == watching.returncode
+    assert document == json.loads((tmp_path / "f.json").read_text())
+    assert "memdiag: recorded to r.csv" in err
+
+
 def test_the_process_is_never_stopped(target, tmp_path):
     watching = watch(tmp_path, "--pid", str(target.pid), "--duration", "1", "-o", "r.csv")
     wait_for_rows(tmp_path / "r.csv")
