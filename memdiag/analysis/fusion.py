@@ -73,7 +73,7 @@ def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
             continue
         if rise(finding, other) >= FOLLOWS * rise(other, other):
             return replace(
-                finding,
+                _without_rate(finding),
                 verdict=Verdict.LEAK,
                 reason=Reason.EXACT_METER,
                 confidence=min(other.confidence, CONFIRMED_CONFIDENCE),
@@ -86,6 +86,14 @@ def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
                 finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED, plateau=None
             )
     return finding
+
+
+def _without_rate(finding: Finding) -> Finding:
+    """Of pages that were given back in the end, the last rate is not that of what leaks."""
+    rate = finding.growth_per_x
+    if rate is None or rate.low > 0:
+        return finding
+    return replace(finding, growth_per_x=None, growth_per_s=None, growth_per_epoch=None)
 
 
 def _contains(finding: Finding, other: Finding, findings: Sequence[Finding]) -> bool:

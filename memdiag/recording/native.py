@@ -100,7 +100,7 @@ def without_helpers(table: Table) -> Table:
     count in the tree's rows. A note says so where they mattered.
     """
     at = {name: position for position, name in enumerate(table.names)}
-    owners = _owners(table).with_columns(at_s=table.columns[at["at_s"]].cast(pl.Float64))
+    owners = _owners(table).with_columns(at_s=table.columns[at["at_s"]].cast(pl.Float64, strict=False))
     lived = pl.col("at_s").max().over("pid", "label") - pl.col("at_s").min().over("pid", "label")
     helper = pl.col("unnamed") & (pl.col("label") != _TREE) & (lived < YOUNG_S - _ROUNDING_S)
     is_helper = owners.select(helper.fill_null(value=False)).collect().to_series()
@@ -120,7 +120,7 @@ def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
     at = {name: position for position, name in enumerate(table.names)}
     if "rss_bytes" not in at:
         return ()
-    resident = table.columns[at["rss_bytes"]].cast(pl.Float64)
+    resident = table.columns[at["rss_bytes"]].cast(pl.Float64, strict=False)
     label = table.columns[at["process"]].cast(pl.String)
     helpers = pl.DataFrame({"label": label, "peak": resident}).filter(is_helper)
     peaks = helpers.group_by("label").agg(pl.col("peak").max()).drop_nulls().sort("peak")

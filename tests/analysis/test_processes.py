@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from memory_series import judge, series_of
 from report import diagnoses
 from report.diagnoses import interval
 
@@ -74,3 +76,17 @@ def test_growth_of_pythons_objects_is_not_put_down_to_holes() -> None:
     assert told(pages, malloc) == {EvidenceKind.IN_USE_FLAT}
     blocks = replace(of("main", 5e3), metric="python_blocks", role=Role.OBJECTS, unit=Unit.COUNT)
     assert told(pages, malloc, blocks) == {EvidenceKind.OBJECTS_GROW}
+
+
+def test_pages_that_hide_a_leak_are_told_without_the_rate_at_which_they_fall() -> None:
+    x = np.arange(400.0)
+    random = np.random.default_rng(5)
+    malloc = series_of(
+        1e8 + 500.0 * x + random.normal(0, 50, x.size), role=Role.IN_USE, metric="malloc_bytes"
+    )
+    pages = 3e8 + 2e6 * np.minimum(x, 40) - 1e4 * np.maximum(0, x - 40)
+    rss = series_of(pages + random.normal(0, 1e4, x.size))
+    found = {finding.metric: finding for finding in judge(malloc, rss).series}
+    assert found["malloc_bytes"].verdict is Verdict.LEAK
+    assert found["rss_bytes"].reason is Reason.EXACT_METER
+    assert found["rss_bytes"].growth_per_x is None
