@@ -100,7 +100,8 @@ def without_helpers(table: Table) -> Table:
     count in the tree's rows. A note says so where they mattered.
     """
     at = {name: position for position, name in enumerate(table.names)}
-    owners = _owners(table).with_columns(at_s=table.columns[at["at_s"]].cast(pl.Float64, strict=False))
+    at_s = table.columns[at["at_s"]].cast(pl.Float64, strict=False)
+    owners = _owners(table).with_columns(at_s=at_s)
     lived = pl.col("at_s").max().over("pid", "label") - pl.col("at_s").min().over("pid", "label")
     helper = pl.col("unnamed") & (pl.col("label") != _TREE) & (lived < YOUNG_S - _ROUNDING_S)
     is_helper = owners.select(helper.fill_null(value=False)).collect().to_series()
