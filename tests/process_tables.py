@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from memdiag.capture.process import Process, ProcessId
+from memdiag.capture.process import Newborn, Process, ProcessId
 from memdiag.model import Unavailable
 
 
@@ -27,6 +27,7 @@ class FakeTable:
         self._clock = 0.0
         self.births_so_far: int | None = 0
         self.searches = 0
+        self.unseen: list[int] = []
         self.forgotten: list[ProcessId] = []
 
     def spawn(
@@ -74,7 +75,7 @@ class FakeTable:
     def births(self) -> int | None:
         return self.births_so_far
 
-    def born_to(self, parents: Collection[int], since: int, until: int) -> list[int] | None:
+    def born_to(self, parents: Collection[int], since: int, until: int) -> Newborn | None:
         if not self.tells_newborn:
             return None
         family, found = set(parents), []
@@ -82,7 +83,7 @@ class FakeTable:
             if since < entry.started <= until and entry.parent in family:
                 family.add(pid)
                 found.append(pid)
-        return found
+        return Newborn([pid for pid in found if pid not in self.unseen], tuple(self.unseen))
 
 
 class FakeClock:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 import psutil
 
-from memdiag.capture.process import Process, ProcessId
+from memdiag.capture.process import Newborn, Process, ProcessId
 from memdiag.model import Unavailable
 
 _NO_PSS = Unavailable(reason="only Linux counts PSS")
@@ -76,7 +76,7 @@ class PsutilTable:
         """Unknown here."""
         return None
 
-    def born_to(self, parents: Collection[int], since: int, until: int) -> Sequence[int] | None:
+    def born_to(self, parents: Collection[int], since: int, until: int) -> Newborn | None:
         """Unknown here."""
         return None
 

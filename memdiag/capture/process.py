@@ -37,6 +37,13 @@ class Process:
     name: str
 
 
+class Newborn(NamedTuple):
+    """Pids of those that live, and pids given out a moment ago whose owners can't be seen yet."""
+
+    born: Sequence[int]
+    unseen: Sequence[int] = ()
+
+
 class ProcessTable(Protocol):
     """What the operating system tells about processes. Nothing here raises for a process that
     vanished or is not ours: that is a value."""
@@ -59,9 +66,9 @@ class ProcessTable(Protocol):
     def births(self) -> int | None:
         """A number that changes whenever any process is born; None where there is no such."""
 
-    def born_to(self, parents: Collection[int], since: int, until: int) -> Sequence[int] | None:
-        """Pids of those that live and were born to `parents`, or to one of themselves, between
-        two values of `births`; None where that cannot be told for little."""
+    def born_to(self, parents: Collection[int], since: int, until: int) -> Newborn | None:
+        """Those born to `parents`, or to one of themselves, between two values of `births`; None
+        where that cannot be told for little."""
 
 
 class ProcessTree:
@@ -75,10 +82,11 @@ class ProcessTree:
     # Share of the time that may go into looking for new processes: chosen, so that the search
     # of 10 processes with 2 threads each (0.2 ms) still happens on every tick of 0.1 s.
     SEARCH_SHARE = 0.002
-    # The same of asking only those that were just born whose children they are. While that works
-    # the whole tree is searched but so often: what it can overlook is rare (a pid chosen by a
-    # checkpoint's restorer).
-    GREET_SHARE, SEARCH_EVERY_S = 0.01, 2.0
+    # The same of asking only those that were just born whose children they are: so much for the
+    # births of others, and ten times that where the tree itself has children. While that works the
+    # whole tree is searched but so often: what it can overlook is rare (a pid chosen by a
+    # checkpoint's restorer). Chosen.
+    GREET_SHARE, GREET_OWN_SHARE, SEARCH_EVERY_S = 0.001, 0.01, 2.0
     # A process may call exec and go by another name: mostly soon after its birth (shims, shell
     # wrappers), so it is asked at so many looks, and then at every so many. Chosen.
     YOUNG_LOOKS, ASKED_EVERY = 30, 50
@@ -103,6 +111,7 @@ class ProcessTree:
         self._budget = Budget(clock=self._clock, share=self.SEARCH_SHARE)
         self._greeting = Budget(clock=self._clock, share=self.GREET_SHARE)
         self._searched_s = float("-inf")
+        self._unseen: Sequence[int] = ()
         self.seen = 0
 
     def processes(self) -> tuple[Process, ...]:
@@ -135,7 +144,7 @@ class ProcessTree:
 
     def _search(self) -> None:
         births = self._table.births()
-        if births is not None and births == self._births:
+        if births is not None and births == self._births and not self._unseen:
             return  # nobody was born on this machine since the last search
         began_s = self._clock.now_s()
         if self._greet(births) and began_s - self._searched_s < self.SEARCH_EVERY_S:
@@ -143,7 +152,7 @@ class ProcessTree:
             return
         if not self._budget.due():
             return
-        self._births = births
+        self._births, self._unseen = births, ()
         self._searched_s = began_s
         self._walk()
         self._budget.spent(self._clock.now_s() - began_s)
@@ -154,14 +163,25 @@ class ProcessTree:
             return False
         began_s = self._clock.now_s()
         parents = {*self._alive, *(() if self._adopter is None else (self._adopter,))}
-        born = self._table.born_to(parents, self._births, births)
-        for pid in born or ():
-            if pid in self._alive:  # as another one, who must be gone
-                self._drop(self._alive[pid])
-            if pid not in self._strangers:
-                self._meet(pid)
-        self._greeting.spent(self._clock.now_s() - began_s)
-        return born is not None
+        since = min((self._births, *(pid - 1 for pid in self._unseen)))
+        newborn = self._table.born_to(parents, since, births)
+        self._unseen = ()
+        if newborn is None:
+            return False
+        for pid in newborn.born:
+            self._take_in(pid, is_new=pid > self._births)
+        # Those who could not be seen once more will not be.
+        self._unseen = [pid for pid in newborn.unseen if pid > self._births]
+        own = bool(newborn.born)
+        cost_s = self._clock.now_s() - began_s
+        self._greeting.spent(cost_s * (self.GREET_SHARE / self.GREET_OWN_SHARE if own else 1.0))
+        return True
+
+    def _take_in(self, pid: int, *, is_new: bool) -> None:
+        if is_new and pid in self._alive:  # as another one, who must be gone
+            self._drop(self._alive[pid])
+        if pid not in self._strangers and pid not in self._alive:
+            self._meet(pid)
 
     def _walk(self) -> None:
         for process in tuple(self._alive.values()):

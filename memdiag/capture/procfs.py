@@ -8,11 +8,11 @@ confirmed by one more read through that descriptor.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag.capture.process import Process, ProcessId
+from memdiag.capture.process import Newborn, Process, ProcessId
 from memdiag.model import Unavailable
 
 # Descriptors kept open at most (the usual limit is 1024, and it is not ours to raise: the target
@@ -171,17 +171,19 @@ class ProcTable:
         except (OSError, ValueError, IndexError):
             return None
 
-    def born_to(self, parents: Collection[int], since: int, until: int) -> Sequence[int] | None:
+    def born_to(self, parents: Collection[int], since: int, until: int) -> Newborn | None:
         """Pids are given out in turn, to threads as well: those between the two are asked."""
         if not 0 < until - since <= _ASKED_AT_MOST:
             return None
-        family, found = set(parents), []
+        family, found, unseen = set(parents), [], []
         for pid in range(since + 1, until + 1):
             stat = self.stat(pid)
-            if stat and not stat.dead and stat.parent in family and not self._is_thread(pid):
+            if stat is None:
+                unseen.append(pid)
+            elif not stat.dead and stat.parent in family and not self._is_thread(pid):
                 family.add(pid)
                 found.append(pid)
-        return found
+        return Newborn(found, unseen)
 
     def close(self) -> None:
         """Close every descriptor."""

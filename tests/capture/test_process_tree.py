@@ -109,6 +109,22 @@ def test_the_newborn_are_taken_in_without_a_search_and_a_search_follows_in_time(
     assert table.searches > searched
 
 
+def test_a_child_whose_pid_is_seen_before_itself_is_found_at_the_next_look(monkeypatch):
+    monkeypatch.setattr(FakeTable, "tells_newborn", True)
+    table = FakeTable()
+    root = table.spawn(10)
+    tree = tree_of(table)
+    tree.look()
+    searched = table.searches
+    table.spawn(2)
+    child = table.spawn(3, parent=10)  # the third birth, as its pid says
+    table.unseen = [3]
+    assert seen(tree) == {root}
+    table.unseen = []
+    assert seen(tree) == {root, child}
+    assert table.searches == searched
+
+
 def test_an_unreadable_process_stays_in_the_tree_with_the_reason():
     table = FakeTable()
     hidden = Unavailable(reason="hidden")
