@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,7 +99,7 @@ def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Res
     stride = float(np.median(np.abs(np.diff(x))))
     if np.any(x[starts] > x[0] + 2 * stride):
         return None
-    if epoch is None and falls.size <= 2 and _falls_back(y, falls, starts):
+    if epoch is None and falls.size <= 2 and _falls_back(y, falls):
         generation = np.searchsorted(falls, np.arange(x.size), side="left").astype(np.int64)
         note = (
             f"{name} starts again {_times(falls.size)} and the memory falls back: read as restarts"
@@ -139,12 +140,14 @@ def before_first_step_unknown(x: Floats) -> Floats:
     return np.where(x == known[0], np.nan, x)
 
 
-def _falls_back(y: Floats, falls: Ints, starts: Ints) -> bool:
-    for fall, start, after in zip(falls, starts[:-1], starts[1:], strict=True):
-        risen = np.nanmedian(y[max(start, fall - 2) : fall + 1]) - np.nanmedian(
-            y[start : start + 2]
-        )
-        kept = np.nanmedian(y[after : after + 2]) - np.nanmedian(y[start : start + 2])
+def _falls_back(y: Floats, falls: Ints) -> bool:
+    """At each fall the memory loses most of what it had gained since the block began."""
+    blocks = [block[np.isfinite(block)] for block in np.split(y, falls + 1)]
+    if not all(block.size for block in blocks):
+        return False
+    for block, following in pairwise(blocks):
+        first = np.median(block[:2])
+        risen, kept = np.median(block[-3:]) - first, np.median(following[:2]) - first
         if not (risen > 0 and kept < 0.5 * risen):
             return False
     return True

@@ -146,9 +146,13 @@ def _plain(figures: pl.Series) -> pl.Series:
 
 def _dates(text: pl.Series) -> Floats:
     """Seconds of dates or times of day, since the first of them."""
+    runs = text.rle().struct
+    lengths = runs.field("len")
+    if len(lengths) * 2 <= len(text):  # a log writes many lines a second
+        return np.repeat(_dates(runs.field("value")), lengths.to_numpy())
     if text.n_unique() * 2 > len(text):
         return _since_first(_moments(text))
-    different = text.unique()  # a log writes many lines a second
+    different = text.unique()  # those of several processes, in turns
     moments = _moments(different)
     if moments.dtype == pl.String:
         return _times_of_day(_plain_clock(text))

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from memdiag.model import Unit
 from memdiag.recording.columns import Meaning, Part, recognise
 
-NUMBER = r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){_FRACTION}"
 _SIZE_UNIT = r"(?:[kKMGT]i?B|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 _UNIT = rf"(?:{_SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
 _SCAN = re.compile(
@@ -100,7 +101,7 @@ def find_fields(lines: Sequence[str]) -> list[Field]:
                 meaning=meaning,
                 pattern=_pattern(place, labels),
                 scaled=bool(unit),
-                quick=_pattern(place, labels, f"({NUMBER})[ ]?{unit}") if quick else "",
+                quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
                 unit=unit,
             )
             fields.append((seen[place], field))
@@ -201,6 +202,14 @@ def _is_qualifier(label: str) -> bool:
 
 
 _ANY_FIGURE = rf"({NUMBER})[ ]?({_UNIT})?"
+
+
+def _quick_figure(unit: str) -> str:
+    """With a unit behind it, a figure needs no thousands: those that have some are no match then,
+    and are searched again.
+    """
+    figure = rf"[-+]?[0-9]+{_FRACTION}" if unit else NUMBER
+    return f"({figure})[ ]?{unit}"
 
 
 def _pattern(place: _Place, labels: Sequence[str], figure: str = _ANY_FIGURE) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.source import Source
-from memdiag.recording.table import Table
+from memdiag.recording.table import Table, without_lists
 
 _NESTING = 4
 
@@ -33,7 +33,7 @@ def read_jsonl(source: Source) -> Table | None:
             line=1,
             remedy="check that each line is one object",
         ) from error
-    frame = _flat(frame)
+    frame = without_lists(_flat(frame))
     return Table(
         names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=1, notes=notes
     )

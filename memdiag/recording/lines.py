@@ -67,10 +67,17 @@ def _without_stamps(lines: pl.Series) -> pl.DataFrame:
     )
     if has_it.all():
         return cut
-    place = pl.int_range(len(lines), eager=True).alias("place")
-    others = _searched(lines.filter(~has_it)).with_columns(place.filter(~has_it))
-    both = pl.concat([cut.filter(has_it).with_columns(place.filter(has_it)), others])
-    return both.sort("place").drop("place")
+    return in_order(cut.filter(has_it), _searched(lines.filter(~has_it)), has_it)
+
+
+def in_order(chosen: pl.DataFrame, others: pl.DataFrame, is_chosen: pl.Series) -> pl.DataFrame:
+    """Rows that were treated apart, together again: `is_chosen` tells for each which it is of."""
+    place = pl.int_range(len(is_chosen), eager=True).alias("place")
+    both = [
+        chosen.with_columns(place.filter(is_chosen)),
+        others.with_columns(place.filter(~is_chosen)),
+    ]
+    return pl.concat(both).sort("place").drop("place")
 
 
 def _usual_stamp(lines: pl.Series) -> tuple[int, int, str] | None:

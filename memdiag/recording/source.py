@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import gzip
+import importlib
 import io
 import os
 import stat
@@ -11,6 +13,7 @@ import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
@@ -20,6 +23,8 @@ _BEGINNING_BYTES = 4 << 20
 STDIN = "-"
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+# Python has it since 3.14.
+_ZSTD_MODULES = ("compression.zstd", "zstandard")
 # What is packed or comes through a pipe is held in memory as a whole.
 _UNPACKED_BYTES = 2 << 30
 
@@ -140,7 +145,7 @@ def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
     if raw.startswith(_GZIP):
         raw = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(_UNPACKED_BYTES + 1)
     elif raw.startswith(_ZSTD):
-        raw = _unpacked_zstd(raw)
+        raw = _unpacked_zstd(name, raw)
     if len(raw) > _UNPACKED_BYTES and plain is None:
         raise UnreadableInput(
             f"it unpacks to more than {_UNPACKED_BYTES >> 30} GiB",
@@ -159,8 +164,29 @@ def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
     return Source(name=name, path=plain, content=text, whole=True, tail=text[-HEAD_BYTES:])
 
 
-def _unpacked_zstd(raw: bytes) -> bytes:
-    """Lines of a packed text, by polars: Python has no zstd before 3.14."""
+def _unpacked_zstd(name: str, raw: bytes) -> bytes:
+    """All of it with a library that unpacks zstd, else lines of text by polars."""
+    for module in _ZSTD_MODULES:
+        with contextlib.suppress(ImportError):
+            return _unpacked_by(importlib.import_module(module), raw)
+    return _unpacked_lines(name, raw)
+
+
+def _unpacked_by(module: ModuleType, raw: bytes) -> bytes:
+    try:
+        if hasattr(module, "ZstdFile"):
+            file = module.ZstdFile(io.BytesIO(raw))
+        else:
+            file = module.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        content: bytes = file.read(_UNPACKED_BYTES + 1)
+    except (module.ZstdError, EOFError) as error:
+        raise ValueError("the zstd data is damaged") from error
+    if not content:
+        raise ValueError("the zstd data is cut off")
+    return content
+
+
+def _unpacked_lines(name: str, raw: bytes) -> bytes:
     import polars as pl
 
     try:
@@ -172,9 +198,16 @@ def _unpacked_zstd(raw: bytes) -> bytes:
             infer_schema=False,
             encoding="utf8-lossy",
         )
-    except pl.exceptions.PolarsError as error:
-        raise ValueError("the zstd data is damaged") from error
-    return ("\n".join(lines.to_series(0).fill_null("").to_list()) + "\n").encode()
+        text = "\n".join(lines.to_series(0).fill_null("").to_list()) + "\n"
+    except pl.exceptions.PolarsError:
+        text = "\0"
+    if "\0" in text[:HEAD_BYTES]:
+        raise UnreadableInput(
+            "it is zstd-compressed, and either no plain text or damaged",
+            source=name,
+            remedy="unpack it with `zstd -d`, or `pip install zstandard`",
+        )
+    return text.encode()
 
 
 def _kind(head: bytes) -> Kind:

@@ -67,7 +67,18 @@ def read_parquet(source: Source) -> Table:
             source=source.name,
             remedy="if memdiag was killed while it wrote it, read the CSV beside it",
         ) from error
+    frame = without_lists(frame)
     return Table(names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=None)
+
+
+def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns whose cells are figures or texts: lists and bytes are neither."""
+    kept = [
+        name
+        for name, kind in frame.schema.items()
+        if not kind.is_nested() and kind not in (pl.Binary, pl.Object)
+    ]
+    return frame.select(kept)
 
 
 def csv_to_parquet(csv: Path, parquet: Path) -> None:

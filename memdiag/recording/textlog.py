@@ -14,7 +14,8 @@ from memdiag.model import Unit
 from memdiag.printable import printable
 from memdiag.recording.columns import Part
 from memdiag.recording.fields import LEADING, Field, find_fields
-from memdiag.recording.lines import chunks
+from memdiag.recording.lines import chunks, in_order
+from memdiag.recording.shapes import Shape, find_shape
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 
@@ -39,26 +40,41 @@ _RANK = r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b"
 def read_text(source: Source) -> Table | None:
     """The table that a log holds, None where its lines hold no memory, or too little for a log."""
     fields: list[Field] = []
+    shape: Shape | None = None
     parts: list[pl.DataFrame] = []
     lines = 0
     # While one chunk is searched, the next is read.
     with ThreadPoolExecutor(max_workers=1) as beside:
         searched: Future[pl.DataFrame] | None = None
         for chunk in chunks(source):
-            lines += int(chunk["line"].str.contains(r"\S").sum())
-            numbered = _having(chunk, "[0-9]")
-            fields = fields or find_fields(_to_look_at(numbered["line"]))
+            numbered, filled = _with_digits(chunk)
+            lines += filled
+            if not fields:
+                fields, shape = _understood(numbered["line"])
             if searched is not None:
                 parts.append(searched.result())
-            searched = beside.submit(_extracted, numbered, fields) if fields else None
+            searched = beside.submit(_extracted, numbered, fields, shape) if fields else None
         if searched is not None:
             parts.append(searched.result())
     return _as_table(pl.concat(parts), fields, lines) if parts else None
 
 
-def _having(lines: pl.DataFrame, pattern: str) -> pl.DataFrame:
-    has_it = lines["line"].str.contains(pattern)
-    return lines if has_it.all() else lines.filter(has_it)
+def _with_digits(chunk: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The lines with digits, and how many hold anything."""
+    has_it = chunk["line"].str.contains("[0-9]")
+    if has_it.all():
+        return chunk, len(chunk)
+    others = chunk["line"].filter(~has_it).str.contains(r"\S")
+    return chunk.filter(has_it), int(has_it.sum() + others.sum())
+
+
+def _understood(lines: pl.Series) -> tuple[list[Field], Shape | None]:
+    """The fields of these lines, and a shape that many of them have and that holds no tags."""
+    looked_at = _to_look_at(lines)
+    fields = find_fields(looked_at)
+    shape = find_shape(looked_at, fields) if fields else None
+    tagged = shape is not None and re.search(_ANY_TAG, shape.pattern)
+    return fields, None if tagged else shape
 
 
 def read_pattern(source: Source, pattern: str) -> Table:
@@ -98,8 +114,24 @@ def _to_look_at(lines: pl.Series) -> Sequence[str]:
     return [line for line in pl.concat([chosen, others]).to_list() if line]
 
 
-def _extracted(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
+def _extracted(lines: pl.DataFrame, fields: Sequence[Field], shape: Shape | None) -> pl.DataFrame:
     """One row per line with a number; a column per field, and the tags."""
+    if shape is None:
+        return _searched(lines, fields)
+    groups = lines["line"].str.extract_groups(shape.pattern).struct.unnest().get_columns()
+    has_it = groups[0].is_not_null()
+    figures = [
+        (groups[number - 1].cast(pl.Float64) * factor).alias(f"field {n}")
+        for n, (number, factor) in enumerate(shape.figures)
+    ]
+    found = lines.select(pl.col("stamp"), *_NO_TAGS).with_columns(figures)
+    if has_it.all():
+        return found
+    return in_order(found.filter(has_it), _searched(lines.filter(~has_it), fields), has_it)
+
+
+def _searched(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
+    """As `_extracted`, field by field."""
     line = pl.col("line")
     found = lines.select(  # in one go: polars then works on several columns at once
         pl.col("stamp"),

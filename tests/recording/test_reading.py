@@ -232,6 +232,15 @@ def test_step_that_starts_again_with_low_memory_is_a_restart(tmp_path: Path) -> 
     assert any("restart" in note for note in recording.notes)
 
 
+def test_a_restart_is_seen_by_the_readings_where_some_are_missing(tmp_path: Path) -> None:
+    run = [f"{n},{5 + n if n % 4 == 3 else ''}\n" for n in range(20)]
+    series = _only(_read(tmp_path, "step,rss_gb\n" + "".join(run + run)))
+    assert series.generation is not None
+    assert series.generation.max() == 1
+    few = _only(_read(tmp_path, "step,rss_gb\n" + "1,\n" * 6 + "2,\n1,1\n"))
+    assert np.isfinite(few.y).sum() == 1
+
+
 def test_step_within_epochs_is_counted_on(tmp_path: Path) -> None:
     rows = [(epoch, step, 100) for epoch in range(3) for step in range(5)]
     content = "epoch,step,rss_mb\n" + "".join(f"{e},{s},{y}\n" for e, s, y in rows)
@@ -362,6 +371,20 @@ def test_columns_of_types_that_numpy_does_not_know(tmp_path: Path) -> None:
     assert _only(read(str(path))).y[0] == 5000.25e6
     beyond_64_bits = _read(tmp_path, STEPS.replace("\n0,", f"\n{10**20},"))
     assert _only(beyond_64_bits).x[0] == 1e20
+
+
+def test_columns_of_lists_and_bytes_are_passed_over(tmp_path: Path) -> None:
+    lists = [[n] for n in range(8)]
+    frame = pl.DataFrame(
+        {"step": range(8), "rss_mb": range(8), "pid": lists, "rank": [b"\xff"] * 8}
+    )
+    path = tmp_path / "log.parquet"
+    frame.write_parquet(path)
+    assert _only(read(str(path))).y[7] == 7e6
+    lines = "".join(f'{{"step": {n}, "rss_mb": {n}, "pid": [{n}]}}\n' for n in range(8))
+    assert _only(_read(tmp_path, lines)).y[7] == 7e6
+    with pytest.raises(UnreadableInput):
+        _read(tmp_path, '{"pid":[],"":{"pss":null}}')
 
 
 def test_a_new_phase_for_every_sample_is_none(tmp_path: Path) -> None:

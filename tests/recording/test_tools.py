@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import importlib.util
 import json
 from pathlib import Path
 
@@ -279,6 +280,26 @@ def test_packed_logs(tmp_path: Path, packing: str) -> None:
 def test_damaged_packing_is_an_error(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(UnreadableInput):
         _read(tmp_path, content)
+
+
+def _zstd_frame(content: bytes) -> bytes:
+    """As zstd stores what it cannot press: a frame of one raw block (RFC 8878)."""
+    size = len(content)
+    header = b"\x28\xb5\x2f\xfd\xa0" + size.to_bytes(4, "little")
+    return header + (size << 3 | 1).to_bytes(3, "little") + content
+
+
+def test_packed_exports_are_read_or_refused_with_what_to_do(tmp_path: Path) -> None:
+    exports = Path(__file__).parents[2] / "fixtures" / "exports"
+    events = next(exports.glob("*.tensorboard")).read_bytes()
+    unpacked = _read(tmp_path, events)
+    assert len(_read(tmp_path, gzip.compress(events)).series) == len(unpacked.series)
+    if any(importlib.util.find_spec(name) for name in ("compression", "zstandard")):
+        assert len(_read(tmp_path, _zstd_frame(events)).series) == len(unpacked.series)
+        return
+    with pytest.raises(UnreadableInput, match="no plain text") as caught:
+        _read(tmp_path, _zstd_frame(events))
+    assert "zstd -d" in caught.value.remedy
 
 
 def test_format_can_be_forced(tmp_path: Path) -> None:
