@@ -114,7 +114,9 @@ def checked(
 ) -> Options:
     """The options as values. Raises UsageError or OutputExists for what can't be done."""
     if output is not None:
-        for path in _written(output):
+        from memdiag.recording.sidecar import files_of
+
+        for path in files_of(output):  # to find one in the way later is too late
             _refuse_unwritable(path, force=force)
     refuse_unwritable_reports(json_file, gate)
     return Options(
@@ -180,14 +182,6 @@ def _size(option: str, text: str) -> int:
     if size <= 0:
         raise UsageError(f"{option} {text} is no limit", remedy="write 16GB or 1.5GiB")
     return size
-
-
-def _written(output: Path) -> tuple[Path, ...]:
-    """All files of a recording: to find one in the way after COMMAND has started is too late."""
-    from memdiag.recording.sidecar import sidecar_path
-
-    rows = output.with_suffix(".csv") if output.suffix == ".parquet" else output
-    return tuple(dict.fromkeys((output, rows, sidecar_path(rows))))
 
 
 def refuse_unwritable_reports(json_file: Path | None, gate: Gate) -> None:

@@ -39,6 +39,17 @@ def sidecar_path(recording: Path) -> Path:
     return recording.with_name(recording.stem + ".meta.json")
 
 
+def rows_path(recording: Path) -> Path:
+    """The CSV file that a recording is until a Parquet file is made of it at its end."""
+    return recording.with_suffix(".csv") if recording.suffix == ".parquet" else recording
+
+
+def files_of(recording: Path) -> tuple[Path, ...]:
+    """All files of a recording."""
+    rows = rows_path(recording)
+    return tuple(dict.fromkeys((recording, rows, sidecar_path(rows))))
+
+
 def write_sidecar(path: Path, sidecar: Sidecar) -> None:
     """Replaces the file at once: a reader sees the old one or the new one. Raises OSError."""
     document = {"memdiag_recording": FORMAT_VERSION, **_plain(sidecar)}

@@ -17,6 +17,7 @@ from types import ModuleType
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
+from memdiag.recording.sidecar import rows_path
 
 HEAD_BYTES = 1 << 16
 _BEGINNING_BYTES = 4 << 20
@@ -100,9 +101,9 @@ def open_source(name: str) -> Source:
     try:
         return _from_stdin() if name == STDIN else _from_file(name)
     except FileNotFoundError:
-        rows = Path(name).with_suffix(".csv")
+        rows = rows_path(Path(name))
         message, remedy = "there is no such file", "check the path"
-        if name.endswith(".parquet") and rows.is_file():  # a recording that was cut off
+        if rows.is_file():  # a recording that was cut off
             remedy = f"analyse {printable(rows.name)} beside it"
     except IsADirectoryError:
         message, remedy = "this is a directory", "name a file in it"

@@ -23,7 +23,7 @@ from memdiag.model import Ending, Limit, Mark, Missing, Sample
 from memdiag.printable import printable
 from memdiag.recording.files import replace_file, write_all
 from memdiag.recording.rows import Rows
-from memdiag.recording.sidecar import Sidecar, sidecar_path, write_sidecar
+from memdiag.recording.sidecar import Sidecar, files_of, rows_path, sidecar_path, write_sidecar
 from memdiag.recording.thinning import Thinner
 
 # Unthinned rows at the file's end: when they exceed this, they are thinned.
@@ -64,7 +64,7 @@ class Writer:
         force: bool = False,
     ) -> None:
         self._target = path
-        self._csv = path.with_suffix(".csv") if path.suffix == ".parquet" else path
+        self._csv = rows_path(path)
         self._sidecar = Sidecar(about={**about, "interval_s": interval_s})
         self._rows = Rows()
         self._thinner = None if full else Thinner(interval_s=interval_s)
@@ -160,7 +160,7 @@ class Writer:
             yield f"the recording has gaps: {self.trouble}"
 
     def _refuse_existing(self, force: bool) -> None:
-        for path in {self._target, self._csv, sidecar_path(self._csv)}:
+        for path in files_of(self._target):
             shown = printable(str(path))
             if path.exists() and not path.is_file():
                 raise UsageError(f"{shown} is no file", remedy="name a new file, such as run.csv")
