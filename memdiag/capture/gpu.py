@@ -103,9 +103,12 @@ class GpuSource:
         A process that holds none has no entry. TREE has the total, or the reason why there is
         none; it has neither where the target holds no device memory.
         """
+        if not self._has_news():  # as at most ticks
+            return {}
         ids = {process.id.pid: process.id for process in processes}
         if self._ladder is not None:
-            self._ladder.forget(pid for pid, seen in self._ids.items() if ids.get(pid) != seen)
+            gone = (pid for pid, seen in self._ids.items() if ids.get(pid) != seen)
+            self._ladder.forget(gone)
         self._ids = ids
         view = self.latest(ids)
         if view is None:
@@ -121,8 +124,8 @@ class GpuSource:
         Each reading is handed out once, so that no figure is ever repeated as if measured again.
         A driver that has not answered for seconds gives a view with nothing but the reason.
         """
-        reading = self._finished
-        if reading is None or reading.at_s <= self._seen_at_s:
+        reading = self._unseen()
+        if reading is None:
             return self._silent()
         self._seen_at_s = reading.at_s
         if self._ladder is None and self._hidden is None:
@@ -191,6 +194,13 @@ class GpuSource:
         return about
 
     # the sampler's side -----------------------------------------------------------------------
+
+    def _has_news(self) -> bool:
+        return self._unseen() is not None or self._silent() is not None
+
+    def _unseen(self) -> Reading | None:
+        reading = self._finished
+        return None if reading is None or reading.at_s <= self._seen_at_s else reading
 
     def _take_baseline(self, reading: Reading) -> None:
         assert self._driver is not None

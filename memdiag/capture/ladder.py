@@ -131,8 +131,10 @@ class Ladder:
             self._held.setdefault(pid, set()).update(rows)
         by_pid: dict[int, dict[str, int]] = {}
         missing: Unavailable | None = None
-        for pid in self._held:
-            total = _total(mine.get(pid, {}), _failures(reading, self._held[pid]))
+        failures = _failures(reading, set().union(*self._held.values()))
+        for pid, held in self._held.items():
+            failed = tuple(failures[uuid] for uuid in held & failures.keys()) if failures else ()
+            total = _total(mine.get(pid, {}), failed)
             if isinstance(total, Unavailable):
                 missing = total
             elif total is not None:
@@ -234,7 +236,7 @@ class Ladder:
         return {DEVICE_DELTA: delta}
 
 
-_GONE = Unavailable(
+_LOST = Unavailable(
     reason="a GPU that the target uses is lost", remedy="see dmesg for Xid errors; reset or reboot"
 )
 _DOUBTFUL = (_NO_ROW, _NO_FIGURE)  # also seen for the moment in which a context is made
@@ -260,14 +262,11 @@ def _rows_of(reading: Reading, pids: Collection[int]) -> dict[int, dict[str, int
     return found
 
 
-def _failures(reading: Reading, uuids: Collection[str]) -> tuple[Unavailable, ...]:
-    """Why devices that a process has been on can't be read now."""
+def _failures(reading: Reading, uuids: Collection[str]) -> dict[str, Unavailable]:
+    """Why devices that processes have been on can't be read now."""
     now = {usage.device.uuid: usage.rows for usage in reading.usages}
-    gone = Unavailable(
-        reason="a GPU that the target uses is lost", remedy="see dmesg for Xid errors"
-    )
-    rows = [now.get(uuid, gone) for uuid in uuids]
-    return tuple(why for why in rows if isinstance(why, Unavailable))
+    rows = {uuid: now.get(uuid, _LOST) for uuid in uuids}
+    return {uuid: why for uuid, why in rows.items() if isinstance(why, Unavailable)}
 
 
 def _total(
