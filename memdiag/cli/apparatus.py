@@ -29,8 +29,8 @@ from memdiag.model import Ending, Limit, Missing
 
 # The share of the time that may be spent in smaps_rollup, which holds the lock of the target's
 # address space while it is read (11-16 ms per GiB, measured). Chosen so that with the fast lane
-# (0.6 % for 10 processes at 10 Hz) and NVML it stays near 1 % of a core (benchmarks/gpu_sampling).
-_DETAIL_SHARE = 0.002
+# (0.6 % for 10 processes at 10 Hz) and NVML it stays under 1 % of a core (benchmarks/gpu_sampling).
+_DETAIL_SHARE = 0.0012
 # A job of more is told in part. Chosen.
 _MOST_PROCESSES = 1000
 
