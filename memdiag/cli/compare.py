@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +17,12 @@ from memdiag.cli import printing
 from memdiag.cli.exits import of_comparison
 from memdiag.errors import UnreadableInput, UsageError
 from memdiag.findings import Failure, RecordingFinding
+from memdiag.printable import printable
 
 if TYPE_CHECKING:
     from memdiag.comparison import Comparison
-    from memdiag.recording.options import ReadOptions
+    from memdiag.model import Recording, Series
+    from memdiag.recording.options import MetricChoice, ReadOptions
 
 Sides = Annotated[
     list[str] | None,
@@ -37,6 +39,14 @@ Candidate = Annotated[
     list[str] | None,
     typer.Option("--candidate", metavar="FILE", help="A run after the change. Repeatable."),
 ]
+Against = Annotated[
+    str,
+    typer.Option(
+        "--against",
+        metavar="NAME[=UNIT]",
+        help="The candidate's column, where it is another than --metric's; one LOG may hold both.",
+    ),
+]
 
 
 def compare(  # noqa: PLR0917 - one per option
@@ -45,6 +55,7 @@ def compare(  # noqa: PLR0917 - one per option
     candidate: Candidate = None,
     x: analyzing.X = "",
     metric: analyzing.Metric = None,
+    against: Against = "",
     file_format: analyzing.Format = "",
     pattern: analyzing.Pattern = "",
     table: analyzing.TableNumber = None,
@@ -57,13 +68,15 @@ def compare(  # noqa: PLR0917 - one per option
 ) -> None:
     """Say what a change did: FIXED, IMPROVED, NO EFFECT, WORSE, NEW LEAK, or CAN'T TELL.
 
-    Recordings and logs are read as by analyze. Several runs of a side count as one estimate with
+    Recordings and logs are read as by analyze; --metric BEFORE --against AFTER takes two columns
+    of one LOG. Several runs of a side count as one estimate with
     their spread. Ends with 0 (not worse), 1 (worse, or a new leak), 2 (unreadable) or 3 (can't
     tell).
     """
     from memdiag.recording.options import ReadOptions, parse_metric
 
-    before, after = _named(sides or [], base or [], candidate or [])
+    sides = _of_one_log(sides or [], metric or []) if against else sides or []
+    before, after = _named(sides, base or [], candidate or [])
     options = ReadOptions(
         x=x,
         metrics=tuple(parse_metric(text) for text in metric or ()),
@@ -71,7 +84,7 @@ def compare(  # noqa: PLR0917 - one per option
         pattern=pattern,
         table=table,
     )
-    compared = _compared(before, after, options)
+    compared = _compared(before, after, options, parse_metric(against) if against else None)
     code = of_comparison(compared, cli_gate.settle(inconclusive=inconclusive).inconclusive)
     if json_file is not None:
         printing.write(json_file, _as_json(compared, code), "--json-file")
@@ -83,6 +96,15 @@ def compare(  # noqa: PLR0917 - one per option
         page = printing.Page(width=width, ascii_only=ascii_only, color=color)
         printing.show(page, lambda w, a: comparison.render(compared, width=w, ascii_only=a))
     raise typer.Exit(code)
+
+
+def _of_one_log(sides: list[str], metric: Sequence[str]) -> list[str]:
+    """The log for both sides, where only one is named."""
+    if len(metric) != 1:
+        raise UsageError(
+            "--against needs the base's column", remedy="name it: --metric BEFORE --against AFTER"
+        )
+    return sides * 2 if len(sides) == 1 else sides
 
 
 def _named(
@@ -99,27 +121,59 @@ def _named(
     )
 
 
-def _compared(before: Sequence[str], after: Sequence[str], options: ReadOptions) -> Comparison:
+class _OneName:
+    """Gives the column chosen on either side the base's metric, and its name to the source."""
+
+    def __init__(self) -> None:
+        self._first: Series | None = None
+
+    def __call__(self, recording: Recording) -> Recording:
+        first = self._first = self._first or recording.series[0]
+        column = recording.series[0].column
+        if {series.unit for series in recording.series} != {first.unit}:
+            raise UsageError(
+                f"{first.column} and {column} have different units",
+                remedy="say the unit: --metric BEFORE=MB --against AFTER=MB",
+            )
+        series = [replace(s, metric=first.metric, role=first.role) for s in recording.series]
+        source = f"{column} of {recording.source}"
+        return replace(recording, source=source, series=tuple(series))
+
+
+def _compared(
+    before: Sequence[str], after: Sequence[str], options: ReadOptions, against: MetricChoice | None
+) -> Comparison:
     from memdiag.analysis.comparing import compare as compare_findings
 
-    base, failures = _diagnosed(before, options)
-    candidate, more = _diagnosed(after, options)
+    named: Callable[[Recording], Recording] = lambda recording: recording  # noqa: E731
+    chosen = options
+    if against is not None:
+        named, chosen = _OneName(), replace(options, metrics=(against,))
+    base, failures = _diagnosed(before, options, named)
+    candidate, more = _diagnosed(after, chosen, named)
     failures += more
     if failures and not (base and candidate):
         first = failures[0]
         raise UnreadableInput(
             f"{first.source}: {first.message}", source=first.source, remedy=first.remedy
         )
-    both = {Path(f.source).resolve() for f in base} & {Path(f.source).resolve() for f in candidate}
-    if both:
-        raise UsageError(
-            f"{sorted(both)[0].name} is on both sides", remedy="name each run on one side only"
-        )
+    if against is None:
+        _refuse_same(base, candidate)
     return replace(compare_findings(base, candidate), failures=tuple(failures))
 
 
+def _refuse_same(base: Sequence[RecordingFinding], candidate: Sequence[RecordingFinding]) -> None:
+    both = {Path(f.source).resolve() for f in base} & {Path(f.source).resolve() for f in candidate}
+    if both:
+        raise UsageError(
+            f"{printable(sorted(both)[0].name)} is on both sides",
+            remedy="name each run on one side only, or two of its columns: --metric BEFORE "
+            "--against AFTER",
+        )
+
+
 def _diagnosed(
-    arguments: Sequence[str], options: ReadOptions
+    arguments: Sequence[str], options: ReadOptions, named: Callable[[Recording], Recording]
 ) -> tuple[list[RecordingFinding], list[Failure]]:
     from memdiag.analysis.diagnose import diagnose
     from memdiag.recording.reading import expand, read
@@ -134,7 +188,7 @@ def _diagnosed(
             continue
         for source in sources:
             try:
-                found.append(diagnose(read(source, options)))
+                found.append(diagnose(named(read(source, options))))
             except UnreadableInput as error:
                 failures.append(_failure(source, error))
     return found, failures

@@ -86,6 +86,53 @@ def test_table_of_a_document_is_chosen_as_by_analyze(tmp_path: Path) -> None:
     assert "FIXED" in compare(before, after, "--table", "2").stdout
 
 
+TWO_COLUMNS = "step,Before (MB),After (MB),loss\n" + "".join(
+    f"{10 * n},{5000 + 300 * n},{5000 + n % 3},0.5\n" for n in range(60)
+)
+
+
+def test_two_columns_of_one_log_are_compared(tmp_path: Path) -> None:
+    log = tmp_path / "both.csv"
+    log.write_text(TWO_COLUMNS)
+    fixed = compare(log, "--metric", "Before (MB)", "--against", "After (MB)", "--json")
+    document = json.loads(fixed.stdout)
+    assert document["effect"] == "fixed"
+    assert document["base"] == [f"Before (MB) of {log}"]
+    assert document["candidate"] == [f"After (MB) of {log}"]
+    worse = compare(log, "--metric", "After (MB)", "--against", "Before (MB)")
+    assert worse.returncode == 1
+    assert "NEW LEAK" in worse.stdout
+
+
+def test_columns_of_different_names_in_two_logs_are_compared(tmp_path: Path) -> None:
+    before, after = tmp_path / "before.csv", tmp_path / "after.csv"
+    before.write_text(TWO_COLUMNS)
+    after.write_text(TWO_COLUMNS)
+    chosen = ("--metric", "Before (MB)", "--against", "After (MB)")
+    assert "FIXED" in compare(before, after, *chosen).stdout
+    several = compare("--base", before, "--candidate", after, "--candidate", before, *chosen)
+    assert "FIXED" in several.stdout
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (("--against", "After (MB)"), "--against needs the base's column"),
+        (("--metric", "Before (MB)", "--against", "none"), "there is no column none"),
+        (("--metric", "Before (MB)", "--against", "loss=count"), "have different units"),
+        (("--metric", "Before (MB)"), "name the runs before and the runs after"),
+    ],
+)
+def test_columns_that_cannot_be_compared_are_an_error(
+    tmp_path: Path, chosen: tuple[str, ...], message: str
+) -> None:
+    log = tmp_path / "both.csv"
+    log.write_text(TWO_COLUMNS)
+    ended = compare(log, *chosen)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+
+
 def test_json_goes_to_stdout_alone_and_into_a_file(tmp_path: Path) -> None:
     path = tmp_path / "compared.json"
     ended = compare(LEAK, CALM, "--json", "--json-file", path)
