@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.running_out import first_limit
+from memdiag.capture.cgroup import MemoryGroup
 from memdiag.findings import Finding, Interval, LimitHit, RecordingFinding, Verdict
 from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
 
@@ -101,3 +103,46 @@ def test_a_growth_that_may_stop_is_no_sure_end() -> None:
     assert first_limit([doubt], Verdict.WARMUP) is None
     vague = replace(doubt, growth_per_x=Interval(value=1.0, low=-9.0, high=11.0))
     assert first_limit([vague], Verdict.INCONCLUSIVE) is None
+
+
+def until_killed(seed: int, limit_bytes: int) -> tuple[Series, int]:
+    """RSS of a leak after a warm-up, with what trainings do besides, up to the limit's step."""
+    rng = np.random.default_rng(seed)
+    room = limit_bytes / MIB
+    start, warm, rate = room * rng.uniform(0.25, 0.5), room * rng.uniform(0, 0.1), room / 1500
+    x = np.arange(3000, dtype=float)
+    y = start + warm * (1 - np.exp(-x / rng.uniform(3, 40))) + rate * x
+    besides = (
+        np.zeros(x.size),
+        rng.normal(0, 3 * rate, x.size),
+        2 * rate * (x % rng.integers(5, 40)),  # what a collector frees now and then
+        np.where(x % rng.integers(20, 60) < 3, 0.03 * start, 0.0),  # evaluation
+    )
+    y += besides[seed % len(besides)] + rng.normal(0, 0.2, x.size)
+    killed = int(np.argmax(y >= room))
+    seen = slice(None, killed)
+    return replace(series("rss_bytes", 0), x=x[seen], y=MIB * y[seen], at_s=0.1 * x[seen]), killed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_end_of_a_leak_in_a_container_is_foretold_from_half_way_on(
+    tmp_path: Path, seed: int
+) -> None:
+    (tmp_path / "memory.max").write_text("max\n")
+    inner = tmp_path / "job"
+    inner.mkdir()
+    (inner / "memory.max").write_text(f"{4 << 30}\n")
+    found = MemoryGroup(levels=(inner, tmp_path), version=2).limit()
+    assert found is not None
+    tightest, _ = found
+    limit = replace(CONTAINER, value_bytes=tightest)
+    whole, killed = until_killed(seed, tightest)
+    for part in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+        seen = slice(None, int(part * killed))
+        assert whole.at_s is not None
+        cut = replace(whole, x=whole.x[seen], y=whole.y[seen], at_s=whole.at_s[seen])
+        finding = diagnose(Recording(source="test", series=(cut,), limits=(limit,)))
+        known = {Verdict.LEAK} if part > 0.75 else {Verdict.LEAK, Verdict.INCONCLUSIVE}
+        assert finding.series[0].verdict in known, part
+        assert finding.first_limit is not None, part
+        assert abs(finding.first_limit.at_x.value - killed) <= 0.25 * killed, part

@@ -12,6 +12,7 @@ from pathlib import Path
 from cgroups import limited_group
 
 from memdiag.analysis.diagnose import diagnose
+from memdiag.findings import Verdict
 from memdiag.model import Limit, Role
 from memdiag.recording.reading import read
 
@@ -53,13 +54,17 @@ def _assert_foretold(directory: Path, output: Path) -> None:
             writer.writeheader()
             before = part * killed_at
             writer.writerows(row for row in rows if row["step"] and int(row["step"]) <= before)
-        assert abs(_foretold(cut) - killed_at) <= 0.25 * killed_at, part
+        verdict, step = _foretold(cut)
+        # The first 300 steps are those in which trainings warm up.
+        known = {Verdict.LEAK} if before > 300 else {Verdict.LEAK, Verdict.INCONCLUSIVE}
+        assert verdict in known, part
+        assert abs(step - killed_at) <= 0.25 * killed_at, part
 
 
-def _foretold(recording: Path) -> float:
-    """The step at which all processes together reach the limit."""
+def _foretold(recording: Path) -> tuple[Verdict, float]:
+    """The verdict, and the step at which all processes together reach the limit."""
     limit = Limit(name="--limit", value_bytes=LIMIT_BYTES, roles=frozenset({Role.RESIDENT}))
     found = diagnose(replace(read(str(recording)), limits=(limit,)))
     (series,) = (f for f in found.series if (f.metric, f.process) == ("rss_bytes", "tree"))
     (hit,) = series.limit_hits
-    return hit.at_x.value
+    return series.verdict, hit.at_x.value
