@@ -118,6 +118,19 @@ class Policy:
     slowed_odds: float = 0.5
     """Factor on the odds when growth was more than twice as fast before: the slow end of a
     warm-up looks like that. Chosen."""
+    round_share: float = 0.5
+    """Part of all warm-ups, 0..1, that ends with passes over the data or cycles of the phases
+    (caches, touched data sets, first evaluations and checkpoints), not with steps (pools, optimizer
+    state). Chosen: fixtures/corpus has as many kinds of the one as of the other. It bounds the
+    factor on the odds by 2, so that no ramp of 138 steps is called a leak for its rounds alone."""
+    least_round: float = 1 / 6
+    """Rounds shorter than this part of the median of warm-up lengths on the axis (10 steps, 13 s)
+    go with the steps and tell nothing that they do not. Chosen."""
+    least_cycles: int = 2
+    """Whole cycles of every phase, or one pass, that must have been seen within the growth."""
+    even_rounds: float = 0.5
+    """Spread of a phase's cycles over their mean up to which it comes round; tags of single steps
+    that sparse samples meet by chance have 1. Chosen."""
     regular_r2: float = 0.99
     """R2 of a straight line from which increments count as equal. Chosen; of the corpus's leaks
     most are above, of its bounded runs that still look rising few."""

@@ -2,9 +2,10 @@
 
 The heart is the posterior odds of leak against warm-up (docs/method.md):
 
-    odds = prior * plateau factor * regularity factor / S(length of undiminished growth)
+    odds = prior * plateau factor * regularity factor * rounds factor / S(length)
 
-with S the survival function of warm-up lengths on this kind of axis (`Policy`).
+with S the survival function of warm-up lengths on this kind of axis (`Policy`), and the length that
+of undiminished growth.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.rounds import rounds_odds
 from memdiag.analysis.segmentation import Piece, bins
 from memdiag.analysis.trend import trend
 from memdiag.analysis.view import View, r_squared, rate
@@ -72,8 +74,10 @@ def _is_plateau(view: View, piece: Piece, start: int) -> bool:
 
 def posterior_leak(view: View, policy: Policy, span: Span, regular_odds: float) -> float:
     """Posterior probability that growth of this length and regularity is a leak, 0..1."""
-    length = policy.warmup_lengths[view.prepared.axis.kind]
+    kind, end = view.prepared.axis.kind, float(view.prepared.x[-1])
+    length = policy.warmup_lengths[kind]
     odds = policy.prior_leak_odds * regular_odds / length.survival(span.length_x)
+    odds *= rounds_odds(view.prepared.rounds, end - span.length_x, end, kind, policy)
     if span.plateau_x > 0:
         odds *= 1 + policy.plateau_odds * (1 - length.survival(span.plateau_x))
     if span.slowed:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.rounds import UNKNOWN, Rounds, rounds_of
 from memdiag.analysis.segmentation import least_noise
 from memdiag.model import Axis, AxisKind, Role, Series, Unit
 from memdiag.policy import EXACT_ROLES, Policy
@@ -40,6 +41,7 @@ class Prepared:
     peak_x, peaks: the highest reading of each cycle and where, where y holds floors, else empty.
     blur: how much a floor may be off because samples miss the moment of the drop.
     samples: readings before reduction.
+    rounds: passes over the data and cycles of phases.
     """
 
     x: Floats
@@ -64,6 +66,7 @@ class Prepared:
     dropped_end: int
     restarts: int
     sign: float
+    rounds: Rounds = UNKNOWN
 
     @property
     def recorded_y(self) -> Floats:
@@ -120,6 +123,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         dropped_end=min((len(ys) - last) * width, len(all_y)),
         restarts=restarts,
         sign=sign,
+        rounds=rounds_of(series, axis, x, finite),
     )
 
 
