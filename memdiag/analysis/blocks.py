@@ -35,6 +35,16 @@ def is_steady_line(view: View, first: int, policy: Policy) -> bool:
     return late >= policy.slowing * early and bool(steps[-1] > 0)
 
 
+def climbs_as_a_whole(view: View, policy: Policy) -> bool:
+    """Blocks of the whole run lie on a line, whatever single ones of them do."""
+    prepared = view.prepared
+    if len(prepared.x) < policy.window_samples:
+        return False
+    blocks = bins(prepared.x, prepared.y, policy.blocks)
+    rising = r_squared(blocks.x, blocks.y) >= policy.block_r2
+    return rising and float(blocks.y[-1] - blocks.y[0]) > 0
+
+
 def from_bin(view: View, first: int) -> View:
     """The same view with its last regime taken to begin at bin `first`."""
     fitted: Trend = trend(view.binned.x[first:], view.binned.y[first:], view.floor)

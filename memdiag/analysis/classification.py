@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from memdiag.analysis import calm, climbing
-from memdiag.analysis.blocks import from_bin, steady_from
+from memdiag.analysis.blocks import climbs_as_a_whole, from_bin, steady_from
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.saturation import is_converging
 from memdiag.analysis.segmentation import Binned, Segmentation
@@ -73,7 +73,8 @@ def _by_regimes(prepared: Prepared, policy: Policy, planned_x: float | None) -> 
         return first
     start = steady_from(view, policy)
     if start is None:
-        return first
+        doubtful = first.verdict is Verdict.STABLE and climbs_as_a_whole(view, policy)
+        return _unclear(first) if doubtful else first
     line_view = from_bin(view, start)
     coarse = _growing(line_view, policy, planned_x)
     if coarse.verdict is not Verdict.LEAK:
@@ -81,8 +82,12 @@ def _by_regimes(prepared: Prepared, policy: Policy, planned_x: float | None) -> 
     if line_view.p_growth < policy.alpha and share < policy.short_share:
         return coarse
     if first.verdict in CALM:
-        return replace(first, verdict=Verdict.INCONCLUSIVE, reason=Reason.UNCERTAIN_TREND)
+        return _unclear(first)
     return coarse if line_view.p_growth < policy.alpha else first
+
+
+def _unclear(calm: Classified) -> Classified:
+    return replace(calm, verdict=Verdict.INCONCLUSIVE, reason=Reason.UNCERTAIN_TREND)
 
 
 def _too_little(prepared: Prepared, policy: Policy) -> Classified | None:

@@ -240,3 +240,15 @@ def test_a_slight_leak_behind_a_great_climb_is_found_where_it_is_far_beyond_its_
     k = np.arange(1000.0)
     y = 1000 * MB + 3000 * MB * np.minimum(k / 100, 1) + 0.05 * MB * np.maximum(k - 100, 0)
     assert verdict(noisy(y, 0.0002), 10 * k) is Verdict.LEAK
+
+
+def test_a_run_that_climbs_as_a_whole_is_not_stable_for_its_last_tread() -> None:
+    steps = 10.0 * np.arange(2000)
+    y = 5.68e9 + 20 * MB * np.searchsorted([600.0, 7000.0, 13500.0], steps)
+    assert verdict(y, steps) is Verdict.INCONCLUSIVE
+
+
+def test_steps_that_ended_long_ago_leave_a_run_stable() -> None:
+    steps = 10.0 * np.arange(2000)
+    y = 5.68e9 + 20 * MB * np.searchsorted([600.0, 1200.0, 1900.0], steps)
+    assert verdict(y, steps) in CALM
