@@ -87,12 +87,16 @@ def _excess(y: Floats, base: Mask, own: Mask, code: int) -> _Excess | None:
 
 def _noise(y: Floats, base: Mask, lag: int) -> float:
     """What such an excess spreads by in the base itself, over gaps as wide: noise with a memory
-    spreads more over wide ones. Where the base has none as wide, from neighbours."""
+    spreads more over wide ones. Where the base has none as wide, from neighbours in it; else from
+    all neighbours."""
     middle = y[lag:-lag] - (y[: -2 * lag] + y[2 * lag :]) / 2
     pure = base[lag:-lag] & base[: -2 * lag] & base[2 * lag :]
     if pure.sum() >= LEAST_PAIRS:
         return _spread(middle[pure])
-    return _spread(np.diff(y)) / math.sqrt(2)
+    neighbours, inside = np.diff(y), base[1:] & base[:-1]
+    if inside.sum() >= LEAST_PAIRS:
+        neighbours = neighbours[inside]
+    return _spread(neighbours) / math.sqrt(2)
 
 
 def _spread(values: Floats) -> float:
