@@ -11,7 +11,7 @@ from memdiag.model import Missing, Unavailable
 from memdiag.printable import printable
 from memdiag.probe import layout
 
-_METRICS = frozenset({*layout.READINGS, "tensors", "step", "phase"})
+_METRICS = frozenset({*layout.READINGS, *layout.CENSUS_READINGS, "step", "phase"})
 # A program that notes something new at every step must not fill our memory.
 _AT_MOST = 64
 

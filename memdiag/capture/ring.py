@@ -17,7 +17,6 @@ from memdiag.capture.process import ProcessId
 from memdiag.probe import layout
 
 _AT_A_TIME = 32  # records: one page, so that looking at a quiet ring is one small read
-_TENSOR_COUNTS = ("tensors_cpu", "tensors_cuda", "tensors_other")
 
 
 class Kind(enum.Enum):
@@ -31,6 +30,7 @@ class Kind(enum.Enum):
     NOTE = layout.NOTE
     ALLOCATOR = layout.ALLOCATOR
     OUT_OF_MEMORY = layout.OUT_OF_MEMORY
+    CENSUS = layout.CENSUS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,19 +287,17 @@ class _Phases:
 def _known_readings(kind: Kind, name: str, packed: bytes) -> dict[str, int]:
     """A record's readings by metric; none of an allocator that nobody knows."""
     metrics: tuple[str, ...] = layout.READINGS
-    if kind is Kind.ALLOCATOR:
+    if kind is Kind.CENSUS:
+        metrics = layout.CENSUS_READINGS
+    elif kind is Kind.ALLOCATOR:
         known_name = name in layout.ALLOCATORS
         metrics = tuple(f"{name}_{r}" for r in layout.ALLOCATOR_READINGS) if known_name else ()
     readings = layout.READING.unpack(packed)
-    known = {
+    return {
         metric: reading
         for metric, reading in zip(metrics, readings, strict=False)
         if reading != layout.ABSENT
     }
-    counts = [known[metric] for metric in _TENSOR_COUNTS if metric in known]
-    if counts:
-        known["tensors"] = sum(counts)
-    return known
 
 
 def _record(data: bytes, index: int) -> tuple[int, _Fields]:

@@ -26,9 +26,12 @@ _BOUNDARY_S = 0.03
 TREE_LABEL = "tree"
 _ALLOCATORS = frozenset(f"{a}_{r}" for a in layout.ALLOCATORS for r in layout.ALLOCATOR_READINGS)
 _OWN_COLUMNS = (
-    frozenset(layout.READINGS) | _ALLOCATORS | {"at_s", "step", "phase", "pid", "process"}
+    frozenset(layout.READINGS)
+    | frozenset(layout.CENSUS_READINGS)
+    | _ALLOCATORS
+    | {"at_s", "step", "phase", "pid", "process"}
 )
-_OWN_COLUMNS |= {*ADDITIVE, "vram_bytes", "processes", "tensors"}
+_OWN_COLUMNS |= {*ADDITIVE, "vram_bytes", "processes"}
 
 
 class Channel(Protocol):

@@ -109,7 +109,7 @@ class Probe:
         if self._watcher is not None and self._watcher.gone():
             self.leave()
         elif self._census is not None:
-            self._census.tick()
+            self._census.tick(at_step=True)
 
     def _beat(self) -> None:
         """Once a second: what the steps would bring, where there are none."""

@@ -31,16 +31,17 @@ class Census:
     def __init__(self, session: Session, torch: Any) -> None:
         self._session = session
         self._count = TensorCount(torch)
+        session.count_tensors = self._count.running
         self._began_s = monotonic()
         self._due_s = self._began_s + FIRST_S
         self._spent_s = 0.0
         self._running = self._said = False
 
-    def tick(self) -> None:
+    def tick(self, *, at_step: bool = False) -> None:
         """Count if it is due. Called at steps, and by the thread where there are none."""
         try:
             if monotonic() >= self._due_s and not self._running:
-                self._take()
+                self._take(at_step=at_step)
         except Exception:
             self._due_s = float("inf")  # it would fail again
             self._session.note("counting them failed in this version of torch", "tensors")
@@ -56,11 +57,11 @@ class Census:
         self._due_s = self._began_s + FIRST_S
         self._spent_s = 0.0
 
-    def _take(self) -> None:
+    def _take(self, *, at_step: bool) -> None:
         self._running = True  # a signal handler may tag a step while we count
         try:
             began_s = thread_time()
-            readings = self._count()
+            readings = self._count(at_step=at_step)
             cost_s = thread_time() - began_s
         finally:
             self._running = False
@@ -72,8 +73,8 @@ class Census:
         if readings is None:
             self._say_why_not()
         else:
-            values = [readings.get(metric, ABSENT) for metric in layout.READINGS]
-            self._session.meters(layout.READING.pack(*values))
+            values = [readings.get(metric, ABSENT) for metric in layout.CENSUS_READINGS]
+            self._session.census(layout.READING.pack(*values))
 
     def _say_why_not(self) -> None:
         if not self._said:

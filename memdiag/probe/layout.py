@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import struct
 
-MAGIC = b"MDRING01"
+MAGIC = b"MDRING02"
 SUFFIX = ".ring"
 DIRECTORY_VARIABLE = "MEMDIAG_CHANNEL"
 # In a channel for probes that leave with their watcher, this file is locked (flock) by it.
@@ -51,17 +51,31 @@ READINGS = (
     "rss_bytes",
     "malloc_bytes",
     "python_blocks",
-    "gc_objects",
-    "tensors_cpu",
-    "tensors_cuda",
-    "tensors_other",
-    "tensor_bytes",
+    "tensors",
     "vram_allocated_bytes",
     "vram_reserved_bytes",
+    "spare_3",
+    "spare_4",
+    "spare_5",
+    "spare_6",
 )
 ABSENT = -1
 READING = struct.Struct("<10q")
 NO_READINGS = READING.pack(*(ABSENT,) * len(READINGS))
+
+# What a CENSUS record carries in the same place.
+CENSUS_READINGS = (
+    "tensors",
+    "tensors_cpu",
+    "tensors_cuda",
+    "tensors_other",
+    "tensor_bytes",
+    "graph_nodes",
+    "gc_objects",
+    "spare_7",
+    "spare_8",
+    "spare_9",
+)
 
 # What an ALLOCATOR record carries in the same place, of the framework's allocator that is its name:
 # the metric is `<allocator>_<reading>`. CUDA's allocated and reserved bytes come with the steps.
@@ -101,6 +115,7 @@ ALLOCATOR = 7  # what the allocator `name` says (ALLOCATOR_READINGS)
 # The program ends for want of memory: `name` is what its last exception says, `value` 1 for a
 # device's memory, 2 for the host's.
 OUT_OF_MEMORY = 8
+CENSUS = 9  # a look at all objects (CENSUS_READINGS)
 KIND_MASK = 0xFF
 # Told by the probe itself, not by a tag in the program. There is one such phase at most: one that
 # begins ends the one before.

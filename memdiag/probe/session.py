@@ -54,6 +54,7 @@ class Session:
         # the program's: it must never be closed.
         self._kept: list[Ring] = []
         self.after_step: Callable[[], None] | None = None
+        self.count_tensors: Callable[[], int] = _unknown
         self._begin(_main_thread())
 
     def _begin(self, main_thread: int) -> None:
@@ -161,10 +162,10 @@ class Session:
         except Exception:
             self._failed()
 
-    def meters(self, readings: bytes) -> None:
-        """Record readings alone, packed as layout.READING."""
+    def census(self, readings: bytes) -> None:
+        """Record a look at all objects, packed as layout.READING."""
         try:
-            self._write(layout.METERS | layout.AUTO, readings=readings)
+            self._write(layout.CENSUS | layout.AUTO, readings=readings)
         except Exception:
             self._failed()
 
@@ -207,7 +208,8 @@ class Session:
             self._find_malloc()
         malloc = ABSENT if self._malloc is None else self._malloc.at_steps()
         blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
-        return _packed((resident or self._resident)(), malloc, blocks, figures.get(_CUDA))
+        rss, tensors = (resident or self._resident)(), self.count_tensors()
+        return _packed(rss, malloc, blocks, figures.get(_CUDA), tensors)
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
@@ -338,11 +340,17 @@ class Session:
         return Meter(read, lambda text: self.note(text, metric))
 
 
-def _packed(rss: int, malloc: int, blocks: int, cuda: dict[str, int] | None) -> bytes:
+def _packed(
+    rss: int, malloc: int, blocks: int, cuda: dict[str, int] | None, tensors: int = ABSENT
+) -> bytes:
     known, a = cuda or {}, ABSENT
     allocated = known.get("allocated_bytes", ABSENT)
     reserved = known.get("reserved_bytes", ABSENT)
-    return _pack(rss, malloc, blocks, a, a, a, a, a, allocated, reserved)
+    return _pack(rss, malloc, blocks, tensors, allocated, reserved, a, a, a, a)
+
+
+def _unknown() -> int:
+    return ABSENT
 
 
 def _nothing(_: str) -> None:

@@ -1,7 +1,8 @@
 """Counts the live tensors of this process, without importing torch and without touching any.
 
 The garbage collector knows every tensor that has a Python object; one that lives in the autograd
-graph alone has none, and is not counted. Nor is what `gc.freeze()` hid.
+graph alone has none, and is not counted. Nor is what `gc.freeze()` hid. It is asked who refers to
+the classes of tensors, as every instance does: that takes half as long as to look at each object.
 
 Each pass over all objects is one single call of C code, lazily chained: while it runs no other
 thread does, so no object lives a moment longer for it, and none is ever destroyed here because
@@ -14,15 +15,27 @@ from __future__ import annotations
 import gc
 import sys
 from itertools import chain, compress, starmap, tee, zip_longest
+from operator import mul, not_
+from sys import getrefcount
+
+from .graphs import nodes_behind
+from .layout import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
 # With more tensors than this, what a look at their storages holds itself would be felt (15 MB).
 _MANY = 100_000
 _GENERATIONS = ((0,), (1,), (2,))
+# Only every so many looks all objects are counted: that takes as long as the rest.
+_OBJECTS_EVERY = 4
+# A running count that is off by more than this and this part at two looks in a row counts
+# something else. Chosen: what a program's own annotations and tables refer to is less.
+_OFF, _OFF_PART = 16, 0.05
+# Threads may make and drop tensors between two counts of the same.
+_NEARLY_ALL = 0.9
 
 
 class TensorCount:
@@ -30,11 +43,17 @@ class TensorCount:
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
+        self._tensors = _Tensors(torch)
         self._seen = _MANY  # until we know better
+        self._looks = 0
         self.kinds: set[str] = set()  # of devices that tensors were on
+        self.running = RunningCount(torch)
 
-    def __call__(self) -> dict[str, int] | None:
+    def __call__(self, *, at_step: bool = False) -> dict[str, int] | None:
         """Readings by metric.
+
+        at_step: a step has just ended in this thread. Then autograd's nodes are counted too (it is
+        this thread that lets go of them) and the running count is set right.
 
         None where a look would run code of the program's (inside a mode that intercepts every
         access to a tensor), or where threads run truly in parallel.
@@ -43,23 +62,66 @@ class TensorCount:
         free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
         if free_threaded or torch._C._len_torch_function_stack():
             return None
-        readings = {"gc_objects": _objects()}
-        tensors = _Tensors(torch)
-        if self._seen < _MANY:
-            rows = list(tensors.with_storages())
-            storages = {row[2]: row[3] for row in rows if row[2] is not None}
-            readings["tensor_bytes"] = sum(storages.values())
-            counts = _counted(row[:2] for row in rows)
-        else:
-            counts = _counted(tensors.with_devices())
-        self._seen = sum(counts.values())
+        readings = {}
+        if self._looks % _OBJECTS_EVERY == 0:
+            readings["gc_objects"] = _objects()
+        self._looks += 1
+        self._tensors.look_for_kinds()
+        referring = self.running.referring()
+        counts = self._look(readings, at_step=at_step)
+        seen = self._seen = readings["tensors"] = sum(counts.values())
         for name in ("tensors_cpu", "tensors_cuda", "tensors_other"):
             readings[name] = 0
         for (_, device), count in counts.items():
             kind = getattr(device, "type", "")
             self.kinds.add(kind)
             readings[_metric(kind)] += count
+        if at_step:
+            self.running.set_right(referring, seen)
         return readings
+
+    def _look(self, readings: dict[str, int], *, at_step: bool) -> dict[Any, int]:
+        """Tensors by class and device; into `readings` goes what is found beside."""
+        if self._seen >= _MANY:
+            return _counted(self._tensors.with_devices())
+        rows = list(self._tensors.with_storages(results=at_step))
+        storages = {row[2]: row[3] for row in rows if row[2] is not None}
+        readings["tensor_bytes"] = sum(storages.values())
+        if at_step or not any(row[4] for row in rows):
+            nodes = nodes_behind(row[5] for row in rows if row[5] is not None)
+            readings["graph_nodes"] = ABSENT if nodes is None else nodes
+        return _counted(row[:2] for row in rows)
+
+
+class RunningCount:
+    """How many tensors there are, in a tenth of a microsecond: by how often their classes are
+    referred to. Every instance of a class that was made in Python refers to it; what else does
+    changes seldom, and is known from the last look at all objects.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self._tensor, self._parameter = torch.Tensor, torch.nn.Parameter
+        self._others: int | None = None
+        self._doubts = 0
+
+    def __call__(self) -> int:
+        """Tensors of this moment, ABSENT where that is not known."""
+        others = self._others
+        if others is None:
+            return ABSENT
+        return max(0, getrefcount(self._tensor) + getrefcount(self._parameter) - others)
+
+    def referring(self) -> int:
+        """What `set_right` wants to know of the moment of a look."""
+        return getrefcount(self._tensor) + getrefcount(self._parameter)
+
+    def set_right(self, referring: int, tensors: int) -> None:
+        """There were so many tensors when their classes were referred to so often."""
+        others = referring - tensors
+        if self._others is not None:
+            off = abs(others - self._others)
+            self._doubts = self._doubts + 1 if off > _OFF + _OFF_PART * tensors else 0
+        self._others = None if self._doubts > 1 else others
 
 
 class _Tensors:
@@ -71,37 +133,95 @@ class _Tensors:
         self._storage = base.untyped_storage
         self._address = torch._C.StorageBase._cdata.__get__
         self._bytes = torch._C.StorageBase.nbytes
+        self._is_grown = base.requires_grad.__get__
+        self._is_inference = getattr(base, "is_inference", lambda _: False)  # from torch 1.9 on
+        self._is_view = base._is_view
+        self._version = base._version.__get__
+        self._result_of = base.grad_fn.__get__
+        self._root = torch.Tensor
         # Of these the getters answer in C; of subclasses they would ask `__torch_function__`.
-        self._plain = {torch.Tensor, torch.nn.Parameter}
-        self._kinds = self._plain | _subclasses(torch.Tensor)
+        self._plain: tuple[type, ...] = (torch.Tensor, torch.nn.Parameter)
+        self._kinds: tuple[type, ...] = self._plain
+        self._unused: dict[int, int] = {}
+        self._referring: bool | None = None
+
+    def look_for_kinds(self) -> None:
+        """See which classes of tensors there are. Those without instances are looked for again
+        once they are referred to more often or less.
+        """
+        kinds = [kind for kind in _subclasses(self._root) if kind not in self._plain]
+        referred = {id(kind): getrefcount(kind) for kind in kinds}
+        asked = [kind for kind in kinds if self._unused.get(id(kind)) != referred[id(kind)]]
+        if self._referring is None:
+            self._try_referring((*self._plain, *kinds))
+        if asked:
+            used = set(map(id, map(type, self._all(asked))))
+            self._unused = {known: referred[known] for known in self._unused if known in referred}
+            self._unused.update((id(k), referred[id(k)]) for k in asked if id(k) not in used)
+            for kind in asked:
+                if id(kind) in used:
+                    self._unused.pop(id(kind), None)
+        self._kinds = (*self._plain, *(kind for kind in kinds if id(kind) not in self._unused))
 
     def with_devices(self) -> Iterator[tuple[type | None, Any]]:
         """(a tensor's type, a plain tensor's device): as long as the longer of the two."""
-        every, plain = tee(_of_types(self._kinds, _all_objects()))
+        every, plain = tee(self._all(self._kinds))
         return zip_longest(map(type, every), map(self._device, _of_types(self._plain, plain)))
 
-    def with_storages(self) -> Iterator[tuple[type | None, Any, int | None, int]]:
-        """The same, with the identity and size of the plain tensor's storage."""
-        every, rest = tee(_of_types(self._kinds, _all_objects()))
-        first, second = tee(_of_types(self._plain, rest))
+    def with_storages(
+        self, *, results: bool = False
+    ) -> Iterator[tuple[type | None, Any, int | None, int, bool | None, Any]]:
+        """The same, with the identity and size of the plain tensor's storage; and, not in the same
+        row, whether a tensor that is no parameter needs a gradient, and where results come from.
+        """
+        every, rest = tee(self._all(self._kinds))
+        first, second, third, fourth = tee(_of_types(self._plain, rest), 4)
         storages, again = tee(map(self._storage, second))
         return zip_longest(
             map(type, every),
             map(self._device, first),
             map(self._address, storages),
             map(self._bytes, again),
+            map(self._is_grown, _of_types((self._root,), third)),
+            self._results(fourth) if results else (),
         )
+
+    def _results(self, tensors: Iterable[Any]) -> Iterator[Any]:
+        """Where tensors come from. Of views that were changed in place torch would make that up
+        anew, and complain: they are left out.
+        """
+        kept, asked = tee(tensors)
+        kept, asked = tee(compress(kept, map(self._is_grown, asked)))
+        kept, views, changed = tee(compress(kept, map(not_, map(self._is_inference, asked))), 3)
+        odd = map(mul, map(self._is_view, views), map(self._version, changed))
+        return map(self._result_of, compress(kept, map(not_, odd)))
+
+    def _all(self, kinds: Sequence[type]) -> Iterator[Any]:
+        """All instances of these very classes."""
+        if self._referring:
+            return _of_types(kinds, iter(gc.get_referrers(*kinds)))
+        return _of_types(kinds, _all_objects())
+
+    def _try_referring(self, kinds: Sequence[type]) -> None:
+        """Whether the collector learns from tensors of their classes (from Python 3.9 on)."""
+        count = sum(_are_of_types(kinds, _all_objects()))
+        if count:
+            found = sum(_are_of_types(kinds, gc.get_referrers(*kinds)))
+            self._referring = found >= _NEARLY_ALL * count
 
 
 def _all_objects() -> Iterator[Any]:
     return chain.from_iterable(starmap(gc.get_objects, _GENERATIONS))
 
 
-def _of_types(kinds: set[type], objects: Iterable[Any]) -> Iterator[Any]:
-    # By identity: types of types may define how they are hashed and compared.
-    identities = frozenset(map(id, kinds))
+def _of_types(kinds: Sequence[type], objects: Iterable[Any]) -> Iterator[Any]:
     kept, asked = tee(objects)
-    return compress(kept, map(identities.__contains__, map(id, map(type, asked))))
+    return compress(kept, _are_of_types(kinds, asked))
+
+
+def _are_of_types(kinds: Sequence[type], objects: Iterable[Any]) -> Iterator[bool]:
+    # By identity: types of types may define how they are hashed and compared.
+    return map(frozenset(map(id, kinds)).__contains__, map(id, map(type, objects)))
 
 
 def _objects() -> int:

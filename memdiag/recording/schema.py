@@ -60,6 +60,7 @@ METRIC_ROLES = {
     "tensors_other": Role.TENSORS,
     "python_blocks": Role.OBJECTS,
     "gc_objects": Role.OBJECTS,
+    "graph_nodes": Role.OBJECTS,
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memdiag.capture.channel import ChannelReader, Kind  # noqa: E402
-from memdiag.probe import census  # noqa: E402
+from memdiag.probe import census, graphs, layout  # noqa: E402
 from memdiag.probe.session import Session  # noqa: E402
 from memdiag.probe.tensors import TensorCount  # noqa: E402
 
@@ -59,6 +59,79 @@ def test_parameters_are_tensors_and_subclasses_and_other_devices_are_other(count
     assert after["tensors_cpu"] - before["tensors_cpu"] == 1
     assert after["tensors_other"] - before["tensors_other"] == 2
     del kept
+
+
+def test_nodes_of_kept_graphs_are_counted_at_steps(counted) -> None:
+    weight = torch.ones(4, requires_grad=True)
+    before = counted(at_step=True)["graph_nodes"]
+    total = torch.zeros(())
+    for _ in range(10):
+        total = total + (weight * 2).sum()
+    # Of each term the sum, the product and the addition; the weight once.
+    assert counted(at_step=True)["graph_nodes"] - before == 3 * 10 + 1
+    assert "graph_nodes" not in counted()  # another thread may be at work on it
+    del total
+    assert counted(at_step=True)["graph_nodes"] == before
+
+
+def test_graph_without_end_is_not_followed(counted, monkeypatch) -> None:
+    monkeypatch.setattr(graphs, "MOST_NODES", 20)
+    total = torch.zeros((), requires_grad=True)
+    for _ in range(30):
+        total = total + 1
+    assert counted(at_step=True)["graph_nodes"] == layout.ABSENT
+
+
+def test_views_that_were_changed_in_place_are_left_alone(counted) -> None:
+    base = torch.ones(4, requires_grad=True) * 2
+    first, _ = base.unbind(0)[:2]
+    with torch.no_grad():
+        first.add_(1)  # asking where it comes from would raise from here on
+    assert counted(at_step=True)["tensors"] > 0
+
+
+def test_running_count_follows_every_tensor_between_two_looks(counted) -> None:
+    counted(at_step=True)
+    before = counted.running()
+    kept = [torch.zeros(2) for _ in range(7)]
+    kept.append(torch.nn.Parameter(torch.zeros(2)))
+    views = [kept[0][:1] for _ in range(3)]
+    assert counted.running() - before == 11
+    del views
+    kept.clear()
+    assert counted.running() == before
+
+
+def test_running_count_is_unknown_until_a_look_and_set_right_by_each() -> None:
+    count = TensorCount(torch)
+    assert count.running() == layout.ABSENT
+    looked = count(at_step=True)
+    assert count.running() == looked["tensors"]
+
+    def annotated(one: torch.Tensor, other: torch.Tensor) -> None: ...
+
+    del annotated
+    assert count(at_step=True)["tensors"] == count.running()
+
+
+def test_running_count_that_counts_something_else_is_given_up(counted) -> None:
+    running = counted.running
+    counted(at_step=True)
+    for _ in range(2):  # as if the instances did not show in how often the class is referred to
+        running.set_right(running.referring(), running() + 1000)
+    assert running() == layout.ABSENT
+
+
+def test_instances_of_subclasses_are_found_whenever_they_come(counted) -> None:
+    class Late(torch.Tensor):
+        pass
+
+    before = counted()["tensors"]
+    one = torch.Tensor._make_subclass(Late, torch.zeros(2))
+    assert counted()["tensors"] - before == 1
+    del one
+    assert counted()["tensors"] == before
+    assert counted()["tensors"] == before
 
 
 def test_look_runs_no_code_of_foreign_objects(counted) -> None:
@@ -130,9 +203,9 @@ def test_share_of_the_time_is_kept(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(census, "thread_time", lambda: now[0] and spent[0])
     spent = [0.0]
 
-    def count() -> dict[str, int]:
+    def count(*, at_step: bool) -> dict[str, int]:
         spent[0] += 0.05
-        return {"tensors_cpu": 1}
+        return {"tensors_cpu": int(at_step)}
 
     watch = census.Census(Session(str(tmp_path)), torch)
     monkeypatch.setattr(watch, "_count", count)
