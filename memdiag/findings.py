@@ -295,6 +295,26 @@ class Evidence:
     supports: Verdict | None = None
 
 
+class MemoryKind(enum.Enum):
+    """What a leak on the host consists of: in Python's view, then in that of the C library."""
+
+    TENSORS = "tensors"  # of tensors that Python objects keep
+    GRAPH = "graph"  # kept by autograd for backward passes that may still come
+    PYTHON_OBJECTS = "python_objects"  # small objects, in Python's own allocator
+    NATIVE = "native"  # from malloc, in none of these: arrays, long strings, libraries
+    NATIVE_OR_TENSORS = "native_or_tensors"  # from malloc, and tensors were not counted
+    HOLES = "holes"  # all that is in use is steady: malloc keeps what was freed, in pieces
+    MAPPED = "mapped"  # mapped some other way than by malloc and Python
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaking:
+    """The kind of memory that leaks, and its part of what grows, 0..1, where that is known."""
+
+    kind: MemoryKind
+    share: float | None
+
+
 class Standing(enum.Enum):
     """How a series stands to a budget."""
 
@@ -339,6 +359,7 @@ class RecordingFinding:
     marks: tuple[Mark, ...] = ()
     first_limit: FirstLimit | None = None
     capacity: tuple[Capacity, ...] = ()
+    leaking: Leaking | None = None
 
     @property
     def deciding(self) -> Finding | None:

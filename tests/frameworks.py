@@ -100,7 +100,8 @@ def jax(*in_use: int | None, arrays: int = 3) -> SimpleNamespace:
         return SimpleNamespace(memory_stats=lambda: stats)
 
     devices = [device(mib) for mib in in_use]
-    return SimpleNamespace(live_arrays=lambda: [object()] * arrays, local_devices=lambda: devices)
+    live = [SimpleNamespace(nbytes=MIB)] * arrays
+    return SimpleNamespace(live_arrays=lambda: live, local_devices=lambda: devices)
 
 
 def tensorflow(*in_use: int) -> SimpleNamespace:

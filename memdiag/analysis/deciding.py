@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memdiag.analysis.device import CALM
-from memdiag.analysis.fusion import is_same
+from memdiag.analysis.fusion import IN_PART, SETTLING_SAMPLES, is_same
 from memdiag.findings import Finding, Reason, Verdict
 from memdiag.model import Role
 from memdiag.policy import EXACT_ROLES, NO_METERS
@@ -39,9 +39,6 @@ _BOUNDS = {Role.RESIDENT: frozenset({Role.UNIQUE, Role.PROPORTIONAL})}
 _PAGED = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 # A process that grows by this part of the tree's growth has it to itself (chosen).
 _OWNS = 0.5
-# Samples from which on an exact meter's calm settles a doubt about pages (chosen: twice what a
-# slope test needs to tell a tenth of a percent per step from none).
-_SETTLING_SAMPLES = 20
 
 
 def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
@@ -140,8 +137,8 @@ def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
     )
     if bounded or doubtful.role not in _PAGED:
         return bounded
-    settling = {f.role for f in same if f.samples >= _SETTLING_SAMPLES}
-    return {Role.IN_USE, Role.OBJECTS} <= settling
+    known = [f for f in same if f.samples >= SETTLING_SAMPLES and f.metric not in IN_PART]
+    return {Role.IN_USE, Role.OBJECTS} <= {f.role for f in known}
 
 
 def _asked_first(calm: Sequence[int], findings: Sequence[Finding]) -> int:

@@ -8,6 +8,7 @@ from memdiag.analysis.ceiling import unless_at_limit
 from memdiag.analysis.classification import classify
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.describe import describe
+from memdiag.analysis.kinds import leaking
 from memdiag.analysis.prepare import prepare
 from memdiag.analysis.running_out import first_limit
 from memdiag.findings import Finding, RecordingFinding
@@ -37,6 +38,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         marks=recording.marks,
         capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, verdict),
+        leaking=leaking(findings, decided_by),
     )
 
 

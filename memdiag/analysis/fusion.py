@@ -22,7 +22,13 @@ _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
-_PYTHON_BLOCKS = "python_blocks"
+_PYTHON_BLOCKS, _MALLOC = "python_blocks", "malloc_bytes"
+IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
+"""Memory in use, but a part of it: that it is calm says nothing of the rest."""
+_PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
+# Samples from which on an exact meter's calm says something of pages (chosen: twice what a slope
+# test needs to tell a tenth of a percent per step from none).
+SETTLING_SAMPLES = 20
 # Counts of tensors that are not in a subject's memory: {subject is on a device: metrics}.
 _ELSEWHERE = {
     True: ("tensors_cpu", "tensors_other"),
@@ -50,6 +56,8 @@ def fuse(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
     if finding.verdict is not Verdict.LEAK:
         return finding
+    if _is_holes(finding, findings):
+        return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED)
     for other in findings:
         if (
             is_same(finding, other, findings)
@@ -59,6 +67,20 @@ def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
         ):
             return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED)
     return finding
+
+
+def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:
+    """Pages grow with what malloc holds free, while all that is in use is steady: holes between
+    blocks, which the largest working set bounds.
+    """
+    if finding.role not in _PAGES:
+        return False
+    same = [f for f in findings if is_same(finding, f, findings) and f.axis == finding.axis]
+    calm = {f.metric for f in same if f.verdict in CALM and f.samples >= SETTLING_SAMPLES}
+    grown = rise(finding, finding)
+    free = [f for f in same if f.role is Role.HOLES and f.metric.startswith("malloc_")]
+    follows = any(rise(holes, finding) >= FOLLOWS * grown > 0 for holes in free)
+    return follows and {_MALLOC, _PYTHON_BLOCKS} <= calm
 
 
 def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
@@ -138,7 +160,9 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
         out.append(Evidence(kind=EvidenceKind.EARLIER_RUN, subject=_name(subject)))
     if subject.verdict is Verdict.LEAK and _is_alone(subject, findings):
         out.append(Evidence(kind=EvidenceKind.ONE_PROCESS, subject=_name(subject)))
-    if subject.verdict in (Verdict.LEAK, Verdict.INCONCLUSIVE):
+    if subject.verdict in CALM:
+        out += _holes_beside(subject, findings)
+    else:
         for other in findings:
             if is_same(subject, other, findings):
                 out += [
@@ -151,6 +175,20 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
                     for kind in _says(subject, other, findings)
                 ]
     return (*_consistent(out), *device.events(findings))
+
+
+def _holes_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evidence]:
+    """Pages that grow by holes alone, beside a meter that is calm."""
+    for pages in findings:
+        held = [f for f in findings if f.metric == _MALLOC and is_same(pages, f, findings)]
+        if pages.reason is Reason.OVERRULED and pages.role in _PAGES and held:
+            yield Evidence(
+                kind=EvidenceKind.IN_USE_FLAT,
+                subject=_name(pages),
+                against=_name(held[0]),
+                supports=subject.verdict,
+            )
+            return
 
 
 def _consistent(told: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -191,6 +229,8 @@ def _one_says(subject: Finding, other: Finding) -> EvidenceKind | None:
     if other.metric == _PYTHON_BLOCKS:
         grows = other.verdict is Verdict.LEAK and subject.role not in ON_DEVICE
         return EvidenceKind.OBJECTS_GROW if grows else None
+    if other.metric in IN_PART:
+        return None
     if other.role is Role.TENSORS:
         return _tensors_say(subject, other)
     return _calm_says(subject, other.role) if other.verdict in CALM else None

@@ -151,18 +151,23 @@ def metal(mps: Any, is_used: Callable[[], bool]) -> Reading:
 
 
 def jax(module: Any) -> Reading:
-    """JAX's devices of the default backend, and the arrays that are alive."""
+    """JAX's devices of the default backend, and the arrays that are alive. Of a CPU's memory JAX
+    keeps no account: there the arrays' own sizes tell.
+    """
 
     def read() -> Figures | None:
         bridge = sys.modules.get("jax._src.xla_bridge")
         if not getattr(bridge, "_backends", None):
             return None
-        figures: Figures = {"arrays": len(module.live_arrays())}
+        arrays = module.live_arrays()
+        figures: Figures = {"arrays": len(arrays)}
         for device in module.local_devices():
             stats = device.memory_stats() or {}  # None on a CPU
             for name, theirs in (("allocated_bytes", "bytes_in_use"), ("reserved_bytes", _POOL)):
                 if theirs in stats:
                     figures[name] = figures.get(name, 0) + int(stats[theirs])
+        if "allocated_bytes" not in figures:
+            figures["array_bytes"] = sum(array.nbytes for array in arrays)
         return figures
 
     return read

@@ -54,7 +54,7 @@ READINGS = (
     "tensors",
     "vram_allocated_bytes",
     "vram_reserved_bytes",
-    "spare_3",
+    "malloc_free_bytes",
     "spare_4",
     "spare_5",
     "spare_6",
@@ -89,7 +89,7 @@ ALLOCATOR_READINGS = (
     "alloc_retries",
     "ooms",
     "arrays",
-    "spare_1",
+    "array_bytes",
     "spare_2",
 )
 

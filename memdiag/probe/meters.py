@@ -154,8 +154,22 @@ def python_blocks() -> Callable[[], int] | None:
     return None if read is None or read() == 0 else read
 
 
-def malloc_bytes() -> Callable[[], int] | str:
-    """Bytes that malloc has handed out (`mallinfo2`), or why that cannot be read."""
+class InUse:
+    """Bytes that malloc has handed out; and what it holds beside them, as of the last reading."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+        self.free_bytes = ABSENT
+
+    def __call__(self) -> int:
+        """Bytes in use."""
+        info = self._call()
+        self.free_bytes = info.fordblks
+        return int(info.uordblks + info.hblkhd)
+
+
+def malloc_bytes() -> InUse | str:
+    """What reads the bytes that malloc has handed out (`mallinfo2`), or why that cannot be."""
     reason = _foreign_malloc()
     if reason:
         return reason
@@ -164,10 +178,7 @@ def malloc_bytes() -> Callable[[], int] | str:
     except (ImportError, OSError, AttributeError):
         return "this C library does not tell (glibc does from version 2.33 on)"
 
-    def read() -> int:
-        info = call()
-        return int(info.uordblks + info.hblkhd)
-
+    read = InUse(call)
     if not any(_sees_a_block(read) for _ in range(3)):  # other threads may allocate meanwhile
         return "memory does not come from the C library's malloc here"
     return read

@@ -49,6 +49,7 @@ class Session:
         self._blocks = None if blocks is None else self._meter("python_blocks", blocks)
         self._malloc: Meter | None = None
         self._malloc_known = False
+        self._in_use: Any = None
         self.allocators = Allocators(self.note)
         # Rings of the parents. An old mapping holds a descriptor that by now may be a file of
         # the program's: it must never be closed.
@@ -207,9 +208,10 @@ class Session:
         if not self._malloc_known:
             self._find_malloc()
         malloc = ABSENT if self._malloc is None else self._malloc.at_steps()
+        free = ABSENT if malloc == ABSENT else self._in_use.free_bytes
         blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
         rss, tensors = (resident or self._resident)(), self.count_tensors()
-        return _packed(rss, malloc, blocks, figures.get(_CUDA), tensors)
+        return _packed(rss, malloc, blocks, figures.get(_CUDA), tensors, free)
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
@@ -334,6 +336,7 @@ class Session:
         if isinstance(found, str):
             self.note(found, "malloc_bytes")
         else:
+            self._in_use = found
             self._malloc = self._meter("malloc_bytes", found)
 
     def _meter(self, metric: str, read: Callable[[], int]) -> Meter:
@@ -341,12 +344,17 @@ class Session:
 
 
 def _packed(
-    rss: int, malloc: int, blocks: int, cuda: dict[str, int] | None, tensors: int = ABSENT
+    rss: int,
+    malloc: int,
+    blocks: int,
+    cuda: dict[str, int] | None,
+    tensors: int = ABSENT,
+    free: int = ABSENT,
 ) -> bytes:
     known, a = cuda or {}, ABSENT
     allocated = known.get("allocated_bytes", ABSENT)
     reserved = known.get("reserved_bytes", ABSENT)
-    return _pack(rss, malloc, blocks, tensors, allocated, reserved, a, a, a, a)
+    return _pack(rss, malloc, blocks, tensors, allocated, reserved, free, a, a, a)
 
 
 def _unknown() -> int:

@@ -34,8 +34,6 @@ _OBJECTS_EVERY = 4
 # A running count that is off by more than this and this part at two looks in a row counts
 # something else. Chosen: what a program's own annotations and tables refer to is less.
 _OFF, _OFF_PART = 16, 0.05
-# Threads may make and drop tensors between two counts of the same.
-_NEARLY_ALL = 0.9
 
 
 class TensorCount:
@@ -44,7 +42,6 @@ class TensorCount:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._tensors = _Tensors(torch)
-        self._seen = _MANY  # until we know better
         self._looks = 0
         self.kinds: set[str] = set()  # of devices that tensors were on
         self.running = RunningCount(torch)
@@ -63,13 +60,18 @@ class TensorCount:
         if free_threaded or torch._C._len_torch_function_stack():
             return None
         readings = {}
+        self._looks += 1
         if self._looks % _OBJECTS_EVERY == 0:
             readings["gc_objects"] = _objects()
-        self._looks += 1
-        self._tensors.look_for_kinds()
+        asked = self._tensors.look_for_kinds()
         referring = self.running.referring()
         counts = self._look(readings, at_step=at_step)
-        seen = self._seen = readings["tensors"] = sum(counts.values())
+        if not counts:
+            self._tensors.refer = False  # they may not (before Python 3.9): look at every object
+            counts = self._look(readings, at_step=at_step)
+            self._tensors.refer = not counts
+        self._tensors.learn(asked, {id(kind) for kind, _ in counts})
+        seen = readings["tensors"] = sum(counts.values())
         for name in ("tensors_cpu", "tensors_cuda", "tensors_other"):
             readings[name] = 0
         for (_, device), count in counts.items():
@@ -82,7 +84,7 @@ class TensorCount:
 
     def _look(self, readings: dict[str, int], *, at_step: bool) -> dict[Any, int]:
         """Tensors by class and device; into `readings` goes what is found beside."""
-        if self._seen >= _MANY:
+        if self.running.referring() >= _MANY:
             return _counted(self._tensors.with_devices())
         rows = list(self._tensors.with_storages(results=at_step))
         storages = {row[2]: row[3] for row in rows if row[2] is not None}
@@ -143,25 +145,26 @@ class _Tensors:
         self._plain: tuple[type, ...] = (torch.Tensor, torch.nn.Parameter)
         self._kinds: tuple[type, ...] = self._plain
         self._unused: dict[int, int] = {}
-        self._referring: bool | None = None
+        self.refer = True  # an instance to its class, as the collector sees it
 
-    def look_for_kinds(self) -> None:
+    def look_for_kinds(self) -> dict[int, int]:
         """See which classes of tensors there are. Those without instances are looked for again
-        once they are referred to more often or less.
+        once they are referred to more often or less. Returns what `learn` wants to know.
         """
         kinds = [kind for kind in _subclasses(self._root) if kind not in self._plain]
         referred = {id(kind): getrefcount(kind) for kind in kinds}
         asked = [kind for kind in kinds if self._unused.get(id(kind)) != referred[id(kind)]]
-        if self._referring is None:
-            self._try_referring((*self._plain, *kinds))
-        if asked:
-            used = set(map(id, map(type, self._all(asked))))
-            self._unused = {known: referred[known] for known in self._unused if known in referred}
-            self._unused.update((id(k), referred[id(k)]) for k in asked if id(k) not in used)
-            for kind in asked:
-                if id(kind) in used:
-                    self._unused.pop(id(kind), None)
-        self._kinds = (*self._plain, *(kind for kind in kinds if id(kind) not in self._unused))
+        self._kinds = (*self._plain, *asked)
+        self._unused = {known: n for known, n in self._unused.items() if known in referred}
+        return {id(kind): referred[id(kind)] for kind in asked}
+
+    def learn(self, asked: dict[int, int], used: set[int]) -> None:
+        """Of these classes only those `used` had instances."""
+        for kind, referred in asked.items():
+            if kind in used:
+                self._unused.pop(kind, None)
+            else:
+                self._unused[kind] = referred
 
     def with_devices(self) -> Iterator[tuple[type | None, Any]]:
         """(a tensor's type, a plain tensor's device): as long as the longer of the two."""
@@ -198,16 +201,9 @@ class _Tensors:
 
     def _all(self, kinds: Sequence[type]) -> Iterator[Any]:
         """All instances of these very classes."""
-        if self._referring:
+        if self.refer:
             return _of_types(kinds, iter(gc.get_referrers(*kinds)))
         return _of_types(kinds, _all_objects())
-
-    def _try_referring(self, kinds: Sequence[type]) -> None:
-        """Whether the collector learns from tensors of their classes (from Python 3.9 on)."""
-        count = sum(_are_of_types(kinds, _all_objects()))
-        if count:
-            found = sum(_are_of_types(kinds, gc.get_referrers(*kinds)))
-            self._referring = found >= _NEARLY_ALL * count
 
 
 def _all_objects() -> Iterator[Any]:

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, RecordingFinding, Verdict
+from memdiag.findings import (
+    Evidence,
+    EvidenceKind,
+    Finding,
+    MemoryKind,
+    Reason,
+    RecordingFinding,
+    Verdict,
+)
 from memdiag.model import Role
 from memdiag.report import naming, numbers, outlook
 from memdiag.report.layout import joined, paragraph
@@ -39,7 +47,20 @@ _OBJECTS_KEPT = (
 )
 _HOLES = (
     "Probably nothing to free in the program: the allocator keeps the memory. Try "
-    "MALLOC_ARENA_MAX=2, or another allocator such as jemalloc."
+    "MALLOC_ARENA_MAX=2 or MALLOC_MMAP_THRESHOLD_=65536 in the environment, malloc_trim(0) now and "
+    "then, or another allocator such as jemalloc."
+)
+_KEPT_GRAPHS = (
+    "Look for losses or outputs that are kept or summed up with their autograd graph: take "
+    "loss.item() or .detach() before keeping them. Then for retain_graph=True, and hooks."
+)
+_NATIVE = (
+    "Look for arrays, strings and bytes that are kept, then for libraries and extensions that do "
+    "not free what they allocate: memray run --native names the lines."
+)
+_MAPPED = (
+    "Look for what is mapped and not let go of: shared memory (share_memory_(), tensors from "
+    "DataLoader workers that are kept), memory-mapped files, allocators of libraries."
 )
 _CACHED_BLOCKS = (
     "Probably nothing to free in the program: the caching allocator keeps blocks it cannot "
@@ -85,6 +106,14 @@ _BY_EVIDENCE: tuple[tuple[set[EvidenceKind], str], ...] = (
     ({EvidenceKind.RESERVED_FLAT}, _OUTSIDE_FRAMEWORK),
     ({EvidenceKind.TENSORS_FLAT}, _NOT_TENSORS),
 )
+_BY_KIND = {
+    MemoryKind.TENSORS: _TENSORS_KEPT,
+    MemoryKind.GRAPH: _KEPT_GRAPHS,
+    MemoryKind.PYTHON_OBJECTS: _OBJECTS_KEPT,
+    MemoryKind.NATIVE: _NATIVE,
+    MemoryKind.HOLES: _HOLES,
+    MemoryKind.MAPPED: _MAPPED,
+}
 _PROCESSES = (
     "Look for processes that are started again and again and not joined, such as DataLoader "
     "workers of a loader made anew in each epoch."
@@ -136,6 +165,8 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
         case Verdict.WARMUP:
             yield f"Nothing to fix. Plan for the plateau: {_peaks(found, finding)}."
         case Verdict.STABLE:
+            if any(e.kind is EvidenceKind.IN_USE_FLAT for e in found.evidence):
+                yield _HOLES
             if finding.peaks_grow:
                 yield "Nothing to fix now. Record a longer run to see how far the peaks go."
         case Verdict.INCONCLUSIVE:
@@ -179,6 +210,8 @@ def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator
         yield _PROCESSES
     if finding.role is Role.TENSORS:
         yield _TENSORS_KEPT
+    elif found.leaking is not None and found.leaking.kind in _BY_KIND:
+        yield _BY_KIND[found.leaking.kind]
     else:
         yield from [text for needed, text in _BY_EVIDENCE if needed <= kinds.keys()][:1]
     if EvidenceKind.RETRIES_RISE in kinds or EvidenceKind.OOMS_RISE in kinds:

@@ -23,6 +23,7 @@ from memdiag.findings import (
     Finding,
     Forecast,
     Interval,
+    Leaking,
     LimitHit,
     NeedMore,
     PhaseGrowth,
@@ -67,6 +68,7 @@ def _recording(found: RecordingFinding) -> Values:
         "verdict": found.verdict.value,
         "confidence": number(found.confidence),
         "decided_by": found.decided_by,
+        "leaking": None if found.leaking is None else _leaking(found.leaking),
         "series": [_series(finding) for finding in found.series],
         "evidence": [_evidence(evidence) for evidence in found.evidence],
         "missing": [_missing(missing) for missing in found.missing],
@@ -77,6 +79,10 @@ def _recording(found: RecordingFinding) -> Values:
         "capacity": [_capacity(room, found) for room in found.capacity],
         "notes": list(found.notes),
     }
+
+
+def _leaking(leaking: Leaking) -> Values:
+    return {"kind": leaking.kind.value, "share": number(leaking.share)}
 
 
 def _series(finding: Finding) -> Values:

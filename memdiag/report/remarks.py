@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Evidence, RecordingFinding
+from memdiag.findings import Evidence, Leaking, RecordingFinding
 from memdiag.model import Ending, Missing
 from memdiag.report import naming, numbers, postmortem, words
 from memdiag.report.layout import paragraph
@@ -19,11 +19,19 @@ _NOTES = 8
 
 
 def evidence(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """A sentence for each statement that weighed in, each once."""
+    """What kind of memory it is, and a sentence for each statement that weighed in, each once."""
     lines: list[Text] = []
+    if found.leaking is not None:
+        lines += paragraph(_leaking(found.leaking), screen.measure)
     for text in dict.fromkeys(_statement(statement, screen) for statement in found.evidence):
         lines += paragraph(text, screen.measure)
     return lines
+
+
+def _leaking(leaking: Leaking) -> str:
+    share = leaking.share
+    part = "" if share is None else f" ({numbers.share(share)} of the growth)"
+    return f"What grows: {words.LEAKING[leaking.kind]}{part}."
 
 
 def _statement(statement: Evidence, screen: Screen) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memdiag.findings import EvidenceKind, Reason, Verdict
+from memdiag.findings import EvidenceKind, MemoryKind, Reason, Verdict
 from memdiag.model import Axis, AxisKind, Role
 
 VERDICTS = {
@@ -87,7 +87,7 @@ ROLES = {
     Role.SWAP: "swapped-out memory",
     Role.HOST: "memory of the whole machine",
     Role.CACHE: "page cache",
-    Role.HOLES: "GPU memory free only in pieces",
+    Role.HOLES: "memory free only in pieces",
     Role.EVENTS: "how often it has happened",
     Role.PEAK: "running maximum",
     Role.TENSORS: "live tensors",
@@ -139,6 +139,25 @@ EVIDENCE = {
     EvidenceKind.COUNTER_GROWS: "{subject} grows together with {against}.",
     EvidenceKind.EARLIER_RUN: (
         "An earlier run of the process was set apart; the verdict is about the last one."
+    ),
+}
+
+# After "What grows: ".
+LEAKING = {
+    MemoryKind.TENSORS: "tensors that Python objects keep",
+    MemoryKind.GRAPH: "what autograd keeps for backward passes that may still come",
+    MemoryKind.PYTHON_OBJECTS: "small Python objects",
+    MemoryKind.NATIVE: (
+        "memory from malloc in no tensor, graph or small Python object: arrays, long strings, "
+        "libraries and extensions"
+    ),
+    MemoryKind.NATIVE_OR_TENSORS: (
+        "memory from malloc in no small Python object: tensors, arrays, long strings, libraries"
+    ),
+    MemoryKind.HOLES: "what malloc keeps free, in pieces between blocks in use",
+    MemoryKind.MAPPED: (
+        "pages that come neither from malloc nor from Python: mapped files, shared memory, or a "
+        "library's own allocator"
     ),
 }
 

@@ -83,10 +83,10 @@ def test_jax_is_asked_only_once_its_backend_is_there(monkeypatch) -> None:
     assert read() == {"arrays": 4, "allocated_bytes": 30 * MIB, "reserved_bytes": 60 * MIB}
 
 
-def test_jax_on_a_cpu_tells_its_arrays_alone(monkeypatch) -> None:
+def test_jax_on_a_cpu_tells_its_arrays_and_their_sizes(monkeypatch) -> None:
     bridge = SimpleNamespace(_backends={"cpu": object()})
     monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)
-    assert jax(frameworks.jax(None, arrays=4))() == {"arrays": 4}
+    assert jax(frameworks.jax(None, arrays=4))() == {"arrays": 4, "array_bytes": 4 * MIB}
 
 
 def test_tensorflow_is_asked_only_once_its_context_is_there(monkeypatch) -> None:
@@ -155,12 +155,13 @@ def test_a_slow_allocator_is_read_within_its_budget(monkeypatch) -> None:
 
 
 def test_every_figure_of_every_allocator_has_a_role_or_is_none_of_its() -> None:
-    torch_like = {r for r in layout.ALLOCATOR_READINGS if "spare" not in r and r != "arrays"}
+    of_jax = {"arrays", "array_bytes"}
+    torch_like = {r for r in layout.ALLOCATOR_READINGS if "spare" not in r} - of_jax
     known = {
         "vram": torch_like,
         "xpu": torch_like,
         "mps": {"allocated_bytes", "reserved_bytes"},
-        "jax": {"allocated_bytes", "reserved_bytes", "arrays"},
+        "jax": {"allocated_bytes", "reserved_bytes", *of_jax},
         "tensorflow": {"allocated_bytes"},
     }
     assert set(known) == set(layout.ALLOCATORS)
