@@ -19,7 +19,9 @@ ACCUMULATED = {"transformers": 30, "lightning": 30, "accelerate": 15, "keras": 6
 pytestmark = [pytest.mark.trainers, pytest.mark.slow]
 
 
-def trained(directory: Path, name: str, *how: str) -> tuple[int, list[Event]]:
+def trained(
+    directory: Path, name: str, *how: str, backend: str = "torch"
+) -> tuple[int, list[Event]]:
     """The true number of steps, and what the probe told."""
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} is not installed")
@@ -28,7 +30,7 @@ def trained(directory: Path, name: str, *how: str) -> tuple[int, list[Event]]:
     reader = ChannelReader(channel)
     ended = subprocess.run(
         [sys.executable, str(PROGRAM), name, *how],
-        env=prepare(os.environ, channel),
+        env=prepare({**os.environ, "KERAS_BACKEND": backend}, channel),
         cwd=directory,
         capture_output=True,
         text=True,
@@ -56,6 +58,29 @@ def test_a_trainers_steps_and_epochs_are_counted_exactly(tmp_path: Path, name: s
     assert steps(events) == list(range(1, true + 1))
     assert epochs(events) == [1, 2, 3]
     assert all(event.auto for event in events if event.kind is Kind.STEP)
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_keras_is_followed_whatever_computes(tmp_path: Path, backend: str) -> None:
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    true, events = trained(tmp_path, "keras", backend=backend)
+    assert steps(events) == list(range(1, true + 1))
+    assert epochs(events) == [1, 2, 3]
+
+
+def test_arrays_that_a_loop_of_jax_keeps_are_counted_exactly(tmp_path: Path) -> None:
+    true, events = trained(tmp_path, "jax")
+    assert steps(events) == list(range(1, true + 1))
+    asked = [event for event in events if event.name == "jax" and event.step]
+    first, last = asked[0], asked[-1]
+    assert first.step is not None
+    assert last.step is not None
+    kept = last.step - first.step
+    assert kept > 0
+    assert last.readings["jax_arrays"] - first.readings["jax_arrays"] == kept
+    grown = last.readings["jax_array_bytes"] - first.readings["jax_array_bytes"]
+    assert grown == kept * 256 * 64 * 4
 
 
 @pytest.mark.parametrize("name", ["transformers", "lightning", "keras"])

@@ -8,9 +8,15 @@ import io
 import os
 import sys
 import tempfile
+import time
 import warnings
 
-os.environ |= {"KERAS_BACKEND": "torch", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+os.environ |= {
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
+os.environ.setdefault("KERAS_BACKEND", "torch")
 warnings.simplefilter("ignore")
 EXPLICIT = sys.argv[2:] == ["explicit"]
 EPOCHS, BATCHES, BATCH = 3, 20, 4
@@ -142,6 +148,31 @@ def keras():
     for _ in range(EPOCHS):
         model.fit(x, y, batch_size=BATCH, epochs=1, validation_data=validation, verbose=0)
     model.predict(x, verbose=0)
+    return EPOCHS * BATCHES
+
+
+def jax():
+    import jax as j
+    import jax.numpy as jnp
+
+    import memdiag
+
+    def loss(weight, x):
+        return jnp.square(jnp.tanh(x @ weight) - x).mean()
+
+    @j.jit
+    def train(weight, x):
+        value, gradient = j.value_and_grad(loss)(weight, x)
+        return weight - 0.01 * gradient, value
+
+    weight, kept = jnp.eye(64), []
+    for step in range(1, EPOCHS * BATCHES + 1):
+        x = j.random.normal(j.random.PRNGKey(step), (256, 64))
+        weight, value = train(weight, x)
+        kept.append(x)
+        memdiag.step(step)
+        time.sleep(0.1)  # JAX is not asked for its arrays more often than a second or so
+    assert bool(jnp.isfinite(value))
     return EPOCHS * BATCHES
 
 
