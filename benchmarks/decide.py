@@ -27,6 +27,27 @@ from memdiag.findings import Finding, Verdict
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 LENGTHS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)
 CORPUS_FALSE, CORPUS_MISSED = 1, 2
+LIMITS = """## Where bars collide
+
+The figures are in [bench.md](bench.md), sections `decide`, `live` and `phases`; each is made by the
+script of that name.
+
+* **Live, "ever LEAK <= 1 %" against "median delay <= 2".** A leak from the start and a ramp that
+  will end tomorrow are the same readings up to today. An oracle that knows that the growth is a
+  leak sees it at eight standard errors after some dozen or hundred samples, when the ramps among
+  the bounded runs have as long still to go: to say LEAK there is to say it of those ramps too. The
+  false alarm is the worse of the two, so leaks from the start wait until few warm-ups are as long
+  (`live_tails` in `memdiag/policy.py`), and most of the seeded ones end before. Leaks that set in
+  after a plateau are no such ramps; they are shown apart (`from an onset`).
+* **Phases, ">= 95 % of phase-tied leaks".** A leak can be beyond doubt long before its phase is:
+  the trend of thousands of readings adds up, the single jump at an evaluation does not. `phases`
+  counts how many guilty phases an oracle would name that knows the true curve and the noise and
+  asks for a posterior of .95, and holds against the bar the runs in which it is at least eight
+  standard deviations away from the next best explanation.
+* **Missed leaks.** What is left are leaks of less than one and a half allocator steps, of four
+  teeth, of noise as large as all growth, and of under 100 bytes a step, which are called negligible
+  (`negligible_bytes`): an oracle that knows the shape sees them, the readings alone do not.
+"""
 
 
 Case = tuple[Made, Finding]
@@ -162,8 +183,8 @@ def write(rows: Sequence[Row], seed: int, per_family: int, cases: Sequence[Case]
         f"Made by `python benchmarks/decide.py --seed {seed} --per-family {per_family} --write`.\n"
         "Seeded series and their truth: `benchmarks/_series.py`; corpus: `fixtures/corpus`.\n\n"
     )
-    picture = "\n\n![verdicts by family](decide.png)\n"
-    (DOCS / "decide.md").write_text(head + table(rows) + picture)
+    picture = "\n\n![verdicts by family](decide.png)\n\n"
+    (DOCS / "decide.md").write_text(head + table(rows) + picture + LIMITS)
     _plot(cases, DOCS / "decide.png")
 
 

@@ -6,19 +6,22 @@ Bounded series (`_series.py`) are asked after each of 100 equal parts; one LEAK 
 alarm. Noise with a long memory is AR(1) with coefficients of .5 to .98. Ramps last up to 150 000
 steps there: until they end they are a leak from the start. A leak's delay is counted in samples
 from its onset, over the samples that an oracle needs that knows onset, shape and noise, to see its
-slope at eight standard errors; leaks from the start are delayed by what warm-ups may last.
+slope at eight standard errors. A leak from the start has the same readings as a ramp of the same
+length that ends tomorrow: it is delayed by what warm-ups may last, and shown apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
 from itertools import count, islice
 
 import numpy as np
+from _rows import Row, at_most, missed, table
 from _series import CALM, FROM_START, LEAKS, Floats, Made, make
 
 from memdiag.analysis.live import LiveVerdict
@@ -30,6 +33,7 @@ LOOKS = 100
 ERRORS = 8.0  # of the oracle
 LEAST_NEED = 8.0  # samples; no rank test can alarm on fewer at 1 %
 LEAST_SAMPLES = 200  # of a leak
+MOST_KEPT = 100_000  # bytes: constant memory, but for what lists and dictionaries have to spare
 
 
 def first_leak(made: Made, looks: int) -> int | None:
@@ -85,15 +89,6 @@ def delays(family: str, seed: int, number: int) -> list[float]:
     return ratios
 
 
-def said(ratios: list[float]) -> str:
-    """One line on a set of delays; what was said before the onset counts as never found."""
-    late = [math.inf if r < 0 else r for r in ratios]
-    found = sum(math.isfinite(r) for r in late)
-    early = sum(r < 0 for r in ratios)
-    return (f"median {np.median(late):.2f}, found {found} of {len(late)}, "
-            f"within 2: {sum(r <= 2 for r in late)}, before onset {early}")  # fmt: skip
-
-
 def cost(samples: int, seed: int) -> tuple[float, float, int]:
     """(us per sample over the last tenth, us over all, bytes allocated over the last half)."""
     noise = LEVEL * (1 + 1e-3 * np.random.default_rng(seed).normal(size=samples))
@@ -120,27 +115,68 @@ def _grown(live: LiveVerdict, noise: Floats, samples: int) -> int:
     return grown
 
 
-def main() -> None:
+def delay_row(figure: str, ratios: list[float], bar: float | None) -> Row:
+    """Median of a set of delays; what was said before the onset counts as never found."""
+    late = [math.inf if r < 0 else r for r in ratios]
+    middle = float(np.median(late)) if late else math.inf
+    found = sum(math.isfinite(r) for r in late)
+    return Row(
+        on="live",
+        figure=figure,
+        value=f"{middle:.2f} ({found} of {len(late)} found, {sum(r < 0 for r in ratios)} early)",
+        bar="-" if bar is None else f"<= {bar:g}",
+        good=None if bar is None else middle <= bar,
+    )
+
+
+def delay_rows(by_family: dict[str, list[float]]) -> list[Row]:
+    """All together; then those that the same readings as a cut-off ramp's cannot hide, and those
+    that they can."""
+    started = [r for f in LEAKS if f in FROM_START for r in by_family[f]]
+    onset = [r for f in LEAKS if f not in FROM_START for r in by_family[f]]
+    title = "samples until LEAK over the oracle's, median"
+    return [
+        delay_row(title, started + onset, 2.0),
+        delay_row(f"{title}: from an onset", onset, 2.0),
+        delay_row(f"{title}: from the start", started, None),
+        *(delay_row(f"... {family}", ratios, None) for family, ratios in by_family.items()),
+    ]
+
+
+def cost_rows(samples: int, seed: int) -> list[Row]:
+    last, every, grown = cost(samples, seed)
+    value = f"{last:.1f} at the end, {every:.1f} overall"
+    history = f"{samples:,} samples"
+    return [
+        Row(on="live", figure=f"us a sample, {history}", value=value, bar="<= 50", good=last <= 50),
+        Row(
+            on="live",
+            figure="bytes kept by a tenth more samples",
+            value=f"{grown:,}",
+            bar=f"<= {MOST_KEPT:,}",
+            good=grown <= MOST_KEPT,
+        ),
+    ]
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-family", type=int, default=10)
     parser.add_argument("--speed-samples", type=int, default=1_000_000)
     options = parser.parse_args()
     alarms = false_alarms(options.seed, options.per_family)
-    ever, runs = sum(alarms.values()), len(alarms) * options.per_family
-    print(f"ever LEAK, bounded      {ever} of {runs} = {ever / runs:.1%} (bar <= 1 %)", alarms)
     by_family = {f: delays(f, options.seed, options.per_family) for f in LEAKS}
-    for family, ratios in by_family.items():
-        print(f"  {family:20}  {said(ratios)}")
-    started = [r for f in LEAKS if f in FROM_START for r in by_family[f]]
-    onset = [r for f in LEAKS if f not in FROM_START for r in by_family[f]]
-    print(f"leak delay over oracle  {said(started + onset)} (bar: median <= 2)")
-    print(f"  from the start        {said(started)}")
-    print(f"  with an onset         {said(onset)}")
-    last, every, grown = cost(options.speed_samples, options.seed)
-    print(f"us per sample           {last:.1f} at the end, {every:.1f} overall (bar <= 50)")
-    print(f"bytes kept by a tenth more samples: {grown}")
+    runs = len(alarms) * options.per_family
+    rows = [
+        at_most("live", f"ever LEAK in {LOOKS} looks, bounded", sum(alarms.values()), runs, 0.01),
+        *delay_rows(by_family),
+        *cost_rows(options.speed_samples, options.seed),
+    ]
+    print(table(rows))
+    print("ever LEAK: ", {family: number for family, number in alarms.items() if number} or "none")
+    return 1 if missed(rows) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

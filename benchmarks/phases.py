@@ -8,9 +8,10 @@ reading at both ends of each event as memdiag's own tags give), noised, rounded 
 allocator's quantum and ratcheted as recordings are. A guilty run can be told where an oracle that
 knows the noise parts the phase's curve by at least `ORACLE` standard deviations (whitened residual)
 from steady growth, from growth that is even within each cycle and from the curve of each other
-phase of less than three times its length, where at least `LEAST_EVENTS` events were sampled, and
-where rounding and high-water marks, which the oracle's linear noise leaves out, do not hide it: all
-growth is `LEAST_QUANTA` quanta, and of a mark an event's growth is `LEAST_MARK` times the noise.
+phase of less than three times its length, each phase holding what it likes in passing, where at
+least `LEAST_EVENTS` events were sampled, and where rounding and high-water marks, which the
+oracle's linear noise leaves out, do not hide it: all growth is `LEAST_QUANTA` quanta, and of a mark
+an event's growth is `LEAST_MARK` times the noise.
 The right phase is also counted of all guilty runs, told or not. A phase that fills most of the time
 is guilty bit by bit only: one moment in a long phase is no phase.
 """
@@ -137,7 +138,7 @@ def ar1(rng: np.random.Generator, n: int, phi: float) -> np.ndarray:
 def oracle(
     curve: np.ndarray,
     others: list[np.ndarray],
-    passing: np.ndarray,
+    levels: np.ndarray,
     sd: float,
     phi: float,
     quantum: float,
@@ -145,14 +146,15 @@ def oracle(
     """Standard deviations, noise whitened, between the curve and the best other explanation.
 
     Others: a straight line, the same growth of each cycle spread evenly over its time, and the
-    curve of each other phase, of free height; each with a free level while the phase that holds
-    memory in `passing` (shape (n,), all False for none) lasts.
+    curve of each other phase, of free height; each with free `levels` (shape (phases, n), whether a
+    sample lies in the phase), as any phase may hold memory in passing: a jump in the only sample of
+    each event is steady growth and a level.
     """
     n = len(curve)
     shock = math.hypot(sd * math.sqrt(1 - phi * phi), quantum / math.sqrt(12))
     apart = []
     for other in (np.arange(n), *others):
-        columns = [np.ones(n), other, *([passing] if passing.any() else [])]
+        columns = [np.ones(n), other, *levels]
         design = np.column_stack(columns).astype(float)
         white = np.vstack([design[:1], design[1:] - phi * design[:-1]])
         target = np.r_[curve[0], curve[1:] - phi * curve[:-1]]
@@ -250,7 +252,7 @@ def make(family: str, rng: np.random.Generator) -> Run:
     if culprit:
         rivals.append(within_cycles(curve, inside)[taken])
     if culprit and seen_by.sum() > 3:
-        held = passes[taken][seen_by] & (passing > 0)
+        held = np.array([[names[i] == name for i in taken[seen_by]] for name in known])
         z = oracle(curve[taken][seen_by], [r[seen_by] for r in rivals], held, sd, phi, quantum)
     seen = len(runs_of(np.array([names[i] == culprit for i in taken]))) if culprit else 0
     per_event, rise = float(amounts[: max(seen, 1)].mean()), float(np.ptp(curve[taken[[0, -1]]]))
