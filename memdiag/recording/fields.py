@@ -178,12 +178,12 @@ def _name(place: _Place, unit: str, heading: str) -> str:
         label = f"{around} {label.removeprefix(stem.strip())}"  # Memory usage after 3 runs (in MiB)
     if known.part is Part.AXIS or known.unit is not None:
         return label
-    unit = unit or _unit_of_heading(heading)
+    unit = unit or ("%" if "percent" in label.lower() else _unit_of_heading(heading))
     return f"{label} ({unit})" if unit else label
 
 
 def _about(heading: str) -> str:
-    words = heading.split()
+    words = re.sub(r"\(\w*$", "", heading).split()  # "svmem(total=5, used=3)"
     return " ".join(word for word in words if word.lower() not in _PREPOSITIONS)
 
 

@@ -72,7 +72,7 @@ FALLING = _words("available avail free remaining headroom")
 CAPACITY = _words("limit capacity")
 TOTAL_OF = _words("mem memory ram vram swap host system")
 DEVICE = _words("vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
-HOST = _words("host system sys machine node")
+HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
     " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"

@@ -176,6 +176,11 @@ LOGS = {
         metric="rss_bytes",
         scale=PAGE,
     ),
+    "svmem": Log(
+        line=lambda i, m: f"svmem(total=16000000000, percent={m / 100}, used={m * PAGE}, active=1)",
+        metric="svmem_used_bytes",
+        scale=PAGE,
+    ),
     "hand-written steps": Log(
         line=lambda i, m: f"Step {10 * i}: {m:,} MB (+1,853 MB)",
         metric="memory_bytes",
