@@ -5,8 +5,8 @@
 The log has a time, a step, a loss, two figures of memory and a speed in each line. Bar: reading and
 judging it takes at most 20 times as long as grep, both from the page cache; the best of some runs
 counts. What Python and the libraries need to start, which a log of 100 lines needs as well, is told
-apart and not counted. Where other programs compete for the machine, the ratio of processor time says
-more: it is told too, though memdiag uses two cores and grep one.
+apart and not counted. Where other programs compete for the machine, processor time says more: it
+is told too, though memdiag uses two cores and grep one.
 """
 
 from __future__ import annotations

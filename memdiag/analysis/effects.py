@@ -21,6 +21,8 @@ _MATERIAL_RATE = 0.10
 _EQUAL_RATE = (2 / 3, 3 / 2)
 # A leak counts as gone when at most this part of its rate can still be there. Chosen.
 _GONE = 0.25
+# A base that is open had no leak if it grew by no more than this part of the new leak. Chosen.
+_NEXT_TO_NONE = 0.05
 # A plateau counts as changed when it moved by a twentieth and by more than a small program's
 # start differs, as equal when a change by a fifth is excluded. Chosen.
 _MATERIAL_LEVEL = 0.05
@@ -44,6 +46,8 @@ def decide(pair: Pair) -> Decision:
     if len(pair.base.axis_kinds | pair.candidate.axis_kinds) > 1:
         return Decision(effect=Effect.CANT_TELL, why=Why.AXES_DIFFER)
     base, candidate = pair.base.verdict, pair.candidate.verdict
+    if base is Verdict.INCONCLUSIVE and candidate is Verdict.LEAK and _base_was_flat(pair):
+        return _leak_appeared(pair)
     if base is Verdict.LEAK and candidate in CALM:
         return _leak_gone(pair)
     if base in CALM and candidate is Verdict.LEAK:
@@ -77,6 +81,15 @@ def _leak_appeared(pair: Pair) -> Decision:
     if base.high < candidate.value:
         return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED, by=Measure.GROWTH)
     return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+
+
+def _base_was_flat(pair: Pair) -> bool:
+    """What is open about the base is no growth that could be told from noise, and next to none
+    beside the candidate's."""
+    if Measure.GROWTH not in pair.estimates:
+        return False
+    base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
+    return base.low <= 0 and base.high <= _NEXT_TO_NONE * candidate.low
 
 
 def _not_reached(pair: Pair) -> bool:

@@ -245,6 +245,27 @@ def test_a_leak_in_one_run_of_a_side_is_a_leak() -> None:
     assert compare(base, candidate).effect is not Effect.FIXED
 
 
+def opened(found: RecordingFinding) -> RecordingFinding:
+    """The same run, on which its own diagnosis could not decide."""
+    undecided = (replace(one, verdict=Verdict.INCONCLUSIVE) for one in found.series)
+    return replace(found, series=tuple(undecided))
+
+
+def test_one_open_run_among_calm_ones_leaves_a_side_calm_unless_it_grew() -> None:
+    base = [run(series(rate=5, seed=n)) for n in range(3)]
+    calm = [run(series(seed=10 + n)) for n in range(2)]
+    assert compare(base, [*calm, opened(run(series(seed=20)))]).effect is Effect.FIXED
+    assert compare(base, [*calm, opened(run(series(rate=1, seed=20)))]).effect is not Effect.FIXED
+    assert compare(base, [calm[0], opened(calm[1])]).effect is not Effect.FIXED
+
+
+def test_a_leak_is_new_where_an_open_base_did_not_grow() -> None:
+    leak = [run(series(rate=5, seed=1))]
+    assert compare([opened(run(series()))], leak).effect is Effect.NEW_LEAK
+    assert compare([opened(run(series(rate=1)))], leak).effect is Effect.WORSE
+    assert compare([opened(run(series(noise=400)))], leak).effect is not Effect.NEW_LEAK
+
+
 def test_pool_of_one_run_keeps_its_value_and_admits_that_runs_differ() -> None:
     pooled = pooling.pool([Estimate(value=100.0, error=0.0)])
     assert pooled is not None
