@@ -6,7 +6,7 @@
 #   make bench     the figures that the documentation quotes; SEED=n draws other series
 #   make bench-slow, pictures, fuzz, kills, behaviour, gpu-check   longer ones, for those who need them
 #   make bench-programs  verdict, rate and kind of memory on 22 real trainings; half an hour
-#   make trainers  steps of Transformers, Lightning, accelerate, Keras and JAX, installed for it
+#   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
 #   make fmt       format and fix what can be fixed
 #   make readme    rewrite the README's help screens and reports from what memdiag really prints
 #   make clean     remove what was built
