@@ -71,13 +71,16 @@ def _without_stamps(lines: pl.Series) -> pl.DataFrame:
 
 
 def in_order(chosen: pl.DataFrame, others: pl.DataFrame, is_chosen: pl.Series) -> pl.DataFrame:
-    """Rows that were treated apart, together again: `is_chosen` tells for each which it is of."""
+    """Rows that were treated apart, together again: `is_chosen` tells for each which it is of.
+
+    A column that only one of them has is null in the other's rows.
+    """
     place = pl.int_range(len(is_chosen), eager=True).alias("place")
     both = [
         chosen.with_columns(place.filter(is_chosen)),
         others.with_columns(place.filter(~is_chosen)),
     ]
-    return pl.concat(both).sort("place").drop("place")
+    return pl.concat(both, how="diagonal").sort("place").drop("place")
 
 
 def _usual_stamp(lines: pl.Series) -> tuple[int, int, str] | None:

@@ -56,16 +56,14 @@ def read_text(source: Source) -> Table | None:
             searched = beside.submit(_extracted, numbered, fields, shape) if fields else None
         if searched is not None:
             parts.append(searched.result())
-    return _as_table(pl.concat(parts), fields, lines) if parts else None
+    return _as_table(pl.concat(parts, how="diagonal"), fields, lines) if parts else None
 
 
 def _with_digits(chunk: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """The lines with digits, and how many hold anything."""
     has_it = chunk["line"].str.contains("[0-9]")
-    if has_it.all():
-        return chunk, len(chunk)
     others = chunk["line"].filter(~has_it).str.contains(r"\S")
-    return chunk.filter(has_it), int(has_it.sum() + others.sum())
+    return _those(chunk, has_it), int(has_it.sum() + others.sum())
 
 
 def _understood(lines: pl.Series) -> tuple[list[Field], Shape | None]:
@@ -115,7 +113,7 @@ def _to_look_at(lines: pl.Series) -> Sequence[str]:
 
 
 def _extracted(lines: pl.DataFrame, fields: Sequence[Field], shape: Shape | None) -> pl.DataFrame:
-    """One row per line with a number; a column per field, and the tags."""
+    """One row per line with a number; a column per field, and the tags where there are any."""
     if shape is None:
         return _searched(lines, fields)
     groups = lines["line"].str.extract_groups(shape.pattern).struct.unnest().get_columns()
@@ -124,7 +122,7 @@ def _extracted(lines: pl.DataFrame, fields: Sequence[Field], shape: Shape | None
         (groups[number - 1].cast(pl.Float64) * factor).alias(f"field {n}")
         for n, (number, factor) in enumerate(shape.figures)
     ]
-    found = lines.select(pl.col("stamp"), *_NO_TAGS).with_columns(figures)
+    found = lines.select(_STAMP).with_columns(figures)
     if has_it.all():
         return found
     return in_order(found.filter(has_it), _searched(lines.filter(~has_it), fields), has_it)
@@ -134,8 +132,8 @@ def _searched(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
     """As `_extracted`, field by field."""
     line = pl.col("line")
     found = lines.select(  # in one go: polars then works on several columns at once
-        pl.col("stamp"),
-        *(_tags() if lines["line"].str.contains(_ANY_TAG).any() else _NO_TAGS),
+        _STAMP,
+        *(_tags() if lines["line"].str.contains(_ANY_TAG).any() else ()),
         *(
             (line.str.extract(f.quick, 1) if f.quick else line.str.extract_groups(f.pattern)).alias(
                 f"field {n}"
@@ -159,7 +157,8 @@ def _tags() -> list[pl.Expr]:
     ]
 
 
-_NO_TAGS = [pl.lit(None, dtype=pl.String).alias(name) for name in ("phase", "pid", "rank")]
+# A copy: a slice of the line would keep the whole text in memory.
+_STAMP = pl.col("stamp") + ""
 
 
 def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
@@ -201,19 +200,29 @@ def _figures(texts: pl.Series) -> pl.Series:
 def _as_table(frame: pl.DataFrame, fields: Sequence[Field], lines: int) -> Table | None:
     metrics = [f"field {n}" for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
     axes = [f"field {n}" for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
-    has_metric = pl.any_horizontal(pl.col(metrics).is_not_null())
-    own = [name for name in axes if _leads(frame.filter(has_metric)[name])]
+    has_metric = _have_any(frame, metrics)
+    own = [name for name in axes if _leads(_those(frame[name].to_frame(), has_metric)[name])]
     # Positions and processes that a line names hold for the lines below it.
-    carried = ["pid", "phase", *(() if own else axes)]
-    rows = frame.with_columns(pl.col(carried).forward_fill()).filter(has_metric)
+    tags = [name for name in ("pid", "phase") if name in frame.columns]
+    carried = [*tags, *(() if own else axes)]
+    rows = _those(frame.with_columns(pl.col(carried).forward_fill()), has_metric)
     if own:  # a figure beside no position is not one of the series
-        rows = rows.filter(pl.any_horizontal(pl.col(own).is_not_null()))
+        rows = _those(rows, _have_any(rows, own))
     most = max((len(rows) - rows[name].null_count() for name in metrics), default=0)
     carrying = [name for name in axes if not own and _fills_half(rows[name])]
     is_ordered = bool(own) or _fills_half(rows["stamp"])
     if most < _ROWS_AT_LEAST or (not is_ordered and len(rows) < _DENSE * lines):
         return None
     return _named(rows, [*(own or carrying), *metrics], fields)
+
+
+def _have_any(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    return frame.select(pl.any_horizontal(pl.col(names).is_not_null()).alias("any")).to_series()
+
+
+def _those(rows: pl.DataFrame, wanted: pl.Series) -> pl.DataFrame:
+    """(Nothing is copied where all are wanted, as in most logs.)"""
+    return rows if wanted.all() else rows.filter(wanted)
 
 
 def _leads(column: pl.Series) -> bool:
@@ -235,7 +244,7 @@ def _named(rows: pl.DataFrame, chosen: Sequence[str], fields: Sequence[Field]) -
         names.append(_column_name(field))
         columns.append(_positions(column) if field.name == LEADING else column)
     for name in ("stamp", "phase", "pid", "rank"):
-        if rows[name].null_count() < len(rows):
+        if name in rows.columns and rows[name].null_count() < len(rows):
             names.append("timestamp" if name == "stamp" else name)
             columns.append(rows[name])
     return Table(names=tuple(names), columns=tuple(columns), first_line=None)

@@ -9,7 +9,7 @@ Play = Callable[..., list[Any]]
 MIB = 1 << 20
 ONE_GPU = 'device 0 name="NVIDIA A100" uuid=GPU-aaaa total=80G reserved=600M used=1000M\n'
 ROW = "row 0 compute pid=7 used=500M grow=1M\n"
-AT_ONCE = 0.05  # seconds; far above a thread switch on a busy machine, far below any wait
+AT_ONCE = 0.25  # seconds; far above a thread switch on a busy machine, below every wait
 QUICK = {"retry_s": 0.01, "stale_s": 0.5}
 
 
