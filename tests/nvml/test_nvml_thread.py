@@ -55,7 +55,7 @@ def test_a_hanging_call_delays_nothing_and_is_a_reason(play: Play) -> None:
     steps = [
         {"pids": [7]},
         {"frame": 1, "pids": [7], "readings": 3},
-        {"frame": 2, "pids": [7]},
+        {"frame": 2, "pids": [7], "figures": True},
     ]
     *seen, _ = play(ONE_GPU + ROW + hang, steps, mode="source", options=QUICK)
     assert "has not answered" in seen[1]["tree"]["vram_bytes"]["reason"]
@@ -65,7 +65,7 @@ def test_a_hanging_call_delays_nothing_and_is_a_reason(play: Play) -> None:
 
 def test_a_hang_at_the_start_delays_the_launch_no_longer_than_asked(play: Play) -> None:
     hang = "fault nvmlInitWithFlags hold=1 to=0\n"
-    steps = [{"pids": [7], "readings": 1}, {"frame": 1, "pids": [7]}]
+    steps = [{"pids": [7], "readings": 1}, {"frame": 1, "pids": [7], "figures": True}]
     *seen, end = play(ONE_GPU + ROW + hang, steps, mode="source", options=QUICK, wait_s=0.01)
     assert "has not answered" in seen[0]["tree"]["vram_bytes"]["reason"]
     assert seen[1]["tree"] == {"vram_bytes": 501 * MIB}
@@ -81,7 +81,7 @@ def test_a_hang_at_the_end_does_not_hold_the_end_up(play: Play) -> None:
 
 def test_a_gpu_that_is_lost_and_found_again(play: Play) -> None:
     scenario = ONE_GPU + ROW + "fault * device=0 code=15 from=1 to=1\n"
-    steps = [{"pids": [7]}, {"frame": 1, "pids": [7]}, {"frame": 2, "pids": [7], "readings": 9}]
+    steps = [{"pids": [7]}, {"frame": 1, "pids": [7]}, {"frame": 2, "pids": [7], "figures": True}]
     *seen, end = play(scenario, steps, mode="source", options=QUICK)
     assert "lost" in seen[1]["tree"]["vram_bytes"]["reason"]
     assert seen[2]["tree"] == {"vram_bytes": 502 * MIB}
@@ -91,7 +91,7 @@ def test_a_gpu_that_is_lost_and_found_again(play: Play) -> None:
 
 def test_a_driver_that_is_unloaded_and_loaded_again(play: Play) -> None:
     scenario = ONE_GPU + ROW + "fault * code=9 from=1 to=1\n"
-    steps = [{"pids": [7]}, {"frame": 1, "pids": [7]}, {"frame": 2, "pids": [7], "readings": 9}]
+    steps = [{"pids": [7]}, {"frame": 1, "pids": [7]}, {"frame": 2, "pids": [7], "figures": True}]
     *seen, _ = play(scenario, steps, mode="source", options=QUICK)
     assert "not loaded" in seen[1]["tree"]["vram_bytes"]["reason"]
     assert seen[2]["tree"] == {"vram_bytes": 502 * MIB}
