@@ -231,6 +231,9 @@ class Policy:
     """Floors and ceilings of cycles that rise by less than this part of a cycle stay. Chosen."""
     cycles: int = 2
     """Fewest big drops that make readings cycles. Chosen."""
+    teeth_errors: float = 4.0
+    """Standard errors by which the levels of three or four teeth must rise so that they are not
+    called bounded. Of 36 bounded ones of benchmarks/_series.py the highest was 3.9, a leak's 31."""
     gate_r2: float = 0.8
     """Steadiness: R2 of a line through eight block medians of the growing regime. Chosen after
     sixty public host traces without a leak, of which the gate leaves none."""

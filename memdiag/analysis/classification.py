@@ -216,7 +216,7 @@ def _cycles(view: View, policy: Policy, base: Classified) -> Classified:
     """Bounded cycles where nothing is kept; `base` otherwise."""
     prepared = view.prepared
     kept = prepared.floors or not calm.nothing_kept(prepared.y, prepared.noise, policy)
-    if prepared.falls < policy.cycles or kept:
+    if prepared.falls < policy.cycles or kept or prepared.teeth_climb > policy.teeth_errors:
         return base
     verdict = Verdict.WARMUP if calm.rose(view, policy) else Verdict.STABLE
     return replace(base, verdict=verdict, reason=Reason.BOUNDED_CYCLES, score=0.9)

@@ -11,6 +11,7 @@ import numpy as np
 
 from memdiag.analysis.rounds import UNKNOWN, Rounds, rounds_of
 from memdiag.analysis.segmentation import least_noise
+from memdiag.analysis.teeth import climb
 from memdiag.model import Axis, AxisKind, Role, Series, Unit
 from memdiag.policy import EXACT_ROLES, Policy
 
@@ -39,6 +40,7 @@ class Prepared:
     floors: y holds the floors of a sawtooth or of spikes. falls: big drops seen.
     middles: median reading of each cycle, shape (n,), where y holds floors, else empty.
     peak_x, peaks: the highest reading of each cycle and where, where y holds floors, else empty.
+    teeth_climb: slope of the levels of teeth too few for floors, over its standard error.
     blur: how much a floor may be off because samples miss the moment of the drop.
     samples: readings before reduction.
     rounds: passes over the data and cycles of phases.
@@ -61,6 +63,7 @@ class Prepared:
     peak_x: Floats
     peaks: Floats
     blur: float
+    teeth_climb: float
     samples: int
     dropped_start: int
     dropped_end: int
@@ -118,6 +121,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         peak_x=cycles.peak_x,
         peaks=cycles.peaks,
         blur=cycles.blur,
+        teeth_climb=cycles.climb,
         samples=int(finite.sum()),
         dropped_start=dropped_start,
         dropped_end=min((len(ys) - last) * width, len(all_y)),
@@ -229,6 +233,7 @@ class _Cycles:
     peak_x: Floats
     peaks: Floats
     blur: float
+    climb: float = 0.0
 
 
 def _cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> _Cycles:
@@ -239,7 +244,8 @@ def _cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) ->
     none = np.empty(0)
     whole = _Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
     if len(big) < policy.floor_cycles or not _recur(big, len(y), policy):
-        return whole
+        few = policy.cycles <= len(big) < policy.floor_cycles
+        return replace(whole, climb=climb(x, y, big)) if few else whole
     starts = np.concatenate((big + 1, [len(y)]))
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
     floors, (bases, blur) = y[index], _bases(x, y, starts)

@@ -1,0 +1,70 @@
+"""A few teeth of a sawtooth: does what is left rise from one to the next?
+
+Three or four floors are too few for a test of their own. But each tooth is a line that many
+readings tell, all of the same pace, so that their levels are known far better than their floors:
+
+    reading = level of the tooth + pace * time since it began + noise
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats, Ints
+
+LEAST_TEETH, LEAST_READINGS = 3, 3
+RESET = 0.3
+"""Standard deviation of where a tooth began between two samples, in samples: sqrt(1/12)."""
+
+
+def climb(x: Floats, y: Floats, drops: Ints) -> float:
+    """Slope of the levels of the teeth behind the first drop over its standard error; 0 of fewer
+    than three teeth.
+
+    x, y: readings, shape (n,); drops: the last reading of each tooth but the last.
+    """
+    teeth = [
+        (x[a:b] - x[a], y[a:b], float(x[a]))
+        for a, b in pairwise([*(drops + 1), len(y)])
+        if b - a >= LEAST_READINGS
+    ]
+    if len(teeth) < LEAST_TEETH:
+        return 0.0
+    pace = _within([(since, value) for since, value, _ in teeth])
+    rests = [value - pace * since for since, value, _ in teeth]
+    noise = np.concatenate([rest - rest.mean() for rest in rests])
+    power = float(noise @ noise)
+    memory = min(max(float(noise[1:] @ noise[:-1]) / power, 0.0), 0.99) if power > 0 else 0.0
+    long_run = float(noise.std()) * math.sqrt((1 + memory) / (1 - memory))
+    reset = RESET * abs(pace) * float(np.median(np.diff(x)))
+    error = np.array([math.hypot(long_run / math.sqrt(len(rest)), reset) for rest in rests])
+    return _slope_errors(
+        np.array([begin for _, _, begin in teeth]),
+        np.array([float(rest.mean()) for rest in rests]),
+        np.maximum(error, 1e-12 * float(np.abs(y).max()) + 1e-300),
+    )
+
+
+def _within(teeth: list[tuple[Floats, Floats]]) -> float:
+    """The pace that all teeth, (time since it began, readings) each, rise at: least squares."""
+    moment = sum(float((t - t.mean()) @ (v - v.mean())) for t, v in teeth)
+    spread = sum(float((t - t.mean()) @ (t - t.mean())) for t, _ in teeth)
+    return moment / spread if spread > 0 else 0.0
+
+
+def _slope_errors(at: Floats, level: Floats, error: Floats) -> float:
+    """Weighted slope over its standard error, widened where the levels do not lie on a line."""
+    weight = 1 / error**2
+    middle = float(weight @ at / weight.sum())
+    spread = float(weight @ (at - middle) ** 2)
+    if spread <= 0:
+        return 0.0
+    slope = float(weight @ ((at - middle) * level)) / spread
+    mean = float(weight @ level / weight.sum())
+    misfit = float(weight @ (level - mean - slope * (at - middle)) ** 2) / (len(at) - 2)
+    return slope * math.sqrt(spread / max(misfit, 1.0))
