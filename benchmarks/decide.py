@@ -37,8 +37,9 @@ script of that name.
   leak sees it at eight standard errors after some dozen or hundred samples, when the ramps among
   the bounded runs have as long still to go: to say LEAK there is to say it of those ramps too. The
   false alarm is the worse of the two, so leaks from the start wait until few warm-ups are as long
-  (`live_tails` in `memdiag/policy.py`), and most of the seeded ones end before. Leaks that set in
-  after a plateau are no such ramps; they are shown apart (`from an onset`).
+  (`live_tails` in `memdiag/policy.py`), and most of the seeded ones end before. So do leaks that go
+  on from a warm-up's ramp, which look like its slow end. Leaks that set in after a plateau look
+  like no warm-up; they are shown apart (`after a plateau`).
 * **Phases, ">= 95 % of phase-tied leaks".** A leak can be beyond doubt long before its phase is:
   the trend of thousands of readings adds up, the single jump at an evaluation does not. `phases`
   counts how many guilty phases an oracle would name that knows the true curve and the noise and

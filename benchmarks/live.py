@@ -7,7 +7,8 @@ alarm. Noise with a long memory is AR(1) with coefficients of .5 to .98. Ramps l
 steps there: until they end they are a leak from the start. A leak's delay is counted in samples
 from its onset, over the samples that an oracle needs that knows onset, shape and noise, to see its
 slope at eight standard errors. A leak from the start has the same readings as a ramp of the same
-length that ends tomorrow: it is delayed by what warm-ups may last, and shown apart.
+length that ends tomorrow, and one that goes on from a warm-up's ramp those of its slow end: they
+are delayed by what warm-ups may last. Those after a plateau are shown apart.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from itertools import count, islice
 
 import numpy as np
 from _rows import Row, at_most, missed, table
-from _series import CALM, FROM_START, LEAKS, Floats, Made, make
+from _series import CALM, LEAKS, Floats, Made, make
 
 from memdiag.analysis.live import LiveVerdict
 from memdiag.findings import Verdict
@@ -33,6 +34,7 @@ LOOKS = 100
 ERRORS = 8.0  # of the oracle
 LEAST_NEED = 8.0  # samples; no rank test can alarm on fewer at 1 %
 LEAST_SAMPLES = 200  # of a leak
+AFTER_PLATEAU = ("leak_late",)
 MOST_KEPT = 100_000  # bytes: constant memory, but for what lists and dictionaries have to spare
 
 
@@ -130,15 +132,15 @@ def delay_row(figure: str, ratios: list[float], bar: float | None) -> Row:
 
 
 def delay_rows(by_family: dict[str, list[float]]) -> list[Row]:
-    """All together; then those that the same readings as a cut-off ramp's cannot hide, and those
-    that they can."""
-    started = [r for f in LEAKS if f in FROM_START for r in by_family[f]]
-    onset = [r for f in LEAKS if f not in FROM_START for r in by_family[f]]
+    """All together; then those whose readings no warm-up has, and those whose readings one has."""
     title = "samples until LEAK over the oracle's, median"
+    ratios = [r for family in by_family.values() for r in family]
+    out_of_plateau = [r for family in AFTER_PLATEAU for r in by_family[family]]
+    like_warmups = [r for f, rs in by_family.items() if f not in AFTER_PLATEAU for r in rs]
     return [
-        delay_row(title, started + onset, 2.0),
-        delay_row(f"{title}: from an onset", onset, 2.0),
-        delay_row(f"{title}: from the start", started, None),
+        delay_row(title, ratios, 2.0),
+        delay_row(f"{title}: after a plateau", out_of_plateau, 2.0),
+        delay_row(f"{title}: from the start or a ramp on", like_warmups, None),
         *(delay_row(f"... {family}", ratios, None) for family, ratios in by_family.items()),
     ]
 

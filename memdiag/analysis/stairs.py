@@ -78,9 +78,18 @@ def _treads(view: View) -> tuple[Piece, ...]:
     return (pieces[0], *inner, pieces[-1]) if len(pieces) > 1 else pieces
 
 
+def _is_last_edge(view: View, last: Piece) -> bool:
+    """The run ends on an edge: the next tread has begun and is too short to be seen as one."""
+    return not last.flat and last.slope > 0 and last.last - last.first <= EDGE_BINS
+
+
 def stairs(view: View) -> Stairs | None:
     """The last unbroken run of upward steps between flat treads, at least two, else None."""
     pieces, x, y = _treads(view), view.binned.x, view.binned.y
+    ends_on_edge = _is_last_edge(view, pieces[-1])
+    if ends_on_edge:
+        y = y.copy()
+        y[pieces[-1].first :] = y[-1]
     at: list[float] = []
     level: list[float] = []
     first = pieces[-1].first
@@ -102,7 +111,7 @@ def stairs(view: View) -> Stairs | None:
         return None
     last = pieces[-1]
     last_rise = abs(last.slope) * float(x[-1] - x[last.first])
-    if not last.flat and last_rise > FLAT_TREAD * jump_sum / len(at):
+    if not (last.flat or ends_on_edge) and last_rise > FLAT_TREAD * jump_sum / len(at):
         return None
     return Stairs(
         at=np.array(at[::-1]),

@@ -12,7 +12,7 @@ CALM = {Verdict.STABLE, Verdict.WARMUP}
 
 
 def teeth(rise: float, seed: int = 0) -> np.ndarray:
-    """Four and a half teeth of 1.1 GB on 17 GB; `rise` is what is left more from one to the next."""
+    """Four and a half teeth of 1.1 GB on 17 GB, each leaving `rise` more than the last."""
     k = np.arange(540)
     noise = np.random.default_rng(seed).normal(0, 1e7, len(k))
     return 17e9 + 1.1e9 * ((k + 0.5) % 120) / 120 + rise * k / 120 + noise

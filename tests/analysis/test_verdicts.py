@@ -252,3 +252,10 @@ def test_steps_that_ended_long_ago_leave_a_run_stable() -> None:
     steps = 10.0 * np.arange(2000)
     y = 5.68e9 + 20 * MB * np.searchsorted([600.0, 1200.0, 1900.0], steps)
     assert verdict(y, steps) in CALM
+
+
+def test_a_step_at_the_very_end_belongs_to_its_staircase() -> None:
+    steps = 1.5 * np.arange(2000)
+    y = 3.64e9 + 20 * MB * np.searchsorted([1470.0, 1960.0, 2480.0, 2970.0], steps)
+    assert verdict(y, steps) is Verdict.LEAK
+    assert verdict(y[:1975], steps[:1975]) not in CALM
