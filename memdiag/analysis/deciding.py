@@ -39,6 +39,8 @@ _BOUNDS = {Role.RESIDENT: frozenset({Role.UNIQUE, Role.PROPORTIONAL})}
 _PAGED = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 # A process that grows by this part of the tree's growth has it to itself (chosen).
 _OWNS = 0.5
+# Processes that have so much of a tree's memory between them leave no room for others (chosen).
+_NEARLY_ALL = 0.9
 
 
 def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
@@ -129,6 +131,8 @@ def _speed(finding: Finding) -> float:
 
 
 def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
+    if doubtful.process == "tree" and _parts_are_calm(doubtful, findings):
+        return True
     same = [f for f in findings if f.verdict in CALM and is_same(doubtful, f, findings)]
     if doubtful.reason is Reason.TOO_FEW_SAMPLES:
         return any(f.role not in COUNTS and f.samples > doubtful.samples for f in same)
@@ -139,6 +143,20 @@ def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
         return bounded
     known = [f for f in same if f.samples >= SETTLING_SAMPLES and f.metric not in IN_PART]
     return {Role.IN_USE, Role.OBJECTS} <= {f.role for f in known}
+
+
+def _parts_are_calm(tree: Finding, findings: Sequence[Finding]) -> bool:
+    """Every process of a tree is calm by the same meter, and together they are nearly all of it:
+    small steps of each at different times make no growth of the whole.
+    """
+    parts = [f for f in findings if f.metric == tree.metric and f.process not in {"", "tree"}]
+    number = [f for f in findings if f.role is Role.PROCESSES]
+    return (
+        len(parts) > 1
+        and all(f.verdict in CALM for f in (*parts, *number))
+        and max(part.samples for part in parts) >= tree.samples // 2
+        and sum(part.latest_value for part in parts) >= _NEARLY_ALL * tree.latest_value
+    )
 
 
 def _asked_first(calm: Sequence[int], findings: Sequence[Finding]) -> int:

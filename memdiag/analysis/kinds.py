@@ -22,6 +22,8 @@ MOST = 0.5
 # What a small object takes on the average in Python's own allocator, which hands out 16 to 512
 # bytes: 87 over the dictionaries, strings and numbers of `python_objects` in benchmarks/programs.
 BLOCK_BYTES = 87
+# What malloc gives for a tensor beside its storage: over 20,000 kept `torch.empty`, torch 2.13.
+AROUND_TENSOR_BYTES = 357
 # A graph that grows has at least so many new nodes per unit of the axis: one kept loss of the
 # smallest model has five. Chosen.
 LEAST_NODES = 0.5
@@ -59,6 +61,8 @@ def _told(
     tensors, nodes = rates.get("tensor_bytes"), rates.get("graph_nodes")
     if tensors is None:
         tensors = rates.get("jax_array_bytes")
+    if tensors is not None:
+        tensors += max(rates.get("tensors") or 0.0, 0.0) * AROUND_TENSOR_BYTES
     objects = max(blocks, 0.0) * BLOCK_BYTES
     in_use = whole if malloc is None else max(malloc, 0.0) + objects
     of_tensors = tensors is not None and tensors >= MOST * whole  # perhaps in shared memory

@@ -15,7 +15,10 @@ from memdiag.probe.arming import INJECTED
 _ATTACH = (
     "put `import memdiag.auto` into it, or use `memdiag watch --pid PID --attach` once it runs"
 )
-_OUTSIDE = "its memory is recorded from outside"
+_OUTSIDE = (
+    "its memory is recorded from outside; `--step-regex` takes steps from what it prints, "
+    "`--tags-from` from its log"
+)
 _FLAGS = {
     "I": "isolated mode",
     "E": "ignoring the environment",

@@ -10,7 +10,7 @@ from report.diagnoses import interval
 
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.fusion import evidence, fuse
-from memdiag.analysis.kinds import BLOCK_BYTES, leaking
+from memdiag.analysis.kinds import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
 from memdiag.findings import EvidenceKind, Finding, Leaking, MemoryKind, Reason, Verdict
 from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.recording.schema import METRIC_ROLES
@@ -50,7 +50,14 @@ def test_tensors_that_hold_most_of_the_growth_are_named_with_their_share() -> No
     found = kind(malloc_bytes=1500, python_blocks=2, tensors=1, tensor_bytes=1200, graph_nodes=0)
     assert found is not None
     assert found.kind is MemoryKind.TENSORS
-    assert found.share == pytest.approx(1200 / (1500 + 2 * BLOCK_BYTES))
+    whole = 1500 + 2 * BLOCK_BYTES
+    assert found.share == pytest.approx((1200 + AROUND_TENSOR_BYTES) / whole)
+
+
+def test_many_small_tensors_are_tensors_and_not_what_is_around_them() -> None:
+    found = kind(malloc_bytes=3700, python_blocks=20, tensors=10, tensor_bytes=80, graph_nodes=0)
+    assert found is not None
+    assert found.kind is MemoryKind.TENSORS
 
 
 def test_kept_losses_are_graphs_and_no_tensors() -> None:

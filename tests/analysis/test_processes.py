@@ -65,6 +65,24 @@ def test_a_small_leak_of_one_process_does_not_hide_a_large_one_of_another() -> N
     assert decide(findings)[2] == 2
 
 
+def job(*, processes: Verdict, helper: Finding) -> tuple[Verdict, float, int | None]:
+    """A tree that cannot be told, of two processes, and how many there were."""
+    tree = replace(of("tree", 0.0), verdict=Verdict.INCONCLUSIVE, reason=Reason.RECENT_STEP)
+    tree = replace(tree, latest_value=2e9)
+    number = replace(of("tree", 0.0), metric="processes", role=Role.PROCESSES, verdict=processes)
+    return decide([tree, of("main", 0.0), helper, number])
+
+
+def test_a_doubt_about_all_processes_is_settled_by_the_calm_of_each() -> None:
+    """DataLoader workers that rise by 2 MB each once, at different times."""
+    calm, doubtful = of("worker 1", 0.0), replace(of("worker 1", 0.0), verdict=Verdict.INCONCLUSIVE)
+    small = replace(calm, latest_value=1e8)
+    assert job(processes=Verdict.STABLE, helper=calm)[0] is Verdict.STABLE
+    assert job(processes=Verdict.LEAK, helper=calm)[0] is Verdict.INCONCLUSIVE
+    assert job(processes=Verdict.STABLE, helper=doubtful)[0] is Verdict.INCONCLUSIVE
+    assert job(processes=Verdict.STABLE, helper=small)[0] is Verdict.INCONCLUSIVE  # others hold it
+
+
 def told(*findings: Finding) -> set[EvidenceKind]:
     return {e.kind for e in evidence(findings, 0)}
 

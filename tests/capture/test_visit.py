@@ -45,6 +45,9 @@ def _gdb_works() -> bool:
 needs_gdb = pytest.mark.skipif(
     not _gdb_works(), reason="there is no gdb here, or it may not trace (ptrace_scope, container)"
 )
+gdb_goes_first = pytest.mark.skipif(
+    hasattr(sys, "remote_exec"), reason="Python's own way goes before gdb here"
+)
 PATIENCE_S = 30.0
 # Answers each line of its input with what can be told of it, and runs Python code meanwhile.
 TARGET = """
@@ -127,6 +130,7 @@ def any_python(request: pytest.FixtureRequest) -> str:
     return interpreters()[request.param]
 
 
+@gdb_goes_first
 @needs_gdb
 def test_probe_comes_hears_steps_and_leaves_the_process_as_it_was(any_python) -> None:
     with running(any_python, "-c", TARGET) as target:
@@ -224,6 +228,7 @@ def test_steps_of_a_running_training_are_seen_and_torch_is_left_as_it_was(tmp_pa
     assert told == "0 torch.autograd False\n"
 
 
+@gdb_goes_first
 @needs_gdb
 def test_call_that_does_not_return_is_taken_back_and_the_process_goes_on(monkeypatch) -> None:
     """As where the main thread holds the very lock that the call needs."""
@@ -275,6 +280,24 @@ def test_way_of_python_itself_is_given_a_script_that_leaves_no_name_behind(tmp_p
         assert target.state_without_a_probe() == before
 
 
+@pytest.mark.skipif(not hasattr(sys, "remote_exec"), reason="there is none before Python 3.14")
+def test_python_lets_the_probe_in_by_itself_and_it_leaves_without_a_trace() -> None:
+    with running(sys.executable, "-c", TARGET) as target:
+        before = target.ask("state")
+        with Visit(target.pid) as visit:
+            assert visit.note() == "the probe was let in by sys.remote_exec; it leaves with memdiag"
+            due_s = time.monotonic() + PATIENCE_S
+            while not target.step(3):
+                assert time.monotonic() < due_s, "it never came"
+        assert target.state_without_a_probe() == before
+
+
+@pytest.mark.skipif(not hasattr(sys, "remote_exec"), reason="there is none before Python 3.14")
+def test_python_that_was_told_not_to_be_debugged_says_so() -> None:
+    with running(sys.executable, "-X", "disable-remote-debug", "-c", TARGET) as target:
+        assert "PYTHON_DISABLE_REMOTE_DEBUG" in refused(target.pid).remedy
+
+
 def test_refusal_by_pythons_own_way_is_explained() -> None:
     def remote_exec(pid: int, script: str) -> None:
         raise RuntimeError("Remote debugging is not enabled in the remote process")
@@ -305,6 +328,7 @@ def test_old_python_is_refused() -> None:
         assert "Python 3.7 is older than the probe supports" in refused(target.pid).message
 
 
+@gdb_goes_first
 def test_missing_gdb_is_told(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with running(sys.executable, "-c", TARGET) as target:
@@ -331,6 +355,7 @@ def test_process_that_protects_itself_is_refused(tmp_path) -> None:
         assert "protects itself" in refused(target.pid).message
 
 
+@gdb_goes_first
 @needs_gdb
 def test_watch_with_attach_records_steps_and_says_how_long_it_stopped_the_process(tmp_path) -> None:
     with running(sys.executable, "-c", TARGET) as target:
