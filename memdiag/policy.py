@@ -335,6 +335,9 @@ class Policy:
     # -- confidence -------------------------------------------------------------------------
     open_confidence: float = 0.9
     """Most confidence in "it cannot be told": no one can be surer of that. Chosen."""
+    least_span_s: float = 2.0
+    """In so short a time, and with few samples, only the start of a program was seen: its
+    interpreter and imports. Chosen."""
     few_samples: int = 20
     """Below this many samples no confidence above `few_confidence` is printed."""
     most_confidence: float = 0.999

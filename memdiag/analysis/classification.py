@@ -13,7 +13,7 @@ from memdiag.analysis.stairs import Stairs, stairs
 from memdiag.analysis.trend import Trend, trend
 from memdiag.analysis.view import View, look
 from memdiag.findings import Reason, Verdict
-from memdiag.model import Role
+from memdiag.model import AxisKind, Role
 from memdiag.policy import NO_METERS, Policy
 
 CALM = (Verdict.STABLE, Verdict.WARMUP)
@@ -97,6 +97,9 @@ def _too_little(prepared: Prepared, policy: Policy) -> Classified | None:
         return Classified(verdict=Verdict.INCONCLUSIVE, reason=Reason.TOO_FEW_SAMPLES, score=0.9)
     if float(y.max()) == float(y.min()):
         return Classified(verdict=Verdict.STABLE, reason=Reason.FLAT, score=1 - 0.5 / len(y))
+    brief = prepared.axis.kind is AxisKind.SECONDS and len(y) < policy.few_samples
+    if brief and float(prepared.x[-1] - prepared.x[0]) < policy.least_span_s:
+        return Classified(verdict=Verdict.INCONCLUSIVE, reason=Reason.TOO_FEW_SAMPLES, score=0.9)
     return None
 
 

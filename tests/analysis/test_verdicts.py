@@ -259,3 +259,13 @@ def test_a_step_at_the_very_end_belongs_to_its_staircase() -> None:
     y = 3.64e9 + 20 * MB * np.searchsorted([1470.0, 1960.0, 2480.0, 2970.0], steps)
     assert verdict(y, steps) is Verdict.LEAK
     assert verdict(y[:1975], steps[:1975]) not in CALM
+
+
+def test_the_start_of_a_program_is_no_warm_up() -> None:
+    """An interpreter that imports for half a second and is watched for another one."""
+    start = [4e6, 9e6, 14e6, 14.2e6, *[14.2e6 + 4096 * (i % 2) for i in range(8)]]
+    seconds = np.arange(len(start)) / 10
+    (brief,) = judge(series_of(start, seconds, kind=AxisKind.SECONDS)).series
+    assert (brief.verdict, brief.reason) == (Verdict.INCONCLUSIVE, Reason.TOO_FEW_SAMPLES)
+    (steps,) = judge(series_of(start)).series
+    assert steps.reason is not Reason.TOO_FEW_SAMPLES
