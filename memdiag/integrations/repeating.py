@@ -207,11 +207,19 @@ class Repetition:
         if leaking is not None and self._calls >= least:
             return leaking
         rates = {m: fmean(self._rates(m)) for m in self._values if self._is_growing(m)}
+        rates = rates or self._rates_of_few()
         if not rates:
             return self._result(Outcome.STAYS)
         meter = max(rates, key=lambda m: rates[m] / self._terms.tolerance(m))
         why = f"it still grew after {self._calls} calls, too few to tell a leak from a warm-up"
         return self._result(Outcome.OPEN, meter=meter, growth=rates[meter], why=why)
+
+    def _rates_of_few(self) -> dict[Meter, float]:
+        """Growth per call since the first one, where there were too few calls to test it."""
+        calls = self._calls - self._at[0]
+        few = [m for m in self._values if len(self._rates(m)) < PARTS // 2 and calls > 0]
+        rates = {m: self._growth(m, 0) / calls for m in few if not self._within_slack(m)}
+        return {m: rate for m, rate in rates.items() if rate > self._terms.tolerance(m)}
 
     def _leaking(self) -> Settled | None:
         """The meter that has grown in every part of the last two rounds, at one rate."""

@@ -220,3 +220,17 @@ def test_lru_cache_is_waited_for() -> None:
 
     numbers = iter(range(10**9))
     assert repeated(lambda: cached(next(numbers))).outcome is Outcome.STAYS
+
+
+@pytest.mark.parametrize("call_s", [1.0, 3.0, 4.0, 20.0])
+def test_a_slow_body_that_grew_in_its_few_calls_is_open_and_one_that_stayed_stays(
+    call_s: float,
+) -> None:
+    terms = Terms(seconds=10.0)
+    world = World({Meter.MALLOC: lambda calls: 1e8 + 1024 * calls}, call_s=call_s)
+    growing = settled(world, terms)
+    assert growing.outcome is Outcome.OPEN
+    assert growing.growth_per_call == pytest.approx(1024)
+    assert f"it still grew after {growing.calls} calls" in growing.why
+    calm = settled(World({Meter.MALLOC: lambda calls: 1e8 + min(calls, 1)}, call_s=call_s), terms)
+    assert calm.outcome is Outcome.STAYS
