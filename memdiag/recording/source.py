@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import gzip
-import importlib
-import io
 import os
 import stat
 import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
+from memdiag.recording.packing import is_packed, unpacked
 from memdiag.recording.sidecar import rows_path
 
 HEAD_BYTES = 1 << 16
 _BEGINNING_BYTES = 4 << 20
 STDIN = "-"
-
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-# Python has it since 3.14.
-_ZSTD_MODULES = ("compression.zstd", "zstandard")
-# What is packed or comes through a pipe is held in memory as a whole.
-_UNPACKED_BYTES = 2 << 30
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a PNG picture"),
@@ -143,16 +133,8 @@ def _from_file(name: str) -> Source:
 
 def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
     plain = path if _kind(raw) is not Kind.TEXT or _is_plain(raw) else None
-    if raw.startswith(_GZIP):
-        raw = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(_UNPACKED_BYTES + 1)
-    elif raw.startswith(_ZSTD):
-        raw = _unpacked_zstd(name, raw)
-    if len(raw) > _UNPACKED_BYTES and plain is None:
-        raise UnreadableInput(
-            f"it unpacks to more than {_UNPACKED_BYTES >> 30} GiB",
-            source=name,
-            remedy="unpack it, and name the file",
-        )
+    if is_packed(raw):
+        raw = unpacked(name, raw)
     kind = _kind(raw)
     if kind is not Kind.TEXT:
         return Source(name=name, path=plain, content=raw, whole=True, tail=b"", kind=kind)
@@ -165,52 +147,6 @@ def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
     return Source(name=name, path=plain, content=text, whole=True, tail=text[-HEAD_BYTES:])
 
 
-def _unpacked_zstd(name: str, raw: bytes) -> bytes:
-    """All of it with a library that unpacks zstd, else lines of text by polars."""
-    for module in _ZSTD_MODULES:
-        with contextlib.suppress(ImportError):
-            return _unpacked_by(importlib.import_module(module), raw)
-    return _unpacked_lines(name, raw)
-
-
-def _unpacked_by(module: ModuleType, raw: bytes) -> bytes:
-    try:
-        if hasattr(module, "ZstdFile"):
-            file = module.ZstdFile(io.BytesIO(raw))
-        else:
-            file = module.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        content: bytes = file.read(_UNPACKED_BYTES + 1)
-    except (module.ZstdError, EOFError) as error:
-        raise ValueError("the zstd data is damaged") from error
-    if not content:
-        raise ValueError("the zstd data is cut off")
-    return content
-
-
-def _unpacked_lines(name: str, raw: bytes) -> bytes:
-    import polars as pl
-
-    try:
-        lines = pl.read_csv(
-            io.BytesIO(raw),
-            has_header=False,
-            separator="\x01",
-            quote_char=None,
-            infer_schema=False,
-            encoding="utf8-lossy",
-        )
-        text = "\n".join(lines.to_series(0).fill_null("").to_list()) + "\n"
-    except pl.exceptions.PolarsError:
-        text = "\0"
-    if "\0" in text[:HEAD_BYTES]:
-        raise UnreadableInput(
-            "it is zstd-compressed, and either no plain text or damaged",
-            source=name,
-            remedy="unpack it with `zstd -d`, or `pip install zstandard`",
-        )
-    return text.encode()
-
-
 def _kind(head: bytes) -> Kind:
     if head.startswith(b"PAR1"):
         return Kind.PARQUET
@@ -221,7 +157,7 @@ def _kind(head: bytes) -> Kind:
 
 def _is_plain(head: bytes) -> bool:
     """Needs neither decompressing nor decoding before a CSV reader may have it."""
-    return not head.startswith((_GZIP, _ZSTD)) and _utf16(head) is None
+    return not is_packed(head) and _utf16(head) is None
 
 
 def _utf16(head: bytes) -> str | None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import importlib.util
 import json
 from pathlib import Path
 
@@ -259,47 +256,6 @@ def test_json_lines_with_nesting(tmp_path: Path) -> None:
     torn = _read(tmp_path, "\n".join(lines)[:-5])
     assert len(torn.series[0].y) == N - 1
     assert any("torn" in note for note in torn.notes)
-
-
-# `zstd -19` of the lines below; Python has no packer for it before 3.14.
-ZSTD = base64.b64decode(
-    "KLUv/QRobQMAQoYQELC5AUy3Yqkku7t7x3InOBBgkLB71Wce8Xc3e9X/2xe3+K5VnWlE39nMVf5t27uqmYh3ZlW/"
-    "DQYJQjggdIIIpiQUOqgRwHb7Z/ClNRASARj4GCn58lyYP1SzOq+MI1th46K8qWeChgrIKr4SAaQ="
-)
-
-
-@pytest.mark.parametrize("packing", ["gzip", "zstd"])
-def test_packed_logs(tmp_path: Path, packing: str) -> None:
-    text = "".join(f"step {i} rss {100 + i} MB\n" for i in range(N))
-    content = gzip.compress(text.encode()) if packing == "gzip" else ZSTD
-    series = _series(_read(tmp_path, content), "rss_bytes")
-    assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]
-
-
-@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0broken", b"\x28\xb5\x2f\xfdbroken"])
-def test_damaged_packing_is_an_error(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(UnreadableInput):
-        _read(tmp_path, content)
-
-
-def _zstd_frame(content: bytes) -> bytes:
-    """As zstd stores what it cannot press: a frame of one raw block (RFC 8878)."""
-    size = len(content)
-    header = b"\x28\xb5\x2f\xfd\xa0" + size.to_bytes(4, "little")
-    return header + (size << 3 | 1).to_bytes(3, "little") + content
-
-
-def test_packed_exports_are_read_or_refused_with_what_to_do(tmp_path: Path) -> None:
-    exports = Path(__file__).parents[2] / "fixtures" / "exports"
-    events = next(exports.glob("*.tensorboard")).read_bytes()
-    unpacked = _read(tmp_path, events)
-    assert len(_read(tmp_path, gzip.compress(events)).series) == len(unpacked.series)
-    if any(importlib.util.find_spec(name) for name in ("compression", "zstandard")):
-        assert len(_read(tmp_path, _zstd_frame(events)).series) == len(unpacked.series)
-        return
-    with pytest.raises(UnreadableInput, match="no plain text") as caught:
-        _read(tmp_path, _zstd_frame(events))
-    assert "zstd -d" in caught.value.remedy
 
 
 def test_format_can_be_forced(tmp_path: Path) -> None:

@@ -1,0 +1,91 @@
+"""Logs and exports packed by gzip or zstd."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import Recording, Series
+from memdiag.recording.packing import MOST_BYTES, largest_size
+from memdiag.recording.reading import read
+
+N = 30
+
+
+def _read(folder: Path, content: bytes) -> Recording:
+    path = folder / "log"
+    path.write_bytes(content)
+    return read(str(path))
+
+
+def _series(recording: Recording, metric: str) -> Series:
+    return next(series for series in recording.series if series.metric == metric)
+
+
+# `zstd -19` of the lines below; Python has no packer for it before 3.14.
+ZSTD = base64.b64decode(
+    "KLUv/QRobQMAQoYQELC5AUy3Yqkku7t7x3InOBBgkLB71Wce8Xc3e9X/2xe3+K5VnWlE39nMVf5t27uqmYh3ZlW/"
+    "DQYJQjggdIIIpiQUOqgRwHb7Z/ClNRASARj4GCn58lyYP1SzOq+MI1th46K8qWeChgrIKr4SAaQ="
+)
+
+
+@pytest.mark.parametrize("packing", ["gzip", "zstd"])
+def test_packed_logs(tmp_path: Path, packing: str) -> None:
+    text = "".join(f"step {i} rss {100 + i} MB\n" for i in range(N))
+    content = gzip.compress(text.encode()) if packing == "gzip" else ZSTD
+    series = _series(_read(tmp_path, content), "rss_bytes")
+    assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0broken", b"\x28\xb5\x2f\xfdbroken"])
+def test_damaged_packing_is_an_error(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(UnreadableInput):
+        _read(tmp_path, content)
+
+
+def _zstd_frame(content: bytes) -> bytes:
+    """As zstd stores what it cannot press: a frame of one raw block (RFC 8878)."""
+    size = len(content)
+    header = b"\x28\xb5\x2f\xfd\xa0" + size.to_bytes(4, "little")
+    return header + (size << 3 | 1).to_bytes(3, "little") + content
+
+
+def test_packed_exports_are_read_or_refused_with_what_to_do(tmp_path: Path) -> None:
+    exports = Path(__file__).parents[2] / "fixtures" / "exports"
+    events = next(exports.glob("*.tensorboard")).read_bytes()
+    unpacked = _read(tmp_path, events)
+    assert len(_read(tmp_path, gzip.compress(events)).series) == len(unpacked.series)
+    if any(importlib.util.find_spec(name) for name in ("compression", "zstandard")):
+        assert len(_read(tmp_path, _zstd_frame(events)).series) == len(unpacked.series)
+        return
+    with pytest.raises(UnreadableInput, match="no plain text") as caught:
+        _read(tmp_path, _zstd_frame(events))
+    assert "zstd -d" in caught.value.remedy
+
+
+def _bomb(blocks: int) -> bytes:
+    """128 KiB of one letter per block of four bytes."""
+    block = ((128 << 10) << 3 | 1 << 1).to_bytes(3, "little") + b"x"
+    last = (1 << 3 | 1).to_bytes(3, "little") + b"\n"
+    return b"\x28\xb5\x2f\xfd\x00\x38" + block * blocks + last
+
+
+def test_a_few_kilobytes_that_unpack_to_gigabytes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match="unpacks to more than 2 GiB"):
+        _read(tmp_path, _bomb(MOST_BYTES >> 17))
+
+
+def test_sizes_are_told_before_anything_is_unpacked() -> None:
+    text = "".join(f"step {i} rss {100 + i} MB\n" for i in range(N)).encode()
+    assert len(text) <= largest_size(ZSTD) <= 128 << 10
+    assert largest_size(_zstd_frame(text)) == len(text)
+    assert largest_size(_zstd_frame(text) * 3) == 3 * len(text)
+    assert largest_size(_bomb(8)) == 8 * (128 << 10) + 1
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    assert largest_size(skippable + _zstd_frame(text)) == len(text)
+    assert largest_size(b"\x28\xb5\x2f\xfd") == largest_size(b"") == 0
