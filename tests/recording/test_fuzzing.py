@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -32,6 +33,9 @@ _EXPORTS.append(
         }
     )
 )
+
+# A frame of one segment whose size takes four bytes, and the beginning of a raw block.
+_ZSTD = b"\x28\xb5\x2f\xfd\xa0"
 
 _NAMES = ["step", "epoch", "time", "timestamp", "pid", "rank", "phase", "rss_mb", "VRAM (MB)", "mb"]
 _NAMES += ["memory.used [MiB]", "tensors", "at_s", "process", "loss", "", "available", "index"]
@@ -139,6 +143,8 @@ _content = st.one_of(
     _lines.map(lambda lines: ("\n".join(lines * 4)).encode("utf-16", "surrogatepass")),
     _tables().map(lambda text: text.encode()),
     _tables().map(lambda text: text.encode()[:-3]),
+    _damaged_export().map(lambda content: gzip.compress(content, 1)),
+    st.one_of(st.binary(max_size=60), _damaged_export()).map(lambda content: _ZSTD + content),
 )
 _options = st.builds(
     ReadOptions,
