@@ -3,7 +3,8 @@
 #   make demo      three real torch trainings under `memdiag run`: a leak, a warm-up, a healthy one
 #   make test      all tests
 #   make check     format, lint, types, import contract, README and tests: the gate
-#   make bench     the figures that the documentation quotes; SEED=n draws other series
+#   make bench     the figures that the documentation quotes; SEED=n draws other series,
+#                  ARGS="decide live" runs these alone
 #   make bench-slow, pictures, fuzz, kills, behaviour, gpu-check   longer ones, for those who need them
 #   make bench-programs  verdict, rate and kind of memory on 22 real trainings; half an hour
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers

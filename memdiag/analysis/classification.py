@@ -9,7 +9,7 @@ from memdiag.analysis.blocks import climbs_as_a_whole, from_bin, steady_from
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.saturation import is_converging
 from memdiag.analysis.segmentation import Binned, Segmentation
-from memdiag.analysis.stairs import Stairs, stairs
+from memdiag.analysis.stairs import Stairs, stairs, stairs_to_the_edge
 from memdiag.analysis.trend import Trend, trend
 from memdiag.analysis.view import View, look
 from memdiag.findings import Reason, Verdict
@@ -108,6 +108,11 @@ def _judge(view: View, policy: Policy, planned_x: float | None) -> Classified:
     if steps is not None:
         found = _staircase(view, steps, policy, planned_x)
         if found is not None:
+            return found
+    edge = stairs_to_the_edge(view) if steps is None else None
+    if edge is not None:
+        found = _staircase(view, edge, policy, planned_x)
+        if found is not None and found.verdict is Verdict.LEAK:
             return found
     if calm.is_one_step(view, policy):
         return _not_growing(view, steps, policy)

@@ -78,18 +78,22 @@ def _treads(view: View) -> tuple[Piece, ...]:
     return (pieces[0], *inner, pieces[-1]) if len(pieces) > 1 else pieces
 
 
-def _is_last_edge(view: View, last: Piece) -> bool:
-    """The run ends on an edge: the next tread has begun and is too short to be seen as one."""
-    return not last.flat and last.slope > 0 and last.last - last.first <= EDGE_BINS
-
-
 def stairs(view: View) -> Stairs | None:
     """The last unbroken run of upward steps between flat treads, at least two, else None."""
-    pieces, x, y = _treads(view), view.binned.x, view.binned.y
-    ends_on_edge = _is_last_edge(view, pieces[-1])
-    if ends_on_edge:
-        y = y.copy()
-        y[pieces[-1].first :] = y[-1]
+    return _stairs(view, view.binned.y, ends_on_edge=False)
+
+
+def stairs_to_the_edge(view: View) -> Stairs | None:
+    """The same where the run ends on an edge: the next tread is too short to be seen as one."""
+    last, y = view.segmentation.pieces[-1], view.binned.y.copy()
+    if last.flat or last.slope <= 0 or last.last - last.first > EDGE_BINS:
+        return None
+    y[last.first :] = y[-1]
+    return _stairs(view, y, ends_on_edge=True)
+
+
+def _stairs(view: View, y: Floats, *, ends_on_edge: bool) -> Stairs | None:
+    pieces, x = _treads(view), view.binned.x
     at: list[float] = []
     level: list[float] = []
     first = pieces[-1].first
