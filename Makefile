@@ -92,9 +92,9 @@ bench: $(READY) $(TORCH_READY) $(BENCH_READY)
 bench-slow: $(READY) $(TORCH_READY) $(BENCH_READY)
 	@$(BIN)/python benchmarks/decide.py --slow $(if $(SEED),--seed $(SEED))
 
-# Half an hour; ARGS="native worker" runs these alone.
+# Half an hour, half of that with ARGS="--write --jobs 2"; ARGS="native worker" runs these alone.
 bench-programs: $(READY) $(TORCH_READY)
-	@$(BIN)/python benchmarks/programs/run.py $(ARGS)
+	@$(BIN)/python benchmarks/programs/run.py $(if $(ARGS),$(ARGS),--write)
 
 pictures: $(READY) $(BENCH_READY)
 	@$(BIN)/python tools/method_pictures.py

@@ -193,9 +193,14 @@ def _holes_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evi
 
 def _consistent(told: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Python keeps small objects in arenas of its own, of which malloc knows nothing: where they
-    grow, a calm malloc does not make the growth one of holes.
+    grow, a calm malloc does not make the growth one of holes. And what the number of all tensors
+    says need not be said again of those on one kind of device.
     """
     kinds = {evidence.kind for evidence in told}
+    all_say = {evidence.kind for evidence in told if _metric(evidence.against) == "tensors"}
+    told = [
+        e for e in told if e.kind not in all_say or not _metric(e.against).startswith("tensors_")
+    ]
     hidden = {EvidenceKind.IN_USE_FLAT} if EvidenceKind.OBJECTS_GROW in kinds else set()
     return tuple(evidence for evidence in told if evidence.kind not in hidden)
 
@@ -254,6 +259,10 @@ def _tensors_say(subject: Finding, other: Finding) -> EvidenceKind | None:
     if other.verdict is Verdict.LEAK:
         return EvidenceKind.TENSORS_GROW
     return EvidenceKind.TENSORS_FLAT if other.verdict in CALM else None
+
+
+def _metric(name: str) -> str:
+    return name.rpartition(" ")[2]
 
 
 def _name(finding: Finding) -> str:

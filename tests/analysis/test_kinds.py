@@ -174,3 +174,11 @@ def test_calm_tensors_do_not_say_that_all_in_use_is_calm() -> None:
     assert EvidenceKind.IN_USE_FLAT not in {e.kind for e in told}
     doubt = replace(pages, verdict=Verdict.INCONCLUSIVE, reason=Reason.UNCERTAIN_TREND)
     assert decide([doubt, tensors, meter("python_blocks", 0)])[0] is Verdict.INCONCLUSIVE
+
+
+def test_what_all_tensors_say_is_not_said_again_of_a_device() -> None:
+    leak = meter("malloc_bytes", 9000)
+    told = evidence([leak, meter("tensors", 1), meter("tensors_cpu", 1)], 0)
+    assert [e.against for e in told] == ["main tensors"]
+    alone = evidence([leak, meter("tensors_cpu", 1)], 0)
+    assert [e.kind for e in alone] == [EvidenceKind.TENSORS_GROW]
