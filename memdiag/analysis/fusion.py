@@ -70,8 +70,8 @@ def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
 
 
 def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:
-    """Pages grow with what malloc holds free, while all that is in use is steady: holes between
-    blocks, which the largest working set bounds.
+    """Pages grow with what malloc holds free, or within it (some was never touched before), while
+    all that is in use is steady: holes between blocks, which the largest working set bounds.
     """
     if finding.role not in _PAGES:
         return False
@@ -79,8 +79,10 @@ def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:
     calm = {f.metric for f in same if f.verdict in CALM and f.samples >= SETTLING_SAMPLES}
     grown = rise(finding, finding)
     free = [f for f in same if f.role is Role.HOLES and f.metric.startswith("malloc_")]
-    follows = any(rise(holes, finding) >= FOLLOWS * grown > 0 for holes in free)
-    return follows and {_MALLOC, _PYTHON_BLOCKS} <= calm
+    explained = any(
+        rise(holes, finding) >= FOLLOWS * grown > 0 or holes.peak_value >= grown for holes in free
+    )
+    return explained and {_MALLOC, _PYTHON_BLOCKS} <= calm
 
 
 def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:

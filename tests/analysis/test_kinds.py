@@ -146,9 +146,9 @@ def test_no_kind_without_a_leak_of_host_memory() -> None:
     assert leaking([meter("rss_bytes", 9000)], 0) is None  # nothing exact is known beside it
 
 
-def by_holes(free: float, malloc: float = 0) -> tuple[Finding, ...]:
-    """Pages that grow, in a job of one process."""
-    meters = [meter("rss_bytes", 9e4), meter("rss_bytes", 9e4, process="tree")]
+def by_holes(free: float, malloc: float = 0, pages: float = 9e4) -> tuple[Finding, ...]:
+    """Pages that grow, in a job of one process; a megabyte is free from the start."""
+    meters = [meter("rss_bytes", pages), meter("rss_bytes", pages, process="tree")]
     meters += [meter("malloc_bytes", malloc), meter("python_blocks", 0)]
     return fuse([*meters, meter("malloc_free_bytes", free)])
 
@@ -160,6 +160,11 @@ def test_pages_that_grow_by_mallocs_holes_alone_are_no_leak() -> None:
     told = evidence(found, decided_by)
     assert [e.kind for e in told] == [EvidenceKind.IN_USE_FLAT]
     assert "rss_bytes" in told[0].subject
+
+
+def test_pages_that_grow_within_what_malloc_holds_free_are_no_leak() -> None:
+    """800 bytes a step of what was free and never touched."""
+    assert decide(by_holes(0.0, pages=800.0))[0] is Verdict.STABLE
 
 
 @pytest.mark.parametrize(("free", "malloc"), [(100.0, 0.0), (8e4, 5e3)])
