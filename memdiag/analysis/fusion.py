@@ -26,6 +26,9 @@ _PYTHON_BLOCKS, _MALLOC = "python_blocks", "malloc_bytes"
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it is calm says nothing of the rest."""
 _PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
+TOUCHED = 0.1
+"""Pages that grow within what malloc holds free all the time are its own, touched at last, up to
+this part of their level: beyond it a leak of memory that malloc does not know would hide (chosen)."""
 # Samples from which on an exact meter's calm says something of pages (chosen: twice what a slope
 # test needs to tell a tenth of a percent per step from none).
 SETTLING_SAMPLES = 20
@@ -79,8 +82,10 @@ def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:
     calm = {f.metric for f in same if f.verdict in CALM and f.samples >= SETTLING_SAMPLES}
     grown = rise(finding, finding)
     free = [f for f in same if f.role is Role.HOLES and f.metric.startswith("malloc_")]
+    small = grown <= TOUCHED * finding.peak_value
     explained = any(
-        rise(holes, finding) >= FOLLOWS * grown > 0 or holes.peak_value >= grown for holes in free
+        rise(holes, finding) >= FOLLOWS * grown > 0 or (small and holes.peak_value >= grown)
+        for holes in free
     )
     return explained and {_MALLOC, _PYTHON_BLOCKS} <= calm
 
