@@ -28,7 +28,7 @@ IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 _PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 TOUCHED = 0.1
 """Pages that grow within what malloc holds free all the time are its own, touched at last, up to
-this part of their level: beyond it a leak of memory that malloc does not know would hide (chosen)."""
+this part of their level: beyond it a leak of memory unknown to malloc would hide (chosen)."""
 # Samples from which on an exact meter's calm says something of pages (chosen: twice what a slope
 # test needs to tell a tenth of a percent per step from none).
 SETTLING_SAMPLES = 20
