@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 
@@ -101,11 +102,15 @@ class Probe:
             self._hooks.remove()
         if self._fits is not None:
             self._fits.remove()
+        if self._go_on in gc.callbacks:
+            gc.callbacks.remove(self._go_on)
         if self._then is not None:
             self._then()
 
     def _tick(self) -> None:
         """After each step."""
+        if self._paused:
+            self._go_on("", {})
         if self._watcher is not None and self._watcher.gone():
             self.leave()
         elif self._census is not None:
@@ -203,14 +208,27 @@ class Probe:
     def before_fork(self) -> None:
         """In the parent, before each fork."""
         try:
-            self._paused = self._heartbeat.before_fork()
+            self._paused = self._heartbeat.before_fork() or self._paused
         except Exception:
             return
 
     def after_fork_in_parent(self) -> None:
-        """In the parent, after each fork."""
+        """In the parent, after each fork.
+
+        Some versions of Python count the threads, for their warning, only after this: so the
+        thread comes back with the next step, or the next time that the collector runs.
+        """
+        try:
+            if self._paused and self._go_on not in gc.callbacks:
+                gc.callbacks.append(self._go_on)
+        except Exception:
+            return
+
+    def _go_on(self, when: str, info: dict[str, int]) -> None:
+        """Start the thread again that a fork has ended."""
         try:
             if self._paused:
+                self._paused = False
                 self._heartbeat.start()
         except Exception:
             return
@@ -218,6 +236,7 @@ class Probe:
     def after_fork_in_child(self) -> None:
         """In the child, after each fork."""
         try:
+            self._paused = False
             if self._left:
                 return
             self._heartbeat.after_fork_in_child()
