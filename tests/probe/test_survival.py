@@ -144,7 +144,8 @@ def test_signal_handlers_may_tag_in_the_midst_of_a_tag(watched, python) -> None:
     assert done.stderr == ""
     counters = [e.value for e in watched.events() if e.kind is Kind.COUNTER]
     assert len(counters) >= 20
-    assert counters == list(range(int(counters[0]), int(counters[-1]) + 1))
+    # On a slow machine the next signal may interrupt the handler before it has told its count.
+    assert sorted(counters) == list(range(int(min(counters)), int(max(counters)) + 1))
 
 
 def test_what_a_signal_handler_raises_reaches_the_program(watched, python) -> None:
