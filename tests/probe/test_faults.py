@@ -19,7 +19,9 @@ from sabotage import functions, sabotaged
 import memdiag.probe
 from memdiag.capture.channel import Kind
 
-_FORK_WARNING = re.compile(r"^<string>:\d+: DeprecationWarning: .* multi-threaded, .*\n", re.M)
+_FORK_WARNING = re.compile(
+    r"^<string>:\d+: DeprecationWarning: .* multi-threaded, .*\n(?:  pid = os.fork\(\)\n)?", re.M
+)
 PROBE = Path(memdiag.probe.__file__).parent
 PROGRAM = """
 import os, sys, time

@@ -85,6 +85,11 @@ def test_figures_that_can_be_read_in_two_ways_are_left_to_their_fields(line: str
     assert find_shape([line] * 9, fields) is None
 
 
+def test_digits_of_a_name_are_no_figure() -> None:
+    lines = [*["rss(0step:0"] * 3, "rss(1step:0"]
+    assert find_shape(lines, find_fields(lines)) is None
+
+
 def test_lines_that_are_never_alike_have_no_shape() -> None:
     words = ["alpha", "beta", "gamma", "delta", "omega", "pi", "rho", "sigma", "tau"]
     lines = [f"{word} step {n} rss {n} MB" for n, word in enumerate(words)]
