@@ -69,7 +69,7 @@ def _shape_of(line: str, fields: Sequence[Field]) -> Shape | None:
 
 
 def _is_plain(line: str, begin: int, end: int) -> bool:
-    """No sign, no thousands ("5,100" may be one figure, but "1234,100" is two), no part of "8.5x"."""
+    """No sign, no thousands ("5,100" may be one figure, "1234,100" is two), no part of "8.5x"."""
     plain = re.fullmatch(rf"{_WHOLE}|{_DECIMAL}", line[begin:end])
     return plain is not None and re.match(r"[.,][0-9]", line[end:]) is None
 
