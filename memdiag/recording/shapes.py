@@ -55,8 +55,13 @@ def _shape_of(line: str, fields: Sequence[Field]) -> Shape | None:
     matches = [match for match in found if match is not None]
     if not matches or len(matches) < len(fields):
         return None
-    if any(_FIGURE.search(line, match.start(), match.start(1)) for match in matches):
-        return None  # digits in a name are no figure: "rss(0step" is another field than "rss(1step"
+    # Digits in a name are no figure: "rss(0step" is another field than "rss(1step".
+    if any(
+        figure.start() < match.start(1) and figure.end() > match.start()
+        for figure in _FIGURE.finditer(line)
+        for match in matches
+    ):
+        return None
     places = sorted({match.span(1) for match in matches})
     if not all(_is_plain(line, *place) for place in places):
         return None

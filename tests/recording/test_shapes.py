@@ -86,8 +86,9 @@ def test_figures_that_can_be_read_in_two_ways_are_left_to_their_fields(line: str
 
 
 def test_digits_of_a_name_are_no_figure() -> None:
-    lines = [*["rss(0step:0"] * 3, "rss(1step:0"]
-    assert find_shape(lines, find_fields(lines)) is None
+    for name in ("rss({}step:0", "{}rss/9"):
+        lines = [*[name.format(0)] * 3, name.format(1), name.format("0.0")]
+        assert find_shape(lines, find_fields(lines)) is None
 
 
 def test_lines_that_are_never_alike_have_no_shape() -> None:
