@@ -84,20 +84,15 @@ def _unpacked_by(module: ModuleType, raw: bytes) -> bytes:
 
 def _unpacked_lines(raw: bytes) -> bytes:
     """A zero byte where it holds no lines."""
-    import polars as pl
+    from polars.exceptions import PolarsError
+
+    from memdiag.recording.rawlines import raw_lines
 
     try:
-        lines = pl.read_csv(
-            io.BytesIO(raw),
-            has_header=False,
-            separator="\x01",
-            quote_char=None,
-            infer_schema=False,
-            encoding="utf8-lossy",
-        )
-    except pl.exceptions.PolarsError:
+        lines = raw_lines(raw)
+    except PolarsError:
         return b"\0"
-    text: str = lines.to_series(0).fill_null("").str.join("\n").item()
+    text: str = lines.str.join("\n").item()
     return text.encode() + b"\n"
 
 
