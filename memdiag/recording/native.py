@@ -85,7 +85,9 @@ def settled_labels(table: Table) -> Table:
     label = pl.col("label")
     own = label.filter(label != _TREE)
     names = rows.group_by("pid").agg(
-        again=own.str.contains(_TURN).any(), last=own.last(), labels=own.n_unique()
+        again=(pl.col("unnamed") & label.str.contains(_TURN)).any(),
+        last=own.last(),
+        labels=own.n_unique(),
     )
     renamed = (pl.col("labels") > 1) & ~pl.col("again") & pl.col("unnamed") & (label != _TREE)
     chosen = rows.join(names, on="pid", how="left", maintain_order="left")

@@ -22,6 +22,7 @@ def test_a_process_that_got_its_name_late_is_one_series_in_our_recordings(tmp_pa
             (6, "bash 6" if at < 1 else "python 6" if at < 3 else "main"),
             (7, "python 7" if at < 2 else "DataLoader worker 0"),
             (8, "helper 8"),
+            (5, "python 5" if at < 2 else "rank0 (5)"),
             (9, "python 9" if at < 3 else "python 9 (2)"),
             (7, "tree"),
         )
@@ -29,6 +30,7 @@ def test_a_process_that_got_its_name_late_is_one_series_in_our_recordings(tmp_pa
     recording = _read(tmp_path, "at_s,step,phase,pid,process,rss_bytes\n" + "".join(rows))
     sizes = {series.process: len(series.y) for series in recording.series}
     assert sizes.pop("DataLoader worker 0") == 6
+    assert sizes.pop("rank0 (5)") == 6
     assert sizes == {"main": 6, "helper 8": 6, "python 9": 3, "python 9 (2)": 3, "tree": 6}
 
 
