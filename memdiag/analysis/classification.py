@@ -93,14 +93,14 @@ def _unclear(calm: Classified) -> Classified:
 def _too_little(prepared: Prepared, policy: Policy) -> Classified | None:
     """Answers that need no statistics: too few, all equal."""
     y = prepared.y
+    too_few = Classified(verdict=Verdict.INCONCLUSIVE, reason=Reason.TOO_FEW_SAMPLES, score=0.9)
     if len(y) < policy.min_samples:
-        return Classified(verdict=Verdict.INCONCLUSIVE, reason=Reason.TOO_FEW_SAMPLES, score=0.9)
+        return too_few
     if float(y.max()) == float(y.min()):
         return Classified(verdict=Verdict.STABLE, reason=Reason.FLAT, score=1 - 0.5 / len(y))
     brief = prepared.axis.kind is AxisKind.SECONDS and len(y) < policy.few_samples
-    if brief and float(prepared.x[-1] - prepared.x[0]) < policy.least_span_s:
-        return Classified(verdict=Verdict.INCONCLUSIVE, reason=Reason.TOO_FEW_SAMPLES, score=0.9)
-    return None
+    brief = brief and float(prepared.x[-1] - prepared.x[0]) < policy.least_span_s
+    return too_few if brief else None
 
 
 def _judge(view: View, policy: Policy, planned_x: float | None) -> Classified:

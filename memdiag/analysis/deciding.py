@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memdiag.analysis.device import CALM
-from memdiag.analysis.fusion import IN_PART, SETTLING_SAMPLES, is_same
+from memdiag.analysis.fusion import IN_PART, PAGES, SETTLING_SAMPLES, is_same
 from memdiag.findings import Finding, Reason, Verdict
 from memdiag.model import Role
 from memdiag.policy import EXACT_ROLES, NO_METERS
@@ -36,7 +36,6 @@ _ASKED_FIRST = (
 )
 # What a calm meter bounds: pages of a process alone cannot grow where all its pages do not.
 _BOUNDS = {Role.RESIDENT: frozenset({Role.UNIQUE, Role.PROPORTIONAL})}
-_PAGED = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 # A process that grows by this part of the tree's growth has it to itself (chosen).
 _OWNS = 0.5
 # Processes that have so much of a tree's memory between them leave no room for others (chosen).
@@ -139,7 +138,7 @@ def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
     bounded = any(
         doubtful.role in _BOUNDS.get(f.role, ()) and f.samples >= doubtful.samples for f in same
     )
-    if bounded or doubtful.role not in _PAGED:
+    if bounded or doubtful.role not in PAGES:
         return bounded
     known = [f for f in same if f.samples >= SETTLING_SAMPLES and f.metric not in IN_PART]
     return {Role.IN_USE, Role.OBJECTS} <= {f.role for f in known}

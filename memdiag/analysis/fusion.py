@@ -25,7 +25,8 @@ _GROWS = {
 _PYTHON_BLOCKS, _MALLOC = "python_blocks", "malloc_bytes"
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it is calm says nothing of the rest."""
-_PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
+PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
+"""Roles that count pages of a process, whatever is in them."""
 TOUCHED = 0.1
 """Pages that grow within what malloc holds free all the time are its own, touched at last, up to
 this part of their level: beyond it a leak of memory unknown to malloc would hide (chosen)."""
@@ -76,7 +77,7 @@ def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:
     """Pages grow with what malloc holds free, or within it (some was never touched before), while
     all that is in use is steady: holes between blocks, which the largest working set bounds.
     """
-    if finding.role not in _PAGES:
+    if finding.role not in PAGES:
         return False
     same = [f for f in findings if is_same(finding, f, findings) and f.axis == finding.axis]
     calm = {f.metric for f in same if f.verdict in CALM and f.samples >= SETTLING_SAMPLES}
@@ -188,7 +189,7 @@ def _holes_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evi
     """Pages that grow by holes alone, beside a meter that is calm."""
     for pages in findings:
         held = [f for f in findings if f.metric == _MALLOC and is_same(pages, f, findings)]
-        if pages.reason is Reason.OVERRULED and pages.role in _PAGES and held:
+        if pages.reason is Reason.OVERRULED and pages.role in PAGES and held:
             yield Evidence(
                 kind=EvidenceKind.IN_USE_FLAT,
                 subject=_name(pages),
