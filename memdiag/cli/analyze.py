@@ -176,7 +176,7 @@ def _failure(source: str, error: MemdiagError) -> Failure:
 def _as_json(diagnosis: Diagnosis, code: int) -> str:
     from memdiag.report import json as json_report
 
-    return json_report.dumps(json_report.document(diagnosis, code))
+    return json_report.text(diagnosis, code)
 
 
 def _complain_about(failures: Sequence[Failure]) -> None:

@@ -102,7 +102,7 @@ def conclude(
         # A calm verdict on a part of the run says nothing of the rest of it.
         code = int(Exit.CANNOT_MEASURE) if code in (Exit.NO_LEAK, Exit.INCONCLUSIVE) else code
     if options.json:
-        sys.stdout.write(json_report.dumps(json_report.document(diagnosis, code)))
+        sys.stdout.write(json_report.text(diagnosis, code))
     else:
         show(diagnosis, quiet=options.quiet)
     say(f"recorded to {printable(str(path))}")
@@ -132,8 +132,7 @@ def show(diagnosis: Diagnosis, *, quiet: bool) -> None:
 
 
 def _write_json(path: Path, diagnosis: Diagnosis, code: int) -> None:
-    text = json_report.dumps(json_report.document(diagnosis, code))
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(json_report.text(diagnosis, code), encoding="utf-8")
     except OSError as error:
         say(f"could not write {printable(str(path))}: {error.strerror}")

@@ -52,6 +52,11 @@ def document(diagnosis: Diagnosis, exit_code: int) -> Values:
     }
 
 
+def text(diagnosis: Diagnosis, exit_code: int) -> str:
+    """The document as text: what stdout and files get."""
+    return dumps(document(diagnosis, exit_code))
+
+
 def dumps(values: Mapping[str, Any]) -> str:
     """`document` as text, ASCII only: names from outside cannot reach the terminal as escapes."""
     return json.dumps(values, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
