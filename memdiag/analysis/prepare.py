@@ -85,11 +85,12 @@ class Prepared:
 def prepare(series: Series, policy: Policy) -> Prepared:
     """Clean one series. Never raises; an unusable series comes back with few or no samples."""
     keep, restarts = _last_generation(series)
-    axis, x = _positions(series, keep)
     sign = -1.0 if series.falling else 1.0
     y = np.asarray(series.y, dtype=np.float64)
+    read = keep & measured(y)
     y = -y if series.falling else y
-    finite = keep & measured(x) & measured(y)
+    axis, x, placed = _positions(series, read)
+    finite = read & placed
     whole = bool(finite.all())
     dropped_start = 0 if whole else int((keep & np.isfinite(y) & ~finite).sum())
     xs, ys = _one_per_position(*((x, y) if whole else (x[finite], y[finite])))
@@ -140,20 +141,23 @@ def _last_generation(series: Series) -> tuple[NDBool, int]:
     return generation == known[-1], len(known) - 1
 
 
-def _positions(series: Series, keep: NDBool) -> tuple[Axis, Floats]:
-    """The axis to judge on: time where steps are missing or far fewer than the samples."""
+def _positions(series: Series, read: NDBool) -> tuple[Axis, Floats, NDBool]:
+    """The axis to judge on, and which samples have a place on it: time where steps are missing or
+    far fewer than the samples."""
     x = np.asarray(series.x, dtype=np.float64)
-    read = keep & measured(np.asarray(series.y, dtype=np.float64))
-    placed = read & measured(x)
+    known = measured(x)
+    placed = read & known
     distinct = _distinct(x if placed.all() else x[placed])
     readings = int(read.sum())
     if distinct >= min(MIN_POSITIONS, readings):
-        return series.axis, x
+        return series.axis, x, known
     if series.at_s is not None and readings >= 2 * distinct:
-        return Axis(name="time_s", kind=AxisKind.SECONDS), np.asarray(series.at_s, dtype=float)
+        at_s = np.asarray(series.at_s, dtype=float)
+        return Axis(name="time_s", kind=AxisKind.SECONDS), at_s, measured(at_s)
     if distinct == 0:
-        return Axis(name="sample", kind=AxisKind.INDEX), np.arange(len(x), dtype=float)
-    return series.axis, x
+        rows = np.arange(len(x), dtype=float)
+        return Axis(name="sample", kind=AxisKind.INDEX), rows, measured(rows)
+    return series.axis, x, known
 
 
 MOST = 1e30

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memdiag.cli import gate as cli_gate
+from memdiag.cli import loading, printing
 from memdiag.cli import options as cli_options
-from memdiag.cli import printing
 from memdiag.cli.exits import exit_code
 from memdiag.cli.publishing import publish
 from memdiag.errors import MemdiagError, UnreadableInput
@@ -134,19 +134,18 @@ def _diagnose_all(
     planned_x: float | None,
 ) -> Diagnosis:
     """Every source is read, judged and forgotten before the next one is read."""
-    from memdiag.recording.reading import expand, read
-
+    reading = loading.reading()
     found: list[RecordingFinding] = []
     failures: list[Failure] = []
     sources: dict[str, None] = {}
     for argument in arguments:
         try:
-            sources |= dict.fromkeys(expand([argument]))
+            sources |= dict.fromkeys(reading.expand([argument]))
         except UnreadableInput as error:
             failures.append(_failure(argument, error))
     for source in sources:
         try:
-            found.append(_judge(read(source, options), gate, planned_x))
+            found.append(_judge(reading.read(source, options), gate, planned_x))
         except UnreadableInput as error:
             failures.append(_failure(source, error))
     return Diagnosis(recordings=tuple(found), failures=tuple(failures))

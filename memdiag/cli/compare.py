@@ -12,8 +12,8 @@ import typer
 
 from memdiag.cli import analyze as analyzing
 from memdiag.cli import gate as cli_gate
+from memdiag.cli import loading, printing
 from memdiag.cli import options as cli_options
-from memdiag.cli import printing
 from memdiag.cli.exits import of_comparison
 from memdiag.errors import UnreadableInput, UsageError
 from memdiag.findings import Failure, RecordingFinding
@@ -176,19 +176,19 @@ def _diagnosed(
     arguments: Sequence[str], options: ReadOptions, named: Callable[[Recording], Recording]
 ) -> tuple[list[RecordingFinding], list[Failure]]:
     from memdiag.analysis.diagnose import diagnose
-    from memdiag.recording.reading import expand, read
 
+    reading = loading.reading()
     found: list[RecordingFinding] = []
     failures: list[Failure] = []
     for argument in arguments:
         try:
-            sources = expand([argument])
+            sources = reading.expand([argument])
         except UnreadableInput as error:
             failures.append(_failure(argument, error))
             continue
         for source in sources:
             try:
-                found.append(diagnose(named(read(source, options))))
+                found.append(diagnose(named(reading.read(source, options))))
             except UnreadableInput as error:
                 failures.append(_failure(source, error))
     return found, failures

@@ -53,6 +53,13 @@ class Plan:
     labels: tuple[tuple[str, int], ...] = ()
     must_exist: bool = False
 
+    @property
+    def columns(self) -> frozenset[int]:
+        """What is still read of the table: the axes have their values."""
+        ways = (self.phase, self.pid, self.generation)
+        others = {at for at in ways if at is not None}
+        return frozenset({at for at, _ in self.metrics} | {at for _, at in self.labels} | others)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Metric:
@@ -184,7 +191,7 @@ def _is_capacity(metric: _Metric, metrics: int) -> bool:
 
 
 def _refuse_single_rows(table: Table, groups: Sequence[Group], source: str) -> None:
-    if len(table) == 1 or all(group.rows.size < 2 for group in groups):
+    if len(table) == 1 or all(_few(group.rows) for group in groups):
         where = "one row" if len(table) == 1 else "one row per process"
         raise UnreadableInput(
             f"there is only {where}: nothing can be said about growth",
@@ -192,6 +199,10 @@ def _refuse_single_rows(table: Table, groups: Sequence[Group], source: str) -> N
             line=table.first_line,
             remedy="record longer, or more often",
         )
+
+
+def _few(rows: Ints | slice) -> bool:
+    return not isinstance(rows, slice) and rows.size < 2
 
 
 def _phase_codes(column: pl.Series, notes: list[str]) -> tuple[Ints, tuple[str, ...]] | None:
@@ -215,7 +226,7 @@ def _series_of(
     notes: list[str],
 ) -> list[Series]:
     """One series per metric that has figures in the group's rows."""
-    rows = slice(None) if group.rows.size == chosen.values.size else group.rows
+    rows = group.rows
     axis, x = chosen.axis, chosen.values[rows]
     if clock is not None and np.isfinite(x).sum() < 2:
         axis, x = clock.axis, clock.values[rows]

@@ -60,7 +60,9 @@ def choose(candidates: list[Candidate]) -> Candidate | None:
     return clock if few < _FEW_STEPS and many >= _MANY_SAMPLES_PER_STEP * few else best
 
 
-def without_durations(candidates: Sequence[Candidate], groups: Sequence[Ints]) -> list[Candidate]:
+def without_durations(
+    candidates: Sequence[Candidate], groups: Sequence[Ints | slice]
+) -> list[Candidate]:
     """Leaves out time columns that run backwards all the time: how long a step took is no clock.
 
     groups: the rows of each process. A time that is the only axis stays, in whatever order.
@@ -71,7 +73,7 @@ def without_durations(candidates: Sequence[Candidate], groups: Sequence[Ints]) -
     return others + running if others or running else clocks
 
 
-def _runs_on(values: Floats, groups: Sequence[Ints]) -> bool:
+def _runs_on(values: Floats, groups: Sequence[Ints | slice]) -> bool:
     back = moves = 0
     for rows in groups:
         steps = np.diff(values[rows][np.isfinite(values[rows])])
@@ -82,7 +84,7 @@ def _runs_on(values: Floats, groups: Sequence[Ints]) -> bool:
 
 def rises_strictly(values: Floats) -> bool:
     """Every reading is there and larger than the one before."""
-    return values.size > 1 and bool(np.all(np.diff(values) > 0))
+    return values.size > 1 and bool(np.all(values[1:] > values[:-1]))
 
 
 def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Reset | None:
@@ -92,7 +94,7 @@ def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Res
     within something: its blocks are laid end to end. One or two falls at which the memory falls
     back too are restarts of the process. Anything else is left for sorting: None.
     """
-    falls = np.flatnonzero(np.diff(x) < 0)
+    falls = np.flatnonzero(x[1:] < x[:-1])  # (no array of differences: a column may be large)
     if falls.size == 0 or x.size < _ROWS_PER_BLOCK * (falls.size + 1):
         return None
     starts = np.concatenate(([0], falls + 1))
@@ -159,7 +161,6 @@ def _times(count: int) -> str:
 
 def _distinct(values: Floats) -> int:
     known = values[np.isfinite(values)]
-    moves = np.diff(known)
-    if known.size and (moves >= 0).all():  # no need to sort
-        return 1 + int(np.count_nonzero(moves))
+    if known.size and bool((known[1:] >= known[:-1]).all()):  # no need to sort
+        return 1 + int(np.count_nonzero(known[1:] > known[:-1]))
     return int(np.unique(known).size)

@@ -111,7 +111,13 @@ def _floats(column: pl.Series) -> Floats:
     """NaN where null or beyond measure. (`to_numpy` makes NaN of null without polars' engine.)"""
     if column.dtype.is_decimal() or "128" in str(column.dtype):  # numpy knows neither
         column = column.cast(pl.Float64)
-    return measurable(column.to_numpy().astype(np.float64, copy=False))
+    if column.n_chunks() == 1:
+        return measurable(column.to_numpy().astype(np.float64, copy=False))
+    values, end = np.empty(len(column)), 0
+    for part in column.get_chunks():  # one copy, where joining and converting them would be two
+        start, end = end, end + len(part)
+        values[start:end] = part.to_numpy()
+    return measurable(values)
 
 
 def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:

@@ -41,9 +41,11 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
         table, format_ = read_table(open_source(source), options)
     if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
         table = native.without_helpers(native.settled_labels(table))
-        recording = assemble(table, native.plan(table), source)
+        plan = native.plan(table)
+        recording = assemble(table.only(plan.columns), plan, source)
         return native.with_sidecar(recording, None if source == STDIN else Path(source))
     plan = tidy.plan(table, options, source)
+    table = table.only(plan.columns)
     recording = assemble(table, plan, source)
     if format_ in _SELF_EVIDENT:
         return recording

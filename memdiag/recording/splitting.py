@@ -14,18 +14,21 @@ from memdiag.printable import printable
 if TYPE_CHECKING:
     from memdiag.model import Ints
 
+# The rows of a table that knows only one process, without a number for each of them.
+WHOLE = slice(None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """The rows of one process.
 
     label: "" where the table knows only one process.
-    rows: row numbers, shape (n,), ascending.
+    rows: row numbers, shape (n,), ascending; WHOLE for all rows of the table.
     generation: shape (n,), or None where it never restarted.
     """
 
     label: str
-    rows: Ints
+    rows: Ints | slice
     generation: Ints | None = None
 
 
@@ -45,24 +48,31 @@ def split(
     groups: list[Group] = []
     for name, rows in zip(names, parts, strict=True):
         if generation is not None:
-            codes, _ = encode(generation.gather(rows))
+            codes, _ = encode(_of(generation, rows))
             groups.append(Group(label=name, rows=rows, generation=_changes(codes)))
         elif pid is not None:
-            groups.extend(_by_pid(name, rows, pid.gather(rows)))
+            groups.extend(_by_pid(name, rows, _of(pid, rows)))
         else:
             groups.append(Group(label=name, rows=rows))
     return groups
 
 
-def _by_label(length: int, labels: Sequence[tuple[str, pl.Series]]) -> tuple[list[str], list[Ints]]:
+def _of(column: pl.Series, rows: Ints | slice) -> pl.Series:
+    return column if isinstance(rows, slice) else column.gather(rows)
+
+
+def _by_label(
+    length: int, labels: Sequence[tuple[str, pl.Series]]
+) -> tuple[list[str], Sequence[Ints | slice]]:
     texts = [text for name, column in labels if (text := _label(name, column)) is not None]
     if not texts or not length:
-        return [""], [np.arange(length)]
+        return [""], [WHOLE]
     joined = texts[0]
     for text in texts[1:]:
         joined = joined + " " + text
     codes, values = encode(joined)
-    return [printable(value.strip()) for value in values], _rows_of(codes, len(values))
+    names = [printable(value.strip()) for value in values]
+    return names, [WHOLE] if len(names) == 1 else _rows_of(codes, len(names))
 
 
 def _label(name: str, column: pl.Series) -> pl.Series | None:
@@ -79,7 +89,7 @@ def _label(name: str, column: pl.Series) -> pl.Series | None:
     return labelled
 
 
-def _by_pid(label: str, rows: Ints, pids: pl.Series) -> list[Group]:
+def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:
     codes, values = encode(pids.cast(pl.String).fill_null(""))
     if len(values) == 1:
         return [Group(label=label, rows=rows)]
@@ -89,7 +99,10 @@ def _by_pid(label: str, rows: Ints, pids: pl.Series) -> list[Group]:
         return [Group(label=label, rows=rows, generation=_changes(codes))]
     prefix = f"{label} " if label else ""
     return [
-        Group(label=f"{prefix}pid {printable(value)}", rows=rows[part])
+        Group(
+            label=f"{prefix}pid {printable(value)}",
+            rows=part if isinstance(rows, slice) else rows[part],
+        )
         for value, part in zip(values, parts, strict=True)
     ]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -36,7 +37,12 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.columns[0]) if self.columns else 0
+        return max(map(len, self.columns), default=0)
+
+    def only(self, used: Collection[int]) -> Table:
+        """The same table with the cells of these columns alone: what else it holds may be large."""
+        columns = (c if at in used else c.clear() for at, c in enumerate(self.columns))
+        return replace(self, columns=tuple(columns))
 
 
 def read_text_table(source: Source, layout: Layout) -> Table:
