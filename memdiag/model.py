@@ -34,6 +34,7 @@ class AxisKind(enum.Enum):
     SECONDS = "seconds"  # monotonic or wall time, always converted to seconds
     REQUEST = "request"  # requests, queries, calls: many small units of work
     INDEX = "index"  # cycles, samples, dumps: nothing is known but the order
+    TICK = "tick"  # looks of a monitor by the clock, at an interval that nobody told
 
 
 class Role(enum.Enum):

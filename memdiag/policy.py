@@ -47,6 +47,8 @@ WARMUP_LENGTHS: Mapping[AxisKind, WarmupLength] = MappingProxyType(
         AxisKind.SECONDS: WarmupLength(median=80.0, shape=0.75),
         AxisKind.REQUEST: WarmupLength(median=60.0, shape=1.0, regular_odds=4.0, exact_odds=10.0),
         AxisKind.INDEX: WarmupLength(median=4.0, shape=1.5, regular_odds=4.0, exact_odds=10.0),
+        # Monitors look every one to sixty seconds: as long as of steps, which last as long. Chosen.
+        AxisKind.TICK: WarmupLength(median=60.0, shape=1.5),
     }
 )
 
@@ -60,6 +62,7 @@ LIVE_TAILS: Mapping[AxisKind, float] = MappingProxyType(
         AxisKind.SECONDS: 0.75,
         AxisKind.REQUEST: 0.5,
         AxisKind.INDEX: 0.75,
+        AxisKind.TICK: 0.5,
     }
 )
 
@@ -72,6 +75,7 @@ HORIZONS: Mapping[AxisKind, float] = MappingProxyType(
         AxisKind.SECONDS: 30 * 86400.0,
         AxisKind.REQUEST: 1e6,
         AxisKind.INDEX: 1e4,
+        AxisKind.TICK: 1e6,
     }
 )
 

@@ -143,7 +143,7 @@ def _difference(measure: Measure, base: Estimate, candidate: Estimate) -> Differ
 
 def _shifted(finding: Finding, x: float) -> float:
     """A clock or a sample number has no origin of its own; steps and epochs do."""
-    floats = finding.axis.kind in {AxisKind.SECONDS, AxisKind.INDEX}
+    floats = finding.axis.kind in {AxisKind.SECONDS, AxisKind.INDEX, AxisKind.TICK}
     return x - finding.first_x if floats else x
 
 

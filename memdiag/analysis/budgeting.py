@@ -22,6 +22,7 @@ _PLURALS = {
     AxisKind.SECONDS: "seconds",
     AxisKind.REQUEST: "requests",
     AxisKind.INDEX: "samples",
+    AxisKind.TICK: "samples",
 }
 
 
@@ -89,20 +90,26 @@ def _rate(finding: Finding, stretch: Stretch) -> Interval | None:
     plateau = finding.plateau
     if (
         finding.unit is Unit.COUNT
-        and finding.axis.kind is stretch.axis
+        and _counts(finding, stretch)
         and plateau is not None
         and plateau.low_value == plateau.high_value
     ):
         return _exactly(0.0)  # things are counted exactly, and there was not one more
-    if finding.axis.kind is stretch.axis:
+    if _counts(finding, stretch):
         return finding.growth_per_x
     if stretch.axis is AxisKind.EPOCH:
         return finding.growth_per_epoch
     return finding.growth_per_s if stretch.axis is AxisKind.SECONDS else None
 
 
+def _counts(finding: Finding, stretch: Stretch) -> bool:
+    """What the stretch is long in is what the series was recorded over."""
+    kind = finding.axis.kind
+    return (AxisKind.INDEX if kind is AxisKind.TICK else kind) is stretch.axis
+
+
 def _why_no_rate(finding: Finding, stretch: Stretch) -> str:
-    if finding.axis.kind is stretch.axis or finding.growth_per_x is None:
+    if _counts(finding, stretch) or finding.growth_per_x is None:
         return "the run is too short to measure a rate"
     return _other_axis(finding, stretch)
 
@@ -116,7 +123,7 @@ def _variation(finding: Finding, budget: Budget) -> BudgetFinding:
     since = budget.since
     readings = finding.trace
     if since is not None:
-        if finding.axis.kind is not since.axis:
+        if not _counts(finding, since):
             return _unclear(budget, finding, _other_axis(finding, since))
         start = since.length
         if since.axis is AxisKind.SECONDS:

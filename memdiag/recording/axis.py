@@ -46,9 +46,11 @@ class Reset:
 
 
 def choose(candidates: list[Candidate]) -> Candidate | None:
-    """The best axis: the lowest rank that changes, a clock where steps or epochs are too few."""
+    """The best axis: the lowest rank, a clock where steps or epochs are too few. None where none
+    of them ever changes.
+    """
     moving = [c for c in candidates if np.nanmin(c.values) < np.nanmax(c.values)]
-    ranked = sorted(moving or candidates, key=lambda c: c.rank)
+    ranked = sorted(moving, key=lambda c: c.rank)
     if not ranked:
         return None
     best = ranked[0]

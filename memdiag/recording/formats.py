@@ -18,6 +18,15 @@ from memdiag.recording.nvidia import read_monitor, read_query, read_screens
 from memdiag.recording.options import ReadOptions
 from memdiag.recording.prometheus import read_range
 from memdiag.recording.source import Kind, Source
+from memdiag.recording.system import (
+    read_containers,
+    read_gpustat,
+    read_proc,
+    read_rocm,
+    read_sar,
+    read_tegrastats,
+    read_vmstat,
+)
 from memdiag.recording.table import Table, read_parquet, read_text_table
 from memdiag.recording.tensorboard import read_events
 from memdiag.recording.textlog import read_pattern, read_text
@@ -99,6 +108,13 @@ FORMATS: tuple[Format, ...] = (
     Format(name="psrecord", read=lambda source, _: read_psrecord(source)),
     Format(name="processes", read=lambda source, _: read_process_tables(source)),
     Format(name="free", read=lambda source, _: read_free(source)),
+    Format(name="sar", read=lambda source, _: read_sar(source)),
+    Format(name="vmstat", read=lambda source, _: read_vmstat(source)),
+    Format(name="proc", read=lambda source, _: read_proc(source)),
+    Format(name="containers", read=lambda source, _: read_containers(source)),
+    Format(name="gpustat", read=lambda source, _: read_gpustat(source)),
+    Format(name="tegrastats", read=lambda source, _: read_tegrastats(source)),
+    Format(name="rocm-smi", read=lambda source, _: read_rocm(source)),
     Format(name="torch-summary", read=lambda source, _: read_summaries(source)),
     Format(name="markdown", read=lambda source, options: read_markdown(source, options.table)),
     Format(name="csv", read=_csv),

@@ -14,6 +14,7 @@ from memdiag.recording.layout import Layout, split_line
 from memdiag.recording.lines import chunks
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table, read_text_table
+from memdiag.recording.tools import TICK
 from memdiag.recording.vocabulary import NVIDIA_MEMORY
 
 # Names that mean something else in other logs.
@@ -91,11 +92,11 @@ def read_screens(source: Source) -> Table | None:
     rows = (
         pl.concat(parts)
         .with_columns(
-            pl.col("new").cum_sum().alias("sample"), pl.col("timestamp", "gpu").forward_fill()
+            pl.col("new").cum_sum().alias(TICK), pl.col("timestamp", "gpu").forward_fill()
         )
         .filter(pl.col("memory.used [MiB]").is_not_null())
     )
-    order = "sample" if rows["timestamp"].null_count() == len(rows) else "timestamp"
+    order = TICK if rows["timestamp"].null_count() == len(rows) else "timestamp"
     rows = rows.select(order, "gpu", "memory.used [MiB]")
     return Table(names=tuple(rows.columns), columns=tuple(rows.get_columns()), first_line=None)
 
@@ -166,5 +167,5 @@ def _numbered_rounds(table: Table) -> Table:
     if not keys:
         return table
     key = pl.DataFrame([column.alias(str(at)) for at, column in enumerate(keys)])
-    rounds = key.select(pl.int_range(pl.len()).over(key.columns).alias("sample"))["sample"]
-    return replace(table, names=("sample", *table.names), columns=(rounds, *table.columns))
+    rounds = key.select(pl.int_range(pl.len()).over(key.columns).alias(TICK))[TICK]
+    return replace(table, names=(TICK, *table.names), columns=(rounds, *table.columns))

@@ -53,6 +53,7 @@ def read_text_table(source: Source, layout: Layout) -> Table:
     frame = _parse(source, None if in_place else _rows(source, layout, torn), layout)
     if all(column.has_nulls() for column in frame.get_columns()):
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    frame = _without_headers(frame, layout)
     notes = ("the last line is torn off and was left out",) if torn else ()
     names = layout.names + tuple("" for _ in range(frame.width - len(layout.names)))
     return Table(
@@ -61,6 +62,22 @@ def read_text_table(source: Source, layout: Layout) -> Table:
         first_line=layout.skip_lines + 1,
         notes=notes,
     )
+
+
+def _without_headers(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """A command in a loop (`docker stats`), or runs that append to one file, repeat the header."""
+    named = [
+        (column, name.strip())
+        for column, name in zip(frame.get_columns(), layout.names, strict=False)
+        if name.strip() and column.dtype == pl.String
+    ]
+    # (A header among the rows makes text of every column.)
+    if not layout.skip_lines or not named or len(named) < min(frame.width, len(layout.names)):
+        return frame
+    again = pl.Series([True]).new_from_index(0, len(frame))
+    for column, name in named:
+        again &= (column.str.strip_chars() == name).fill_null(value=False)
+    return frame.filter(~again) if again.any() else frame
 
 
 def read_parquet(source: Source) -> Table:

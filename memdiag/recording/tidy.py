@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Axis, AxisKind, Unit
+from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.printable import printable
 from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate, rises_strictly
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _ROWS_PER_LABEL = 2
 _LAST_RANK = 10_000
 _CELLS_LOOKED_AT = 200
+_AVAILABLE = {"available", "avail"}
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
@@ -135,7 +136,7 @@ def _metrics(
         if meaning.part is Part.METRIC and at not in taken
     ]
     if found:
-        return found
+        return _without_free(found)
     figures = [at for at, column in enumerate(table.columns) if _has_figures(column)]
     if not figures:
         raise UnreadableInput(
@@ -151,6 +152,18 @@ def _metrics(
         line=_header_line(table),
         remedy=f"say which one it is: --metric '{printable(others[-1][:40])}=MB'",
     )
+
+
+def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """Without the machine's free memory where it is told what is available.
+
+    Free memory becomes cache whenever a file is read, which is no growth of anything.
+    """
+    host = [(at, m) for at, m in metrics if m.falling and m.role is Role.HOST]
+    if not any(_AVAILABLE & set(meaning.metric.split("_")) for _, meaning in host):
+        return metrics
+    free = {at for at, meaning in host if "free" in meaning.metric.split("_")}
+    return [(at, meaning) for at, meaning in metrics if at not in free]
 
 
 def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:

@@ -12,11 +12,14 @@ from memdiag.recording.cells import to_numbers
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 
+# What samples of a monitor are counted by that tells no time.
+TICK = "tick"
+
 _MAX_BYTES = 512 << 20
 _PROCESSES_AT_MOST = 20
 _MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
 _PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(MB\)")
-_TIME = re.compile(r"([0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\s+[AP]M)?)\s")
+_TIME = re.compile(r"\b([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?\b")
 _KIB = {"rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
 _NAMES = {
     "res": "rss",
@@ -35,7 +38,7 @@ def read_mprof(source: Source) -> Table | None:
     head = source.head()
     if not head.startswith(("CMDLINE", "MEM ")) or _MPROF.match(head + "\n") is None:
         return None
-    lines = _lines(source)
+    lines = pl.Series("line", all_lines(source))
     own = lines.str.extract_groups(r"^MEM ([0-9.]+) ([0-9.]+)").struct.unnest()
     child = lines.str.extract_groups(r"^CHLD ([0-9]+) ([0-9.]+) ([0-9.]+)").struct.unnest()
     memory, at, number = own.to_series(0), own.to_series(1), child.to_series(0)
@@ -54,19 +57,19 @@ def read_mprof(source: Source) -> Table | None:
             ),
         }
     ).drop_nulls()
-    return _as_table(frame)
+    return as_table(frame)
 
 
 def read_psrecord(source: Source) -> Table | None:
     """`psrecord --log`: elapsed time, CPU, real and virtual memory in MB."""
     if _PSRECORD.match(source.head().lstrip()) is None:
         return None
-    figures = _lines(source).str.extract_groups(
+    figures = pl.Series(all_lines(source)).str.extract_groups(
         r"^\s*([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s*$"
     )
     frame = figures.struct.unnest().drop_nulls()
     frame.columns = ["elapsed_s", "cpu", "rss_mb", "vms_mb"]
-    return _as_table(frame.drop("cpu").cast(pl.Float64))
+    return as_table(frame.drop("cpu").cast(pl.Float64))
 
 
 def read_process_tables(source: Source) -> Table | None:
@@ -95,13 +98,13 @@ def _read_blocks(
     header: Header = []
     block: list[str] = []
     sample, clock, header_clock = 0, "", ""
-    for line in [*_lines(source).to_list(), None]:
+    for line in [*all_lines(source), None]:
         if line is not None and not is_header(line):
             if line.strip():
                 block.append(line)
-                clock = found.group(1) if (found := _TIME.search(line)) else clock
+                clock = clock_in(line) or clock
             continue
-        moment = {"sample": str(sample), **({"time": header_clock} if header_clock else {})}
+        moment = {TICK: str(sample), **({"time": header_clock} if header_clock else {})}
         rows += [{**moment, **row} for row in rows_of(header, block)]
         sample += 1 if header else 0
         header, block, header_clock = _header(line or ""), [], clock
@@ -109,13 +112,24 @@ def _read_blocks(
         return None
     names = list(dict.fromkeys(name for row in rows for name in row))
     frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in names})
-    return _as_table(frame.drop("sample") if "time" in names else frame)
+    return as_table(frame.drop(TICK) if "time" in names else frame)
+
+
+def clock_in(line: str) -> str:
+    """The time of day in a line, of 24 hours, "" where there is none."""
+    found = _TIME.search(line)
+    if found is None:
+        return ""
+    hour = int(found[1])
+    if found[3]:
+        hour = hour % 12 + (12 if found[3] == "P" else 0)
+    return f"{hour:02d}{found[2]}"
 
 
 def _header(line: str) -> Header:
     """Names of the columns; pidstat puts the time where its name should be."""
     words = line.lstrip("# ").split()
-    return ["time" if _TIME.match(f"{word} ") else word for word in words]
+    return ["time" if _TIME.fullmatch(word) else word for word in words]
 
 
 def _is_process_header(line: str) -> bool:
@@ -139,6 +153,8 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
             lower = name.lower()
             key = _NAMES.get(lower, lower)
             row[key] = _kib(cell) if lower in _KIB else cell.strip()
+        if "time" in row:  # pidstat's; "12:00:01 PM" is two cells
+            row["time"] = clock_in(line) or row["time"]
         if row.get("pid", "").isdigit():
             rows.append({key: row[key] for key in row if key in _KEPT})
     return rows
@@ -177,6 +193,9 @@ def _kib(cell: str) -> str:
     return f"{figure} {letter.upper()}iB"
 
 
+_FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
+
+
 def _is_free_header(line: str) -> bool:
     return line.split()[:3] == ["total", "used", "free"]
 
@@ -185,10 +204,12 @@ def _free_rows(header: Header, lines: Sequence[str]) -> list[Row]:
     row: Row = {}
     for line in lines:
         label, _, rest = line.partition(":")
-        kind = {"mem": "host", "swap": "swap"}.get(label.strip().lower())
+        kind = _FREE_LINES.get(label.strip().lower())
         if kind is None:
             continue
-        for name, cell in zip(header, rest.split(), strict=False):
+        # An old `free` says in a line of its own what is left without buffers and cache.
+        names = ["used", "free"] if label.startswith("-") else header
+        for name, cell in zip(names, rest.split(), strict=False):
             if kind == "host" or name == "used":
                 row[f"{kind}_{name.replace('/', '_')}"] = _free_cell(cell)
     return [row] if row else []
@@ -202,10 +223,12 @@ def _free_cell(cell: str) -> str:
     return f"{figure.group()} {unit or 'KiB'}"
 
 
-def _lines(source: Source) -> pl.Series:
+def all_lines(source: Source) -> list[str]:
+    """The lines of a source, of its first 512 MiB."""
     text = source.all_bytes()[:_MAX_BYTES].decode("utf-8", errors="replace")
-    return pl.Series("line", text.replace("\r", "").split("\n"), dtype=pl.String)
+    return text.replace("\r", "").split("\n")
 
 
-def _as_table(frame: pl.DataFrame) -> Table:
+def as_table(frame: pl.DataFrame) -> Table:
+    """A frame whose rows are no lines of the source."""
     return Table(names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=None)

@@ -44,6 +44,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
             " build builds no"
         ),
     ),
+    (AxisKind.TICK, _ranked("tick ticks")),
 )
 # Words that may stand beside an axis word without changing what it is: `trainer/global_step`.
 AXIS_FILLERS = _words(

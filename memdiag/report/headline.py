@@ -160,5 +160,6 @@ def _settled(finding: Finding, name: str) -> str:
 def _held(finding: Finding, name: str) -> str:
     values = [value for _, value in finding.trace if math.isfinite(value)]
     low, high = (min(values), max(values)) if values else (finding.start_value, finding.peak_value)
-    over = "" if finding.axis.kind is AxisKind.INDEX else f" over {naming.extent(finding)}"
+    counted = finding.axis.kind in {AxisKind.INDEX, AxisKind.TICK}
+    over = "" if counted else f" over {naming.extent(finding)}"
     return f"{name} stayed at {numbers.between(low, high, finding.unit)}{over}."

@@ -132,6 +132,8 @@ def axis_key(axis: Axis) -> str:
 
 def axis_key_of(kind: AxisKind) -> str:
     """The same by the axis's kind."""
+    if kind is AxisKind.TICK:
+        kind = AxisKind.INDEX  # whose samples they are is told by `axis_name`
     return "s" if kind is AxisKind.SECONDS else kind.value
 
 

@@ -178,6 +178,7 @@ _AXIS_WORDS = {
     AxisKind.SECONDS: "second",
     AxisKind.REQUEST: "request",
     AxisKind.INDEX: "sample",
+    AxisKind.TICK: "sample",
 }
 # Kinds whose column name may be the better word ("cycle", "query").
 _NAMED_KINDS = frozenset({AxisKind.REQUEST, AxisKind.INDEX})

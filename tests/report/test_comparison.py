@@ -123,7 +123,7 @@ def test_units_of_measures_stand_in_the_keys(unit: Unit, kind: AxisKind) -> None
     series = replace(SERIES, unit=unit, axis=Axis(name="x", kind=kind))
     values = document(of(series), 0)
     VALIDATOR.validate(values)
-    axis = "s" if kind is AxisKind.SECONDS else kind.value
+    axis = {AxisKind.SECONDS: "s", AxisKind.TICK: "index"}.get(kind, kind.value)
     found = values["series"][0]
     assert found["decided_by"] == f"growth_{unit.value}_per_{axis}"
     assert found["measures"][found["decided_by"]]["base"]["value"] == 291 * MB

@@ -54,7 +54,7 @@ def test_units_of_readings_and_axis_stand_in_the_keys(unit: Unit, kind: AxisKind
             need_more=diagnoses.inconclusive().recordings[0].series[0].need_more,
         )
     )
-    axis = "s" if kind is AxisKind.SECONDS else kind.value
+    axis = {AxisKind.SECONDS: "s", AxisKind.TICK: "index"}.get(kind, kind.value)
     assert series[f"latest_{unit.value}"] == 14136e6
     assert series[f"growth_{unit.value}_per_{axis}"]["value"] is not None
     assert series[f"onset_{axis}"] == {"value": 15, "low": 13, "high": 18}
