@@ -11,6 +11,7 @@ import polars as pl
 
 from memdiag import units
 from memdiag.model import Unit
+from memdiag.recording.clocks import is_clock, seconds_of
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
@@ -24,10 +25,8 @@ _DIGITS = r"[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+|[0-9][0-9_]*,?[0-9]*)(?:\.[0-9
 _FIGURE = rf"{_PREFIX}({_DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
 _UNIT = rf"{_FIGURE}(?:/[0-9]+)?\s*([A-Za-z%]*)[\s*`]*$"
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
-_DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
 _LOOKED_AT = 2000
 _MOST = 1e30
-_DAY_S = 86400.0
 # Clocks that count from 1970 are told from short runs by their size: 1e8 s is 1973.
 _EPOCH_SCALES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
 
@@ -70,8 +69,8 @@ def to_seconds(column: pl.Series, factor: float) -> Floats:
     """
     if column.dtype == pl.String:
         text = column.str.strip_chars()
-        if _is_clock(text.head(_LOOKED_AT)) or _is_clock(text):
-            return _dates(text)
+        if is_clock(text.head(_LOOKED_AT)) or is_clock(text):
+            return seconds_of(text)
     values = to_numbers(column).values
     seen: Floats = values[np.isfinite(values)]
     top = float(np.abs(seen).max()) if seen.size else 0.0
@@ -80,10 +79,6 @@ def to_seconds(column: pl.Series, factor: float) -> Floats:
         return values * factor
     since_first: Floats = (values - float(seen.min())) * scale
     return since_first
-
-
-def _is_clock(text: pl.Series) -> bool:
-    return bool(text.str.contains("[0-9]:[0-9]|^[0-9]{4}-[0-9]").any())
 
 
 def resolution(values: Floats) -> float:
@@ -148,50 +143,3 @@ def _plain(figures: pl.Series) -> pl.Series:
             return figures.str.replace_all("[,_' ]", "")
         return figures.str.replace_all(",", ".", literal=True).str.replace_all("[_' ]", "")
     return figures.str.replace_all("[,_' ]", "")
-
-
-def _dates(text: pl.Series) -> Floats:
-    """Seconds of dates or times of day, since the first of them."""
-    runs = text.rle().struct
-    lengths = runs.field("len")
-    if len(lengths) * 2 <= len(text):  # a log writes many lines a second
-        return np.repeat(_dates(runs.field("value")), lengths.to_numpy())
-    if text.n_unique() * 2 > len(text):
-        return _since_first(_moments(text))
-    different = text.unique()  # those of several processes, in turns
-    moments = _moments(different)
-    if moments.dtype == pl.String:
-        return _times_of_day(_plain_clock(text))
-    return _since_first(text.replace_strict(different, moments, return_dtype=moments.dtype))
-
-
-def _since_first(moments: pl.Series) -> Floats:
-    if moments.dtype == pl.String:
-        return _times_of_day(moments)
-    seconds = _floats(moments.dt.epoch("us")) * 1e-6
-    return seconds - float(np.nanmin(seconds))
-
-
-def _moments(text: pl.Series) -> pl.Series:
-    """Dates with a time; the text in plain form where none of it is one."""
-    plain = _plain_clock(text)
-    moments = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
-    return moments if moments.null_count() < len(moments) else plain
-
-
-def _plain_clock(text: pl.Series) -> pl.Series:
-    plain = text.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
-    plain = plain.str.replace(",", ".", literal=True)
-    return plain.str.replace(r"(?:Z|[-+]\d\d:?\d\d)$", "")
-
-
-def _times_of_day(text: pl.Series) -> Floats:
-    """Seconds of `14:03:22.5` or `03:22` since the first, going on after midnight."""
-    seconds = np.zeros(len(text))
-    for part in range(3):
-        cell = text.str.split(":").list.get(part, null_on_oob=True).cast(pl.Float64, strict=False)
-        figures = _floats(cell)
-        seconds = np.where(np.isnan(figures) & (part == 2), seconds, seconds * 60.0 + figures)
-    days = np.cumsum(np.diff(np.nan_to_num(seconds), prepend=seconds[:1]) < -_DAY_S / 2)
-    moments = seconds + days * _DAY_S
-    return moments - (float(np.nanmin(moments)) if np.isfinite(moments).any() else 0.0)

@@ -30,6 +30,7 @@ _CUT = re.compile(
 )
 # "Phase: train Step 10": the step is no "train Step", which "eval Step" would be another of.
 _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\s)", re.I)
+_ZEROS = str.maketrans("123456789", "000000000")
 _STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
 _WORDS_KEPT = 3
 # A field must be in so many of the lines that hold the most frequent one of its kind.
@@ -39,6 +40,7 @@ _SEEN_AT_LEAST = 3
 # The name of a number that stands alone at the start of lines.
 LEADING = "index"
 
+_HEADING_ENDS = re.compile("[:|=0-9]")
 # In these headings figures without a unit of their own are bytes.
 _BYTES_HEADINGS = re.compile(r"\bp(?:full)?mem(?:ory_info)?\(|\bsvmem\(", re.I)
 
@@ -52,6 +54,7 @@ class Field:
     pattern: for `str.extract_groups`: group 1 is the figure, group 2 its unit, which may be null.
     quick: for `str.extract`: figures that have the one unit `unit`, as all that were seen; twice as
         fast. "" where units differ, or where it could match another figure of the line.
+    alike: where digits belong to the name, as in "gpu0 mem", finds names with any others as well.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Field:
     scaled: bool = False
     quick: str = ""
     unit: str = ""
+    alike: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,9 @@ def find_fields(lines: Sequence[str]) -> list[Field]:
     """The fields of these lines that are an axis or a metric, metrics first."""
     seen: Counter[_Place] = Counter()
     units: dict[_Place, Counter[str]] = {}
+    known: dict[str, tuple[_Number, ...]] = {}
     for line in lines:
-        for number in {n.place: n for n in _numbers(line)}.values():
+        for number in _numbers_once(line, known):
             seen[number.place] += 1
             units.setdefault(number.place, Counter())[number.unit] += 1
     heading = _heading(lines)
@@ -103,6 +108,7 @@ def find_fields(lines: Sequence[str]) -> list[Field]:
                 scaled=bool(unit),
                 quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
                 unit=unit,
+                alike=_pattern(place, labels, digits="[0-9]") if _has_digits(place) else "",
             )
             fields.append((seen[place], field))
     metrics = _frequent((n, f) for n, f in fields if f.meaning.part is Part.METRIC)
@@ -110,6 +116,19 @@ def find_fields(lines: Sequence[str]) -> list[Field]:
         metrics = [plain]
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
     return metrics + axes if metrics else []
+
+
+def _numbers_once(line: str, known: dict[str, tuple[_Number, ...]]) -> Iterable[_Number]:
+    """The line's numbers, one of each place. Those of lines that differ in digits are the same,
+    but for digits in names.
+    """
+    form = line.translate(_ZEROS)
+    if form in known:
+        return known[form]
+    numbers = tuple({number.place: number for number in _numbers(line)}.values())
+    if not any(_has_digits(number.place) for number in numbers):
+        known[form] = numbers
+    return numbers
 
 
 def _numbers(line: str) -> Iterable[_Number]:
@@ -157,7 +176,7 @@ def _label(between: str) -> str:
 
 def _heading(lines: Sequence[str]) -> str:
     """What most lines begin with, before the first colon or number."""
-    starts = Counter(re.split(r"[:|=]|[0-9]", line, maxsplit=1)[0].strip() for line in lines)
+    starts = Counter(_HEADING_ENDS.split(line, maxsplit=1)[0].strip() for line in lines)
     return starts.most_common(1)[0][0] if starts else ""
 
 
@@ -212,10 +231,18 @@ def _quick_figure(unit: str) -> str:
     return f"({figure})[ ]?{unit}"
 
 
-def _pattern(place: _Place, labels: Sequence[str], figure: str = _ANY_FIGURE) -> str:
+def _has_digits(place: _Place) -> bool:
+    return re.search("[0-9]", place.text) is not None
+
+
+def _pattern(
+    place: _Place, labels: Sequence[str], figure: str = _ANY_FIGURE, digits: str = ""
+) -> str:
+    """digits: a pattern to stand for each digit of the name, "" for the digit itself."""
     if place.kind == "label":
         tokens = re.findall(r"\w+|[^\w\s]", place.text)
         label = r"\s*".join(re.escape(token) for token in tokens)
+        label = re.sub("[0-9]", digits, label) if digits else label
         shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
         before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else r"(?:^|\W)"
         return rf"{before}{label}[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"

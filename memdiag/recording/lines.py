@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
 
 import polars as pl
 
@@ -12,7 +15,7 @@ from memdiag.recording.source import Source
 
 # A line is looked at up to here: what matters stands in front, and a line may be a megabyte.
 LINE_LIMIT = 2000
-_CHUNK_BYTES = 8 << 20
+_BLOCK_BYTES = 4 << 20
 
 _STAMP = (
     r"([0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
@@ -21,26 +24,68 @@ _STAMP = (
 _STAMP_HEAD = 48
 _IN_FRONT = re.compile(rf"^([\s\[(]{{0,3}}?){_STAMP}")
 _LOOKED_AT = 20
-_ESCAPES = r"\x1b\[[0-9;?]*[A-Za-z]"
+_ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamped:
+    """A line apart from its time.
+
+    stamp: where in the line that was, None if there was none.
+    line: the rest; from `joint` on it stood behind the stamp.
+    """
+
+    stamp: tuple[int, int] | None
+    line: str
+    joint: int = 0
+
+    def before(self, begin: int, end: int) -> tuple[int, int]:
+        """Where a piece of `line` stood before the time was taken out."""
+        moved = self.stamp[1] - self.joint if self.stamp and begin >= self.joint else 0
+        return begin + moved, end + moved
+
+
+def split_stamp(line: str) -> Stamped:
+    """What `chunks` makes of one line."""
+    if (found := _IN_FRONT.match(line)) is not None:
+        begin, end = found.span(2)
+        begin += len(found.group(2)) - len(found.group(2).lstrip(" \t[("))
+        return Stamped(stamp=(begin, end), line=line[end:])
+    found = re.search(_STAMP, line[:_STAMP_HEAD])
+    if found is None:
+        return Stamped(stamp=None, line=line)
+    begin, end = found.span()
+    text = found.group().lstrip(" \t[(")
+    rest = f"{line[:begin]} {line[end:]}"
+    return Stamped(stamp=(end - len(text), end), line=rest, joint=begin + 1)
 
 
 def chunks(source: Source) -> Iterator[pl.DataFrame]:
     """Frames of `stamp` (date or time of day at the start of the line, null without one) and
-    `line` (the rest), of at most some 8 MB of text each. Blank lines may be missing.
+    `line` (the rest), of at most some 4 MB of text each. Blank lines may be missing.
+    """
+    return (stamped(block) for block in blocks(source))
+
+
+def stamped(block: bytes) -> pl.DataFrame:
+    """A block's lines, as `chunks` gives them."""
+    return _without_stamps(_lines(block).str.head(LINE_LIMIT))
+
+
+def blocks(source: Source) -> Iterator[bytes]:
+    """The text in pieces, of whole lines each where those are not too long, without what only
+    terminals need.
     """
     for block in _blocks(source):
-        lines = _lines(block).str.head(LINE_LIMIT)
-        if b"\x1b" in block:
-            lines = lines.str.replace_all(_ESCAPES, "")
-        yield _without_stamps(lines)
+        text = block.replace(b"\r", b"\n").replace(b"\x01", b" ")
+        yield _ESCAPES.sub(b"", text) if b"\x1b" in text else text
 
 
 def _lines(block: bytes) -> pl.Series:
-    text = block.replace(b"\r", b"\n").replace(b"\x01", b" ")
     try:
-        return raw_lines(text).alias("line")
+        return raw_lines(block).alias("line")
     except pl.exceptions.PolarsError:  # nothing but ends of lines, for one
-        decoded = text.decode("utf-8", errors="replace")
+        decoded = block.decode("utf-8", errors="replace")
         return pl.Series("line", decoded.split("\n"), dtype=pl.String)
 
 
@@ -99,11 +144,12 @@ def _searched(lines: pl.Series) -> pl.DataFrame:
 
 def _blocks(source: Source) -> Iterator[bytes]:
     """The bytes, cut at the ends of lines where there are some."""
+    with _opened(source) as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block + file.readline(_BLOCK_BYTES)
+
+
+def _opened(source: Source) -> BinaryIO:
     if source.whole or source.path is None:
-        content = source.content
-        for start in range(0, len(content), _CHUNK_BYTES):  # a line across blocks is rare
-            yield content[start : start + _CHUNK_BYTES]
-        return
-    with source.path.open("rb") as file:
-        while block := file.read(_CHUNK_BYTES):
-            yield block + file.readline(_CHUNK_BYTES)
+        return io.BytesIO(source.content)
+    return source.path.open("rb")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 
-from memdiag import units
 from memdiag.errors import UnreadableInput, UsageError
 from memdiag.model import Unit
 from memdiag.printable import printable
+from memdiag.recording.clocks import since_first
 from memdiag.recording.columns import Part
 from memdiag.recording.fields import LEADING, Field, find_fields
-from memdiag.recording.lines import chunks, in_order
-from memdiag.recording.shapes import Shape, find_shape
+from memdiag.recording.forms import lines_of
+from memdiag.recording.gathering import Gatherer
+from memdiag.recording.lines import blocks, chunks, stamped
+from memdiag.recording.searching import ANY_TAG
+from memdiag.recording.shapes import find_shape
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 
@@ -28,51 +30,40 @@ _ONWARDS = 0.6
 _DENSE = 0.2
 _MEMORY_HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
 
-_PHASE = (
-    r"(?i)\bphase(?: transition)?\b\W*(?:\w+\s*(?:->|→|=>)\s*)?([A-Za-z_][\w-]*)",
-    r"(?i)\b(?:stage|mode|split)\s*[:=]\s*\W?([A-Za-z_][\w-]*)",
-)
-_ANY_TAG = "(?i)phase|stage|mode|split|pid|process|rank"
-_PID = r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b"
-_RANK = r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b"
-
 
 def read_text(source: Source) -> Table | None:
     """The table that a log holds, None where its lines hold no memory, or too little for a log."""
-    fields: list[Field] = []
-    shape: Shape | None = None
-    parts: list[pl.DataFrame] = []
-    lines = 0
-    # While one chunk is searched, the next is read.
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        searched: Future[pl.DataFrame] | None = None
-        for chunk in chunks(source):
-            numbered, filled = _with_digits(chunk)
-            lines += filled
-            if not fields:
-                fields, shape = _understood(numbered["line"])
-            if searched is not None:
-                parts.append(searched.result())
-            searched = beside.submit(_extracted, numbered, fields, shape) if fields else None
-        if searched is not None:
-            parts.append(searched.result())
-    return _as_table(pl.concat(parts, how="diagonal"), fields, lines) if parts else None
+    gatherer: Gatherer | None = None
+    filled = 0
+    for block in blocks(source):
+        lines = lines_of(block)
+        filled += lines.filled
+        gatherer = gatherer or _understood(block)
+        if gatherer is not None:
+            gatherer.read(lines)
+    return None if gatherer is None else _as_table(gatherer.frame(), gatherer.fields, filled)
 
 
-def _with_digits(chunk: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The lines with digits, and how many hold anything."""
-    has_it = chunk["line"].str.contains("[0-9]")
-    others = chunk["line"].filter(~has_it).str.contains(r"\S")
-    return _those(chunk, has_it), int(has_it.sum() + others.sum())
-
-
-def _understood(lines: pl.Series) -> tuple[list[Field], Shape | None]:
-    """The fields of these lines, and a shape that many of them have and that holds no tags."""
-    looked_at = _to_look_at(lines)
+def _understood(block: bytes) -> Gatherer | None:
+    """Knows the fields of these lines, and a shape that many of them have and that has no tags."""
+    lines = stamped(block)["line"]
+    looked_at = _to_look_at(lines.filter(lines.str.contains("[0-9]")))
     fields = find_fields(looked_at)
-    shape = find_shape(looked_at, fields) if fields else None
-    tagged = shape is not None and re.search(_ANY_TAG, shape.pattern)
-    return fields, None if tagged else shape
+    if not fields:
+        return None
+    shape = find_shape(looked_at, fields)
+    tagged = shape is not None and re.search(ANY_TAG, shape.pattern)
+    return Gatherer(fields, None if tagged else shape)
+
+
+def _to_look_at(lines: pl.Series) -> Sequence[str]:
+    """Lines to find the fields on: those that speak of memory, or any if too few do."""
+    hinted = lines.filter(lines.str.contains(_MEMORY_HINT))
+    chosen = hinted if len(hinted) * 20 >= len(lines) or len(hinted) >= 20 else lines
+    if len(chosen) > _LOOKED_AT:
+        chosen = chosen.gather_every(len(chosen) // _LOOKED_AT + 1)
+    others = lines.head(_LOOKED_AT // 2) if chosen is hinted else lines.clear()
+    return [line for line in pl.concat([chosen, others]).to_list() if line]
 
 
 def read_pattern(source: Source, pattern: str) -> Table:
@@ -100,101 +91,6 @@ def read_pattern(source: Source, pattern: str) -> Table:
         )
     columns = tuple(frame[name] for name in names)
     return Table(names=tuple(names), columns=columns, first_line=None)
-
-
-def _to_look_at(lines: pl.Series) -> Sequence[str]:
-    """Lines to find the fields on: those that speak of memory, or any if too few do."""
-    hinted = lines.filter(lines.str.contains(_MEMORY_HINT))
-    chosen = hinted if len(hinted) * 20 >= len(lines) or len(hinted) >= 20 else lines
-    if len(chosen) > _LOOKED_AT:
-        chosen = chosen.gather_every(len(chosen) // _LOOKED_AT + 1)
-    others = lines.head(_LOOKED_AT // 2) if chosen is hinted else lines.clear()
-    return [line for line in pl.concat([chosen, others]).to_list() if line]
-
-
-def _extracted(lines: pl.DataFrame, fields: Sequence[Field], shape: Shape | None) -> pl.DataFrame:
-    """One row per line with a number; a column per field, and the tags where there are any."""
-    if shape is None:
-        return _searched(lines, fields)
-    groups = lines["line"].str.extract_groups(shape.pattern).struct.unnest().get_columns()
-    has_it = groups[0].is_not_null()
-    figures = [
-        (groups[number - 1].cast(pl.Float64) * factor).alias(f"field {n}")
-        for n, (number, factor) in enumerate(shape.figures)
-    ]
-    found = lines.select(_STAMP).with_columns(figures)
-    if has_it.all():
-        return found
-    return in_order(found.filter(has_it), _searched(lines.filter(~has_it), fields), has_it)
-
-
-def _searched(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
-    """As `_extracted`, field by field."""
-    line = pl.col("line")
-    found = lines.select(  # in one go: polars then works on several columns at once
-        _STAMP,
-        *(_tags() if lines["line"].str.contains(_ANY_TAG).any() else ()),
-        *(
-            (line.str.extract(f.quick, 1) if f.quick else line.str.extract_groups(f.pattern)).alias(
-                f"field {n}"
-            )
-            for n, f in enumerate(fields)
-        ),
-    )
-    values = [
-        (_quick_values if field.quick else _values)(found[f"field {n}"], field, lines["line"])
-        for n, field in enumerate(fields)
-    ]
-    return found.with_columns(value.alias(f"field {n}") for n, value in enumerate(values))
-
-
-def _tags() -> list[pl.Expr]:
-    line = pl.col("line")
-    return [
-        pl.coalesce(line.str.extract(pattern, 1) for pattern in _PHASE).alias("phase"),
-        line.str.extract(_PID, 1).alias("pid"),
-        line.str.extract(_RANK, 1).alias("rank"),
-    ]
-
-
-# A copy: a slice of the line would keep the whole text in memory.
-_STAMP = pl.col("stamp") + ""
-
-
-def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
-    """As `_values`, which is asked for the lines that the quick pattern does not match."""
-    factor = float(units.bytes_per_unit(field.unit) or 1)
-    values = _figures(figures) * factor
-    missing = figures.is_null()
-    if missing.any():
-        others = lines.filter(missing)
-        rest = _values(others.str.extract_groups(field.pattern), field, others)
-        if rest.null_count() < len(rest):
-            values = values.scatter(missing.arg_true(), rest)
-    return values
-
-
-def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
-    """The figures, in bytes where a unit of memory stands behind them."""
-    figures, suffix = groups.struct.unnest().get_columns()
-    values = _figures(figures)
-    found = suffix.unique().drop_nulls().to_list()
-    factors = {unit: units.bytes_per_unit(unit) for unit in found}
-    known = {unit: float(factor) for unit, factor in factors.items() if factor is not None}
-    if not known:
-        return values
-    scale = suffix.replace_strict(
-        list(known), list(known.values()), default=1.0, return_dtype=pl.Float64
-    )
-    scaled: pl.Series = values * scale.fill_null(1.0)
-    return scaled
-
-
-def _figures(texts: pl.Series) -> pl.Series:
-    figures: pl.Series = texts.cast(pl.Float64, strict=False)
-    if figures.null_count() > texts.null_count():
-        figures = texts.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
-    return figures
 
 
 def _as_table(frame: pl.DataFrame, fields: Sequence[Field], lines: int) -> Table | None:
@@ -245,8 +141,11 @@ def _named(rows: pl.DataFrame, chosen: Sequence[str], fields: Sequence[Field]) -
         columns.append(_positions(column) if field.name == LEADING else column)
     for name in ("stamp", "phase", "pid", "rank"):
         if name in rows.columns and rows[name].null_count() < len(rows):
-            names.append("timestamp" if name == "stamp" else name)
-            columns.append(rows[name])
+            is_stamp = name == "stamp"
+            names.append("timestamp" if is_stamp else name)
+            columns.append(
+                pl.Series(since_first(rows[name].to_numpy())) if is_stamp else rows[name]
+            )
     return Table(names=tuple(names), columns=tuple(columns), first_line=None)
 
 

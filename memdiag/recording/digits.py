@@ -1,0 +1,46 @@
+"""Figures out of digits that stand below each other in equally long texts, all at once."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memdiag.model import Floats, Ints
+
+    Bytes = NDArray[np.uint8]
+
+_PLAIN = re.compile(r"([-+]?)([0-9,]+)(?:\.([0-9]*))?")
+# Whole numbers of so many digits, and ten to the power of so many, are exact: so is the quotient
+# rounded as it is where a figure is read from text.
+_EXACT_DIGITS = 15
+_ZERO = ord("0")
+
+
+def whole_number(marks: Bytes) -> Ints:
+    """The numbers whose digits (at most 18, and nothing else) are the rows, shape (n, digits)."""
+    value = np.zeros(len(marks), dtype=np.int64)
+    for place in range(marks.shape[1]):
+        value = value * 10 + (marks[:, place] - _ZERO)
+    return value
+
+
+def figures_of(marks: Bytes, text: str) -> Floats:
+    """The figures in the rows, shape (n, length), which differ from `text` in their digits alone.
+
+    text: a figure such as `-17,412.5` or `1e-4`.
+    """
+    found = _PLAIN.fullmatch(text)
+    is_digit = np.array([mark.isdigit() for mark in text])
+    if found is None or is_digit.sum() > _EXACT_DIGITS:
+        kept = marks[:, np.array([mark != "," for mark in text])]
+        return np.ascontiguousarray(kept).view(f"S{kept.shape[1]}").ravel().astype(np.float64)
+    weights = np.zeros(len(text))
+    weights[is_digit] = 10.0 ** np.arange(is_digit.sum() - 1, -1, -1)
+    decimals = len(found.group(3) or "")
+    whole: Floats = (marks - _ZERO) @ (-weights if found.group(1) == "-" else weights)
+    return whole / 10.0**decimals if decimals else whole

@@ -1,0 +1,160 @@
+"""The figures of a log, block by block: of lines that are alike at once, of others by search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from memdiag.recording.clocks import moments, moments_of_marks
+from memdiag.recording.digits import figures_of
+from memdiag.recording.forms import Alike, Lines, Plan, plan
+from memdiag.recording.lines import stamped
+from memdiag.recording.searching import TAGS, search
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats, Ints
+    from memdiag.recording.digits import Bytes
+    from memdiag.recording.fields import Field
+    from memdiag.recording.shapes import Shape
+
+# Of fewer lines of one form in a block it is quicker to search each.
+LINES_ALIKE = 24
+_PLANS_AT_MOST = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the lines of a block hold; lines that hold nothing are left out.
+
+    figures: of each field, shape (fields, n), NaN where a line has none.
+    stamps: shape (n,), as `clocks.moments`.
+    tags: of `TAGS` the number among all that were seen, shape (n,); -1 for none. Those that no
+        line has are left out.
+    """
+
+    figures: Floats
+    stamps: Floats
+    tags: dict[str, Ints]
+
+    def tag(self, name: str) -> Ints:
+        """That tag of each line, to be written to."""
+        if name not in self.tags:
+            self.tags[name] = np.full(len(self.stamps), -1)
+        return self.tags[name]
+
+    def of(self, rows: Ints) -> Found:
+        """What these lines hold."""
+        return Found(
+            figures=self.figures[:, rows],
+            stamps=self.stamps[rows],
+            tags={name: codes[rows] for name, codes in self.tags.items()},
+        )
+
+
+def _nothing(fields: int, lines: int) -> Found:
+    return Found(
+        figures=np.full((fields, lines), np.nan),
+        stamps=np.full(lines, np.nan),
+        tags={},
+    )
+
+
+class Gatherer:
+    """Gathers what `fields` find.
+
+    lines_alike: so many lines of one form are read at once.
+    """
+
+    def __init__(
+        self, fields: Sequence[Field], shape: Shape | None, lines_alike: int = LINES_ALIKE
+    ) -> None:
+        self.fields = fields
+        self._shape = shape
+        self._lines_alike = lines_alike
+        self._plans: dict[bytes, Plan | None] = {}
+        self._seen: dict[str, dict[str, int]] = {name: {} for name in TAGS}
+        self._parts: list[Found] = []
+
+    def read(self, lines: Lines) -> None:
+        """Takes what these lines hold."""
+        found = _nothing(len(self.fields), len(lines.starts))
+        left = lines.lengths > 1
+        for alike in lines.alike(self._lines_alike):
+            if (how := self._plan(alike)) is not None:
+                left[alike.rows] = False
+                self._cut(alike, how, found)
+        if left.any():
+            self._search(lines, np.flatnonzero(left), found)
+        holds = np.isfinite(found.figures).any(axis=0)
+        for codes in found.tags.values():
+            holds |= codes >= 0
+        self._parts.append(found if holds.all() else found.of(np.flatnonzero(holds)))
+
+    def frame(self) -> pl.DataFrame:
+        """All that was taken: columns `field 0`..., `stamp` (as `clocks.moments`), and the tags
+        that were there. Once only: what was taken is given away.
+        """
+        parts, self._parts = self._parts, []
+        columns = [
+            pl.Series(f"field {n}", np.concatenate([p.figures[n] for p in parts]), nan_to_null=True)
+            for n in range(len(self.fields))
+        ]
+        stamps = np.concatenate([part.stamps for part in parts])
+        columns.append(pl.Series("stamp", stamps, nan_to_null=True))
+        for name, seen in self._seen.items():
+            if seen:
+                codes = pl.Series(np.concatenate([part.tag(name) for part in parts]))
+                named = pl.Series(name, list(seen), dtype=pl.String)
+                columns.append(named.gather(codes.replace(-1, None)))
+        return pl.DataFrame(columns)
+
+    def _plan(self, alike: Alike) -> Plan | None:
+        if alike.form not in self._plans:
+            if len(self._plans) >= _PLANS_AT_MOST:
+                self._plans.clear()
+            line = alike.marks[0, :-1].tobytes()
+            self._plans[alike.form] = plan(line, self.fields, TAGS)
+        return self._plans[alike.form]
+
+    def _cut(self, alike: Alike, how: Plan, found: Found) -> None:
+        rows, marks = alike.rows, alike.marks
+        for number, cut, factor in how.figures:
+            figures = figures_of(marks[:, cut.begin : cut.end], cut.text)
+            found.figures[number, rows] = figures * factor
+        if how.stamp is not None and (how.figures or how.tags):
+            cut = how.stamp
+            found.stamps[rows] = moments_of_marks(marks[:, cut.begin : cut.end], cut.text)
+        for name, cut in how.tags.items():
+            found.tag(name)[rows] = self._codes(name, marks[:, cut.begin : cut.end], cut.text)
+
+    def _codes(self, name: str, marks: Bytes, text: str) -> Ints | int:
+        if not any(mark.isdigit() for mark in text):
+            return self._code(name, text)
+        texts = np.ascontiguousarray(marks).view(f"S{marks.shape[1]}").ravel()
+        different, which = np.unique(texts, return_inverse=True)
+        codes: Ints = np.array([self._code(name, text.decode()) for text in different.tolist()])
+        return codes[which]
+
+    def _code(self, name: str, tag: str) -> int:
+        seen = self._seen[name]
+        return seen.setdefault(tag, len(seen))
+
+    def _search(self, lines: Lines, rows: Ints, found: Found) -> None:
+        texts = stamped(lines.texts(rows))
+        has_digits = texts["line"].str.contains("[0-9]")
+        texts, rows = texts.filter(has_digits), rows[has_digits.to_numpy()]
+        searched = search(texts, self.fields, self._shape)
+        for number in range(len(self.fields)):
+            found.figures[number, rows] = searched[f"field {number}"].to_numpy()
+        if searched["stamp"].null_count() < len(rows):
+            found.stamps[rows] = moments(searched["stamp"])
+        for name in TAGS:
+            if name in searched.columns:
+                different = searched[name].drop_nulls().unique(maintain_order=True).to_list()
+                codes = {tag: self._code(name, tag) for tag in different}
+                column = searched[name].replace_strict(codes, default=-1, return_dtype=pl.Int64)
+                found.tag(name)[rows] = column.to_numpy()
