@@ -10,10 +10,12 @@ import numpy as np
 import polars as pl
 
 from memdiag.recording.clocks import moments, moments_of_marks
+from memdiag.recording.columns import Part
 from memdiag.recording.digits import figures_of
 from memdiag.recording.forms import Alike, Lines, Plan, plan
 from memdiag.recording.lines import stamped
-from memdiag.recording.searching import TAGS, search
+from memdiag.recording.searching import CARRIED, TAGS, search
+from memdiag.recording.sparing import spared
 
 if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 # Of fewer lines of one form in a block it is quicker to search each.
 LINES_ALIKE = 24
 _PLANS_AT_MOST = 20_000
+# What is held of a log: so many lines of figures, then those with the extremes.
+ROWS_AT_MOST = 1 << 20
+# Lines of so many different phases or processes are then told apart.
+_TAGS_KEPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +61,15 @@ class Found:
         )
 
 
+def _together(parts: Sequence[Found]) -> Found:
+    names = dict.fromkeys(name for part in parts for name in part.tags)
+    return Found(
+        figures=np.concatenate([part.figures for part in parts], axis=1),
+        stamps=np.concatenate([part.stamps for part in parts]),
+        tags={name: np.concatenate([part.tag(name) for part in parts]) for name in names},
+    )
+
+
 def _nothing(fields: int, lines: int) -> Found:
     return Found(
         figures=np.full((fields, lines), np.nan),
@@ -67,10 +82,16 @@ class Gatherer:
     """Gathers what `fields` find.
 
     lines_alike: so many lines of one form are read at once.
+    rows_at_most: so many lines with figures are held; of more, `spared` says which stay.
+    coarseness: how often that was done.
     """
 
     def __init__(
-        self, fields: Sequence[Field], shape: Shape | None, lines_alike: int = LINES_ALIKE
+        self,
+        fields: Sequence[Field],
+        shape: Shape | None,
+        lines_alike: int = LINES_ALIKE,
+        rows_at_most: int = ROWS_AT_MOST,
     ) -> None:
         self.fields = fields
         self._shape = shape
@@ -78,6 +99,10 @@ class Gatherer:
         self._plans: dict[bytes, Plan | None] = {}
         self._seen: dict[str, dict[str, int]] = {name: {} for name in TAGS}
         self._parts: list[Found] = []
+        self._rows_at_most = rows_at_most
+        self._rows = 0
+        self._last: dict[str, int] = {}
+        self.coarseness = 0
 
     def read(self, lines: Lines) -> None:
         """Takes what these lines hold."""
@@ -92,7 +117,34 @@ class Gatherer:
         holds = np.isfinite(found.figures).any(axis=0)
         for codes in found.tags.values():
             holds |= codes >= 0
-        self._parts.append(found if holds.all() else found.of(np.flatnonzero(holds)))
+        self._add(found if holds.all() else found.of(np.flatnonzero(holds)))
+
+    def _add(self, found: Found) -> None:
+        self._carry(found)
+        if self.coarseness:
+            found = self._spared(found, self.coarseness)
+        self._parts.append(found)
+        self._rows += len(found.stamps)
+        if self._rows > self._rows_at_most:
+            self._parts = [self._spared(_together(self._parts), 1)]
+            self._rows = len(self._parts[0].stamps)
+            self.coarseness += 1
+
+    def _carry(self, found: Found) -> None:
+        """Phases and processes that a line names hold for the lines below it."""
+        for name in CARRIED & self._seen.keys():
+            if not self._seen[name]:
+                continue
+            codes = np.concatenate(([self._last.get(name, -1)], found.tag(name)))
+            named = np.maximum.accumulate(np.where(codes >= 0, np.arange(len(codes)), 0))
+            found.tags[name] = codes[named][1:]
+            self._last[name] = int(codes[named[-1]])
+
+    def _spared(self, found: Found, coarseness: int) -> Found:
+        is_metric = np.array([field.meaning.part is Part.METRIC for field in self.fields])
+        figures = found.figures
+        tags = [found.tag(name) for name, seen in self._seen.items() if 0 < len(seen) <= _TAGS_KEPT]
+        return found.of(spared(figures[is_metric], figures[~is_metric], tags, coarseness))
 
     def frame(self) -> pl.DataFrame:
         """All that was taken: columns `field 0`..., `stamp` (as `clocks.moments`), and the tags

@@ -20,6 +20,9 @@ TAGS: dict[str, tuple[str, ...]] = {
     "pid": (r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b",),
     "rank": (r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b",),
 }
+CARRIED = frozenset({"phase", "pid"})
+"""They hold for the lines below the one that names them."""
+
 ANY_TAG = "(?i)phase|stage|mode|split|pid|process|rank"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -14,7 +15,7 @@ from memdiag.recording.clocks import since_first
 from memdiag.recording.columns import Part
 from memdiag.recording.fields import LEADING, Field, find_fields
 from memdiag.recording.forms import lines_of
-from memdiag.recording.gathering import Gatherer
+from memdiag.recording.gathering import ROWS_AT_MOST, Gatherer
 from memdiag.recording.lines import blocks, chunks, stamped
 from memdiag.recording.searching import ANY_TAG
 from memdiag.recording.shapes import find_shape
@@ -29,6 +30,7 @@ _ONWARDS = 0.6
 # about memory has figures as well.
 _DENSE = 0.2
 _MEMORY_HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
+_SPARED = f"of more than {ROWS_AT_MOST:,} lines with figures those with the extremes were kept"
 
 
 def read_text(source: Source) -> Table | None:
@@ -41,7 +43,10 @@ def read_text(source: Source) -> Table | None:
         gatherer = gatherer or _understood(block)
         if gatherer is not None:
             gatherer.read(lines)
-    return None if gatherer is None else _as_table(gatherer.frame(), gatherer.fields, filled)
+    if gatherer is None:
+        return None
+    table = _as_table(gatherer.frame(), gatherer.fields, filled)
+    return table if table is None or not gatherer.coarseness else replace(table, notes=(_SPARED,))
 
 
 def _understood(block: bytes) -> Gatherer | None:
@@ -98,9 +103,7 @@ def _as_table(frame: pl.DataFrame, fields: Sequence[Field], lines: int) -> Table
     axes = [f"field {n}" for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
     has_metric = _have_any(frame, metrics)
     own = [name for name in axes if _leads(_those(frame[name].to_frame(), has_metric)[name])]
-    # Positions and processes that a line names hold for the lines below it.
-    tags = [name for name in ("pid", "phase") if name in frame.columns]
-    carried = [*tags, *(() if own else axes)]
+    carried = () if own else axes  # a position that a line names holds for the lines below it
     rows = _those(frame.with_columns(pl.col(carried).forward_fill()), has_metric)
     if own:  # a figure beside no position is not one of the series
         rows = _those(rows, _have_any(rows, own))

@@ -1,0 +1,73 @@
+"""What stays of a log that is too long to be held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memdiag.recording.fields import find_fields
+from memdiag.recording.forms import lines_of
+from memdiag.recording.gathering import Gatherer
+from memdiag.recording.sparing import spared
+
+NAN = np.nan
+
+
+def test_the_extremes_of_each_bucket_stay() -> None:
+    rng = np.random.default_rng(0)
+    metrics = rng.normal(size=(2, 4000))
+    kept = spared(metrics, np.empty((0, 4000)), [], 1)
+    assert len(kept) <= 4000 / 4
+    assert kept.tolist() == sorted(set(kept.tolist()))
+    for figures in metrics:
+        blocks = figures.reshape(-1, 20)
+        floors = [figures[kept][kept // 20 == n].min() for n in range(len(blocks))]
+        tops = [figures[kept][kept // 20 == n].max() for n in range(len(blocks))]
+        assert floors == blocks.min(axis=1).tolist()
+        assert tops == blocks.max(axis=1).tolist()
+
+
+def test_lines_of_each_tag_have_their_own_extremes() -> None:
+    ranks = np.arange(4000) % 4
+    metrics = (1000.0 * ranks + np.arange(4000) % 7)[None, :]
+    kept = spared(metrics, np.empty((0, 4000)), [ranks], 2)
+    for rank in range(4):
+        seen = metrics[0, kept[ranks[kept] == rank]] - 1000 * rank
+        assert (seen.min(), seen.max()) == (0, 6)
+
+
+def test_a_position_on_a_line_of_its_own_stays_with_the_figures_below_it() -> None:
+    steps = np.where(np.arange(4000) % 2 == 0, np.arange(4000) // 2, NAN)[None, :]
+    metrics = np.where(np.arange(4000) % 2 == 1, np.arange(4000) // 2, NAN)[None, :]
+    kept = spared(metrics, steps, [], 1)
+    assert len(kept) <= 4000 / 4
+    held = kept[np.isfinite(metrics[0, kept])]
+    assert np.isin(held - 1, kept).all()
+
+
+def test_lines_without_a_metric_do_not_stay() -> None:
+    assert spared(np.full((1, 9), NAN), np.arange(9.0)[None, :], [], 1).size == 0
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank{rank}] "])
+def test_a_long_log_is_held_within_bounds_with_its_floor_and_its_peak(prefix: str) -> None:
+    lines = [
+        f"{prefix.format(rank=n % 2)}step {n} rss {5000 + n // 50 + n % 9} MB"
+        for n in range(30_000)
+    ]
+    lines[20_000] = lines[20_000].replace("rss 5", "rss 9")
+    fields = find_fields(lines[:300])
+    gatherer = Gatherer(fields, None, rows_at_most=5000)
+    for start in range(0, len(lines), 3000):
+        gatherer.read(lines_of("\n".join(lines[start : start + 3000]).encode()))
+    frame = gatherer.frame()
+    assert 1000 < len(frame) <= 5000
+    assert gatherer.coarseness > 0
+    rss, step = frame["field 0"].to_numpy() / 1e6, frame["field 1"].to_numpy()
+    assert rss.max() == float(lines[20_000].split()[-2])
+    assert (np.diff(step) > 0).all()
+    at = 5000 + step // 50 + step % 9
+    assert np.array_equal(np.delete(rss, np.argmax(rss)), np.delete(at, np.argmax(rss)))
+    for low in range(0, 30_000, 3000):
+        inside = (step >= low) & (step < low + 3000)
+        assert rss[inside].min() <= 5000 + low // 50 + 2
