@@ -19,8 +19,11 @@ _FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){_FRACTION}"
 _SIZE_UNIT = r"(?:[kKMGT]i?B|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 _UNIT = rf"(?:{_SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
+# Used of all, with the unit behind both: `2571/15817MB`, `2571 / 15817 MB`.
+_OF = r"[ ]?/[ ]?[0-9][0-9.]*"
 _SCAN = re.compile(
-    rf"(?<![\w.])(?P<figure>{NUMBER})(?P<total>/[0-9]+)?[ ]?(?P<unit>{_UNIT})?(?![A-Za-z0-9_])"
+    rf"(?<![\w.])(?P<figure>{NUMBER})(?P<total>/[0-9]+)?(?:{_OF}(?=[ ]?{_SIZE_UNIT}\b))?"
+    rf"[ ]?(?P<unit>{_UNIT})?(?![A-Za-z0-9_])"
 )
 _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
@@ -31,6 +34,10 @@ _CUT = re.compile(
 # "Phase: train Step 10": the step is no "train Step", which "eval Step" would be another of.
 _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\s)", re.I)
 _ZEROS = str.maketrans("123456789", "000000000")
+# The key of a dictionary, as Python or JSON prints it: `'memory/max_mem_active(gib)': `.
+_KEY = re.compile(r"""['"]([^'"]{1,60})['"]\s*[:=]\s*$""")
+_MODEL = re.compile(r"\w-$")
+_TOTALS = frozenset({"of", "out of"})
 _STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
 _WORDS_KEPT = 3
 # A field must be in so many of the lines that hold the most frequent one of its kind.
@@ -138,6 +145,8 @@ def _numbers(line: str) -> Iterable[_Number]:
         end = match.end()
         unit = match.group("unit") or ""
         label = _label(between)
+        if _is_no_reading(between, label, unit):
+            continue
         after = _AFTER.match(line, end)
         if label and not (after and label.split()[-1] in _PREPOSITIONS):
             yield _Number(_Place("label", label), unit)
@@ -146,17 +155,28 @@ def _numbers(line: str) -> Iterable[_Number]:
             continue  # "(+1,853 MB)": what was added, no reading
         if not unit and after and _names_number(after.group(1), bool(label)):
             yield _Number(_Place("before", after.group(1)), "")
-        elif match.group("total"):
-            yield _Number(_Place("fraction", ""), "")
-        elif re.fullmatch(_SIZE_UNIT, unit):
-            if not bare:
-                yield _Number(_Place("size", ""), unit)
-            bare = True
-        elif not line[: match.start()].strip(_STRIP) and unlabelled == 0:
-            yield _Number(_Place("start", ""), unit)
-        elif not unit:
-            yield _Number(_Place("plain", ""), "")
+        elif place := _place_alone(match, unit, first=unlabelled == 0):
+            if place.kind != "size" or not bare:
+                yield _Number(place, unit)
+            bare = bare or place.kind == "size"
         unlabelled += 1
+
+
+def _is_no_reading(between: str, label: str, unit: str) -> bool:
+    """What something is called ("NVIDIA A100-SXM4-80GB"), or how much there is ("of 32 GB")."""
+    called = _MODEL.search(between) is not None and re.fullmatch(_SIZE_UNIT, unit) is not None
+    return called or label.lower() in _TOTALS
+
+
+def _place_alone(match: re.Match[str], unit: str, *, first: bool) -> _Place | None:
+    """Where a number stands that no word names."""
+    if re.fullmatch(_SIZE_UNIT, unit):
+        return _Place("size", "")
+    if match.group("total"):
+        return _Place("fraction", "")
+    if first and not match.string[: match.start()].strip(_STRIP):
+        return _Place("start", "")
+    return None if unit else _Place("plain", "")
 
 
 def _names_number(word: str, after_preposition: bool) -> bool:
@@ -168,7 +188,10 @@ def _names_number(word: str, after_preposition: bool) -> bool:
 
 
 def _label(between: str) -> str:
-    """The last words before a number, up to three."""
+    """The last words before a number, up to three; all of a key in quotes."""
+    key = _KEY.search(between)
+    if key is not None and any(c.isalpha() for c in key[1]):
+        return key[1].strip()
     part = _CUT.split(_TAG.sub("|", between).rstrip(" \t:=#-([{'\"*`>~<.|@+"))[-1]
     words = part.strip(_STRIP).split()
     return " ".join(words[-_WORDS_KEPT:]) if any(c.isalpha() for c in part) else ""
@@ -220,7 +243,7 @@ def _is_qualifier(label: str) -> bool:
     return words <= {"current", "peak", "max", "now", "used", "usage", "total", "cur", "is", "at"}
 
 
-_ANY_FIGURE = rf"({NUMBER})[ ]?({_UNIT})?"
+_ANY_FIGURE = rf"({NUMBER})(?:(?:{_OF})?[ ]?({_UNIT}))?"
 
 
 def _quick_figure(unit: str) -> str:
@@ -245,13 +268,13 @@ def _pattern(
         label = re.sub("[0-9]", digits, label) if digits else label
         shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
         before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else r"(?:^|\W)"
-        return rf"{before}{label}[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
+        return rf"{before}{label}-?[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
     if place.kind == "before":
         return rf"(?:^|[^\w.]){figure}\s*{re.escape(place.text)}\b"
     if place.kind == "fraction":
         return r"(?:^|[^\w.])([0-9]+)()/[0-9]+(?:\D|$)"
     if place.kind == "size":
-        return rf"(?:^|[^\w.+\-])({NUMBER})[ ]?({_SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
+        return rf"(?:^|[^\w.+\-])({NUMBER})(?:{_OF})?[ ]?({_SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
     if place.kind == "start":
         return rf"^[^\w]{{0,12}}{figure}(?:[^0-9A-Za-z_]|$)"
     return rf"[:=\s]\s*({NUMBER})()\s*$"

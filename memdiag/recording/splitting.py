@@ -83,10 +83,12 @@ def _label(name: str, column: pl.Series) -> pl.Series | None:
     text: pl.Series = column.cast(pl.String).str.strip_chars().fill_null("")
     if not bool(text.str.contains("^[0-9]*$").all()):
         return text
-    if text.n_unique() == 1:
+    told = text.filter(text != "")  # lines that name no rank are of all of them, or of the first
+    if told.n_unique() <= 1:
         return None
     labelled: pl.Series = f"{name} " + text if name else text
-    return labelled
+    named: pl.Series = labelled.zip_with(text != "", text)
+    return named
 
 
 def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:

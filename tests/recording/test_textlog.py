@@ -288,6 +288,37 @@ LOGS = {
         axis=AxisKind.STEP,
         x=lambda i: i,
     ),
+    "used of all, with one unit": Log(
+        line=lambda i, m: f"step {i} | NVIDIA A100-SXM4-80GB | {m} / 81920 MB | 100 %",
+        metric="memory_bytes",
+        scale=MB,
+        axis=AxisKind.STEP,
+        x=lambda i: i,
+    ),
+    "used of all, named": Log(
+        line=lambda i, m: f"iter {i} gpu mem {m}/15817MiB",
+        metric="gpu_mem_bytes",
+        scale=MIB,
+        axis=AxisKind.STEP,
+        x=lambda i: i,
+    ),
+    "hyphen before the number": Log(
+        line=lambda i, m: f"Epoch-{i} RSS: {m} MB of 32 GB",
+        metric="rss_bytes",
+        scale=MB,
+        axis=AxisKind.EPOCH,
+        x=lambda i: i,
+    ),
+    "dictionary with units in its keys": Log(
+        line=lambda i, m: (
+            f"{{'loss': 1.2, 'epoch': {i}, 'memory/max_mem_active(gib)': 20.1, "
+            f"'memory/max_mem_allocated(mib)': {m}}}"
+        ),
+        metric="memory_max_mem_allocated_bytes",
+        scale=MIB,
+        axis=AxisKind.EPOCH,
+        x=lambda i: i,
+    ),
     "processes in a table": Log(
         line=lambda i, m: f"{34620 + i} 4711 2.6G {m}.0M 150.8M",
         first="time PID rss pss uss\n",
@@ -370,6 +401,16 @@ def test_ranks_in_lines_are_processes(tmp_path: Path) -> None:
     lines = "".join(f"[rank{r}] step {i} mem {5 + r} GB\n" for i in range(20) for r in range(3))
     recording = _read(tmp_path, lines)
     assert [s.process for s in recording.series] == ["rank 0", "rank 1", "rank 2"]
+
+
+def test_lines_that_name_no_rank_are_of_the_one_that_is_named(tmp_path: Path) -> None:
+    """Megatron's: rank 0 tells its own memory between lines of all."""
+    lines = "".join(
+        f" iteration {10 * i}/  5000 | lm loss: 2.1E+00 | mem allocated: {900 + i} MB |\n"
+        f"[Rank 0] (after {10 * i} iterations) memory (MB) | reserved: {1000 + i}.5\n"
+        for i in range(20)
+    )
+    assert {s.process for s in _read(tmp_path, lines).series} == {""}
 
 
 def test_pid_named_above_the_lines_splits_the_runs(tmp_path: Path) -> None:
