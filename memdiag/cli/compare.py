@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +21,8 @@ from memdiag.printable import printable
 
 if TYPE_CHECKING:
     from memdiag.comparison import Comparison
-    from memdiag.model import Recording, Series
+    from memdiag.findings import Finding
+    from memdiag.model import Recording
     from memdiag.recording.options import MetricChoice, ReadOptions
 
 Sides = Annotated[
@@ -121,45 +122,42 @@ def _named(
     )
 
 
-class _OneName:
-    """Gives the column chosen on either side the base's metric, and its name to the source."""
-
-    def __init__(self) -> None:
-        self._first: Series | None = None
-
-    def __call__(self, recording: Recording) -> Recording:
-        first = self._first = self._first or recording.series[0]
-        column = recording.series[0].column
-        if {series.unit for series in recording.series} != {first.unit}:
-            raise UsageError(
-                f"{first.column} and {column} have different units",
-                remedy="say the unit: --metric BEFORE=MB --against AFTER=MB",
-            )
-        series = [replace(s, metric=first.metric, role=first.role) for s in recording.series]
-        source = f"{column} of {recording.source}"
-        return replace(recording, source=source, series=tuple(series))
-
-
 def _compared(
     before: Sequence[str], after: Sequence[str], options: ReadOptions, against: MetricChoice | None
 ) -> Comparison:
     from memdiag.analysis.comparing import compare as compare_findings
 
-    named: Callable[[Recording], Recording] = lambda recording: recording  # noqa: E731
-    chosen = options
-    if against is not None:
-        named, chosen = _OneName(), replace(options, metrics=(against,))
-    base, failures = _diagnosed(before, options, named)
-    candidate, more = _diagnosed(after, chosen, named)
+    base, failures = _diagnosed(before, options)
+    if against is None:
+        candidate, more = _diagnosed(after, options)
+        _refuse_same(base, candidate)
+    else:
+        like = base[0].series[0] if base else None
+        candidate, more = _diagnosed(after, replace(options, metrics=(against,)), like)
+        base, candidate = [_by_column(f) for f in base], [_by_column(f) for f in candidate]
     failures += more
     if failures and not (base and candidate):
         first = failures[0]
         raise UnreadableInput(
             f"{first.source}: {first.message}", source=first.source, remedy=first.remedy
         )
-    if against is None:
-        _refuse_same(base, candidate)
     return replace(compare_findings(base, candidate), failures=tuple(failures))
+
+
+def _by_column(finding: RecordingFinding) -> RecordingFinding:
+    """With the column in the source's name: two columns may be of one log."""
+    return replace(finding, source=f"{finding.series[0].column} of {finding.source}")
+
+
+def _as(like: Finding, recording: Recording) -> Recording:
+    """The chosen column under the name of the one that it is compared with."""
+    if {series.unit for series in recording.series} != {like.unit}:
+        raise UsageError(
+            f"{like.column} and {recording.series[0].column} have different units",
+            remedy="say the unit: --metric BEFORE=MB --against AFTER=MB",
+        )
+    series = [replace(s, metric=like.metric, role=like.role) for s in recording.series]
+    return replace(recording, series=tuple(series))
 
 
 def _refuse_same(base: Sequence[RecordingFinding], candidate: Sequence[RecordingFinding]) -> None:
@@ -173,7 +171,7 @@ def _refuse_same(base: Sequence[RecordingFinding], candidate: Sequence[Recording
 
 
 def _diagnosed(
-    arguments: Sequence[str], options: ReadOptions, named: Callable[[Recording], Recording]
+    arguments: Sequence[str], options: ReadOptions, like: Finding | None = None
 ) -> tuple[list[RecordingFinding], list[Failure]]:
     from memdiag.analysis.diagnose import diagnose
 
@@ -188,7 +186,8 @@ def _diagnosed(
             continue
         for source in sources:
             try:
-                found.append(diagnose(named(reading.read(source, options))))
+                recording = reading.read(source, options)
+                found.append(diagnose(recording if like is None else _as(like, recording)))
             except UnreadableInput as error:
                 failures.append(_failure(source, error))
     return found, failures
