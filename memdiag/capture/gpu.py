@@ -25,11 +25,14 @@ from memdiag.model import Limit, Missing, Role, Unavailable
 _BASELINE_WAIT_S = 1.0  # how long a launch waits for the first reading (chosen)
 _RETRY_S = 10.0  # between attempts to reach a driver or a GPU that went away (chosen)
 _STALE_S = 2.0  # an older reading is no reading (chosen; and never under 5 intervals)
-# The reader rests a quarter of a second, or 200 times the processor time and 20 times the wall
-# time of its last reading: at most 0.5 % of a core for us, and 5 % of the driver's lock, which the
-# target needs too (chosen; a reading of 2 cards takes 0.45 ms of a core, benchmarks/gpu_sampling).
+_ASK_WHY_S = 1.0  # without a reading until it is asked why, and again (chosen)
+# The reader rests a quarter of a second, twice that while every figure stays what it was, or 200
+# times the processor time and 20 times the wall time of its last reading: at most 0.5 % of a core
+# for us, and 5 % of the driver's lock, which the target needs too (chosen; a reading of 2 cards
+# takes 0.3 ms of a core, benchmarks/gpu_sampling).
 _SHORTEST_REST_S, _LONGEST_REST_S = 0.25, 5.0
 _REST_PER_CPU, _REST_PER_WALL = 200.0, 20.0
+_REST_UNCHANGED = 2.0
 _HOST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO, include/linux/proc_ns.h
 DRIVER_FILES = ("/dev/nvidia-uvm", "/dev/dxg")  # CUDA opens these, NVML alone does not
 
@@ -64,6 +67,7 @@ class GpuSource:
         driver after which there is a reason instead of a reading.
         """
         self._interval_s = max(interval_s, rest_s)
+        self._shortest_rest_s = rest_s
         self._retry_s = retry_s
         self._stale_s = stale_s
         self._environ = dict(environ)
@@ -83,7 +87,9 @@ class GpuSource:
         self._ladder: Ladder | None = None
         self._hidden: Unavailable | None = None
         self._ids: dict[int, ProcessId] = {}
+        self._handed_out: Reading | None = None
         self._seen_at_s = 0.0
+        self._ask_why_at_s = 0.0
         self._sources: list[str] = []
         self._why_missing: dict[str, Unavailable] = {}
         self._devices: tuple[Device, ...] = ()
@@ -103,8 +109,10 @@ class GpuSource:
         A process that holds none has no entry. TREE has the total, or the reason why there is
         none; it has neither where the target holds no device memory.
         """
-        if not self._has_news():  # as at most ticks
-            return {}
+        now_s = time.monotonic()
+        if self._finished is self._handed_out and now_s < self._ask_why_at_s:
+            return {}  # as at most ticks
+        self._ask_why_at_s = now_s + _ASK_WHY_S
         ids = {process.id.pid: process.id for process in processes}
         if self._ladder is not None:
             gone = (pid for pid, seen in self._ids.items() if ids.get(pid) != seen)
@@ -127,7 +135,7 @@ class GpuSource:
         reading = self._unseen()
         if reading is None:
             return self._silent()
-        self._seen_at_s = reading.at_s
+        self._handed_out, self._seen_at_s = reading, reading.at_s
         if self._ladder is None and self._hidden is None:
             self._late_s = reading.at_s - self._started_at_s
             self._take_baseline(reading)
@@ -195,12 +203,8 @@ class GpuSource:
 
     # the sampler's side -----------------------------------------------------------------------
 
-    def _has_news(self) -> bool:
-        return self._unseen() is not None or self._silent() is not None
-
     def _unseen(self) -> Reading | None:
-        reading = self._finished
-        return None if reading is None or reading.at_s <= self._seen_at_s else reading
+        return None if self._finished is self._handed_out else self._finished
 
     def _take_baseline(self, reading: Reading) -> None:
         assert self._driver is not None
@@ -290,12 +294,14 @@ class GpuSource:
         """One reading; how long to rest after it."""
         self._is_calling = True
         wall_s, cpu_s = time.monotonic(), time.thread_time()
-        self._finished = nvml.read()
+        before, self._finished = self._finished, nvml.read()
         wall_s, cpu_s = time.monotonic() - wall_s, time.thread_time() - cpu_s
         self._is_calling = False
         self._first.set()
+        is_same = before is not None and before.usages == self._finished.usages
         rest_s = max(cpu_s * _REST_PER_CPU, wall_s * _REST_PER_WALL)
-        return max(self._interval_s, min(rest_s, _LONGEST_REST_S))
+        shortest_s = self._shortest_rest_s * (_REST_UNCHANGED if is_same else 1.0)
+        return max(self._interval_s, shortest_s, min(rest_s, _LONGEST_REST_S))
 
 
 def this_place() -> Place:

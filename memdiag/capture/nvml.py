@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from memdiag.capture.nvmlrows import RowBuffer
 from memdiag.model import Unavailable
 
 _LISTS = ("Compute", "Graphics", "MPSCompute")
 _MOST_PID = 4_194_304  # PID_MAX_LIMIT of 64-bit Linux (include/linux/threads.h)
-_PROCESS_FIELDS = 4  # pid, usedGpuMemory, gpuInstanceId, computeInstanceId
 _MEMORY_V2 = 0x02000028  # nvmlMemory_v2 of nvml.h: version 2, 40 bytes
 
 _SCRAMBLED = Unavailable(
@@ -81,8 +82,7 @@ class Device:
         return f"gpu{self.index}{instance}_vram_bytes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """A process that holds memory of a device; `used_bytes` is None where the driver says N/A."""
 
     pid: int
@@ -154,6 +154,7 @@ class Nvml:
             if (failure := getattr(library, name, None)) is not None
         )
         self._call("nvmlInit")
+        self._lists = RowBuffer(library)
         self._handles: list[tuple[Device, Any]] = []
         self._rows_version = 3
         self._memory_version: dict[str, int] = {}
@@ -195,8 +196,15 @@ class Nvml:
             return
 
     def _call(self, name: str, *arguments: Any) -> Any:
+        return self._guarded(lambda: getattr(self._library, name)(*arguments))
+
+    def _list(self, name: str, handle: Any) -> list[tuple[int, int | None]]:
+        rows: list[tuple[int, int | None]] = self._guarded(lambda: self._lists.read(name, handle))
+        return rows
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
         try:
-            return getattr(self._library, name)(*arguments)
+            return work()
         except self._failures as error:
             raise _Refused(getattr(error, "value", None), str(error)) from error
         except (AttributeError, ValueError) as error:  # a binding without it; undecodable text
@@ -282,11 +290,6 @@ class Nvml:
         return Usage(device=device, used_bytes=used, rows=self._rows(device, handle))
 
     def _rows(self, device: Device, handle: Any) -> tuple[Row, ...] | Unavailable:
-        if len(self._library.c_nvmlProcessInfo_t._fields_) != _PROCESS_FIELDS:
-            return Unavailable(
-                reason="this nvidia-ml-py has the process rows of a withdrawn driver interface",
-                remedy="pip install 'nvidia-ml-py>=12.535.108'",
-            )
         merged: dict[int, int | None] = {}
         try:
             for kind in _LISTS:
@@ -294,7 +297,8 @@ class Nvml:
                     if not _plausible(pid, used, device):
                         return _SCRAMBLED
                     # A process in two lists has the same total in both: never add them up.
-                    merged[pid] = max((merged.get(pid), used), key=lambda b: -1 if b is None else b)
+                    before = merged.get(pid)
+                    merged[pid] = used if before is None or (used or 0) > before else before
         except _Refused as refused:
             return _OLD if refused.code == _FUNCTION_NOT_FOUND else refused.why
         return tuple(Row(pid=pid, used_bytes=used) for pid, used in sorted(merged.items()))
@@ -314,21 +318,18 @@ class Nvml:
             return []
         if not rows and kind != _LISTS[0]:
             self._skipped[which] = 0
-        return [(int(row.pid), row.usedGpuMemory) for row in rows]
+        return rows
 
-    def _newest_list(self, kind: str, handle: Any) -> Any:
-        """The list by the newest call that the driver has.
-
-        Called by versioned names: the plain ones raise NVMLLibraryMismatchError on older drivers.
-        """
+    def _newest_list(self, kind: str, handle: Any) -> list[tuple[int, int | None]]:
+        """The list by the newest call that the driver has."""
         if self._rows_version == 3:
             try:
-                return self._call(f"nvmlDeviceGet{kind}RunningProcesses_v3", handle)
+                return self._list(f"nvmlDeviceGet{kind}RunningProcesses_v3", handle)
             except _Refused as refused:
                 if refused.code != _FUNCTION_NOT_FOUND or kind != _LISTS[0]:
                     raise
                 self._rows_version = 2
-        return self._call(f"nvmlDeviceGet{kind}RunningProcesses_v2", handle)
+        return self._list(f"nvmlDeviceGet{kind}RunningProcesses_v2", handle)
 
 
 def connect() -> Nvml | Unavailable:

@@ -40,8 +40,8 @@ class Outsiders:
         self._directory = directory
         self._cases: dict[ProcessId, _Case] = {}
 
-    def look(self, process: Process, age_s: float) -> None:
-        """Take note of a live process that was first seen `age_s` ago."""
+    def look(self, process: Process, age_s: float) -> bool:
+        """Take note of a live process that was first seen `age_s` ago; whether to look again."""
         case = self._cases.get(process.id)
         if case is None:
             case = self._cases[process.id] = _Case(process=process)
@@ -52,6 +52,7 @@ class Outsiders:
             case.process = process
             case.suspect = look_at(process.id.pid) or case.suspect
             case.looks = sum(age_s >= at_s for at_s in _LOOKS_AT_S)
+        return case.looks < len(_LOOKS_AT_S)
 
     def forget(self, process: Process) -> None:
         """A process ended that has no rows of its own."""

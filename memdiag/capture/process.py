@@ -106,7 +106,8 @@ class ProcessTree:
         self._adopter = adopter
         self._strangers = strangers
         self._alive: dict[int, Process] = {}
-        self._looks: dict[int, int] = {}
+        self._looks = 0
+        self._asked_until: dict[int, int] = {}  # of those young, the look that is the last
         self._births: int | None = None
         self._budget = Budget(clock=self._clock, share=self.SEARCH_SHARE)
         self._greeting = Budget(clock=self._clock, share=self.GREET_SHARE)
@@ -122,22 +123,25 @@ class ProcessTree:
         """Every live process of the tree with its resident bytes, now."""
         self._search()
         found = []
+        self._looks += 1
+        asks_all = self._looks % self.ASKED_EVERY == 0
         for process in tuple(self._alive.values()):
             resident = self._table.resident_bytes(process.id)
             if resident is None:
                 self._drop(process)
-            else:
-                found.append((self._by_its_name(process), resident))
+                continue
+            if asks_all or process.id.pid in self._asked_until:
+                process = self._by_its_name(process)  # noqa: PLW2901
+            found.append((process, resident))
         return found
 
     def _by_its_name(self, process: Process) -> Process:
         """The process by the name that it has now."""
         pid = process.id.pid
-        looks = self._looks[pid] = self._looks.get(pid, 0) + 1
-        if looks > self.YOUNG_LOOKS and looks % self.ASKED_EVERY:
-            return process
+        if self._looks >= self._asked_until.get(pid, self._looks):
+            self._asked_until.pop(pid, None)
         now = self._table.find(pid)
-        if now is None or now.id != process.id:
+        if now is None or now.id != process.id or now == process:
             return process
         self._alive[pid] = now
         return now
@@ -201,12 +205,13 @@ class ProcessTree:
         process = self._table.find(pid)
         if process is not None:
             self._alive[pid] = process
+            self._asked_until[pid] = self._looks + self.YOUNG_LOOKS
             self.seen += 1
         return process is not None
 
     def _drop(self, process: Process) -> None:
         del self._alive[process.id.pid]
-        self._looks.pop(process.id.pid, None)
+        self._asked_until.pop(process.id.pid, None)
         self._table.forget(process.id)
 
 

@@ -143,7 +143,7 @@ class ProcTable:
         failure: Unavailable | None = None
         raw = b""
         try:
-            raw = Path(f"{self._proc}/{process.pid}/smaps_rollup").read_bytes()
+            raw = _content(f"{self._proc}/{process.pid}/smaps_rollup")
         except PermissionError:
             failure = _PROTECTED
         except FileNotFoundError:
@@ -215,7 +215,7 @@ class ProcTable:
         return self._resident(raw) if raw else _HIDDEN
 
     def _resident(self, raw: bytes) -> int | None:
-        pages = raw.split()
+        pages = raw.split(b" ", 2)
         if len(pages) < 2 or pages[0] == b"0":
             return None  # a zombie has given back its address space
         return int(pages[1]) * self._page_bytes
@@ -227,13 +227,16 @@ class ProcTable:
             return None
 
     def _read(self, name: str) -> bytes | None:
-        descriptor = self._open(name)
-        if descriptor is None:
-            return None
         try:
-            raw = os.read(descriptor, 65536)
+            return _content(f"{self._proc}/{name}")
         except OSError:
             return None
-        finally:
-            os.close(descriptor)
-        return raw
+
+
+def _content(path: str) -> bytes:
+    """All of a small file of /proc, which gives it in one piece."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 65536)
+    finally:
+        os.close(descriptor)

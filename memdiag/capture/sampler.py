@@ -7,6 +7,7 @@ in a thread of its own, within a budget, and never delays a tick.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -70,7 +71,7 @@ class Background:
     """A source that may be slow, read in a thread of its own.
 
     `read` never waits: it returns the round that has finished since the last call (each round
-    once, nothing in between), and starts the next one when the budget allows. An exception in
+    once, nothing in between), and orders the next one when the budget allows. An exception in
     the source ends its readings with a reason and nothing else.
     """
 
@@ -78,36 +79,43 @@ class Background:
         self._source = source
         self._budget = budget
         self._name = name
-        self._lock = threading.Lock()
-        self._finished: Readings | None = None
+        self._orders: queue.SimpleQueue[tuple[Process, ...] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        # One assignment each; while `_running` the worker's to write, `_running` itself last.
         self._running = False
         self._stopped = False
+        self._finished: Readings | None = None
         self.failure: str = ""
         self.rounds = 0
 
     def read(self, processes: Sequence[Process]) -> Readings:
         """The round finished since the last call, or nothing."""
-        with self._lock:
-            finished, self._finished = self._finished, None
-            start = not self._running and not self._stopped and self._budget.due()
-            self._running = self._running or start
-        if start:
+        running = self._running  # asked first: what a round finds now is for the next call
+        finished = self._finished
+        if finished is not None:
+            self._finished = None
+        if not running and not self._stopped and self._budget.due():
+            self._running = True
             self._start(tuple(processes))
         return finished or {}
 
     def stop(self) -> None:
         """Start no further rounds. One that hangs is left behind (its thread is a daemon)."""
-        with self._lock:
-            self._stopped = True
+        self._stopped = True
+        self._orders.put(None)
 
     def _start(self, processes: tuple[Process, ...]) -> None:
-        thread = threading.Thread(
-            target=self._round, args=(processes,), name=self._name, daemon=True
-        )
+        self._orders.put(processes)
+        if self._thread.ident is not None:
+            return
         try:
-            thread.start()
+            self._thread.start()
         except RuntimeError as error:  # no more threads for this user
             self._give_up(f"{self._name} could not start a thread: {error}")
+
+    def _work(self) -> None:
+        while not self._stopped and (processes := self._orders.get()) is not None:
+            self._round(processes)
 
     def _round(self, processes: tuple[Process, ...]) -> None:
         began_s = time.monotonic()
@@ -116,14 +124,12 @@ class Background:
         except Exception as error:  # a bug in one source must not end the others
             self._give_up(f"{self._name} failed: {type(error).__name__}: {error}")
             return
-        with self._lock:
-            self._budget.spent(time.monotonic() - began_s)
-            self._finished = readings
-            self._running = False
-            self.rounds += 1
+        self._budget.spent(time.monotonic() - began_s)
+        self.rounds += 1
+        self._finished = readings
+        self._running = False
 
     def _give_up(self, why: str) -> None:
-        with self._lock:
-            self.failure = why
-            self._running = False
-            self._stopped = True
+        self.failure = why
+        self._stopped = True
+        self._running = False

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from memdiag.capture.channel import Event, Kind, Probed
-from memdiag.capture.labels import LAUNCHERS, Labels
 from memdiag.capture.lastwords import LastWords, Listener
 from memdiag.capture.notes import Notes
 from memdiag.capture.outsiders import Outsiders
 from memdiag.capture.patterns import TagKind
+from memdiag.capture.population import Population
 from memdiag.capture.process import TREE, Process, ProcessId, ProcessTree
 from memdiag.capture.sampler import Reading, Source
 from memdiag.capture.tagger import Log, LogEvent
 from memdiag.capture.timeline import Origin, Timeline
 from memdiag.capture.totals import ADDITIVE, numbers, totals
-from memdiag.model import YOUNG_S, Missing, Sample, Unavailable
+from memdiag.model import Missing, Sample, Unavailable
 from memdiag.probe import layout
 
 # A reading that comes no later than this after a log's line is a reading at that line. Chosen.
@@ -76,43 +75,31 @@ class Session:
         self._sources = sources
         self._channel = channel
         self._whole_channel = whole_channel
-        self._outsiders = outsiders
         self._notes = Notes()
-        self._known: dict[ProcessId, Process] = {}
-        self._labels = Labels(root)
+        self._population = Population(root, outsiders=outsiders)
         self._log = log
         self._timeline = Timeline(awaits_log_steps=log is not None and log.promises_steps)
         self._boundary: tuple[float, str] | None = None
         self._origins: dict[tuple[ProcessId, bool], Origin] = {}
-        self._first_seen_s: dict[ProcessId, float] = {}
-        self._grown: set[ProcessId] = set()
-        self._passers: list[Process] = []
-        self._followed: Sequence[Process] = ()
-        self._alive: dict[int, Process] = {}
-        self._alive_ids: set[ProcessId] = set()
         self._reasons: dict[tuple[str, str], Unavailable] = {}
-        self._told: Mapping[ProcessId, str] = {}
         self._listener = Listener()
 
     def tick(self, now_s: float) -> list[Sample]:
         """The samples of this moment (`now_s` on the clock that the events use), in time order."""
         found = self._tree.look()
-        ended = self._follow([process for process, _ in found], now_s)
+        processes = [process for process, _ in found]
+        told = self._channel.labels() if self._channel is not None else {}
+        ended = self._population.follow(processes, told, now_s)
         samples = self._events(now_s)
-        for process in (*ended, *self._passed()):  # not before their last events
+        for process in (*ended, *self._population.passed()):  # not before their last events
             self._forget(process)
-        readings = self._read(found)
+        readings = self._read(found, processes)
         at_s = now_s - self._began_at_s
-        young = {process.id for process, _ in found if self._is_young(process, now_s)}
-        rows = [
-            self._sample(at_s, process, readings[process.id], young=process.id in young)
-            for process, _ in found
-        ]
-        if found:
-            rows.append(self._tree_sample(now_s, readings, young))
+        young = self._population.young(now_s)
+        rows = self._rows(at_s, processes, readings, young)
         phase_before = self._ended_phase(now_s)
         if phase_before is not None:
-            samples += [replace(row, phase=phase_before) for row in rows]
+            samples += [row._replace(phase=phase_before) for row in rows]
         return samples + rows
 
     def stirred(self) -> bool:
@@ -128,7 +115,7 @@ class Session:
 
     def pids(self) -> frozenset[int]:
         """Pids of the processes alive at the last tick."""
-        return frozenset(self._alive)
+        return self._population.pids
 
     def where(self) -> tuple[int | None, str]:
         """The job's step and phase."""
@@ -151,110 +138,68 @@ class Session:
         return self._notes.sentences()
 
     def _without_probe(self) -> tuple[Missing, ...]:
-        if self._outsiders is None:
-            return ()
         probed = self._channel.processes() if self._channel is not None else ()
         inside = {
-            facts.process for facts in probed if self._whole_channel or facts.process in self._known
+            facts.process
+            for facts in probed
+            if self._whole_channel or self._population.known(facts.process) is not None
         }
-        return self._outsiders.missing(inside, self._label)
-
-    def _follow(self, processes: Sequence[Process], now_s: float) -> list[Process]:
-        """Take note of who is alive; those that are no more."""
-        if self._channel is not None:
-            self._told = self._channel.labels()
-        if self._outsiders is not None:
-            for process in processes:
-                first_s = self._first_seen_s.get(process.id, now_s)
-                self._outsiders.look(process, now_s - first_s)
-        if processes == self._followed:  # as nearly always
-            return []
-        self._followed = processes
-        before = self._alive
-        self._alive = {process.id.pid: process for process in processes}
-        for process in processes:
-            self._known[process.id] = process
-            self._first_seen_s.setdefault(process.id, now_s)
-        self._alive_ids = {process.id for process in processes}
-        return [process for process in before.values() if process.id not in self._alive_ids]
-
-    def _passed(self) -> list[Process]:
-        """Those that came and went between two ticks, with nothing but their events seen."""
-        passers, self._passers = self._passers, []
-        return [one for one in passers if one.id not in self._alive_ids]
+        return self._population.without_probe(inside)
 
     def _forget(self, process: Process) -> None:
         self._timeline.forget(process.id)
         for is_step in (True, False):
             self._origins.pop((process.id, is_step), None)
-        if process.id not in self._grown:  # thousands may come and go in a long run
-            self._known.pop(process.id, None)
-            self._first_seen_s.pop(process.id, None)
-            self._labels.forget(process.id)
-            if self._outsiders is not None:
-                self._outsiders.forget(process)
-
-    def _is_young(self, process: Process, now_s: float) -> bool:
-        if process.id in self._grown:
-            return False
-        # A shell at the root may be a shim that becomes the program in a moment.
-        is_root = process.id.pid == self._root and process.name not in LAUNCHERS
-        lived_s = now_s - self._first_seen_s.get(process.id, now_s)
-        if is_root or process.id in self._told or lived_s >= YOUNG_S:
-            self._grown.add(process.id)
-            return False
-        return True
-
-    def _label(self, process: Process) -> str:
-        return self._labels.label(
-            process,
-            told=self._told.get(process.id, ""),
-            alive=self._alive_ids,
-            young=process.id not in self._grown,
-        )
+        self._population.forget(process)
 
     def _read(
-        self, found: Sequence[tuple[Process, int | Unavailable]]
+        self,
+        found: Sequence[tuple[Process, int | Unavailable]],
+        processes: Sequence[Process],
     ) -> dict[ProcessId, dict[str, Reading]]:
-        readings: dict[ProcessId, dict[str, Reading]] = {TREE: {}}
-        for process, resident in found:
-            readings[process.id] = {"rss_bytes": resident}
-        processes = [process for process, _ in found]
+        readings: dict[ProcessId, dict[str, Reading]] = {
+            process.id: {"rss_bytes": resident} for process, resident in found
+        }
+        readings[TREE] = {}
         for source in self._sources:
             for identity, values in source.read(processes).items():
                 readings.setdefault(identity, {}).update(values)
         return readings
 
-    def _sample(
-        self, at_s: float, process: Process, readings: Mapping[str, Reading], *, young: bool
-    ) -> Sample:
-        step, phase = self._timeline.where(process.id)
-        label = self._label(process)
-        return Sample(
-            at_s=at_s,
-            pid=process.id.pid,
-            process=label,
-            readings=numbers(readings) if young else self._plain(label, readings),
-            step=step,
-            phase=phase,
-            young=young,
-        )
+    def _rows(
+        self,
+        at_s: float,
+        processes: Sequence[Process],
+        readings: Mapping[ProcessId, dict[str, Reading]],
+        young: Collection[ProcessId],
+    ) -> list[Sample]:
+        rows = []
+        for process in processes:
+            identity = process.id
+            label, is_young = self._population.label(process), identity in young
+            plain = self._plain(label, readings[identity], is_young=is_young)
+            step, phase = self._timeline.where(identity)
+            rows.append(Sample(at_s, identity.pid, label, plain, step, phase, is_young))
+        if processes:
+            rows.append(self._tree_sample(at_s, readings, young))
+        return rows
 
     def _tree_sample(
         self,
-        now_s: float,
-        readings: Mapping[ProcessId, Mapping[str, Reading]],
+        at_s: float,
+        readings: Mapping[ProcessId, dict[str, Reading]],
         young: Collection[ProcessId],
     ) -> Sample:
-        split: dict[bool, list[Mapping[str, Reading]]] = {True: [], False: []}
-        for identity in self._alive_ids:
-            split[identity in young].append(readings[identity])
-        sums = totals(split[False], split[True])
+        alive = self._population.alive
+        sums = totals(
+            [readings[identity] for identity in alive if identity not in young],
+            [readings[identity] for identity in young],
+        )
         sums.update(readings[TREE])
-        sums["processes"] = len(self._alive)
+        sums["processes"] = len(alive)
         step, phase = self.where()
         return Sample(
-            at_s=now_s - self._began_at_s,
+            at_s=at_s,
             pid=self._root,
             process=TREE_LABEL,
             readings=self._plain(TREE_LABEL, sums),
@@ -262,15 +207,21 @@ class Session:
             phase=phase,
         )
 
-    def _plain(self, label: str, readings: Mapping[str, Reading]) -> dict[str, int | float]:
-        for metric, reading in readings.items():
-            if isinstance(reading, Unavailable):
-                self._reasons[metric, label] = reading
-        return numbers(readings)
+    def _plain(
+        self, label: str, readings: dict[str, Reading], *, is_young: bool = False
+    ) -> dict[str, int | float]:
+        plain = numbers(readings)
+        if plain is not readings and not is_young:
+            for metric, reading in readings.items():
+                if isinstance(reading, Unavailable):
+                    self._reasons[metric, label] = reading
+        return plain
 
     def _events(self, now_s: float) -> list[Sample]:
         events: list[Event | LogEvent] = [*(self._channel.drain() if self._channel else ())]
         events += self._log.drain() if self._log is not None else ()
+        if not events:
+            return []
         samples = []
         for event in sorted(events, key=lambda event: event.at_s):
             if isinstance(event, LogEvent):
@@ -305,17 +256,17 @@ class Session:
 
     def _take(self, event: Event, now_s: float) -> Sample | None:
         """Note where the process is; a sample if the event brings readings."""
-        process = self._known.get(event.process)
+        process = self._population.known(event.process)
         if process is None and self._whole_channel:
-            process = self._known[event.process] = Process(id=event.process, name="python")
-            self._passers.append(process)
+            process = Process(id=event.process, name="python")
+            self._population.meet(process)
         if process is None:
             return None
         if (
             event.kind in (Kind.ALLOCATOR, Kind.OUT_OF_MEMORY)
             or "vram_reserved_bytes" in event.readings
         ):
-            self._listener.hear(event, self._label(process))
+            self._listener.hear(event, self._population.label(process))
         before = self._timeline.phase(event.process)
         self._timeline.move(
             event.process,
@@ -325,17 +276,17 @@ class Session:
             phase_by=self._origin(event, event.kind is Kind.PHASE_BEGIN, is_step=False),
         )
         if event.kind is Kind.NOTE:
-            self._notes.take(event.name, self._label(process))
+            self._notes.take(event.name, self._population.label(process))
         readings = _event_readings(event)
         at_s = event.at_s - self._began_at_s
         if not readings or at_s < 0:
             return None
-        young = self._is_young(process, now_s)
+        young = self._population.is_young(process, now_s)
         step, phase = self._timeline.where(event.process)
         return Sample(
             at_s=at_s,
             pid=process.id.pid,
-            process=self._label(process),
+            process=self._population.label(process),
             readings=readings,
             step=step,
             # What was read at the end of a phase still belongs to it.

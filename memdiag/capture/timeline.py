@@ -44,6 +44,8 @@ class Timeline:
         self._leader = _Position()
         self._log = _Position()
         self._awaits_log_steps = awaits_log_steps
+        # What `where` found since anybody moved; under None of those without a position.
+        self._found: dict[ProcessId | None, tuple[int | None, str]] = {}
 
     def move(
         self,
@@ -55,6 +57,7 @@ class Timeline:
         phase_by: Origin = Origin.PROBE,
     ) -> None:
         """`process` is at `step` (None: before its first) and in `phase` from now on."""
+        self._found.clear()
         position = self._positions.setdefault(process, _Position())
         position.steps += step is not None and step != position.step
         position.step = step
@@ -68,10 +71,12 @@ class Timeline:
 
     def log_step(self, step: int, by: Origin) -> None:
         """A log says that the job is at `step`."""
+        self._found.clear()
         self._log.step, self._log.step_by = step, by
 
     def log_phase(self, phase: str, by: Origin) -> None:
         """A log says that the job is in `phase`, "" for none."""
+        self._found.clear()
         self._log.phase, self._log.phase_by = phase, by
 
     def phase(self, process: ProcessId) -> str:
@@ -81,6 +86,13 @@ class Timeline:
 
     def where(self, process: ProcessId) -> tuple[int | None, str]:
         """Step and phase of a process; the job's, where it has none of its own."""
+        owner = process if process in self._positions else None
+        found = self._found.get(owner)
+        if found is None:
+            found = self._found[owner] = self._where(process)
+        return found
+
+    def _where(self, process: ProcessId) -> tuple[int | None, str]:
         own = self._positions.get(process, self._leader)
         followed = (own,) if own.step is not None else (own, self._leader)
         step, phase = own.step, own.phase
@@ -96,6 +108,7 @@ class Timeline:
 
     def forget(self, process: ProcessId) -> None:
         """`process` ended. The job's step stays until another process starts to count."""
+        self._found.clear()
         position = self._positions.pop(process, None)
         if position is not None:
             position.phase = ""

@@ -10,8 +10,10 @@ from memdiag.model import Unavailable
 ADDITIVE = ("rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes")
 
 
-def numbers(readings: Mapping[str, Reading]) -> dict[str, int | float]:
-    """What could be read."""
+def numbers(readings: dict[str, Reading]) -> dict[str, int | float]:
+    """What could be read: `readings` itself where that is all of it, as nearly always."""
+    if Unavailable not in map(type, readings.values()):
+        return readings  # type: ignore[return-value]
     return {
         metric: reading
         for metric, reading in readings.items()
@@ -27,12 +29,14 @@ def totals(
     A slow source's round may have missed those that are younger than the round.
     """
     totals: dict[str, Reading] = {}
-    for metric in ADDITIVE:
-        values = [readings[metric] for readings in (*old, *young) if metric in readings]
-        reasons = [value for value in values if isinstance(value, Unavailable)]
-        complete = all(metric in readings for readings in old)
-        if reasons:
-            totals[metric] = reasons[0]
-        elif values and complete:
-            totals[metric] = sum(value for value in values if not isinstance(value, Unavailable))
+    present = set().union(*old, *young)
+    for metric in present.intersection(ADDITIVE):
+        values = [readings[metric] for readings in old if metric in readings]
+        is_complete = len(values) == len(old)
+        values += [readings[metric] for readings in young if metric in readings]
+        reason = next((value for value in values if type(value) is Unavailable), None)
+        if reason is not None:
+            totals[metric] = reason
+        elif is_complete:
+            totals[metric] = sum(values)  # type: ignore[arg-type]  # they are numbers
     return totals

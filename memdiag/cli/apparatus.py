@@ -28,9 +28,10 @@ from memdiag.cli.options import Options, limits_on
 from memdiag.model import Ending, Limit, Missing
 
 # The share of the time that may be spent in smaps_rollup, which holds the lock of the target's
-# address space while it is read (11-16 ms per GiB, measured). Chosen so that with the fast lane
-# (0.6 % for 10 processes at 10 Hz) and NVML it stays under 1 % of a core (benchmarks/gpu_sampling).
-_DETAIL_SHARE = 0.0012
+# address space while it is read (11-16 ms per GiB, measured), and how often at most: USS moves no
+# faster than RSS. Chosen so that with the fast lane (0.5 % for 10 processes at 10 Hz) and NVML it
+# stays well under 1 % of a core (benchmarks/gpu_sampling).
+_DETAIL_SHARE, _DETAIL_EVERY_S = 0.0008, 1.0
 # A job of more is told in part. Chosen.
 _MOST_PROCESSES = 1000
 
@@ -55,7 +56,8 @@ class Apparatus:
         self.table = table
         self._directory = directory
         clock = MonotonicClock()
-        budget = Budget(clock=clock, share=_DETAIL_SHARE, at_least_s=options.interval_s)
+        rest_s = max(options.interval_s, _DETAIL_EVERY_S)
+        budget = Budget(clock=clock, share=_DETAIL_SHARE, at_least_s=rest_s)
         self._details = Background(
             DetailSource(self.table), budget=budget, name="memdiag-smaps_rollup"
         )

@@ -20,6 +20,7 @@ class Rows:
     def __init__(self) -> None:
         self._metrics = list(FIRST_METRICS)
         self._known = set(self._metrics)
+        self._number_columns()
         self._texts: dict[str, str] = {}
         self.refused: set[str] = set()
 
@@ -43,6 +44,8 @@ class Rows:
                         self._metrics.append(metric)
                     else:
                         self.refused.add(metric)
+        if len(self._metrics) != before:
+            self._number_columns()
         return len(self._metrics) - before
 
     def forget(self, count: int) -> None:
@@ -50,14 +53,23 @@ class Rows:
         for metric in self._metrics[-count:]:
             self._known.discard(metric)
         del self._metrics[-count:]
+        self._number_columns()
+
+    def _number_columns(self) -> None:
+        self._position = {metric: number for number, metric in enumerate(self._metrics)}
+        self._blank = [""] * len(self._metrics)
 
     def line(self, sample: Sample) -> str:
         """One row."""
-        reading = sample.readings.get
-        cells = ",".join([_cell(reading(metric)) for metric in self._metrics])
-        step = "" if sample.step is None else sample.step
-        phase, process = self._text(sample.phase), self._text(sample.process)
-        return f"{sample.at_s:.4f},{step},{phase},{sample.pid},{process},{cells}\n"
+        at_s, pid, process, readings, step, phase, _ = sample
+        cells = self._blank.copy()
+        for metric, value in readings.items():
+            position = self._position.get(metric)
+            if position is not None:
+                cells[position] = str(value) if type(value) is int else _cell(value)
+        shown = "" if step is None else step
+        where = f"{self._text(phase)},{pid},{self._text(process)}"
+        return f"{at_s:.4f},{shown},{where},{','.join(cells)}\n"
 
     def _taken(self, metric: str) -> bool:
         """Another name that is the same column when written."""
@@ -76,11 +88,7 @@ class Rows:
         return cell
 
 
-def _cell(value: float | None) -> str:
-    if value is None:
-        return ""
-    if type(value) is int:
-        return str(value)
+def _cell(value: float) -> str:
     if not math.isfinite(value):
         return ""
     return repr(float(value)).removesuffix(".0")

@@ -66,6 +66,16 @@ class _Stream:
     young: bool = False
     young_rows: list[int] = field(default_factory=list)
     young_peak: float = 0.0
+    # The last row's readings, and how many rows since then said the very same.
+    readings: dict[str, int | float] | None = None
+    repeated: int = 0
+
+    def catch_up(self) -> None:
+        """Let the rows that said the same weigh in on how the metrics usually move."""
+        if self.repeated and self.readings is not None:
+            for name in self.readings:
+                self.metrics[name].usual_difference *= (1 - _DIFFERENCE_MEMORY) ** self.repeated
+        self.repeated = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +108,32 @@ class Thinner:
 
     def see(self, sample: Sample) -> None:
         """The next row of the file."""
+        at_s, pid, process, readings, step, phase, young = sample
         row = len(self._keep)
         self._keep.append(0)
-        key = (sample.pid, sample.process)
-        stream = self._streams.get(key)
+        stream = self._streams.get((pid, process))
         if stream is None:
-            stream = self._streams[key] = self._begin(sample, row)
-        elif sample.at_s >= stream.ends_s:
+            stream = self._streams[pid, process] = self._begin(sample, row)
+        elif at_s >= stream.ends_s:
             self._close(stream)
             self._open(stream, sample, row)
-        if sample.phase != stream.phase:
-            self._change_phase(stream, sample.phase, row)
-        if sample.step != stream.step:
+        elif readings == stream.readings and phase == stream.phase and step == stream.step:
+            stream.last_row, stream.last_s = row, at_s  # as most rows of a process that waits
+            stream.repeated += 1
+            return
+        if phase != stream.phase:
+            self._change_phase(stream, phase, row)
+        if step != stream.step:
             self._end_step(stream, sample)
-        for metric, value in sample.readings.items():
-            self._take(stream, metric, value, row)
-        stream.last_row, stream.last_s = row, sample.at_s
-        stream.young = sample.young
-        if sample.young:
+        stream.catch_up()
+        for name, value in readings.items():
+            self._take(stream, name, value, row)
+        stream.last_row, stream.last_s = row, at_s
+        stream.readings = None if young else readings
+        stream.young = young
+        if young:
             stream.young_rows.append(row)
-            stream.young_peak = max(stream.young_peak, sample.readings.get("rss_bytes", 0))
+            stream.young_peak = max(stream.young_peak, readings.get("rss_bytes", 0))
 
     def cut(self, now_s: float) -> bytes:
         """Closes all buckets: one byte per row since the last cut, 1 for those to be kept."""
@@ -163,8 +179,9 @@ class Thinner:
         self._coarseness = max(1.0, self._coarseness * factor)
 
     def _width_s(self, at_s: float, age_s: float) -> float:
-        natural = max(self._interval_s, min(at_s, _AGE_WEIGHT * age_s) / _BUCKETS_PER_RUN)
-        return natural * self._coarseness
+        drawn_s = _AGE_WEIGHT * age_s
+        natural = (at_s if at_s < drawn_s else drawn_s) / _BUCKETS_PER_RUN
+        return (natural if natural > self._interval_s else self._interval_s) * self._coarseness
 
     def _begin(self, sample: Sample, row: int) -> _Stream:
         self._new_streams += 1

@@ -1,4 +1,5 @@
 import gc
+import sys
 import tracemalloc
 
 from process_tables import FakeClock, FakeTable
@@ -276,3 +277,23 @@ def test_a_shim_at_the_root_is_young_until_it_becomes_the_program():
     samples = watched.tick(1000.1)
     assert {s.process for s in samples} == {"main", "tree"}
     assert not of(samples, "main").young
+
+
+def test_a_tick_of_ten_processes_that_do_not_change_takes_few_calls():
+    # Its cost is bound by how much code is touched ten times a second. Calls are counted, because
+    # their number is the same on every machine; with 256 the sampler took 1.2 % of a core.
+    table = FakeTable()
+    table.spawn(10)
+    for pid in range(11, 20):
+        table.spawn(pid, parent=10)
+    watched = session(table)
+    for tenth in range(100):
+        watched.tick(1000.0 + tenth / 10)
+    calls: list[str] = []
+    sys.setprofile(lambda frame, event, _: calls.append(event))
+    try:
+        samples = watched.tick(1010.1)
+    finally:
+        sys.setprofile(None)
+    assert len(samples) == 11
+    assert calls.count("call") < 100

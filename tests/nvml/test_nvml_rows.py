@@ -89,11 +89,10 @@ def test_scrambled_rows_are_discarded_all(play: Play) -> None:
     assert "535.86" in view["missing"]["remedy"]
 
 
-def test_withdrawn_bindings_are_not_trusted(play: Play) -> None:
-    rows = "row 0 compute pid=7 used=500M\n"
-    (view,) = play(ONE_GPU + rows, [{"pids": [7], "opened": []}], withdrawn_bindings=True)
-    assert view["by_pid"] == {}
-    assert "nvidia-ml-py>=12.535.108" in view["missing"]["remedy"]
+def test_rows_do_not_go_by_the_layout_that_withdrawn_bindings_have(play: Play) -> None:
+    rows = "row 0 compute pid=7 used=500M\nrow 0 compute pid=8 used=30M\n"
+    (view,) = play(ONE_GPU + rows, [{"pids": [7, 8]}], withdrawn_bindings=True)
+    assert vram(view) == {"7": 500, "8": 30}
 
 
 @pytest.mark.parametrize("fault", ["code=3", "code=13"])
