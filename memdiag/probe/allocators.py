@@ -7,6 +7,7 @@ would be the first use. Nothing here waits for a device; the figures are the all
 from __future__ import annotations
 
 import sys
+from time import monotonic
 
 from .layout import ABSENT, ALLOCATOR_READINGS
 from .meters import Meter
@@ -24,6 +25,8 @@ _TORCH_EVENTS = {"alloc_retries": "num_alloc_retries", "ooms": "num_ooms"}
 # Devices that held nothing are asked again once per so many readings: eight GPUs are visible to
 # each rank of a job that uses one of them.
 _IDLE_EVERY = 64
+# Where no device is used, steps ask again after so long.
+_IDLE_S = 0.25
 # These say by themselves that they are not to be used, after a fork; and outlive the others.
 _ROBUST = ("vram", "xpu")
 
@@ -42,6 +45,7 @@ class Allocators:
         self._note = note
         self._readings: dict[str, Reading] = {}
         self._meters: dict[str, Meter] = {}
+        self._idle_until_s = 0.0
 
     def add(self, name: str, read: Reading) -> None:
         """Read `read` from now on. name: one of `layout.ALLOCATORS`."""
@@ -64,21 +68,29 @@ class Allocators:
         at: of `At`. At a phase torch's alone, whose figures belong to that moment; at the exit now
         or never, and those alone that may be asked after other parts have left.
         """
-        found = {}
+        found: dict[str, Figures] = {}
+        if at is At.STEP and monotonic() < self._idle_until_s:
+            return found
+        is_idle = True
         for name in tuple(self._readings) if at is At.STEP else _ROBUST:
-            read = self._reading(name, at)
-            if read is None:
-                continue
-            try:
-                figures = read()
-            except Exception:
-                self._drop(name)
-                text = "this version of the framework does not let its allocator be asked"
-                self._note(text, _metric(name))
-                continue
+            figures = self._ask(name, at)
+            is_idle = is_idle and figures is None
             if figures is not None and figures != ABSENT:
                 found[name] = figures
+        if at is At.STEP and is_idle:
+            self._idle_until_s = monotonic() + _IDLE_S
         return found
+
+    def _ask(self, name: str, at: str) -> Any:
+        """Figures, ABSENT when it is too soon, None where there are none."""
+        read = self._reading(name, at)
+        try:
+            return None if read is None else read()
+        except Exception:
+            self._drop(name)
+            text = "this version of the framework does not let its allocator be asked"
+            self._note(text, _metric(name))
+            return None
 
     def _reading(self, name: str, at: str) -> Callable[[], Any] | None:
         if at is At.EXIT:

@@ -76,7 +76,7 @@ class Probe:
         self._hooks: Hooks | None = None
         self._heartbeat = Heartbeat(self._beat)
         self._paused = self._left = False
-        self._steps_seen = 0
+        self._steps_seen = (0, 0)
         self._then: Callable[[], None] | None = None
         if watcher is not None:
             session.after_step = self._tick
@@ -123,6 +123,7 @@ class Probe:
             return
         session = self._session
         session.learn_role()
+        session.catch_up()
         if session.steps_told == self._steps_seen and self._knows_a_framework:
             session.beat()
             if self._census is not None:
@@ -131,7 +132,7 @@ class Probe:
 
     @property
     def _knows_a_framework(self) -> bool:
-        return self._census is not None or self._session.allocators.known
+        return self._census is not None or self._session.gauges.allocators.known
 
     def torch_loaded(self, torch: Any) -> None:
         """The program has imported torch to the end."""
@@ -164,7 +165,7 @@ class Probe:
         self._heartbeat.start()
 
     def _watch_allocators(self, torch: Any) -> None:
-        known = self._session.allocators
+        known = self._session.gauges.allocators
         for name, backend in (("vram", "cuda"), ("xpu", "xpu")):
             module = getattr(torch, backend, None)
             if hasattr(module, "memory_stats_as_nested_dict"):
@@ -177,7 +178,7 @@ class Probe:
     def jax_loaded(self, jax: Any) -> None:
         """The program has imported JAX to the end."""
         try:
-            self._session.allocators.add("jax", allocators.jax(jax))
+            self._session.gauges.allocators.add("jax", allocators.jax(jax))
             self._heartbeat.start()
         except Exception:
             return
@@ -185,7 +186,7 @@ class Probe:
     def tensorflow_loaded(self, tensorflow: Any) -> None:
         """The program has imported TensorFlow to the end."""
         try:
-            self._session.allocators.add("tensorflow", allocators.tensorflow(tensorflow))
+            self._session.gauges.allocators.add("tensorflow", allocators.tensorflow(tensorflow))
             self._heartbeat.start()
         except Exception:
             return
@@ -221,6 +222,7 @@ class Probe:
         try:
             if self._paused and self._go_on not in gc.callbacks:
                 gc.callbacks.append(self._go_on)
+            self._session.measure_next()
         except Exception:
             return
 

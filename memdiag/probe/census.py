@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from .session import Session
 
 # Share of the process's time that counting may take, and when to begin: a process with torch
-# has some 200,000 objects, which take 20-80 ms to go through.
-SHARE = 0.004
+# has some 200,000 objects, which take 20-80 ms to go through. The first looks are on credit, for a
+# run of a minute would have but one or two: as many as the credit allows, so far apart. Chosen.
+SHARE = 0.001
+CREDIT_S = 0.1
 FIRST_S = 8.0
-_AT_LEAST_S = 1.0
+_AT_LEAST_S = 6.0
 
 
 class Census:
@@ -31,7 +33,7 @@ class Census:
     def __init__(self, session: Session, torch: Any) -> None:
         self._session = session
         self._count = TensorCount(torch)
-        session.count_tensors = self._count.running
+        session.gauges.count_tensors = self._count.running
         self._began_s = monotonic()
         self._due_s = self._began_s + FIRST_S
         self._spent_s = 0.0
@@ -70,7 +72,7 @@ class Census:
         if readings is not None and "gc_objects" in readings:
             cost_s /= 2  # the next one will not count these, which takes as long as the rest
         # The next one, at its cost, must fit into the share of the whole time till then.
-        enough_s = self._began_s + (self._spent_s + cost_s) / SHARE
+        enough_s = self._began_s + (self._spent_s + cost_s - CREDIT_S) / SHARE
         self._due_s = max(now_s + _AT_LEAST_S, enough_s)
         if readings is None:
             self._say_why_not()

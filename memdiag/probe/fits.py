@@ -8,6 +8,7 @@ last one alone: the others count as well.
 from __future__ import annotations
 
 from functools import wraps
+from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Fits:
         """Batch number `batch` of the epoch, from 0, has been trained on, and those before it."""
         self._step += max(1, int(batch) - self._batch)
         self._batch = int(batch)
-        self._listener.auto_step(self._step)
+        self._listener.auto_step(self._step, monotonic())
 
     def on_test_begin(self, *_: Any) -> None:
         """An evaluation begins."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import weakref
 from functools import wraps
+from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Hooks:
     def __init__(self, torch: Any, training: Training) -> None:
         self._torch = torch
         self._training = training
+        self._pulse = training.pulse
         self._optimizers: dict[int, Any] = {}
         self._trained: frozenset[int] | None = None
         self._scaled: set[int] = set()
@@ -75,21 +77,29 @@ class Hooks:
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         try:
-            self._training.optimizer_begins()
+            if self._pulse.sole is None:
+                self._training.optimizer_begins()
         except Exception:
             return
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         try:
-            self._scaled.discard(id(optimizer))
+            pulse, key = self._pulse, id(optimizer)
+            if key == pulse.sole:
+                pulse.reached += 1
+                now_s = monotonic()
+                if now_s >= pulse.due_s:
+                    self._training.tell(now_s)
+                return
+            self._scaled.discard(key)
             self._know(optimizer)
-            self._training.optimizer_ended(id(optimizer))
+            self._training.optimizer_ended(key)
         except Exception:
             return
 
     def _optimizer_made(self, _: Any, args: tuple[Any, ...]) -> None:
         self._know(args[0])
-        self._training.iterations.optimizer_made(id(args[0]))
+        self._training.optimizer_made(id(args[0]))
 
     def _know(self, optimizer: Any) -> None:
         key = id(optimizer)
@@ -100,7 +110,7 @@ class Hooks:
             try:
                 self._trained = None
                 del self._optimizers[key]
-                self._training.iterations.optimizer_gone(key)
+                self._training.optimizer_gone(key)
             except Exception:
                 return
 
@@ -113,27 +123,44 @@ class Hooks:
         module = loaded.get("torch.amp.grad_scaler") or loaded["torch.cuda.amp.grad_scaler"]
         self._wrap(module.GradScaler, "step", before=self._scaled_begins, after=self._scaled_ended)
 
-    def _scaled_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    def _scaled_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int]:
         key = id(args[1] if len(args) > 1 else kwargs["optimizer"])
         self._scaled.add(key)
-        return key
+        return key, self._pulse.reached
 
-    def _scaled_ended(self, key: int, _: tuple[Any, ...]) -> None:
+    def _scaled_ended(self, before: tuple[int, int], _: tuple[Any, ...]) -> None:
+        key, reached = before
         if key in self._scaled:
             self._scaled.discard(key)
-            self._training.optimizer_ended(key)
+            if self._pulse.reached == reached:
+                self._training.optimizer_ended(key)
 
     # -- backward, mode, data, checkpoints -----------------------------------------------------
 
     def _hook_backward(self) -> None:
-        training = self._training
-        self._wrap(
-            self._torch.autograd,
-            "backward",
-            before=lambda *_: training.backward_begins(),
-            after=lambda *_: training.backward_ended(),
-            also_on_error=True,
-        )
+        owner, training, pulse = self._torch.autograd, self._training, self._pulse
+        original = owner.backward
+
+        @wraps(original)  # what `_wrap` does, with fewer calls: this is for every step
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            try:
+                unheard = pulse.sole is not None
+                if not unheard:
+                    training.backward_begins()
+            except Exception:
+                unheard = True
+            if unheard:
+                return original(*args, **kwargs)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                try:  # noqa: SIM105
+                    training.backward_ended()
+                except Exception:
+                    pass
+
+        owner.backward = backward
+        self._undo.append(lambda: _put_back(owner, "backward", backward, original))
 
     def _hook_mode(self) -> None:
         # Not `train`: that recurses through all modules, once per step in some trainers.
@@ -163,14 +190,18 @@ class Hooks:
 
     def _hook_data(self) -> None:
         loader = self._torch.utils.data.dataloader._BaseDataLoaderIter
-        training = self._training
+        training, pulse = self._training, self._pulse
         fetch = loader.__next__
 
         @wraps(fetch)
         def __next__(self: Any) -> Any:  # noqa: N807
             try:
-                training.fetch_begins()
+                unheard = pulse.sole is not None and self._num_yielded > 0
+                if not unheard:
+                    training.fetch_begins()
             except Exception:
+                unheard = True
+            if unheard:
                 return fetch(self)
             got_one = False
             begins = None

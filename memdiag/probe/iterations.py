@@ -44,6 +44,12 @@ class Iterations:
         """Whether a training was seen at all."""
         return bool(self._made or self._counts or self._backwards)
 
+    def sole(self) -> Hashable:
+        """The one optimizer there is, where its steps are the iterations; None otherwise."""
+        pace = self._pace
+        alone = self._made.union(self._counts) == {pace} and not self._by_backward
+        return pace if pace is not None and alone else None
+
     def optimizer_made(self, key: Hashable) -> None:
         """An optimizer was created."""
         self._made.add(key)
@@ -62,10 +68,8 @@ class Iterations:
         if self._pace is None:
             return self._find_pace(key)
         if key == self._pace:
-            for other in self._pace_since:
-                self._pace_since[other] += 1
-            self._usual = max(self._since_pace.values(), default=1)
-            self._since_pace.clear()
+            if self._pace_since:
+                self._paced()
             return 1
         return self._other_stepped(key)
 
@@ -100,6 +104,12 @@ class Iterations:
         self._told, self._by_backward = True, False
         return ended
 
+    def _paced(self) -> None:
+        for other in self._pace_since:
+            self._pace_since[other] += 1
+        self._usual = max(self._since_pace.values(), default=1)
+        self._since_pace.clear()
+
     def _other_stepped(self, key: Hashable) -> int:
         paced = self._pace_since.get(key, 0)
         self._pace_since[key] = 0
@@ -114,6 +124,6 @@ class Iterations:
 
     def _set_pace(self, key: Hashable) -> None:
         self._pace = key
-        self._pace_since = dict.fromkeys(self._counts, 0)
+        self._pace_since = {other: 0 for other in self._counts if other != key}
         self._since_pace.clear()
         self._usual = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from time import perf_counter
+from time import monotonic
 
 from .layout import ABSENT
 
@@ -12,9 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-# Share of the time that one meter may take at steps, and again at phases: chosen, so that all of
-# them stay below 0.5 %. What `mallinfo2` costs grows with the number of free chunks (1 us fresh,
-# 70 ms at half a million).
+# Share of the time that one meter may take where nothing else is said: of steps, and again of
+# phases. Chosen. What `mallinfo2` costs grows with the number of free chunks (1 us fresh, 70 ms at
+# half a million).
 SHARE = 0.001
 # One reading that was interrupted must not silence its meter for long: the estimate of the cost
 # grows at most so much from one call to the next.
@@ -29,35 +29,50 @@ _SELF_TEST_BYTES = 1 << 16
 
 
 class Budgeted:
-    """A reading whose cost may grow: taken no sooner again than its cost / SHARE allows.
+    """A reading whose cost may grow: taken no sooner again than its cost / share allows.
 
     say: told once, in plain words, when that is seldom. burst: so many readings may follow each
     other at once after a rest that pays for them.
     """
 
-    def __init__(self, read: Callable[[], Any], say: Callable[[str], None], burst: int = 0) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Any],
+        say: Callable[[str], None],
+        *,
+        burst: int = 0,
+        share: float = SHARE,
+    ) -> None:
         self._read = read
         self._burst = burst
+        self._share = share
         self._say = say
         self._said = False
         self._cost_s = 0.0
-        self._not_before_s = 0.0
+        self.not_before_s = 0.0
+        self.took_s = 0.0  # by the last call
 
     def __call__(self) -> Any:
         """The reading, or ABSENT when it is too soon."""
-        began_s = perf_counter()
-        if began_s < self._not_before_s:
+        began_s = monotonic()
+        if began_s < self.not_before_s:
+            self.took_s = 0.0
             return ABSENT
         value = self._read()
-        ended_s = perf_counter()
-        self._cost_s = min(ended_s - began_s, _GROWTH * self._cost_s + _GRACE_S)
-        wait_s = self._cost_s / SHARE
-        self._not_before_s = wait_s + max(self._not_before_s, ended_s - self._burst * wait_s)
+        ended_s = monotonic()
+        self.charge(ended_s - began_s, ended_s)
+        return value
+
+    def charge(self, took_s: float, now_s: float) -> None:
+        """A reading has taken so long."""
+        self.took_s = took_s
+        self._cost_s = min(took_s, _GROWTH * self._cost_s + _GRACE_S)
+        wait_s = self._cost_s / self._share
+        self.not_before_s = wait_s + max(self.not_before_s, now_s - self._burst * wait_s)
         if wait_s > _SELDOM_S and not self._said:
             self._said = True
             took = f"one reading takes {self._cost_s * 1e3:.3g} ms in this process"
             self._say(f"{took}, so it is read every {wait_s:.2g} s or less often")
-        return value
 
 
 class Meter:
@@ -67,9 +82,18 @@ class Meter:
     evaluation kept would be the one that is left out.
     """
 
-    def __init__(self, read: Callable[[], Any], say: Callable[[str], None]) -> None:
-        self.at_steps = Budgeted(read, say)
-        self.at_phases = Budgeted(read, lambda _: None, burst=_BURST)
+    def __init__(
+        self,
+        read: Callable[[], Any],
+        say: Callable[[str], None],
+        *,
+        share: float = SHARE,
+        burst: int = 0,
+        burst_at_phases: int = _BURST,
+    ) -> None:
+        """share, burst: at steps."""
+        self.at_steps = Budgeted(read, say, share=share, burst=burst)
+        self.at_phases = Budgeted(read, lambda _: None, burst=burst_at_phases)
 
 
 class ResidentSize:

@@ -11,6 +11,7 @@ from itertools import count
 from time import monotonic, monotonic_ns
 
 from . import layout
+from .layout import NO_NAME, NO_READINGS, NO_VALUE, RECORD_BYTES, RECORDS, RECORDS_AT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,15 @@ class Ring:
         _pack(
             data, at, number + 1, monotonic(), kind, name, thread, step, value, readings, number + 1
         )
+
+    def step(self, kind: int, thread: int, step: int) -> None:
+        """Append a record of a step without readings: `write` in short."""
+        data = self._map or self._grow()
+        number = next(self._number)
+        at = RECORDS_AT + number % RECORDS * RECORD_BYTES
+        number += 1
+        now_s = monotonic()
+        _pack(data, at, number, now_s, kind, NO_NAME, thread, step, NO_VALUE, NO_READINGS, number)
 
     def name(self, text: str) -> int:
         """The number that stands for `text` in records."""

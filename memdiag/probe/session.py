@@ -10,13 +10,15 @@ import sys
 from _thread import get_ident
 from math import isfinite
 from operator import index
+from time import monotonic
 
 from . import layout
-from .allocators import Allocators, At, packed
+from .allocators import packed
 from .facts import UNNAMED_CHILD, Facts, ranks
+from .gauges import Gauges
 from .lastwords import out_of_memory
 from .layout import ABSENT
-from .meters import Budgeted, Meter, ResidentSize, malloc_bytes, python_blocks
+from .pulse import Pulse
 from .ring import Ring
 from .roles import at_end_of_worker, multiprocessing_role
 
@@ -33,6 +35,7 @@ EPOCH = "epoch"
 _PATIENCE = 3
 # Chosen: programs that tag a step do so after an iteration, or after an epoch of hundreds.
 _GRACE_STEPS = 200
+_AUTO_STEP = layout.STEP | layout.AUTO
 _CUDA = "vram"  # of layout.ALLOCATORS
 _WITH_STEPS = {"allocated_bytes": ABSENT, "reserved_bytes": ABSENT}
 
@@ -43,19 +46,12 @@ class Session:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._closed = False
-        self._resident = ResidentSize()
-        self._resident_seldom = Budgeted(self._resident, _nothing)
-        blocks = python_blocks()
-        self._blocks = None if blocks is None else self._meter("python_blocks", blocks)
-        self._malloc: Meter | None = None
-        self._malloc_known = False
-        self._in_use: Any = None
-        self.allocators = Allocators(self.note)
+        self.pulse = Pulse()
+        self.gauges = Gauges(self.note, self.pulse)
         # Rings of the parents. An old mapping holds a descriptor that by now may be a file of
         # the program's: it must never be closed.
         self._kept: list[Ring] = []
         self.after_step: Callable[[], None] | None = None
-        self.count_tensors: Callable[[], int] = _unknown
         self._begin(_main_thread())
 
     def _begin(self, main_thread: int) -> None:
@@ -68,7 +64,7 @@ class Session:
         self._auto_phase = ""
         self._complained = False
         self._role_unknown = False
-        self.steps_told = 0
+        self._steps = 0
 
     # -- what the program says -------------------------------------------------------------
 
@@ -80,7 +76,13 @@ class Session:
                 self._complain(f"step({n!r:.40}) was ignored: it is no whole number")
                 return
             self._tags_steps = True
-            self._end_step(number, layout.STEP)
+            self._step = number
+            ring = self._ring
+            if ring is not None and monotonic() < self.pulse.due_s:
+                self._steps += 1
+                ring.step(layout.STEP, self._thread(), number)
+            else:
+                self._end_step(layout.STEP)
         except Exception:
             self._failed()
 
@@ -125,14 +127,23 @@ class Session:
 
     # -- what the probe says ---------------------------------------------------------------
 
-    def auto_step(self, n: int) -> None:
-        """Iteration `n` has ended, by what the hooks see: unless the program tells its own.
-
-        A program that has imported memdiag is given some iterations to begin with that.
-        """
+    def auto_step(self, n: int, now_s: float) -> None:
+        """Iteration `n` has ended, by what the hooks see: unless the program tells its own."""
         try:
-            if not self._tags_steps and (n > _GRACE_STEPS or "memdiag" not in sys.modules):
-                self._end_step(n, layout.STEP | layout.AUTO)
+            self.pulse.reached = n
+            if now_s < self.pulse.due_s and self._ring is not None:
+                return  # told with the next record, whatever that is
+            if self._takes_reached():
+                self._step = n
+                self._end_step(_AUTO_STEP)
+        except Exception:
+            self._failed()
+
+    def catch_up(self) -> None:
+        """Tell the last iteration, where that waits for the next record."""
+        try:
+            if self._step != self.pulse.reached and self._takes_reached():
+                self._write(_AUTO_STEP)
         except Exception:
             self._failed()
 
@@ -145,8 +156,7 @@ class Session:
                 return
             before, self._auto_phase = self._auto_phase, name
             if _is_part_of_a_step(before) and _is_part_of_a_step(name):
-                # Several of these in every step: they have to share one budget.
-                readings = _resident_alone(self._resident_seldom())
+                readings = self.gauges.inside_step()
                 self._write(layout.PHASE_BEGIN | layout.AUTO, name, 1, readings)
             elif name:
                 self._boundary(layout.PHASE_BEGIN | layout.AUTO, name, 1)
@@ -180,38 +190,31 @@ class Session:
     def beat(self) -> None:
         """Record what the steps would bring, where there are none."""
         try:
-            self._write_meters(layout.METERS | layout.AUTO)
+            self._measure(layout.METERS | layout.AUTO)
         except Exception:
             self._failed()
 
     def last_words(self) -> None:
         """At the program's end: the last figures, and whether it is for want of memory."""
         try:
+            self.catch_up()
             found = out_of_memory()
-            figures = self.allocators.read(At.EXIT)
+            readings, figures = self.gauges.at_end()
             if found is not None:
                 text, about = found
-                readings = self._readings(figures)
                 self._write(layout.OUT_OF_MEMORY | layout.AUTO, text, about, readings)
             self._write_allocators(figures)
         except Exception:
             self._failed()
 
-    def _readings(
-        self, figures: dict[str, dict[str, int]], resident: Callable[[], int] | None = None
-    ) -> bytes:
-        """The cheap meters, as far as their budgets allow, packed as layout.READING.
+    @property
+    def steps_told(self) -> tuple[int, int]:
+        """What changes with every step."""
+        return self._steps, self.pulse.reached
 
-        figures: of the allocators. resident: what reads the resident bytes, by default whatever
-        it costs.
-        """
-        if not self._malloc_known:
-            self._find_malloc()
-        malloc = ABSENT if self._malloc is None else self._malloc.at_steps()
-        free = ABSENT if malloc == ABSENT else self._in_use.free_bytes
-        blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
-        rss, tensors = (resident or self._resident)(), self.count_tensors()
-        return _packed(rss, malloc, blocks, figures.get(_CUDA), tensors, free)
+    def measure_next(self) -> None:
+        """Have the next step measured, and all looked after that such a step does."""
+        self.pulse.due_s = 0.0
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
@@ -247,19 +250,24 @@ class Session:
         """Say nothing more, in this process and those that it forks."""
         self._closed = True
         self.after_step = None
+        self._let_go()
 
     def after_fork_in_child(self) -> None:
         """A forked child is another process: a ring of its own, made when there is something."""
         try:
-            if self._ring is not None:
-                self._kept.append(self._ring)
-            self._resident.forget()
-            self.allocators.forked()
+            self._let_go()
+            self.gauges.forked()
+            self.pulse.forked()
             self._begin(get_ident())
         except Exception:
             self._failed()
 
     # -- how -------------------------------------------------------------------------------
+
+    def _let_go(self) -> None:
+        if self._ring is not None:
+            self._kept.append(self._ring)
+        self._ring = None
 
     def _opened(self) -> Ring:
         if self._ring is None:
@@ -280,19 +288,21 @@ class Session:
         if self._closed or self._failures >= _PATIENCE:
             return
         ring = self._opened()
+        if self._step != self.pulse.reached and self._takes_reached():
+            self._step = self.pulse.reached
+            if kind != _AUTO_STEP:
+                ring.step(_AUTO_STEP, 0, self._step)
         number = ring.name(name) if name else layout.NO_NAME
         ring.write(kind, number, self._thread(), self._step, value, readings)
         self._failures = 0
 
     def _boundary(self, kind: int, name: str, depth: int) -> None:
-        malloc = ABSENT if self._malloc is None else self._malloc.at_phases()
-        blocks = ABSENT if self._blocks is None else self._blocks.at_phases()
-        cuda = self.allocators.read(At.PHASE).get(_CUDA)
-        readings = _packed(self._resident(), malloc, blocks, cuda)
-        self._write(kind, name or " ", depth, readings)
+        self._write(kind, name or " ", depth, self.gauges.at_phase())
 
     def _failed(self) -> None:
         self._failures += 1
+        if self._failures >= _PATIENCE:
+            self._let_go()
 
     def _complain(self, text: str) -> None:
         try:
@@ -309,18 +319,21 @@ class Session:
     def _stack(self) -> list[str]:
         return self._open.setdefault(get_ident(), [])
 
-    def _end_step(self, number: int, kind: int) -> None:
-        self._step = number
-        self.steps_told += 1
-        seldom = self._resident_seldom if kind & layout.AUTO else None
-        self._write_meters(kind, seldom)
+    def _takes_reached(self) -> bool:
+        """A program that has imported memdiag is given some iterations to begin with its own."""
+        n = self.pulse.reached
+        return not self._tags_steps and n > 0 and (n > _GRACE_STEPS or "memdiag" not in sys.modules)
+
+    def _end_step(self, kind: int) -> None:
+        self._steps += 1
+        self._measure(kind)
         self.learn_role()
         if self.after_step is not None:
             self.after_step()
 
-    def _write_meters(self, kind: int, resident: Callable[[], int] | None = None) -> None:
-        figures = self.allocators.read(At.STEP)
-        self._write(kind, readings=self._readings(figures, resident))
+    def _measure(self, kind: int) -> None:
+        readings, figures = self.gauges.at_step()
+        self._write(kind, readings=readings)
         self._write_allocators(figures)
 
     def _write_allocators(self, figures: dict[str, dict[str, int]]) -> None:
@@ -329,49 +342,9 @@ class Session:
             told = {**known, **_WITH_STEPS} if name == _CUDA else known
             self._write(layout.ALLOCATOR | layout.AUTO, name, readings=_pack(*packed(told)))
 
-    def _find_malloc(self) -> None:
-        """At the first reading, not before: the program pays for ctypes if it is to use it."""
-        self._malloc_known = True
-        found = malloc_bytes()
-        if isinstance(found, str):
-            self.note(found, "malloc_bytes")
-        else:
-            self._in_use = found
-            self._malloc = self._meter("malloc_bytes", found)
-
-    def _meter(self, metric: str, read: Callable[[], int]) -> Meter:
-        return Meter(read, lambda text: self.note(text, metric))
-
-
-def _packed(
-    rss: int,
-    malloc: int,
-    blocks: int,
-    cuda: dict[str, int] | None,
-    tensors: int = ABSENT,
-    free: int = ABSENT,
-) -> bytes:
-    known, a = cuda or {}, ABSENT
-    allocated = known.get("allocated_bytes", ABSENT)
-    reserved = known.get("reserved_bytes", ABSENT)
-    return _pack(rss, malloc, blocks, tensors, allocated, reserved, free, a, a, a)
-
-
-def _unknown() -> int:
-    return ABSENT
-
-
-def _nothing(_: str) -> None:
-    """The resident size is seen from outside as well: a pause of ours is nothing to tell."""
-
 
 def _is_part_of_a_step(phase: str) -> bool:
     return phase == "data" or phase.startswith("train")
-
-
-def _resident_alone(resident_bytes: int) -> bytes:
-    a = ABSENT
-    return _pack(resident_bytes, a, a, a, a, a, a, a, a, a)
 
 
 def _main_thread() -> int:

@@ -137,7 +137,7 @@ def test_at_the_end_only_those_are_asked_that_outlive_the_others() -> None:
 
 def test_a_slow_allocator_is_read_within_its_budget(monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("memdiag.probe.meters.perf_counter", lambda: now[0])
+    monkeypatch.setattr("memdiag.probe.meters.monotonic", lambda: now[0])
     calls = []
 
     def slow() -> dict[str, int]:
@@ -171,8 +171,8 @@ def test_every_figure_of_every_allocator_has_a_role_or_is_none_of_its() -> None:
 
 def test_a_step_brings_the_allocators_figures_in_records_of_their_own(tmp_path: Path) -> None:
     session = Session(str(tmp_path))
-    session.allocators.add("vram", Caching(frameworks.Caching(10)))
-    session.allocators.add("jax", lambda: {"allocated_bytes": 5, "arrays": 2})
+    session.gauges.allocators.add("vram", Caching(frameworks.Caching(10)))
+    session.gauges.allocators.add("jax", lambda: {"allocated_bytes": 5, "arrays": 2})
     session.step(1)
     reader = ChannelReader(tmp_path)
     step, *own = reader.drain()

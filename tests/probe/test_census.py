@@ -212,8 +212,7 @@ def test_share_of_the_time_is_kept(tmp_path, monkeypatch) -> None:
     for tick in range(100_000):
         now[0] = tick / 10
         watch.tick()
-        # The very first may come before its cost is known.
-        assert spent[0] <= max(0.05, census.SHARE * now[0] + 1e-9)
+        assert spent[0] <= census.CREDIT_S + census.SHARE * now[0] + 1e-9
     assert spent[0] > 0.8 * census.SHARE * now[0]
 
 

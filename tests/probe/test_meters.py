@@ -22,7 +22,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(meters, "perf_counter", clock)
+    monkeypatch.setattr(meters, "monotonic", clock)
     return clock
 
 
@@ -36,7 +36,7 @@ def run(
         clock.s += cost_s
         return 7
 
-    meter = Budgeted(read, said.append, burst)
+    meter = Budgeted(read, said.append, burst=burst)
     found = []
     for _ in range(int(for_s / 0.01)):
         found.append(meter())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import groupby
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -29,7 +30,7 @@ def reader(tmp_path: Path) -> ChannelReader:
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    clock = [100.0]
+    clock = [monotonic() + 1e6]  # whatever is next to be measured is due
     monkeypatch.setattr(training_module, "monotonic", lambda: clock[0])
     return clock
 
@@ -52,9 +53,9 @@ def phases(reader: ChannelReader) -> list[str]:
 def test_long_iterations_are_looked_into(session, reader, now) -> None:
     training = Training(session)
     training.iterations.optimizer_made("A")
-    iterate(training, now, 0.1, times=20)
+    iterate(training, now, 0.3, times=20)
     reader.drain()
-    iterate(training, now, 0.1)
+    iterate(training, now, 0.3)
     parts = ["data", "train/forward", "train/backward", "train/forward", "train/optimizer"]
     assert phases(reader) == [*_with_ends(parts), "train/forward"]
 
@@ -215,7 +216,7 @@ def test_training_is_the_same_with_and_without_us(watched) -> None:
 @pytest.mark.torch
 def test_phases_of_a_real_training_are_told(watched) -> None:
     pytest.importorskip("torch")
-    watched.run(sys.executable, str(PROGRAMS / "phases.py"), "0.03")
+    watched.run(sys.executable, str(PROGRAMS / "phases.py"), "0.16")
     events = watched.events()
     seen = [phase for phase, _ in groupby(e.phase for e in events) if phase]
     coarse = [name for name, _ in groupby(phase.partition("/")[0] for phase in seen)]
