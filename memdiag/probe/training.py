@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 INIT, DATA, EVAL, CHECKPOINT, TRAIN = "init", "data", "eval", "checkpoint", "train"
 FORWARD, BACKWARD, OPTIMIZER = "train/forward", "train/backward", "train/optimizer"
-# The five boundaries inside an iteration take some 100 us, with what they need no longer in the
-# caches: told where that is 0.1 % of it at most.
-DETAILED_FROM_S = 0.1
+# The five boundaries inside an iteration take some 200 us, with what they need no longer in the
+# caches: told where that is little of it. Chosen.
+DETAILED_FROM_S = 0.15
 # How quickly the mean time of an iteration follows: over about the last eight.
 _SMOOTHING = 1 / 8
 

@@ -190,6 +190,32 @@ def test_tags_of_the_program_win_over_what_the_hooks_see(session, reader, now) -
     assert set(own) == {"mine", ""}
 
 
+def test_steps_in_quick_succession_are_told_at_the_latest_with_what_follows(
+    session, reader
+) -> None:
+    training = Training(session)
+    training.optimizer_made("A")
+    for _ in range(3000):
+        training.optimizer_begins()
+        training.optimizer_ended("A")
+    session.counter("copies", 1)
+    events = reader.drain()
+    steps = [event.step for event in events if event.kind is Kind.STEP]
+    assert steps == sorted(set(steps))
+    assert len(steps) < 3000
+    assert steps[-1] == 3000
+    assert (events[-1].kind, events[-1].step) == (Kind.COUNTER, 3000)
+
+
+def test_last_steps_are_told_at_the_end(session, reader) -> None:
+    training = Training(session)
+    training.optimizer_made("A")
+    for _ in range(3000):
+        training.optimizer_ended("A")
+    session.last_words()
+    assert [event.step for event in reader.drain() if event.kind is Kind.STEP][-1] == 3000
+
+
 def test_program_that_imports_memdiag_is_given_time_to_tag(
     session, reader, now, monkeypatch
 ) -> None:
@@ -216,7 +242,7 @@ def test_training_is_the_same_with_and_without_us(watched) -> None:
 @pytest.mark.torch
 def test_phases_of_a_real_training_are_told(watched) -> None:
     pytest.importorskip("torch")
-    watched.run(sys.executable, str(PROGRAMS / "phases.py"), "0.16")
+    watched.run(sys.executable, str(PROGRAMS / "phases.py"), "0.2")
     events = watched.events()
     seen = [phase for phase, _ in groupby(e.phase for e in events) if phase]
     coarse = [name for name, _ in groupby(phase.partition("/")[0] for phase in seen)]
