@@ -177,6 +177,8 @@ class Policy:
     """... and the longest stretch without one, in median gaps: rarer ones are events. Chosen."""
     blur_factor: float = 1.5
     """Growth of floors must exceed what a sample may miss of a cycle by this factor. Chosen."""
+    blur_errors: float = 3.0
+    """... and still exceed it when so many standard errors are taken off. Chosen."""
 
     # -- segmentation -----------------------------------------------------------------------
     resolution: int = 120

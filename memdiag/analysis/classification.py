@@ -211,9 +211,11 @@ def _doubt(view: View, policy: Policy, posterior: float) -> Reason | None:
     if climbing.is_slowing(view, policy) or climbing.is_faint(view, policy):
         return Reason.SLOWING
     x = view.binned.x
-    rise = view.trend.slope * float(x[-1] - x[view.tail])
-    least = policy.blur_factor * view.prepared.blur
-    if rise < max(least, policy.grown_quanta * view.prepared.quantum):
+    length = float(x[-1] - x[view.tail])
+    rise, blur = view.trend.slope * length, view.prepared.blur
+    surely = rise - policy.blur_errors * view.trend.error * length
+    missed = blur > 0 and min(surely, rise / policy.blur_factor) < blur
+    if missed or rise < policy.grown_quanta * view.prepared.quantum:
         return Reason.UNCERTAIN_TREND
     if posterior < policy.leak_posterior or view.tail_samples < policy.tail_samples:
         return Reason.STILL_CLIMBING

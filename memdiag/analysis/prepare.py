@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memdiag.analysis.rounds import UNKNOWN, Rounds, rounds_of
+from memdiag.analysis.sawtooth import Cycles
+from memdiag.analysis.sawtooth import cycles as cycles_of
 from memdiag.analysis.segmentation import least_noise
-from memdiag.analysis.teeth import climb
 from memdiag.model import Axis, AxisKind, Role, Series, Unit
 from memdiag.policy import EXACT_ROLES, Policy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats, Ints
+    from memdiag.model import Floats
 
     NDBool = NDArray[np.bool_]
 
@@ -103,7 +103,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     noise = _noise(ys, quantum, level, series.role, policy)
     last = _without_tear_down(ys, noise, level, policy)
     kept_x, kept_y = xs[:last], ys[:last]
-    cycles = _cycles(kept_x, kept_y, noise, level, policy)
+    cycles = cycles_of(kept_x, kept_y, noise, level, policy)
     return Prepared(
         x=cycles.x,
         y=cycles.y,
@@ -113,7 +113,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         role=series.role,
         unit=series.unit,
         seconds_per_x=_pace(series, finite, axis, x),
-        noise=max(noise, cycles.blur / math.sqrt(12)),
+        noise=_noise_judged(cycles, noise, _least(level, series.role, policy)),
         quantum=quantum,
         level=level,
         floors=len(cycles.middles) > 0,
@@ -207,9 +207,21 @@ def _quantum(y: Floats, resolution: float) -> float:
 
 
 def _noise(y: Floats, quantum: float, level: float, role: Role, policy: Policy) -> float:
-    share = policy.exact_noise if role in EXACT_ROLES else policy.page_noise
     reach = float(np.ptp(y)) if len(y) else 0.0
-    return max(least_noise(y), quantum / math.sqrt(12), share * level, 1e-7 * reach)
+    least = _least(level, role, policy)
+    return max(least_noise(y), quantum / math.sqrt(12), least, 1e-7 * reach)
+
+
+def _least(level: float, role: Role, policy: Policy) -> float:
+    """Least noise of any reading of such a meter."""
+    return level * (policy.exact_noise if role in EXACT_ROLES else policy.page_noise)
+
+
+def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
+    """Standard deviation of one of the values that are judged: readings, or floors."""
+    if not len(cycles.middles):
+        return noise
+    return max(math.hypot(cycles.noise, cycles.blur / math.sqrt(12)), least)
 
 
 def _without_tear_down(y: Floats, noise: float, level: float, policy: Policy) -> int:
@@ -226,85 +238,6 @@ def _without_tear_down(y: Floats, noise: float, level: float, policy: Policy) ->
         if not (recovers or usual):
             return int(at)
     return n
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cycles:
-    x: Floats
-    y: Floats
-    falls: int
-    middles: Floats
-    peak_x: Floats
-    peaks: Floats
-    blur: float
-    climb: float = 0.0
-
-
-def _cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> _Cycles:
-    """The floor after every big drop of a sawtooth or of spikes: what survives a collection."""
-    d = np.diff(y)
-    limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
-    big = np.flatnonzero(d < -limit)
-    none = np.empty(0)
-    whole = _Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
-    if len(big) < policy.floor_cycles or not _recur(big, len(y), policy):
-        few = policy.cycles <= len(big) < policy.floor_cycles
-        return replace(whole, climb=climb(x, y, big)) if few else whole
-    starts = np.concatenate((big + 1, [len(y)]))
-    index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
-    floors, (bases, blur) = y[index], _bases(x, y, starts)
-    if least_noise(bases) >= least_noise(floors):
-        bases, rises = floors, d[d > 0]
-        blur = float(np.median(rises)) if len(rises) else 0.0
-    middles = np.array([float(np.median(y[a:b])) for a, b in pairwise(starts)])
-    top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
-    return replace(
-        whole, x=x[index], y=bases, middles=middles, peak_x=x[top], peaks=y[top], blur=blur
-    )
-
-
-def _bases(x: Floats, y: Floats, starts: Ints) -> tuple[Floats, float]:
-    """Where each cycle began, from all of its samples, and how far that may be off.
-
-    Median of y less the usual climb since the cycle's start. Where the cycles come at a fixed
-    period (counted in samples, or along x), the start is known between two samples.
-    """
-    best = (np.empty(0), math.inf)
-    for clock in (np.arange(len(x), dtype=float), x):
-        resets, off = _resets(clock, starts)
-        since = clock[starts[0] :] - np.repeat(resets, np.diff(starts))
-        value = y[starts[0] :]
-        inside = np.delete(np.arange(1, len(since)), starts[1:-1] - starts[0] - 1)
-        steps = np.diff(value)[inside - 1] / np.maximum(np.diff(since)[inside - 1], 1e-300)
-        pace = float(np.median(steps)) if len(steps) else 0.0
-        cycles = np.split(value - pace * since, starts[1:-1] - starts[0])
-        bases = np.array([float(np.median(v)) for v in cycles])
-        if abs(pace) * off < best[1]:
-            best = bases, abs(pace) * off
-    return best
-
-
-def _resets(clock: Floats, starts: Ints) -> tuple[Floats, float]:
-    """When cycles began on a clock, and by how much that may be wrong, in the clock's unit."""
-    seen = clock[starts[:-1]]
-    number = np.arange(len(seen), dtype=float)
-    period = float(np.polyfit(number, seen, 1)[0])
-    fitted = seen.mean() + period * (number - number.mean())
-    sample = float(np.median(np.diff(clock)))
-    if float(np.abs(seen - fitted).max()) < sample:
-        return fitted, REGULAR_OFF * sample
-    return seen, sample
-
-
-REGULAR_OFF = 0.7
-"""How far a fitted start of a regular cycle may be off, in samples (chosen: within one)."""
-
-
-def _recur(drops: Ints, n: int, policy: Policy) -> bool:
-    """Drops come again and again over the whole run."""
-    gaps = np.diff(drops)
-    longest = max(int(gaps.max()), int(drops[0]), n - 1 - int(drops[-1]))
-    return longest <= policy.floor_gaps * float(np.median(gaps))
 
 
 def _pace(series: Series, finite: NDBool, axis: Axis, x: Floats) -> float | None:

@@ -35,14 +35,11 @@ def climb(x: Floats, y: Floats, drops: Ints) -> float:
     ]
     if len(teeth) < LEAST_TEETH:
         return 0.0
-    pace = _within([(since, value) for since, value, _ in teeth])
+    pace = within([(since, value) for since, value, _ in teeth])
     rests = [value - pace * since for since, value, _ in teeth]
-    noise = np.concatenate([rest - rest.mean() for rest in rests])
-    power = float(noise @ noise)
-    memory = min(max(float(noise[1:] @ noise[:-1]) / power, 0.0), 0.99) if power > 0 else 0.0
-    long_run = float(noise.std()) * math.sqrt((1 + memory) / (1 - memory))
+    noise = long_run(rests)
     reset = RESET * abs(pace) * float(np.median(np.diff(x)))
-    error = np.array([math.hypot(long_run / math.sqrt(len(rest)), reset) for rest in rests])
+    error = np.array([math.hypot(noise / math.sqrt(len(rest)), reset) for rest in rests])
     return _slope_errors(
         np.array([begin for _, _, begin in teeth]),
         np.array([float(rest.mean()) for rest in rests]),
@@ -50,7 +47,15 @@ def climb(x: Floats, y: Floats, drops: Ints) -> float:
     )
 
 
-def _within(teeth: list[tuple[Floats, Floats]]) -> float:
+def long_run(rests: list[Floats]) -> float:
+    """Long-run standard deviation of what teeth of one pace leave over: AR(1) about each level."""
+    noise = np.concatenate([rest - rest.mean() for rest in rests])
+    power = float(noise @ noise)
+    memory = min(max(float(noise[1:] @ noise[:-1]) / power, 0.0), 0.99) if power > 0 else 0.0
+    return float(noise.std()) * math.sqrt((1 + memory) / (1 - memory))
+
+
+def within(teeth: list[tuple[Floats, Floats]]) -> float:
     """The pace that all teeth, (time since it began, readings) each, rise at: least squares."""
     moment = sum(float((t - t.mean()) @ (v - v.mean())) for t, v in teeth)
     spread = sum(float((t - t.mean()) @ (t - t.mean())) for t, _ in teeth)

@@ -1,0 +1,158 @@
+"""Cycles of a sawtooth or of spikes, reduced to what each leaves behind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis.period import regular_starts
+from memdiag.analysis.segmentation import least_noise
+from memdiag.analysis.teeth import climb, long_run, within
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats, Ints
+    from memdiag.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cycles:
+    """What is judged of a series, and the cycles that it was taken from.
+
+    x, y: the floor of each cycle after the first big drop, shape (cycles,), or the readings
+        themselves where there are too few cycles.
+    falls: big drops. middles, peak_x, peaks: of each cycle, empty where y holds readings.
+    blur: how much a floor may be off because samples miss the moment of the drop.
+    noise: standard deviation of one floor, 0 where it is that of one reading.
+    climb: slope of the levels of too few teeth over its standard error.
+    """
+
+    x: Floats
+    y: Floats
+    falls: int
+    middles: Floats
+    peak_x: Floats
+    peaks: Floats
+    blur: float
+    noise: float = 0.0
+    climb: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bases:
+    """Where each cycle began. blur: how far off, in y's unit; noise: standard deviation of one."""
+
+    y: Floats
+    blur: float
+    noise: float
+
+    @property
+    def error(self) -> float:
+        """Standard deviation of one, what samples miss included."""
+        return math.hypot(self.noise, self.blur / math.sqrt(12))
+
+
+MISFIT = 1.5
+"""Bases that scatter by so many times what they should have no common climb (chosen): then the
+least readings tell as much."""
+
+
+def cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> Cycles:
+    """The floor after every big drop of a sawtooth or of spikes: what survives a collection."""
+    d = np.diff(y)
+    limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
+    big = np.flatnonzero(d < -limit)
+    none = np.empty(0)
+    whole = Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
+    if len(big) < policy.floor_cycles or not _recur(big, len(y), policy):
+        few = policy.cycles <= len(big) < policy.floor_cycles
+        return replace(whole, climb=climb(x, y, big)) if few else whole
+    starts = np.concatenate((big + 1, [len(y)]))
+    index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
+    floors, bases = y[index], _bases(x, y, starts)
+    if least_noise(bases.y) >= max(least_noise(floors), MISFIT * bases.error):
+        rises = d[d > 0]
+        blur = float(np.median(rises)) if len(rises) else 0.0
+        bases = _Bases(y=floors, blur=blur, noise=noise)
+    middles = np.array([float(np.median(y[a:b])) for a, b in pairwise(starts)])
+    top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
+    return replace(
+        whole,
+        x=x[index],
+        y=bases.y,
+        middles=middles,
+        peak_x=x[top],
+        peaks=y[top],
+        blur=bases.blur,
+        noise=bases.noise,
+    )
+
+
+def _bases(x: Floats, y: Floats, starts: Ints) -> _Bases:
+    """Where each cycle began, from all of its samples, and how far that may be off.
+
+    Middle of y less the usual climb since the cycle's start. Where the cycles come at a fixed
+    period (counted in samples, or along x), the start is known between two samples.
+    """
+    found = []
+    for clock in (np.arange(len(x), dtype=float), x):
+        resets, off = _resets(clock, starts)
+        since = clock[starts[0] :] - np.repeat(resets, np.diff(starts))
+        edges = starts[1:-1] - starts[0]
+        times, values = np.split(since, edges), np.split(y[starts[0] :], edges)
+        found += [_at_pace(pace, times, values, off) for pace in _paces(times, values)]
+    return min(found, key=lambda bases: bases.error)
+
+
+def _paces(times: list[Floats], values: list[Floats]) -> Iterator[float]:
+    """The climb within a cycle: of the middle step, and of a line through all of them."""
+    steps = np.concatenate([np.diff(v) / np.diff(t) for t, v in zip(times, values, strict=True)])
+    yield float(np.median(steps)) if len(steps) else 0.0
+    yield within(list(zip(times, values, strict=True)))
+
+
+def _at_pace(pace: float, times: list[Floats], values: list[Floats], off: float) -> _Bases:
+    """Bases where cycles climb at `pace`; off: of their starts, in the clock's unit."""
+    rests = [v - pace * t for t, v in zip(times, values, strict=True)]
+    bases = np.array([float(np.median(rest)) for rest in rests])
+    usual = float(np.median([len(rest) for rest in rests]))
+    error = MEDIAN_ERROR * long_run(rests) / math.sqrt(usual)
+    return _Bases(y=bases, blur=abs(pace) * off, noise=error)
+
+
+MEDIAN_ERROR = 1.2533
+"""Standard error of a median over that of a mean, for normal noise: sqrt(pi / 2)."""
+
+
+def _resets(clock: Floats, starts: Ints) -> tuple[Floats, float]:
+    """When cycles began on a clock, and by how much that may be wrong, in the clock's unit.
+
+    Of cycles with a period that error is what the samples leave open of the period, over the whole
+    run: a wrong start of all cycles alike makes none of them rise.
+    """
+    seen = clock[starts[:-1]]
+    exact = regular_starts(clock[starts[:-1] - 1], seen)
+    if exact is not None:
+        return exact
+    number = np.arange(len(seen), dtype=float)
+    period = float(np.polyfit(number, seen, 1)[0])
+    fitted = seen.mean() + period * (number - number.mean())
+    sample = float(np.median(np.diff(clock)))
+    if float(np.abs(seen - fitted).max()) < sample:
+        return fitted, REGULAR_OFF * sample
+    return seen, sample
+
+
+REGULAR_OFF = 0.7
+"""How far a fitted start of a regular cycle may be off, in samples (chosen: within one)."""
+
+
+def _recur(drops: Ints, n: int, policy: Policy) -> bool:
+    """Drops come again and again over the whole run."""
+    gaps = np.diff(drops)
+    longest = max(int(gaps.max()), int(drops[0]), n - 1 - int(drops[-1]))
+    return longest <= policy.floor_gaps * float(np.median(gaps))
