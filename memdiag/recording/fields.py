@@ -29,7 +29,7 @@ _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 _PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
 _CUT = re.compile(
-    r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})"
+    r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
 )
 # "Phase: train Step 10": the step is no "train Step", which "eval Step" would be another of.
 _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\s)", re.I)
@@ -87,8 +87,11 @@ class _Number:
     unit: str
 
 
-def find_fields(lines: Sequence[str]) -> list[Field]:
-    """The fields of these lines that are an axis or a metric, metrics first."""
+def find_fields(lines: Sequence[str], of_so_many: str = "iteration") -> list[Field]:
+    """The fields of these lines that are an axis or a metric, metrics first.
+
+    of_so_many: what `7/100` counts.
+    """
     seen: Counter[_Place] = Counter()
     units: dict[_Place, Counter[str]] = {}
     known: dict[str, tuple[_Number, ...]] = {}
@@ -103,7 +106,7 @@ def find_fields(lines: Sequence[str]) -> list[Field]:
         if place.kind == "plain":
             continue
         unit = units[place].most_common(1)[0][0]
-        name = _name(place, unit, heading)
+        name = of_so_many if place.kind == "fraction" else _name(place, unit, heading)
         meaning = recognise(name)
         if meaning.part in {Part.METRIC, Part.AXIS}:
             quick = place.kind == "label" and len(units[place]) == 1
@@ -207,8 +210,6 @@ def _name(place: _Place, unit: str, heading: str) -> str:
     """A name that `columns` understands."""
     if place.kind == "size":
         return f"memory ({unit})"
-    if place.kind == "fraction":
-        return "it"
     if place.kind == "start":
         return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, LEADING)
     label, around = place.text, _about(heading)

@@ -92,7 +92,7 @@ def _label(name: str, column: pl.Series) -> pl.Series | None:
 
 
 def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:
-    codes, values = encode(pids.cast(pl.String).fill_null(""))
+    codes, values = encode(pids.cast(pl.String).str.strip_chars().fill_null(""))
     if len(values) == 1:
         return [Group(label=label, rows=rows)]
     parts = _rows_of(codes, len(values))

@@ -30,6 +30,8 @@ _ONWARDS = 0.6
 # about memory has figures as well.
 _DENSE = 0.2
 _MEMORY_HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
+# YOLO's heading, above lines that begin with `7/100`.
+_OF_EPOCHS = re.compile(rb"Epoch {2,}[A-Za-z_]+ {2,}[A-Za-z_]")
 _SPARED = f"of more than {ROWS_AT_MOST:,} lines with figures those with the extremes were kept"
 
 
@@ -53,7 +55,7 @@ def _understood(block: bytes) -> Gatherer | None:
     """Knows the fields of these lines, and a shape that many of them have and that has no tags."""
     lines = stamped(block)["line"]
     looked_at = _to_look_at(lines.filter(lines.str.contains("[0-9]")))
-    fields = find_fields(looked_at)
+    fields = find_fields(looked_at, "epoch" if _OF_EPOCHS.search(block) else "iteration")
     if not fields:
         return None
     shape = find_shape(looked_at, fields)

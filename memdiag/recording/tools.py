@@ -30,6 +30,7 @@ _NAMES = {
     "cmd": "process",
 }
 _NAMES |= {"command": "process", "rss": "rss", "pss": "pss", "uss": "uss", "swap": "swap"}
+_CPU_TIME = "TIME"  # so ps calls the processor time that a process has used
 _PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
 
 
@@ -102,7 +103,7 @@ def _read_blocks(
         if line is not None and not is_header(line):
             if line.strip():
                 block.append(line)
-                clock = clock_in(line) or clock
+                clock = _clock(line, header) or clock
             continue
         moment = {TICK: str(sample), **({"time": header_clock} if header_clock else {})}
         rows += [{**moment, **row} for row in rows_of(header, block)]
@@ -124,6 +125,13 @@ def clock_in(line: str) -> str:
     if found[3]:
         hour = hour % 12 + (12 if found[3] == "P" else 0)
     return f"{hour:02d}{found[2]}"
+
+
+def _clock(line: str, header: Header) -> str:
+    """The time of day that `date` or top printed; "" in a process's row, where it is CPU time."""
+    names, words = [name.lower() for name in header], line.split()
+    at = names.index("pid") if "pid" in names else len(words)
+    return "" if at < len(words) and words[at].isdigit() else clock_in(line)
 
 
 def _header(line: str) -> Header:
@@ -151,7 +159,7 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
         row = {}
         for name, cell in zip(header, cells, strict=True):
             lower = name.lower()
-            key = _NAMES.get(lower, lower)
+            key = _CPU_TIME if name == _CPU_TIME else _NAMES.get(lower, lower)
             row[key] = _kib(cell) if lower in _KIB else cell.strip()
         if "time" in row:  # pidstat's; "12:00:01 PM" is two cells
             row["time"] = clock_in(line) or row["time"]

@@ -141,7 +141,7 @@ LOGS = {
         ),
         metric="memory_bytes",
         scale=GB / 100,
-        axis=AxisKind.STEP,
+        axis=AxisKind.EPOCH,
         x=lambda i: i + 1,
     ),
     "yolo without decimals": Log(
@@ -150,6 +150,16 @@ LOGS = {
         scale=GB,
         axis=AxisKind.STEP,
         x=lambda i: i + 1,
+    ),
+    "unit in brackets within the name": Log(
+        line=lambda i, m: (
+            f"{{'loss': 0.5, 'epoch': {i}, 'memory/max_mem_active(gib)': {m}.5,"
+            f" 'memory/device_mem_reserved(gib)': {m + 2}.5}}"
+        ).replace(".5,", ".0,"),
+        metric="memory_max_mem_active_bytes",
+        scale=GIB,
+        axis=AxisKind.EPOCH,
+        x=lambda i: i,
     ),
     "epoch and step": Log(
         line=lambda i, m: f"Epoch: {i // 20}, step: {i % 20}, RAM used: {m / 1000:.3f} GB",

@@ -263,3 +263,19 @@ def test_format_can_be_forced(tmp_path: Path) -> None:
     assert _read(tmp_path, text, format="csv").series
     with pytest.raises(UnreadableInput, match="it is no mprof"):
         _read(tmp_path, text, format="mprof")
+
+
+@pytest.mark.parametrize("clocks", [False, True], ids=["no clock", "date"])
+def test_processor_time_in_a_table_of_ps_is_no_clock(tmp_path: Path, clocks: bool) -> None:
+    text = ""
+    for i in range(N):
+        text += f"Fri Mar  1 {_clock(i)} UTC 2024\n" if clocks else ""
+        text += "USER         PID %CPU %MEM    VSZ   RSS TTY   STAT START     TIME COMMAND\n"
+        text += (
+            f"root        4711 99.0  1.2 2345 {1000 + i} pts/0 Rl+  12:00 00:00:10 python t.py\n"
+        )
+        text += "root          99  0.0  0.1 1234   456 ?     Ss   11:00 10:20:30 /bin/sh\n"
+    rss = _series(_read(tmp_path, text), "rss_bytes", "python t.py")
+    assert rss.y.tolist() == [(1000 + i) * KIB for i in range(N)]
+    assert rss.axis.kind is (AxisKind.SECONDS if clocks else AxisKind.TICK)
+    assert rss.x.tolist() == list(range(N))
