@@ -150,6 +150,6 @@ def _asked_for(name: str) -> tuple[Format, ...]:
         return FORMATS
     chosen = tuple(family for family in FORMATS if family.name == name)
     if not chosen:
-        known = ", ".join(family.name for family in FORMATS)
+        known = ", ".join(family.name for family in FORMATS if family.read is not _nameless)
         raise UsageError(f"there is no format {name}", remedy=f"choose one of {known}")
     return chosen

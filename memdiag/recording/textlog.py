@@ -94,7 +94,7 @@ def read_pattern(source: Source, pattern: str) -> Table:
     frame = pl.concat(parts)
     if frame.is_empty():
         raise UnreadableInput(
-            "the pattern matches no line", source=source.name, remedy="try it on one line first"
+            "the pattern matches no line", source=source.name, remedy="test it on one of its lines"
         )
     columns = tuple(frame[name] for name in names)
     return Table(names=tuple(names), columns=columns, first_line=None)

@@ -32,6 +32,8 @@ MEASURES = {
     Measure.LEVEL: "plateau",
     Measure.PEAK: "peak",
 }
+# A share of what is nearly nothing says nothing.
+_SHARES_UP_TO = 2.0
 # Why the rule leads to its effect: a sentence each.
 GROUNDS = {
     Why.LEAK_GONE: "At most a quarter of the old growth could hide in the candidate's noise.",
@@ -156,7 +158,9 @@ def would_have_shown(found: SeriesComparison, screen: Screen) -> str:
     if by is None or not math.isfinite(by.smallest_effect):
         return ""
     base = abs(by.base.value)
-    share = f" ({numbers.share(by.smallest_effect / base)} of the base)" if base else ""
+    share = ""
+    if by.smallest_effect <= _SHARES_UP_TO * base:
+        share = f" ({numbers.share(by.smallest_effect / base)} of the base)"
     return f"A change of {shown(found, by, by.smallest_effect)}{share} would have shown."
 
 

@@ -86,6 +86,13 @@ def test_table_holds_before_after_change_and_what_would_have_shown() -> None:
     assert cells[1:] == ["+291 ± 12 MB", "+1.0 ± 2.0 MB", "-290 ± 12 MB", "17.0 MB"]
 
 
+def test_of_a_base_near_nothing_no_share_is_told() -> None:
+    assert "17.0 MB per step (6 % of the base) would have shown" in " ".join(text(FOUND).split())
+    flat = replace(RATE, base=interval(0.001 * MB, 0.002 * MB))
+    shown = " ".join(text(of(replace(SERIES, differences=(flat,)))).split())
+    assert "17.0 MB per step would have shown" in shown
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_no_line_is_wider_than_the_screen(width: int, ascii_only: bool) -> None:
