@@ -54,11 +54,10 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     rows = rows[:_LINES_LOOKED_AT]
     if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
         return _single_column(rows)
-    for delimiter in _DELIMITERS:
-        layout = _with_delimiter(rows, delimiter)
-        if layout is not None:
-            return layout
-    return _single_column(rows)
+    found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
+    # "Step;RSS" above "7;1000,5" names both of its columns, and not the second half of a figure.
+    named = (layout for layout in found if layout.names[:1] != ("",))
+    return next(named, found[0] if found else _single_column(rows))
 
 
 def split_line(line: str, delimiter: str) -> list[str]:

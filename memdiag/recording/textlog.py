@@ -24,6 +24,7 @@ from memdiag.recording.table import Table
 
 _LOOKED_AT = 600
 _ROWS_AT_LEAST = 4
+_LEAST_EPOCH_S = 1e8  # in 1973
 # An axis moves on in so many of its steps; it may stay, and start again.
 _ONWARDS = 0.6
 # Where nothing gives the lines an order, figures of memory must stand in so many of them; prose
@@ -142,8 +143,9 @@ def _named(rows: pl.DataFrame, chosen: Sequence[str], fields: Sequence[Field]) -
     for name in chosen:
         field = fields[int(name.split()[1])]
         column = rows[name]
-        names.append(_column_name(field))
-        columns.append(_positions(column) if field.name == LEADING else column)
+        leads = field.name == LEADING
+        names.append("timestamp" if leads and _is_clock(column) else _column_name(field))
+        columns.append(_positions(column) if leads else column)
     for name in ("stamp", "phase", "pid", "rank"):
         if name in rows.columns and rows[name].null_count() < len(rows):
             is_stamp = name == "stamp"
@@ -152,6 +154,12 @@ def _named(rows: pl.DataFrame, chosen: Sequence[str], fields: Sequence[Field]) -
                 pl.Series(since_first(rows[name].to_numpy())) if is_stamp else rows[name]
             )
     return Table(names=tuple(names), columns=tuple(columns), first_line=None)
+
+
+def _is_clock(leading: pl.Series) -> bool:
+    """Seconds since 1970, or parts of them, as `date +%s` prints."""
+    least = leading.min()
+    return isinstance(least, int | float) and least >= _LEAST_EPOCH_S
 
 
 def _positions(leading: pl.Series) -> pl.Series:

@@ -19,9 +19,10 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.STEP,
         _ranked(
             "step steps iteration iterations iter iters it update updates batch batches minibatch"
+            " 步数 步 迭代 schritt schritte"
         ),
     ),
-    (AxisKind.EPOCH, _ranked("epoch epochs")),
+    (AxisKind.EPOCH, _ranked("epoch epochs 轮次 epoche epochen")),
     (
         AxisKind.REQUEST,
         _ranked(
@@ -59,7 +60,8 @@ PHASE_FILLERS = _words("current training name")
 PIDS = frozenset({("pid",), ("process", "id"), ("proc", "id"), ("os", "pid")})
 GENERATIONS = frozenset({("generation",), ("incarnation",), ("restart",), ("restarts",)})
 LABELS = _words(
-    "rank worker process host hostname node gpu device container pod command cmd replica proc"
+    "rank worker series instance process host hostname node gpu device container pod command cmd"
+    " replica proc"
 )
 LABEL_FILLERS = _words("local global world id name index idx uuid no")
 
@@ -72,10 +74,11 @@ NO_AMOUNTS = _words(
 FALLING = _words("available avail free remaining headroom")
 CAPACITY = _words("limit capacity")
 TOTAL_OF = _words("mem memory ram vram swap host system")
-DEVICE = _words("vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
+DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
 HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
+    " 显存 内存 speicher"
     " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
     " free"
 )
@@ -111,6 +114,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.DEVICE, DEVICE, frozenset()),
     (Role.CACHE, _words("cached buff pagecache slab"), frozenset()),
     (Role.CACHE, _words("cache"), HOST),
+    (Role.RESIDENT, _words("rss vmrss rssanon"), frozenset()),
     (Role.HOST, HOST, frozenset()),
     (Role.HOST, FALLING, frozenset()),
     (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),

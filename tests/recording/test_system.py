@@ -219,6 +219,14 @@ def test_headers_that_come_again_are_no_rows(tmp_path: Path) -> None:
     assert not any("hold no figure" in note for note in recording.notes)
 
 
+@pytest.mark.parametrize("names", ["Schritt;Speicher (MB)", "步数;显存 (MB)", "step;rss_mb"])
+def test_commas_of_decimals_part_no_columns(tmp_path: Path, names: str) -> None:
+    text = f"{names}\n" + "".join(f"{i};{1000 + i},5\n" for i in range(N))
+    (series,) = _read(tmp_path, text).series
+    assert series.axis.kind is AxisKind.STEP
+    assert series.y.tolist() == [(1000.5 + i) * 1e6 for i in range(N)]
+
+
 def test_an_axis_that_never_moves_is_none(tmp_path: Path) -> None:
     text = "step,rss_mb\n" + "".join(f"0,{100 + i}\n" for i in range(N))
     recording = _read(tmp_path, text)

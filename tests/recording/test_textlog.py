@@ -311,6 +311,13 @@ LOGS = {
         axis=AxisKind.STEP,
         x=lambda i: i,
     ),
+    "seconds since 1970 first": Log(
+        line=lambda i, m: f"{1700000000 + 2 * i} {m} MB",
+        metric="memory_bytes",
+        scale=MB,
+        axis=AxisKind.SECONDS,
+        x=lambda i: 2 * i,
+    ),
     "hyphen before the number": Log(
         line=lambda i, m: f"Epoch-{i} RSS: {m} MB of 32 GB",
         metric="rss_bytes",
