@@ -19,7 +19,7 @@ import inspect
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,12 +104,14 @@ def _conclude(item: Any, settled: Settled, inconclusive: str) -> None:
         return
     if settled.outcome is Outcome.OPEN and inconclusive != "fail":
         if inconclusive == "warn":
-            text = f"{settled.why} (give it more seconds, or fewer steps)"
+            remedy = " (give it more seconds, or fewer steps)" if settled.meter else ""
+            text = settled.why + remedy
             item.user_properties.append((_PROPERTY, text))
         return
     from memdiag.integrations.evidence import report
 
-    pytest.fail(f"memory after {settled.calls:,} calls:\n{report(settled, item.name)}", False)
+    shown = report(settled, item.name) if settled.meter else settled.why
+    pytest.fail(f"memory after {settled.calls:,} calls:\n{shown}", False)
 
 
 def _terms(options: dict[str, Any]) -> tuple[Terms, str]:
@@ -122,9 +124,9 @@ def _terms(options: dict[str, Any]) -> tuple[Terms, str]:
         pytest.fail(f"memdiag knows no {sorted(unknown)[0]!r}; it knows {known}", pytrace=False)
     given: dict[str, Any] = {}
     if options.get("steps") is not None:
-        given["steps"] = given["steps_to_stay"] = int(options["steps"])
+        given["steps"] = given["steps_to_stay"] = _positive("steps", options["steps"], int)
     if options.get("seconds") is not None:
-        given["seconds"] = float(options["seconds"])
+        given["seconds"] = _positive("seconds", options["seconds"], float)
     if options.get("metric") is not None:
         given["meters"] = _meters(options["metric"])
     if options.get("max_growth") is not None:
@@ -133,6 +135,13 @@ def _terms(options: dict[str, Any]) -> tuple[Terms, str]:
     if inconclusive not in _INCONCLUSIVE:
         pytest.fail(f"inconclusive is one of {', '.join(_INCONCLUSIVE)}", pytrace=False)
     return Terms(**given), inconclusive
+
+
+def _positive(name: str, given: object, kind: type[int] | type[float]) -> float:
+    if isinstance(given, (int, float)) and kind(given) == given > 0:
+        return kind(given)
+    number = "whole number" if kind is int else "number"
+    pytest.fail(f"{name}={given!r} is no {number} above 0", pytrace=False)
 
 
 def _meters(names: str | Sequence[str]) -> tuple[Meter, ...]:
@@ -155,12 +164,13 @@ def _allowed(amount: str | float) -> dict[Meter, float]:
     from memdiag.model import AxisKind
 
     text = str(amount)
-    try:
+    budget = None
+    with suppress(UsageError):
         budget = parse_budget(
             BudgetKind.GROWTH, text if "/" in text else f"{text}/call", given_as="max_growth"
         )
-    except UsageError as error:
-        pytest.fail(f"{error.message}: write 10KB or 1MB/1000calls", pytrace=False)
+    if budget is None:
+        pytest.fail(f"max_growth={amount!r} is none: write 10KB or 1MB/1000calls", pytrace=False)
     per = budget.per
     if per is None or per.axis not in {AxisKind.REQUEST, AxisKind.STEP}:
         pytest.fail(f"max_growth {text!r} is not per call", pytrace=False)

@@ -192,7 +192,7 @@ class Repetition:
             if leaking is not None:
                 return leaking
         if self._calls >= self._terms.steps_to_stay and all(map(self._is_quiet, self._values)):
-            return self._result(Outcome.STAYS)
+            return self._stays()
         return None
 
     def _finish(self) -> Settled:
@@ -209,7 +209,7 @@ class Repetition:
         rates = {m: fmean(self._rates(m)) for m in self._values if self._is_growing(m)}
         rates = rates or self._rates_of_few()
         if not rates:
-            return self._result(Outcome.STAYS)
+            return self._stays()
         meter = max(rates, key=lambda m: rates[m] / self._terms.tolerance(m))
         why = f"it still grew after {self._calls} calls, too few to tell a leak from a warm-up"
         return self._result(Outcome.OPEN, meter=meter, growth=rates[meter], why=why)
@@ -248,6 +248,13 @@ class Repetition:
         """Resident memory has moved too little in the last round to mean anything."""
         began = self._round_began[self._rounds - 1]
         return meter is Meter.RSS and self._growth(meter, began) < _RSS_SLACK_BYTES
+
+    def _stays(self) -> Settled:
+        """It stays, as far as anything could be read."""
+        if any(not math.isnan(values[self._taken - 1]) for values in self._values.values()):
+            return self._result(Outcome.STAYS)
+        meters = ", ".join(meter.value for meter in self._values)
+        return self._result(Outcome.OPEN, why=f"of {meters} nothing could be read here")
 
     def _result(
         self, outcome: Outcome, *, meter: Meter | None = None, growth: float = 0.0, why: str = ""

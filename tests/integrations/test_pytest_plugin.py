@@ -159,11 +159,21 @@ def test_what_is_not_settled_can_fail_or_pass_in_silence(run: Run) -> None:
     assert "not settled" not in run(SLOW.format(more=", inconclusive='pass'"), passed=1)
 
 
+def test_what_cannot_be_read_is_not_taken_for_what_stays(run: Run) -> None:
+    test = "@pytest.mark.memdiag(metric='cuda'{more})\ndef test_it():\n    pass\n"
+    assert "of cuda nothing could be read here" in run(test.format(more=""), passed=1)
+    failing = run(test.format(more=", inconclusive='fail'"), failed=1)
+    assert "of cuda nothing could be read here" in failing
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         ("metrik=1", "memdiag knows no 'metrik'"),
         ("metric='disk'", "'disk' is no metric; choose of malloc, blocks, cuda, rss"),
+        ("steps='many'", "steps='many' is no whole number above 0"),
+        ("steps=0", "steps=0 is no whole number above 0"),
+        ("seconds=-1", "seconds=-1 is no number above 0"),
         ("max_growth='lots'", "write 10KB or 1MB/1000calls"),
         ("max_growth='1KB/min'", "is not per call"),
         ("inconclusive='maybe'", "inconclusive is one of warn, fail, pass"),
