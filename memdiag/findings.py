@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from memdiag.budgets import Budget
 from memdiag.model import Axis, Ending, Mark, Missing, Role, Unit
-from memdiag.room import Capacity
+from memdiag.room import Capacity, Foretold
 
 
 class Verdict(enum.Enum):
@@ -360,6 +360,7 @@ class RecordingFinding:
     first_limit: FirstLimit | None = None
     capacity: tuple[Capacity, ...] = ()
     leaking: Leaking | None = None
+    foretold: Foretold | None = None
 
     @property
     def deciding(self) -> Finding | None:

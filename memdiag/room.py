@@ -37,3 +37,22 @@ class Capacity:
     def headroom_bytes(self) -> float | None:
         """What the limit leaves above the peak; negative where it does not fit."""
         return None if self.limit_bytes is None else self.limit_bytes - self.peak_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretold:
+    """What a run that a limit of memory ended had said of that when half of it was over.
+
+    series: index of the recording's series of that memory; positions are on its axis.
+    seen_until_x: last position that was judged. at_x, low_x, high_x: where it was to reach
+    `limit_bytes`, with its 95 % interval (`high_x` infinite where growth might have stopped).
+    confidence: probability, by then, that it was a leak; None where that could not be told yet.
+    """
+
+    series: int
+    limit_bytes: int
+    seen_until_x: float
+    at_x: float
+    low_x: float
+    high_x: float
+    confidence: float | None

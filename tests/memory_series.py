@@ -40,3 +40,22 @@ def series_of(
 def judge(*series: Series, **more: object) -> RecordingFinding:
     """Diagnose a recording of these series."""
     return diagnose(Recording(source="test", series=series, **more))  # type: ignore[arg-type]
+
+
+def until_killed(seed: int, limit_bytes: int) -> tuple[Series, int]:
+    """RSS of a leak after a warm-up, with what trainings do besides, up to the limit's step."""
+    rng = np.random.default_rng(seed)
+    room = float(limit_bytes)
+    start, warm, rate = room * rng.uniform(0.25, 0.5), room * rng.uniform(0, 0.1), room / 1500
+    x = np.arange(3000, dtype=float)
+    y = start + warm * (1 - np.exp(-x / rng.uniform(3, 40))) + rate * x
+    besides = (
+        np.zeros(x.size),
+        rng.normal(0, 3 * rate, x.size),
+        2 * rate * (x % rng.integers(5, 40)),  # what a collector frees now and then
+        np.where(x % rng.integers(20, 60) < 3, 0.03 * start, 0.0),  # evaluation
+    )
+    y += besides[seed % len(besides)] + rng.normal(0, 0.2 * (1 << 20), x.size)
+    killed = int(np.argmax(y >= room))
+    seen = slice(None, killed)
+    return series_of(y[seen], x[seen], process="tree", at_s=0.1 * x[seen]), killed

@@ -8,6 +8,7 @@ from memdiag.analysis.ceiling import unless_at_limit
 from memdiag.analysis.classification import classify
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.describe import describe
+from memdiag.analysis.hindsight import foretold
 from memdiag.analysis.kinds import leaking
 from memdiag.analysis.prepare import prepare
 from memdiag.analysis.running_out import first_limit
@@ -39,6 +40,11 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, verdict),
         leaking=leaking(findings, decided_by),
+        foretold=foretold(
+            recording,
+            list(enumerate(s for s, f in found if f is not None)),
+            lambda series, given: _find(series, given, policy),
+        ),
     )
 
 

@@ -172,7 +172,7 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
         case Verdict.INCONCLUSIVE:
             if finding.reason is Reason.OVERRULED:
                 yield from _what(found, finding, screen)
-            yield from _doubt(finding, screen)
+            yield from _doubt(found, finding, screen)
 
 
 def _where(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
@@ -225,7 +225,11 @@ def _counter(evidence: Evidence, screen: Screen) -> str:
     return f"Find what raises {counter} and never lowers it."
 
 
-def _doubt(finding: Finding, screen: Screen) -> Iterator[str]:
+def _doubt(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
+    how = found.ending
+    if finding.need_more is not None and how is not None and how.cause is not None:
+        yield outlook.needs_room(finding, finding.need_more, how.limit_bytes)
+        return
     if finding.need_more is not None:
         yield outlook.needs(finding, finding.need_more, screen)
     if finding.reason in _TELL_MORE:

@@ -81,6 +81,7 @@ def _recording(found: RecordingFinding) -> Values:
         "budgets": [_budget(held) for held in found.budgets],
         "marks": [_mark(mark) for mark in found.marks],
         "first_limit": _first_limit(found),
+        "foretold": _foretold(found),
         "capacity": [_capacity(room, found) for room in found.capacity],
         "notes": list(found.notes),
     }
@@ -194,6 +195,24 @@ def _first_limit(found: RecordingFinding) -> Values | None:
         "left_s": interval(first.left_s),
         "confidence": number(first.confidence),
         "rival": first.rival,
+    }
+
+
+def _foretold(found: RecordingFinding) -> Values | None:
+    told = found.foretold
+    if told is None:
+        return None
+    axis = axis_key(found.series[told.series].axis)
+    return {
+        "series": told.series,
+        "limit_bytes": told.limit_bytes,
+        f"seen_until_{axis}": number(told.seen_until_x),
+        f"at_{axis}": {
+            "value": number(told.at_x),
+            "low": number(told.low_x),
+            "high": number(told.high_x),
+        },
+        "confidence": number(told.confidence),
     }
 
 

@@ -23,14 +23,17 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def lines(finding: Finding, screen: Screen) -> list[Text]:
-    """One paragraph for each kind of statement; none where nothing is known."""
+def lines(finding: Finding, screen: Screen, *, is_over: bool = False) -> list[Text]:
+    """One paragraph for each kind of statement; none where nothing is known.
+
+    is_over: memory has ended the run, so that there is no telling of what would come.
+    """
     found: list[Text] = []
     # The story of a leak has told the first one.
     told = 1 if finding.verdict is Verdict.LEAK else 0
-    for hit in finding.limit_hits[told:]:
+    for hit in () if is_over else finding.limit_hits[told:]:
         found += paragraph(limit(hit, finding, screen), screen.measure)
-    if finding.forecasts:
+    if finding.forecasts and not is_over:
         found += paragraph(_forecast(finding), screen.measure)
     if finding.peaks_grow:
         text = "the floor is level, but the peaks rise."
@@ -50,7 +53,7 @@ def first_elsewhere(found: RecordingFinding, screen: Screen) -> list[Text]:
     name = f"{screen.show(first.limit, cells=40)} ({numbers.size(first.limit_bytes)})"
     text = (
         f"{name}, by {naming.series(finding, screen)},"
-        f" at {naming.place(finding, first.at_x.value)}{_range(first.at_x, finding)}"
+        f" at {naming.place(finding, first.at_x.value)}{reach(first.at_x, finding)}"
         f"{_left(first.left_s)}{_how_sure(first)}."
     )
     if first.rival:
@@ -77,10 +80,11 @@ def limit(hit: LimitHit, finding: Finding, screen: Screen) -> str:
     if hit.at_x.value <= finding.last_x:
         return f"{name} is reached."
     left = "" if hit.in_s is None else f", about {numbers.duration(hit.in_s)} after the last sample"
-    return f"{name} will be full at {when}{_range(hit.at_x, finding)}{left}, if it goes on so."
+    return f"{name} will be full at {when}{reach(hit.at_x, finding)}{left}, if it goes on so."
 
 
-def _range(at_x: Interval, finding: Finding) -> str:
+def reach(at_x: Interval, finding: Finding) -> str:
+    """` (505 to 516)`, as far as it is bounded."""
     low, high = at_x.low, at_x.high
     kind = finding.axis.kind
     if not math.isfinite(low):
@@ -100,6 +104,15 @@ def _forecast(finding: Finding) -> str:
         for at in finding.forecasts
     ]
     return f"If it goes on so: {'; '.join(parts)}."
+
+
+def needs_room(finding: Finding, need: NeedMore, limit_bytes: int | None) -> str:
+    """What a run that memory has ended must have, so that one can know."""
+    than = "" if limit_bytes is None else f" than {numbers.size(limit_bytes)}"
+    if need.more_x is None and need.more_s is None:
+        return f"Give it more memory{than} and record it again, to see whether it settles."
+    longer = _amount(finding, need)
+    return f"Give it more memory{than} and record {longer} than this, to see whether it settles."
 
 
 def needs(finding: Finding, need: NeedMore, screen: Screen) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Finding, RecordingFinding
+from memdiag.findings import Finding, Interval, RecordingFinding
 from memdiag.model import Cause, Ending, Role, Unit
-from memdiag.report import naming, numbers
+from memdiag.report import naming, numbers, outlook
 from memdiag.report.layout import paragraph
 from memdiag.report.screen import Screen
+from memdiag.room import Foretold
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -33,7 +34,29 @@ def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     if held:
         text = "; ".join(_reading(finding, screen) for finding in held)
         said += paragraph(f"{text}.", screen.measure, lead="Last readings:", hanging=2)
+    if found.foretold is not None:
+        text = _foretold(found.foretold, found.series[found.foretold.series], screen)
+        said += paragraph(text, screen.measure, lead="Foretold:", hanging=2)
     return said
+
+
+def is_out_of_memory(found: RecordingFinding) -> bool:
+    """A limit of memory has ended the run: nothing goes on from here."""
+    return found.ending is not None and found.ending.cause is not None
+
+
+def _foretold(told: Foretold, finding: Finding, screen: Screen) -> str:
+    """What could be known half-way, beside what came."""
+    name, end = naming.series(finding, screen), naming.place(finding, told.at_x)
+    span = Interval(value=told.at_x, low=told.low_x, high=told.high_x)
+    sure = "if it went on so, which could not be told yet"
+    if told.confidence is not None:
+        sure = f"{numbers.sureness(told.confidence)} sure of a leak by then"
+    return (
+        f"half-way, at {naming.place(finding, told.seen_until_x)}, {name} was to reach "
+        f"{numbers.size(told.limit_bytes)} at {end}{outlook.reach(span, finding)}, {sure}. "
+        f"The last sample is of {naming.place(finding, finding.last_x)}."
+    )
 
 
 def _held(found: RecordingFinding, how: Ending) -> list[Finding]:

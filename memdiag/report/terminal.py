@@ -22,6 +22,7 @@ from memdiag.report import (
     outlook,
     overview,
     phases,
+    postmortem,
     remarks,
     series,
 )
@@ -75,7 +76,7 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
     top = headline.line(found, screen) + paragraph(headline.subject(found, screen), screen.measure)
     closing = remarks.closing(found, screen)
     finding = found.deciding
-    held = budgets.lines(found, screen)
+    held, is_over = budgets.lines(found, screen), postmortem.is_out_of_memory(found)
     if finding is None:
         return [top, held, closing, advice.lines(found, screen)]
     top += paragraph(headline.story(finding, screen), screen.measure)
@@ -86,8 +87,8 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
         series.table(found, screen),
         phases.table(finding, screen),
         remarks.evidence(found, screen)
-        + outlook.lines(finding, screen)
-        + outlook.first_elsewhere(found, screen)
+        + outlook.lines(finding, screen, is_over=is_over)
+        + ([] if is_over else outlook.first_elsewhere(found, screen))
         + capacity.lines(found, screen),
         marks.lines(found, screen),
         closing,

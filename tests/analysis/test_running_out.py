@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memory_series import until_killed
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.running_out import first_limit
@@ -103,25 +104,6 @@ def test_a_growth_that_may_stop_is_no_sure_end() -> None:
     assert first_limit([doubt], Verdict.WARMUP) is None
     vague = replace(doubt, growth_per_x=Interval(value=1.0, low=-9.0, high=11.0))
     assert first_limit([vague], Verdict.INCONCLUSIVE) is None
-
-
-def until_killed(seed: int, limit_bytes: int) -> tuple[Series, int]:
-    """RSS of a leak after a warm-up, with what trainings do besides, up to the limit's step."""
-    rng = np.random.default_rng(seed)
-    room = limit_bytes / MIB
-    start, warm, rate = room * rng.uniform(0.25, 0.5), room * rng.uniform(0, 0.1), room / 1500
-    x = np.arange(3000, dtype=float)
-    y = start + warm * (1 - np.exp(-x / rng.uniform(3, 40))) + rate * x
-    besides = (
-        np.zeros(x.size),
-        rng.normal(0, 3 * rate, x.size),
-        2 * rate * (x % rng.integers(5, 40)),  # what a collector frees now and then
-        np.where(x % rng.integers(20, 60) < 3, 0.03 * start, 0.0),  # evaluation
-    )
-    y += besides[seed % len(besides)] + rng.normal(0, 0.2, x.size)
-    killed = int(np.argmax(y >= room))
-    seen = slice(None, killed)
-    return replace(series("rss_bytes", 0), x=x[seen], y=MIB * y[seen], at_s=0.1 * x[seen]), killed
 
 
 @pytest.mark.parametrize("seed", range(8))

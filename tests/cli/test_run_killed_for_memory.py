@@ -39,14 +39,23 @@ def test_a_leak_that_the_oom_killer_ends_is_foretold_and_explained(tmp_path: Pat
     ending = document["recordings"][0]["ending"]
     assert (ending["cause"], ending["limit_bytes"]) == ("oom_killer", LIMIT_BYTES)
     assert "Last readings: RSS of all processes" in told
+    told = document["recordings"][0]["foretold"]
+    assert abs(told["at_step"]["value"] - _killed_at(output)) <= 0.25 * _killed_at(output)
+    assert "Foretold: half-way, at step" in done.stderr
+    assert "If it goes on so" not in done.stderr
     _assert_foretold(tmp_path, output)
+
+
+def _killed_at(output: Path) -> int:
+    with output.open() as recorded:
+        return max(int(row["step"]) for row in csv.DictReader(recorded) if row["step"])
 
 
 def _assert_foretold(directory: Path, output: Path) -> None:
     """From the first half of the recording on it says where the limit is hit, within a quarter."""
     with output.open() as recorded:
         rows = list(csv.DictReader(recorded))
-    killed_at = max(int(row["step"]) for row in rows if row["step"])
+    killed_at = _killed_at(output)
     for part in (0.5, 0.65, 0.8, 0.95):
         cut = directory / f"{part}.csv"
         with cut.open("w", newline="") as file:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from memdiag.model import Ending
+import pytest
+from report import diagnoses
+
+from memdiag.findings import RecordingFinding
+from memdiag.model import Cause, Ending
+from memdiag.report import terminal
 from memdiag.report.remarks import ending
 from memdiag.report.screen import Screen
+from memdiag.room import Foretold
 
 OOM = "killed by the kernel's OOM killer"
 
@@ -31,3 +37,40 @@ OOM = "killed by the kernel's OOM killer"
 )
 def test_a_kill_for_memory_says_how_far_it_had_come(how: Ending, said: str) -> None:
     assert ending(how, Screen(width=80)) == said
+
+
+def shown(found: RecordingFinding) -> str:
+    lines = terminal.render(diagnoses.of(found), width=80).renderables
+    return " ".join(" ".join(map(str, lines)).split())
+
+
+def ended(found: RecordingFinding, confidence: float | None = None) -> RecordingFinding:
+    how = Ending(code=137, why=OOM, cause=Cause.OOM_KILLER, limit_bytes=4_000_000_000)
+    told = Foretold(
+        series=0,
+        limit_bytes=4_000_000_000,
+        seen_until_x=40.0,
+        at_x=90.0,
+        low_x=80.0,
+        high_x=100.0,
+        confidence=confidence,
+    )
+    return replace(found, ending=how, foretold=told)
+
+
+def test_after_an_end_for_want_of_memory_nothing_goes_on_but_it_is_told_what_was_foretold() -> None:
+    found = ended(diagnoses.recording("a.csv", diagnoses.leak()), 0.97)
+    assert "If it goes on so" in shown(replace(found, ending=None, foretold=None))
+    said = shown(found)
+    assert "If it goes on so" not in said
+    assert "Foretold: half-way, at step 40, " in said
+    assert "was to reach 4.00 GB at step 90 (80 to 100), 97 % sure of a leak by then." in said
+
+
+def test_a_doubt_that_memory_has_ended_asks_for_more_memory_not_for_a_longer_run() -> None:
+    (doubt,) = diagnoses.inconclusive().recordings
+    assert "Let it run" in shown(doubt)
+    said = shown(ended(doubt))
+    assert "Give it more memory than 4.00 GB and record" in said
+    assert "Let it run" not in said
+    assert "if it went on so, which could not be told yet" in said

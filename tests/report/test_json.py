@@ -14,7 +14,7 @@ from report.draw_screens import PAGE, documented
 from memdiag.findings import EvidenceKind, Finding, FirstLimit, Interval, Reason
 from memdiag.model import Axis, AxisKind, Cause, Ending, Mark, MarkLevel, Role, Unit
 from memdiag.report.json import document, dumps, schema_text
-from memdiag.room import Capacity, Memory
+from memdiag.room import Capacity, Foretold, Memory
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -156,6 +156,15 @@ def test_room_first_limit_marks_and_a_bad_end_obey_the_schema() -> None:
             Capacity(memory=Memory.DEVICE, series=0, is_bounded=False, peak_bytes=5.0),
             Capacity(memory=Memory.HOST, series=0, is_bounded=True, peak_bytes=5.0, limit_bytes=9),
         ),
+        foretold=Foretold(
+            series=0,
+            limit_bytes=9,
+            seen_until_x=5.0,
+            at_x=10.0,
+            low_x=9.0,
+            high_x=float("inf"),
+            confidence=None,
+        ),
         first_limit=FirstLimit(
             limit="GPU 0", limit_bytes=9, series=0, at_x=nowhere, left_s=None, confidence=None
         ),
@@ -177,6 +186,7 @@ def test_room_first_limit_marks_and_a_bad_end_obey_the_schema() -> None:
     (shown,) = values["recordings"]
     assert shown["capacity"][1]["headroom_bytes"] == 4
     assert shown["first_limit"]["at_step"]["high"] is None
+    assert shown["foretold"]["at_step"] == {"value": 10.0, "low": 9.0, "high": None}
     assert shown["ending"]["cause"] == "device_memory"
 
 
