@@ -26,7 +26,7 @@ _pack = layout.READING.pack
 _CUDA = "vram"  # of layout.ALLOCATORS
 # Shares of the time: all of them below 0.2 %, for a step of 5 ms. The resident size is seen from
 # outside as well, and small objects are many before they matter. Chosen.
-_MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0005, 0.0002, 0.0001, 0.0003, 0.0005
+_MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0005, 0.0003, 0.0001, 0.0003, 0.0005
 # So many readings in a row after a rest: all steps of a short run, and those that come seldom.
 _ROUNDS, _FEW = 200, 16
 # Steps that come sooner than this after each other may have to wait for one that is measured; none

@@ -22,7 +22,7 @@ _GROWTH, _GRACE_S = 4.0, 20e-6
 # Readings in a row where phases begin and end: chosen, for a few that follow each other.
 _BURST = 8
 # Readings further apart than this are missing from the picture of a run. Chosen.
-_SELDOM_S = 2.0
+_SELDOM_S = 4.0
 _LIBRARIES_WITH_MALLOC = (b"jemalloc", b"tcmalloc", b"mimalloc", b"libhoard", b"libsnmalloc")
 # Below the size at which malloc would map it: freeing a mapped block changes how malloc goes on.
 _SELF_TEST_BYTES = 1 << 16
