@@ -11,7 +11,9 @@ from steady growth, from growth that is even within each cycle and from the curv
 phase of less than three times its length, each phase holding what it likes in passing, where at
 least `LEAST_EVENTS` events were sampled, and where rounding and high-water marks, which the
 oracle's linear noise leaves out, do not hide it: all growth is `LEAST_QUANTA` quanta, and of a mark
-an event's growth is `LEAST_MARK` times the noise.
+an event's growth is `LEAST_MARK` times the noise. The oracle knows the moments of events, tags only
+know samples: on which side of an event's lone sample its growth fell they do not say, in its own
+phase or in the next one. So runs with under `LEAST_SAMPLES` samples an event are counted apart.
 The right phase is also counted of all guilty runs, told or not. A phase that fills most of the time
 is guilty bit by bit only: one moment in a long phase is no phase.
 """
@@ -33,6 +35,7 @@ from memdiag.model import Phases
 
 ORACLE = 8.0
 LEAST_EVENTS, LEAST_QUANTA, LEAST_MARK = 5, 8, 2.0
+LEAST_SAMPLES = 1.5  # of an event, on average
 Z_BINS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # told apart by how much noise leaves of a phase
 FINE = 20  # moments of the fine clock per sample
 LAYOUTS = ("alternating", "wandering", "three", "nested", "sparse")
@@ -53,12 +56,19 @@ class Run:
     guilty: str
     z: float
     events: int
+    samples_per_event: float
     per_event: float
     hidden: bool
 
     @property
     def told(self) -> bool:
+        """The oracle tells it, which knows at what moments events began and ended."""
         return self.z >= ORACLE and self.events >= LEAST_EVENTS and not self.hidden
+
+    @property
+    def told_by_tags(self) -> bool:
+        """... and so may one who knows of each sample what phase it was taken in."""
+        return self.told and self.samples_per_event >= LEAST_SAMPLES
 
 
 def tags(layout: str, moments: int, least: int, rng: np.random.Generator) -> list[str]:
@@ -254,7 +264,8 @@ def make(family: str, rng: np.random.Generator) -> Run:
     if culprit and seen_by.sum() > 3:
         held = np.array([[names[i] == name for i in taken[seen_by]] for name in known])
         z = oracle(curve[taken][seen_by], [r[seen_by] for r in rivals], held, sd, phi, quantum)
-    seen = len(runs_of(np.array([names[i] == culprit for i in taken]))) if culprit else 0
+    tags_of_it = np.array([names[i] == culprit for i in taken])
+    seen = len(runs_of(tags_of_it)) if culprit else 0
     per_event, rise = float(amounts[: max(seen, 1)].mean()), float(np.ptp(curve[taken[[0, -1]]]))
     return Run(
         x=taken / FINE,
@@ -263,6 +274,7 @@ def make(family: str, rng: np.random.Generator) -> Run:
         guilty=culprit,
         z=z,
         events=seen,
+        samples_per_event=float(tags_of_it.sum()) / max(seen, 1),
         per_event=per_event,
         hidden=rise < LEAST_QUANTA * quantum or (mark and per_event < LEAST_MARK * sd),
     )
@@ -302,7 +314,9 @@ def measure(seed: int, per_family: int) -> tuple[Counter[str], Counter[str], flo
             guilty[f"z {within:g}"] += 1
             guilty[f"z {within:g} right"] += said == "right"
             guilty["made right"] += said == "right"
-            if run.told:
+            guilty["told"] += run.told
+            guilty["told right"] += run.told and said == "right"
+            if run.told_by_tags:
                 guilty["all"] += 1
                 guilty[said] += 1
                 guilty[family + " " + said] += said != "right"
@@ -330,6 +344,13 @@ def main() -> int:
     rows = [
         at_least("phases", "right phase named", guilty["right"], guilty["all"], 0.95),
         at_most("phases", "blamed where none is", innocent["blamed"], innocent["all"], 0.01),
+        Row(
+            on="phases",
+            figure="right phase named, single samples of events too",
+            value=f"{guilty['told right']}/{guilty['told']}",
+            bar="-",
+            good=None,
+        ),
         Row(
             on="phases",
             figure="right phase named, told or not",

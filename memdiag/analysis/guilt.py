@@ -49,6 +49,7 @@ TIE = 2.0  # BIC differences below this are worth no more than a bare mention (K
 LONGER = 3  # a phase so many times longer is less specific: chosen
 MOST_UNSEEN = 0.5  # a phase with more of its samples left out was not seen: chosen
 MOST_OF_RISE = 1.5  # growth charged to phases over the rise in all: chosen
+MOST_OF_SEVERAL = 1.1  # ... to several of them: what a further one gains, no falling trend pays
 NORMAL_95 = 1.96
 # The memory of the noise is estimated and the model was picked, which the fit's own interval does
 # not know: wider by so much, and by an event that the ends cut, 95 % hold the truth
@@ -302,7 +303,8 @@ class _Model:
         own = [column for group in groups for column in group.columns]
         weights = dict(zip(own, self._amounts(own, choice), strict=True))
         grown = [sum(weights[c] * self.spans[c] for c in group.columns) for group in groups]
-        return bool(min(grown) > 0 and sum(grown) <= MOST_OF_RISE * self.rise)
+        most = MOST_OF_SEVERAL if found else MOST_OF_RISE
+        return bool(min(grown) > 0 and sum(grown) <= most * self.rise)
 
     def _amounts(self, own: Sequence[int], choice: _Choice) -> Floats:
         base = [*choice.trend, *choice.levels]
