@@ -1,4 +1,4 @@
-"""What is packed by gzip or zstd, unpacked in memory, up to a limit.
+"""What is packed by gzip or zstd, unpacked up to a limit.
 
 Python knows zstd since 3.14. Where no library for it is there, polars unpacks it line by line,
 which does for text. polars knows no limit: so the blocks are asked beforehand for how much there is
@@ -11,12 +11,13 @@ import contextlib
 import gzip
 import importlib
 import io
+from pathlib import Path
 from types import ModuleType
 
 from memdiag.errors import UnreadableInput
+from memdiag.recording.spooling import TooLarge, spooled
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-# It is held in memory as a whole.
 MOST_BYTES = 2 << 30
 _MODULES = ("compression.zstd", "zstandard")
 _HEAD_BYTES = 1 << 16
@@ -31,17 +32,16 @@ def is_packed(head: bytes) -> bool:
     return head.startswith((_GZIP, _ZSTD))
 
 
-def unpacked(name: str, raw: bytes) -> bytes:
-    """What is inside. Raises UnreadableInput for what is too large, or can't be unpacked here;
-    ValueError, EOFError, OSError or zlib.error for damaged data.
+def unpacked(name: str, raw: bytes) -> bytes | Path:
+    """What is inside, or a file of it. Raises UnreadableInput for what is too large, or can't be
+    unpacked here; ValueError, EOFError, OSError or zlib.error for damaged data.
     """
-    if raw.startswith(_GZIP):
-        content = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(MOST_BYTES + 1)
-    else:
-        content = _unpacked_zstd(name, raw)
-    if len(content) > MOST_BYTES:
-        raise _too_large(name)
-    return content
+    try:
+        if raw.startswith(_GZIP):
+            return spooled(gzip.GzipFile(fileobj=io.BytesIO(raw)), at_most=MOST_BYTES)
+        return _unpacked_zstd(name, raw)
+    except TooLarge as error:
+        raise _too_large(name) from error
 
 
 def _too_large(name: str) -> UnreadableInput:
@@ -52,7 +52,7 @@ def _too_large(name: str) -> UnreadableInput:
     )
 
 
-def _unpacked_zstd(name: str, raw: bytes) -> bytes:
+def _unpacked_zstd(name: str, raw: bytes) -> bytes | Path:
     for module in _MODULES:
         with contextlib.suppress(ImportError):
             return _unpacked_by(importlib.import_module(module), raw)
@@ -68,13 +68,13 @@ def _unpacked_zstd(name: str, raw: bytes) -> bytes:
     return text
 
 
-def _unpacked_by(module: ModuleType, raw: bytes) -> bytes:
+def _unpacked_by(module: ModuleType, raw: bytes) -> bytes | Path:
     try:
         if hasattr(module, "ZstdFile"):
             file = module.ZstdFile(io.BytesIO(raw))
         else:
             file = module.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        content: bytes = file.read(MOST_BYTES + 1)
+        content = spooled(file, at_most=MOST_BYTES)
     except (module.ZstdError, EOFError) as error:
         raise ValueError("the zstd data is damaged") from error
     if not content:

@@ -9,11 +9,13 @@ import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.packing import is_packed, unpacked
 from memdiag.recording.sidecar import rows_path
+from memdiag.recording.spooling import spooled
 
 HEAD_BYTES = 1 << 16
 _BEGINNING_BYTES = 4 << 20
@@ -89,7 +91,7 @@ class Source:
 def open_source(name: str) -> Source:
     """Opens a file or, for "-", standard input. Raises UnreadableInput."""
     try:
-        return _from_stdin() if name == STDIN else _from_file(name)
+        return _from_stream(name, sys.stdin.buffer) if name == STDIN else _from_file(name)
     except FileNotFoundError:
         rows = rows_path(Path(name))
         message, remedy = "there is no such file", "check the path"
@@ -105,8 +107,9 @@ def open_source(name: str) -> Source:
     raise UnreadableInput(message, source=name, remedy=remedy)
 
 
-def _from_stdin() -> Source:
-    return _from_bytes(STDIN, sys.stdin.buffer.read())
+def _from_stream(name: str, stream: BinaryIO) -> Source:
+    content = spooled(stream)
+    return _in_place(name, content) if isinstance(content, Path) else _from_bytes(name, content)
 
 
 def _from_file(name: str) -> Source:
@@ -115,7 +118,12 @@ def _from_file(name: str) -> Source:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError
     if not stat.S_ISREG(mode):  # a pipe of the shell's, /dev/fd/63
-        return _from_bytes(name, path.read_bytes())
+        with path.open("rb") as stream:
+            return _from_stream(name, stream)
+    return _in_place(name, path)
+
+
+def _in_place(name: str, path: Path) -> Source:
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
         size = os.fstat(file.fileno()).st_size
@@ -134,7 +142,10 @@ def _from_file(name: str) -> Source:
 def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
     plain = path if _kind(raw) is not Kind.TEXT or _is_plain(raw) else None
     if is_packed(raw):
-        raw = unpacked(name, raw)
+        content = unpacked(name, raw)
+        if isinstance(content, Path):
+            return _in_place(name, content)
+        raw = content
     kind = _kind(raw)
     if kind is not Kind.TEXT:
         return Source(name=name, path=plain, content=raw, whole=True, tail=b"", kind=kind)

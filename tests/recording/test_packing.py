@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,33 @@ def test_sizes_are_told_before_anything_is_unpacked() -> None:
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
     assert largest_size(skippable + _zstd_frame(text)) == len(text)
     assert largest_size(b"\x28\xb5\x2f\xfd") == largest_size(b"") == 0
+
+
+_LINE = b"2026-02-07 12:00:00 step %07d loss 0.5 | rss: %05d MB | " + b"x" * 60 + b"\n"
+_READ = """
+import re, sys
+from pathlib import Path
+from memdiag.recording.reading import read
+series = read(sys.argv[1]).series[0]
+print(len(series.y), int(series.y.max() / 1e6), int(series.x[-1]))
+print(re.search(r"VmHWM:\\s*([0-9]+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+@pytest.mark.parametrize("way", ["stdin", "gzip"])
+def test_a_large_log_that_can_be_read_only_once_is_not_held_in_memory(
+    tmp_path: Path, way: str
+) -> None:
+    """Of few readings, and much between them."""
+    silence = b"." * 1500 + b"\n"
+    text = b"".join(_LINE % (n, 500 + n) + silence * 100 for n in range(1100))
+    if way == "gzip":
+        packed = tmp_path / "log.gz"
+        packed.write_bytes(gzip.compress(text, 1))
+    command = [sys.executable, "-c", _READ, "-" if way == "stdin" else str(packed)]
+    given = text if way == "stdin" else None
+    done = subprocess.run(command, input=given, capture_output=True, check=True)
+    figures, peak_kib = done.stdout.decode().splitlines()
+    assert figures == "1100 1599 1099"
+    assert int(peak_kib) << 10 < len(text)
