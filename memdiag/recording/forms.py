@@ -168,16 +168,19 @@ class Plan:
     tags: Mapping[str, Cut]
 
 
-def plan(raw: bytes, fields: Sequence[Field], tags: Mapping[str, Sequence[str]]) -> Plan | None:
+def plan(
+    raw: bytes, fields: Sequence[Field], tags: Mapping[str, Sequence[str]], heading: str
+) -> Plan | None:
     """The plan for all lines of this one's form; None where they have to be searched one by one.
 
     tags: patterns whose first group is the tag, by its name; the first that is found counts.
+    heading: pattern of lines without figures that are looked at all the same.
     """
     whole = raw.decode("utf-8", errors="replace")[:LINE_LIMIT]
     stamped = split_stamp(whole)
     if "\ufffd" in whole or any(f.alike and re.search(f.alike, stamped.line) for f in fields):
         return None
-    if not re.search("[0-9]", stamped.line):
+    if not re.search("[0-9]", stamped.line) and not re.search(heading, stamped.line):
         return Plan(stamp=None, figures=(), tags={})
 
     def cut(begin: int, end: int) -> Cut:

@@ -14,7 +14,7 @@ from memdiag.recording.columns import Part
 from memdiag.recording.digits import figures_of
 from memdiag.recording.forms import Alike, Lines, Plan, plan
 from memdiag.recording.lines import stamped
-from memdiag.recording.searching import CARRIED, TAGS, search
+from memdiag.recording.searching import CARRIED, HEADING, TAGS, search
 from memdiag.recording.sparing import spared
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Gatherer:
             if len(self._plans) >= _PLANS_AT_MOST:
                 self._plans.clear()
             line = alike.marks[0, :-1].tobytes()
-            self._plans[alike.form] = plan(line, self.fields, TAGS)
+            self._plans[alike.form] = plan(line, self.fields, TAGS, HEADING)
         return self._plans[alike.form]
 
     def _cut(self, alike: Alike, how: Plan, found: Found) -> None:
@@ -197,8 +197,8 @@ class Gatherer:
 
     def _search(self, lines: Lines, rows: Ints, found: Found) -> None:
         texts = stamped(lines.texts(rows))
-        has_digits = texts["line"].str.contains("[0-9]")
-        texts, rows = texts.filter(has_digits), rows[has_digits.to_numpy()]
+        told = texts["line"].str.contains("[0-9]") | texts["line"].str.contains(HEADING)
+        texts, rows = texts.filter(told), rows[told.to_numpy()]
         searched = search(texts, self.fields, self._shape)
         for number in range(len(self.fields)):
             found.figures[number, rows] = searched[f"field {number}"].to_numpy()

@@ -20,6 +20,9 @@ TAGS: dict[str, tuple[str, ...]] = {
     "pid": (r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b",),
     "rank": (r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b",),
 }
+HEADING = r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
+"""A line that names the phase of those below it, such as `=== Phase: eval ===`."""
+
 CARRIED = frozenset({"phase", "pid"})
 """They hold for the lines below the one that names them."""
 

@@ -75,6 +75,7 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
 
 @settings(max_examples=150, deadline=None)
 @given(content=_logs())
+@example(content=b"== Phase: fit ==\nstep 7 rss 5 MB\n" * 5 + b"in this phase we wait\n" * 3)
 @example(content="é step 7 rss 5 MB\n".encode() * 3)
 @example(content=b"step 7 gpu0 mem 5 MB\nstep 7 gpu1 mem 6 MB\n" * 3 + b"gpu1 mem 5 MB\n" * 3)
 @example(content=b"\xff step 7 rss 5 MB\n" * 5 + b"  \n\n \n")
@@ -123,3 +124,12 @@ def test_lines_of_many_forms_come_in_their_order() -> None:
     assert frame is not None
     expected = [float(line.split(" rss ")[1].split()[0]) * 1e6 for line in lines]
     assert frame["field 0"].to_list() == expected
+
+
+@pytest.mark.parametrize("times", [3, 40], ids=["by search", "by form"])
+def test_phases_named_above_the_lines_hold_for_the_lines_below(times: int) -> None:
+    block = "=== Phase: {} ===\n" + "step 1 rss 5 MB\nthe phase goes on\n" * 2
+    frame = _gathered("".join(block.format(p) for p in ("fit", "eval") * times).encode(), 24)
+    assert frame is not None
+    named = frame.drop_nulls("field 0")["phase"].to_list()
+    assert named == ["fit", "fit", "eval", "eval"] * times
