@@ -16,6 +16,9 @@ _ROLES = {Cause.OOM_KILLER: Role.RESIDENT, Cause.DEVICE_MEMORY: Role.DEVICE}
 _NAME = "what ended it"
 _PART = 0.5
 _FEWEST_SAMPLES = 4
+# Below this part of the limit something else ended it: a cap of the framework's own, other tenants,
+# memory that this series does not count. Chosen.
+_NEAR = 0.75
 
 
 def foretold(
@@ -27,13 +30,15 @@ def foretold(
 
     findings: the series that were judged, with their places in the finding. judge: judges one
     series of a recording, by nothing but what it is given.
-    None where no limit ended it, or where the half does not grow towards it.
+    None where that limit did not end it, or where the half does not grow towards it.
     """
     ending = recording.ending
     chosen = _series(ending, findings)
     if ending is None or ending.cause is None or ending.limit_bytes is None or chosen is None:
         return None
     place, series = chosen
+    if _peak(series) < _NEAR * ending.limit_bytes:
+        return None
     half = _first_part(series)
     if half is None:
         return None

@@ -29,6 +29,7 @@ from memdiag.recording.schema import METRIC_ROLES
 
 MOST_TRACKS = 128  # series followed at a time; the longest unseen is dropped: chosen
 LEAST_BINS = 16  # somewhat more rising floors than the e-process needs for its alarm
+PAUSE_S = 0.5  # between two judgements of a series: nobody reads faster. Chosen
 LEAST_MORE = 2  # floors before the rules are asked again: chosen
 COARSE = (8, 64)  # samples per bin of the coarser looks, to begin with: chosen
 NARROW = 256  # bins of these: chosen
@@ -160,7 +161,7 @@ class _Track:
         self._metric, self._process, self._role, self._policy = metric, process, role, policy
         self._begin()
         self._stepped = False
-        self._next = 0.0
+        self._next = self._judge_at_s = 0.0
         self._rising_since: int | None = None
         self._leaks = 0
         self._leak_x = -math.inf  # position up to which the rules said so
@@ -199,8 +200,10 @@ class _Track:
     def _ask(self) -> None:
         """Judge again if there is something new and it is time."""
         bins = len(self._fine)
-        if bins != self._bins_said and bins >= LEAST_BINS and self._fine.samples >= self._next:
-            self._bins_said = bins
+        if self.seen_s < self._judge_at_s or bins == self._bins_said:
+            return
+        if bins >= LEAST_BINS and self._fine.samples >= self._next:
+            self._bins_said, self._judge_at_s = bins, self.seen_s + PAUSE_S
             self._judge()
 
     def _judge(self) -> None:

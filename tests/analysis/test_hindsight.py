@@ -33,7 +33,7 @@ def test_the_first_half_of_a_leak_tells_where_it_ended(seed: int) -> None:
 def test_nothing_but_the_first_half_is_looked_at() -> None:
     series, killed = until_killed(3, LIMIT_BYTES)
     late = series.x > killed / 2 + 1
-    other = replace(series, y=np.where(late, series.y[0], series.y))
+    other = replace(series, y=np.where(late, 0.9 * LIMIT_BYTES, series.y))
     assert told(other) == told(series)
 
 
@@ -51,6 +51,11 @@ def test_only_an_end_by_a_known_limit_of_that_memory_is_foretold() -> None:
     assert told(series, ending=Ending(code=0)) is None
     assert told(series, ending=replace(KILLED, limit_bytes=None)) is None
     assert told(series, ending=replace(KILLED, cause=Cause.DEVICE_MEMORY)) is None
+
+
+def test_a_limit_that_was_far_away_is_not_what_ended_it() -> None:
+    series, _ = until_killed(1, LIMIT_BYTES)
+    assert told(series, ending=replace(KILLED, limit_bytes=2 * LIMIT_BYTES)) is None
 
 
 def test_what_grew_in_its_second_half_alone_was_not_foretold() -> None:
