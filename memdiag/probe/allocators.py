@@ -52,11 +52,6 @@ class Allocators:
         self._readings[name] = read
         self._meters[name] = Meter(read, lambda text: self._note(text, _metric(name)))
 
-    @property
-    def known(self) -> bool:
-        """Whether there is one to read."""
-        return bool(self._readings)
-
     def forked(self) -> None:
         """In a forked child: JAX and TensorFlow do not survive that, torch says so itself."""
         for name in [name for name in self._readings if name not in _ROBUST]:

@@ -32,6 +32,7 @@ _COMPLETE = {
     "jax": "live_arrays",
     "tensorflow": "config",
     "keras": "callbacks",
+    "numpy": "ndarray",
 }
 
 
@@ -53,6 +54,7 @@ def boot(directory: str) -> Probe:
         ("jax", probe.jax_loaded),
         ("tensorflow", probe.tensorflow_loaded),
         ("keras", probe.keras_loaded),
+        ("numpy", probe.numpy_loaded),
     ):
         module = sys.modules.get(name)
         if module is not None and hasattr(module, _COMPLETE[name]):
@@ -76,10 +78,13 @@ class Probe:
         self._hooks: Hooks | None = None
         self._heartbeat = Heartbeat(self._beat)
         self._paused = self._left = False
+        # What computes is worth to be measured without a framework, and what one was let into.
+        self._measures = watcher is not None
         self._steps_seen = (0, 0)
         self._then: Callable[[], None] | None = None
         if watcher is not None:
             session.after_step = self._tick
+            session.beat()  # what that imports is imported in the main thread, while nobody forks
             self._heartbeat.start()
 
     def when_gone(self, then: Callable[[], None]) -> None:
@@ -124,15 +129,15 @@ class Probe:
         session = self._session
         session.learn_role()
         session.catch_up()
-        if session.steps_told == self._steps_seen and self._knows_a_framework:
+        if session.steps_told == self._steps_seen and self._measures:
             session.beat()
             if self._census is not None:
                 self._census.tick()
         self._steps_seen = session.steps_told
 
-    @property
-    def _knows_a_framework(self) -> bool:
-        return self._census is not None or self._session.gauges.allocators.known
+    def _begin_to_measure(self) -> None:
+        self._measures = True
+        self._heartbeat.start()
 
     def torch_loaded(self, torch: Any) -> None:
         """The program has imported torch to the end."""
@@ -162,7 +167,7 @@ class Probe:
 
         self._census = Census(self._session, torch)
         self._session.after_step = self._tick
-        self._heartbeat.start()
+        self._begin_to_measure()
 
     def _watch_allocators(self, torch: Any) -> None:
         known = self._session.gauges.allocators
@@ -173,13 +178,13 @@ class Probe:
         mps, census = getattr(torch, "mps", None), self._census
         if census is not None and hasattr(mps, "current_allocated_memory"):
             known.add("mps", allocators.metal(mps, lambda: census.has_seen("mps")))
-        self._heartbeat.start()
+        self._begin_to_measure()
 
     def jax_loaded(self, jax: Any) -> None:
         """The program has imported JAX to the end."""
         try:
             self._session.gauges.allocators.add("jax", allocators.jax(jax))
-            self._heartbeat.start()
+            self._begin_to_measure()
         except Exception:
             return
 
@@ -187,7 +192,7 @@ class Probe:
         """The program has imported TensorFlow to the end."""
         try:
             self._session.gauges.allocators.add("tensorflow", allocators.tensorflow(tensorflow))
-            self._heartbeat.start()
+            self._begin_to_measure()
         except Exception:
             return
 
@@ -200,6 +205,13 @@ class Probe:
             self._fits.install(keras)
         except Exception:
             self._session.note("this version of keras has no place for the callback hook")
+
+    def numpy_loaded(self, _: Any) -> None:
+        """The program has imported numpy to the end: it may train without any framework."""
+        try:
+            self._begin_to_measure()
+        except Exception:
+            return
 
     def _fit_began(self) -> None:
         """Keras may train with torch, whose hooks would count the same once more."""
@@ -257,7 +269,7 @@ class Probe:
         try:
             self._session.say_role(role)
             at_end_of_worker(self._session.last_words)
-            if self._census is not None or self._watcher is not None:
+            if self._measures:
                 self._heartbeat.start()
         except Exception:
             return

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from .session import Session
 
 # Share of the process's time that counting may take, and when to begin: a process with torch
-# has some 200,000 objects, which take 20-80 ms to go through. The first looks are on credit, for a
-# run of a minute would have but one or two: as many as the credit allows, so far apart. Chosen.
+# has some 200,000 objects, which take 20-80 ms to go through. The first looks are on credit, so far
+# apart: a run of a minute would have but one or two, and the kind of a leak takes some. Chosen.
 SHARE = 0.001
-CREDIT_S = 0.1
+CREDIT_S = 0.4
 FIRST_S = 8.0
-_AT_LEAST_S = 6.0
+_AT_LEAST_S = 8.0
 
 
 class Census:

@@ -65,6 +65,17 @@ def test_wrappers_around_the_program(watched, script) -> None:
     assert steps(watched) == [7, 7, 7, 7]
 
 
+def test_program_that_computes_without_a_framework_is_measured(watched) -> None:
+    code = "import numpy, time; print('ready', flush=True); time.sleep(60)"
+    with watched.start(sys.executable, "-c", code) as target:
+        target.stdout.readline()
+        told: list[int] = []
+        while not told:
+            told = [e.readings.get("malloc_bytes", 0) for e in watched.events() if e.readings]
+        target.kill()
+    assert min(told) > 0
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 def test_torchrun_has_a_ring_for_each_rank(watched, tmp_path) -> None:
