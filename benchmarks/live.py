@@ -1,6 +1,6 @@
 """Is the live verdict safe to ask at every sample, how late is it, and what does it cost?
 
-    python benchmarks/live.py [--seed S] [--per-family N] [--speed-samples N]
+    python benchmarks/live.py [--seed S] [--per-family N] [--speed-samples N] [--curve]
 
 Bounded series (`_series.py`) are asked after each of 100 equal parts; one LEAK ever is a false
 alarm. Noise with a long memory is AR(1) with coefficients of .5 to .98. Ramps last up to 150 000
@@ -9,6 +9,10 @@ from its onset, over the samples that an oracle needs that knows onset, shape an
 slope at eight standard errors. A leak from the start has the same readings as a ramp of the same
 length that ends tomorrow, and one that goes on from a warm-up's ramp those of its slow end: they
 are delayed by what warm-ups may last. Those after a plateau are shown apart.
+
+`--curve` shows instead what each bar costs the other: both figures for tails of the warm-ups'
+lengths from heavy to that of finished recordings, and for the rules of `memdiag analyze` asked at
+each of `LOOKS` looks, which know nothing of looking again and again.
 """
 
 from __future__ import annotations
@@ -18,16 +22,20 @@ import math
 import sys
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import count, islice
 
 import numpy as np
 from _rows import Row, at_most, missed, table
 from _series import CALM, LEAKS, Floats, Made, make
 
+from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.live import LiveVerdict
 from memdiag.findings import Verdict
-from memdiag.model import Sample
+from memdiag.model import AxisKind, Sample
+from memdiag.policy import DEFAULT, LIVE_TAILS, Policy
 
 LEVEL = 4e9
 LOOKS = 100
@@ -35,12 +43,13 @@ ERRORS = 8.0  # of the oracle
 LEAST_NEED = 8.0  # samples; no rank test can alarm on fewer at 1 %
 LEAST_SAMPLES = 200  # of a leak
 AFTER_PLATEAU = ("leak_late",)
+TAILS = (0.5, 0.6, 0.7, 1.0, 1.5)
 MOST_KEPT = 100_000  # bytes: constant memory, but for what lists and dictionaries have to spare
 
 
-def first_leak(made: Made, looks: int) -> int | None:
+def first_leak(made: Made, looks: int, policy: Policy = DEFAULT) -> int | None:
     """Index of the first sample after which LEAK was said, of `looks` looks; None if never."""
-    live, every = LiveVerdict(), max(1, made.n // looks)
+    live, every = LiveVerdict(policy), max(1, made.n // looks)
     for i in range(made.n):
         if math.isfinite(made.y[i]):
             live.add(_sample(i, float(made.y[i]), int(made.x[i])))
@@ -49,15 +58,27 @@ def first_leak(made: Made, looks: int) -> int | None:
     return None
 
 
+def first_leak_of_recordings(made: Made, looks: int) -> int | None:
+    """The same, of what a finished recording of so many samples would be called."""
+    every = max(1, made.n // looks)
+    for length in range(every, made.n + 1, every):
+        if diagnose(made.recording(length)).verdict is Verdict.LEAK:
+            return length - 1
+    return None
+
+
 def _sample(i: int, value: float, step: int) -> Sample:
     readings: dict[str, int | float] = {"rss_bytes": value}
     return Sample(at_s=0.1 * i, pid=1, process="main", readings=readings, step=step)
 
 
-def false_alarms(seed: int, per_family: int) -> dict[str, int]:
+Judge = Callable[[Made, int], int | None]
+
+
+def false_alarms(seed: int, per_family: int, judge: Judge = first_leak) -> dict[str, int]:
     """Series of each bounded family that were ever called LEAK."""
     return {
-        family: sum(first_leak(make(family, seed, i), LOOKS) is not None for i in range(per_family))
+        family: sum(judge(make(family, seed, i), LOOKS) is not None for i in range(per_family))
         for family in CALM
     }
 
@@ -82,11 +103,16 @@ def leaks(family: str, seed: int) -> Iterator[tuple[Made, float]]:
                 yield made, need
 
 
-def delays(family: str, seed: int, number: int) -> list[float]:
-    """Delay over the oracle's need; infinite where never found, negative before the onset."""
+def delays(
+    family: str, seed: int, number: int, judge: Judge = first_leak, looks: int | None = None
+) -> list[float]:
+    """Delay over the oracle's need; infinite where never found, negative before the onset.
+
+    looks: in each run, at every sample if not given.
+    """
     ratios = []
     for made, need in islice(leaks(family, seed), number):
-        found = first_leak(made, made.n)
+        found = judge(made, looks or made.n)
         ratios.append(math.inf if found is None else (found - made.onset) / need)
     return ratios
 
@@ -161,12 +187,31 @@ def cost_rows(samples: int, seed: int) -> list[Row]:
     ]
 
 
+def curve(seed: int, per_family: int) -> Iterator[Row]:
+    """Both bars for judges from careful to bold."""
+    judges: list[tuple[str, Judge, int | None]] = []
+    for shape in TAILS:
+        tails = {**LIVE_TAILS, AxisKind.STEP: shape}
+        judge = partial(first_leak, policy=replace(DEFAULT, live_tails=tails))
+        judges.append((f"tail of shape {shape:g}", judge, None))
+    judges.append((f"recordings, {LOOKS} looks", first_leak_of_recordings, LOOKS))
+    for name, judge, looks in judges:
+        alarms = sum(false_alarms(seed, per_family, judge).values())
+        ratios = [r for f in LEAKS for r in delays(f, seed, per_family, judge, looks)]
+        row = delay_row(name, ratios, None)
+        yield replace(row, value=f"ever LEAK {alarms}/{len(CALM) * per_family}; {row.value}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-family", type=int, default=10)
     parser.add_argument("--speed-samples", type=int, default=1_000_000)
+    parser.add_argument("--curve", action="store_true", help="what each bar costs the other")
     options = parser.parse_args()
+    if options.curve:
+        print(table(list(curve(options.seed, options.per_family))))
+        return 0
     alarms = false_alarms(options.seed, options.per_family)
     by_family = {f: delays(f, options.seed, options.per_family) for f in LEAKS}
     runs = len(alarms) * options.per_family

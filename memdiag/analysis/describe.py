@@ -175,10 +175,16 @@ def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
 
 
 def _onset(prepared: Prepared, classified: Classified) -> Interval | None:
-    """Where the growth that makes a leak began: between two samples at best."""
+    """Where the growth that makes a leak began: between two samples at best.
+
+    Its length is counted between middles of bins; growth since the first bin is since the start.
+    """
     if classified.verdict is not Verdict.LEAK:
         return None
-    start_x = float(prepared.x[-1]) - classified.span_x
+    middles = prepared.x if classified.binned is None else classified.binned.x
+    start_x = float(middles[-1]) - classified.span_x
+    if start_x <= float(middles[0]) + 1e-9 * prepared.run:
+        start_x = float(prepared.x[0])
     index = int(np.searchsorted(prepared.x, start_x - 1e-9 * max(abs(start_x), 1.0)))
     low = float(prepared.x[max(index - 1, 0)])
     high = float(prepared.x[min(index + 1, len(prepared.x) - 1)])
