@@ -227,6 +227,16 @@ def rival_curves(
     ]
 
 
+def hold_in_passing(
+    memory: np.ndarray, passes: np.ndarray, passing: float, rng: np.random.Generator
+) -> float:
+    """Add what a phase holds while it lasts; how unequal the amounts are, relatively."""
+    uneven = float(rng.choice([0.0, 0.2]))
+    for start, end in runs_of(passes):
+        memory[start:end] += passing * max(0.0, 1 + uneven * rng.normal())
+    return uneven
+
+
 def make(family: str, rng: np.random.Generator) -> Run:
     """One run of `layout/how`, of a guilty phase or of none."""
     layout, how = family.split("/")
@@ -248,9 +258,7 @@ def make(family: str, rng: np.random.Generator) -> Run:
     spiky = str(rng.choice(known))
     passes = np.array([n == spiky for n in names])
     memory = 1000 + curve + teeth(how, moments, rng)
-    uneven = float(rng.choice([0.0, 0.2]))
-    for start, end in runs_of(passes):
-        memory[start:end] += passing * max(0.0, 1 + uneven * rng.normal())
+    uneven = hold_in_passing(memory, passes, passing, rng)
     taken = moments_taken(names, samples, probed, rng)
     y = memory[taken] + sd * ar1(rng, len(taken), phi)
     y = in_quanta(y, quantum, not passing and how != "sawtooth", rng)
