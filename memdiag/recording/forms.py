@@ -44,7 +44,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """A block of text, line by line.
+    """A block of text, line by line, without those that are empty.
 
     raw: its bytes, ending with a line.
     starts: where each line begins, shape (n,).
@@ -55,14 +55,9 @@ class Lines:
     starts: Ints
     lengths: Ints
 
-    @property
-    def filled(self) -> int:
-        """Lines that are not empty."""
-        return int(np.count_nonzero(self.lengths > 1))
-
     def texts(self, rows: Ints) -> bytes:
-        """These lines, none of them empty."""
-        if len(rows) == len(self.starts):
+        """These lines."""
+        if int(self.lengths[rows].sum()) == len(self.raw):
             return self.raw
         begins, ends = self.starts[rows], (self.starts + self.lengths)[rows]
         places = map(slice, begins.tolist(), ends.tolist())
@@ -80,10 +75,9 @@ class Lines:
     def _marks(self, rows: Ints, length: int) -> Bytes:
         """The bytes of equally long lines."""
         text = np.frombuffer(self.raw, dtype=np.uint8)
-        first, last = int(rows[0]), int(rows[-1])
-        if last - first + 1 == len(rows):  # without a copy
-            begin = int(self.starts[first])
-            return text[begin : begin + len(rows) * length].reshape(-1, length)
+        begin, last = int(self.starts[rows[0]]), int(self.starts[rows[-1]])
+        if last - begin == (len(rows) - 1) * length:  # without a copy
+            return text[begin : last + length].reshape(-1, length)
         windows = np.lib.stride_tricks.sliding_window_view(text, length)
         return windows[self.starts[rows]]
 
@@ -93,7 +87,11 @@ def lines_of(block: bytes) -> Lines:
     raw = block if block.endswith(b"\n") else block + b"\n"
     ends = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == _NEWLINE) + 1
     starts = np.concatenate(([0], ends[:-1]))
-    return Lines(raw=raw, starts=starts, lengths=ends - starts)
+    lengths = ends - starts
+    is_filled = lengths > 1
+    if is_filled.all():
+        return Lines(raw=raw, starts=starts, lengths=lengths)
+    return Lines(raw=raw, starts=starts[is_filled], lengths=lengths[is_filled])
 
 
 def _of_one_form(rows: Ints, marks: Bytes, least: int) -> Iterator[Alike]:

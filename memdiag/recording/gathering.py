@@ -107,7 +107,7 @@ class Gatherer:
     def read(self, lines: Lines) -> None:
         """Takes what these lines hold."""
         found = _nothing(len(self.fields), len(lines.starts))
-        left = lines.lengths > 1
+        left = np.ones(len(lines.starts), dtype=bool)
         for alike in lines.alike(self._lines_alike):
             if (how := self._plan(alike)) is not None:
                 left[alike.rows] = False

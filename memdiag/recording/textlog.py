@@ -42,7 +42,7 @@ def read_text(source: Source) -> Table | None:
     filled = 0
     for block in blocks(source):
         lines = lines_of(block)
-        filled += lines.filled
+        filled += len(lines.starts)
         gatherer = gatherer or _understood(block)
         if gatherer is not None:
             gatherer.read(lines)

@@ -75,6 +75,7 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
 
 @settings(max_examples=150, deadline=None)
 @given(content=_logs())
+@example(content=b"step 7 rss 5 MB\n\n\n" * 5 + b"\n" * 9)
 @example(content=b"== Phase: fit ==\nstep 7 rss 5 MB\n" * 5 + b"in this phase we wait\n" * 3)
 @example(content="é step 7 rss 5 MB\n".encode() * 3)
 @example(content=b"step 7 gpu0 mem 5 MB\nstep 7 gpu1 mem 6 MB\n" * 3 + b"gpu1 mem 5 MB\n" * 3)
