@@ -6,7 +6,8 @@ Memory is in bytes, x in steps. The truth follows four groups:
     bounded    flat, warm-ups that ended, cycles, drift, noise with long memory
     truncated  a warm-up whose plateau was not recorded, at most 150 steps
     leak       growth that never ends, clear of the noise and longer than warm-ups
-    grey       growth that no honest tool can name: too short, under the noise, logarithmic
+    grey       growth that no honest tool can name (too short, under the noise, logarithmic), or
+               that comes to nothing: under 100 bytes a step
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ Floats = NDArray[np.float64]
 LENGTHS = (12, 24, 50, 100, 200, 500, 1000, 2000, 5000)
 SHORT = (6, 8, 12, 20, 40, 80, 120)
 AHEAD = 8  # a series goes on for so many times its recorded length
+SLIGHT = 1e8  # bytes of growth over a million steps under which no leak is worth a word
 FROM_START = {"leak_linear", "leak_stairs", "leak_sawtooth"}
 
 
@@ -284,7 +286,8 @@ def _with_gaps(rng: np.random.Generator, y: Floats, n: int) -> Floats:
 
 
 def _truth_of_leak(family: str, grown: Floats, first: int, n: int, x: Floats, noise: _Noise) -> str:
-    """A leak counts when an oracle sees it at six standard errors and it outlasts warm-ups."""
+    """A leak counts when an oracle sees it at six standard errors, it outlasts warm-ups and comes
+    to something: `SLIGHT` over a million steps."""
     m = n - first
     error = math.sqrt(max(12 * noise.variance / max(m, 1), 1e-12))
     total = float(grown[n - 1] - grown[first])
@@ -293,4 +296,5 @@ def _truth_of_leak(family: str, grown: Floats, first: int, n: int, x: Floats, no
     after = family in ("leak_after_ramp", "leak_after_curve")
     start = family in FROM_START or family == "leak_pausing"
     short = (start and lasted < 2000) or (after and lasted < 500)
-    return "grey" if hidden or short else "leak"
+    slight = total / max(lasted, 1.0) * 1e6 < SLIGHT
+    return "grey" if hidden or short or slight else "leak"
