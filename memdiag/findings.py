@@ -1,8 +1,7 @@
 """The values of a diagnosis: what was found in a recording, ready to be rendered.
 
-Plain Python numbers and tuples only (no arrays), so that every value prints as JSON. Positions
-called `x` are on the series' own axis; an interval is a 95 % interval unless it says otherwise.
-Growth is always "more memory in use": for a falling column (`available`) the sign is turned.
+Plain numbers and tuples, so that every value prints as JSON. `x` is a position on the series' own
+axis; an interval is of 95 % unless it says otherwise; what a falling column falls by is growth.
 """
 
 from __future__ import annotations
@@ -47,6 +46,7 @@ class Reason(enum.Enum):
     RECLAIMED_BEFORE = "reclaimed_before"  # an equal growth was given back before
     UNCERTAIN_TREND = "uncertain_trend"  # growth neither shown nor excluded
     AT_LIMIT = "at_limit"  # flat only because it sits at a limit
+    FILLING = "filling"  # no more than a record of fixed length takes until it is full
     NOT_COLLECTED = "not_collected"  # a collected heap that was hardly collected yet
     NOT_A_METER = "not_a_meter"  # address space, page cache: growth of it is no evidence
     OVERRULED = "overruled"  # a more exact series of the same memory decides otherwise

@@ -108,6 +108,7 @@ class Series:
     resolution: the step of the printed figures in `unit` (1 MB prints: 1e6), 0 where unknown.
     x_per_epoch: what one pass over the data takes on the axis, None where the source does not say
         or the axis itself counts epochs.
+    is_rank: the process is a rank of a distributed job.
     """
 
     metric: str
@@ -124,6 +125,7 @@ class Series:
     falling: bool = False
     resolution: float = 0.0
     x_per_epoch: float | None = None
+    is_rank: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -265,6 +265,11 @@ class Policy:
     corpus, own_*_steps), a list of losses by 13, the smallest labelled leak by 720 a request."""
     negligible_times: float = 0.5
     """See `negligible_bytes`. Chosen."""
+    collectives_bytes: float = 4e6
+    """What may be kept of the last 2,000 collectives in a rank of a distributed job (torch's flight
+    recorder, `TORCH_FR_BUFFER_SIZE`): 1.6 MB were measured with gloo and one collective a step,
+    370 bytes each and a list that doubles; none with a size of 0. NCCL's entries have stack traces
+    as well. Chosen: more than twice of what was measured."""
     background_per_step: Mapping[Role, float] = field(default_factory=lambda: BACKGROUND_PER_STEP)
     """Growth per optimizer step that an exact meter shows in healthy jobs: BACKGROUND_PER_STEP."""
     horizon_runs: float = 3.0

@@ -8,6 +8,7 @@ from memdiag.analysis.ceiling import unless_at_limit
 from memdiag.analysis.classification import classify
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.describe import describe
+from memdiag.analysis.filling import unless_filling
 from memdiag.analysis.hindsight import foretold
 from memdiag.analysis.kinds import leaking
 from memdiag.analysis.prepare import prepare
@@ -53,6 +54,7 @@ def _find(series: Series, recording: Recording, policy: Policy) -> Finding | Non
     if prepared.samples == 0:
         return None
     classified = classify(prepared, policy, recording.planned_x)
+    classified = unless_filling(classified, prepared, series, policy)
     classified = unless_at_limit(classified, prepared, series, recording.limits, policy)
     return describe(
         series,

@@ -9,6 +9,10 @@ from memdiag.analysis.prepare import Prepared
 from memdiag.findings import NeedMore, Reason, Verdict
 from memdiag.policy import Policy
 
+_AWAITED = {
+    Reason.RECENT_STEP: "time for the next step to show or to stay away",
+    Reason.FILLING: "more than a record of the last collectives takes",
+}
 NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
 
 
@@ -38,9 +42,9 @@ def _more(classified: Classified, prepared: Prepared, policy: Policy) -> tuple[f
     if reason is Reason.STILL_CLIMBING:
         more = _outlast(classified, prepared, policy)
         return policy.need_margin * more + 0.7 * prepared.run, "longer than warm-ups go on growing"
-    if reason is Reason.RECENT_STEP:
+    if reason in _AWAITED:
         wait = policy.need_margin * (classified.need_x or 0.0)
-        return max(wait, prepared.run), "time for the next step to show or to stay away"
+        return max(wait, prepared.run), _AWAITED[reason]
     if reason is Reason.NOT_COLLECTED:
         return max(prepared.run, stride), "the heap has to be collected a few times"
     if reason in (Reason.SLOWING, Reason.IRREGULAR, Reason.RECLAIMED_BEFORE):

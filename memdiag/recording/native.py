@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -159,8 +160,10 @@ def with_sidecar(recording: Recording, path: Path | None) -> Recording:
     notes = recording.notes + _part_of_job(sidecar) + sidecar.notes
     if not sidecar.complete:
         notes += ("memdiag was stopped before the recording's end: it ends in the middle",)
+    ranks = {p["label"] for p in _ranks(sidecar) if isinstance(p.get("label"), str)}
     return replace(
         recording,
+        series=tuple(replace(s, is_rank=s.process in ranks) for s in recording.series),
         notes=notes,
         missing=sidecar.missing,
         limits=sidecar.limits,
@@ -173,10 +176,9 @@ def with_sidecar(recording: Recording, path: Path | None) -> Recording:
 
 def _part_of_job(sidecar: Sidecar) -> tuple[str, ...]:
     """Which ranks of how many are in the recording."""
-    processes = sidecar.about.get("processes")
-    told = [p for p in processes if isinstance(p, dict)] if isinstance(processes, list) else []
+    told = _ranks(sidecar)
     ranks = {p["rank"] for p in told if isinstance(p.get("rank"), int)}
-    worlds = {p["world_size"] for p in told if isinstance(p.get("world_size"), int)}
+    worlds = {p["world_size"] for p in told}
     if not ranks or len(worlds) != 1:
         return ()
     world = worlds.pop()
@@ -185,6 +187,13 @@ def _part_of_job(sidecar: Sidecar) -> tuple[str, ...]:
     named = ", ".join(map(str, sorted(ranks)[:_MOST_RANKS]))
     more = ", ..." if len(ranks) > _MOST_RANKS else ""
     return (f"a distributed job of {world} ranks: {named}{more} in this recording",)
+
+
+def _ranks(sidecar: Sidecar) -> list[dict[str, Any]]:
+    """What is known of the processes that are part of a distributed job."""
+    processes = sidecar.about.get("processes")
+    told = [p for p in processes if isinstance(p, dict)] if isinstance(processes, list) else []
+    return [p for p in told if isinstance(p.get("world_size"), int)]
 
 
 def _planned(sidecar: Sidecar) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from memdiag.model import Recording
@@ -58,3 +59,22 @@ def test_helpers_that_soon_went_are_no_series_and_told_of_when_they_were_large(
     assert [note for note in recording.notes if "lived for less than 1 s" in note] == [told]
     small = _read(tmp_path, _with_helpers(300_000))
     assert not any("lived for less" in note for note in small.notes)
+
+
+def test_the_sidecar_says_which_processes_are_ranks_of_a_job(tmp_path: Path) -> None:
+    rows = [
+        f"{at},{at},,{pid},{label},{1000 * at + pid}\n"
+        for at in range(6)
+        for pid, label in ((5, "rank0"), (6, "rank1"), (7, "main"), (7, "tree"))
+    ]
+    ranks = [
+        {"pid": 5 + n, "label": f"rank{n}", "rank": n, "local_rank": n, "world_size": 2, "role": ""}
+        for n in range(2)
+    ]
+    main = {"pid": 7, "label": "main", "rank": None, "world_size": None, "role": ""}
+    about = {"processes": [*ranks, main]}
+    sidecar = {"memdiag_recording": 1, "complete": True, "about": about}
+    (tmp_path / "run.meta.json").write_text(json.dumps(sidecar))
+    recording = _read(tmp_path, "at_s,step,phase,pid,process,malloc_bytes\n" + "".join(rows))
+    assert {s.process for s in recording.series if s.is_rank} == {"rank0", "rank1"}
+    assert "a distributed job: all 2 ranks are in this recording" in recording.notes

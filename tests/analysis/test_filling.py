@@ -1,0 +1,54 @@
+"""A record of fixed length that fills is no leak: torch keeps a rank's last 2,000 collectives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from memory_series import judge, series_of
+
+from memdiag.findings import Finding, Reason, Verdict
+from memdiag.model import Role
+
+LEVEL, ENTRY_BYTES, ENTRIES = 170e6, 370, 2000
+
+
+def _collectives(steps: int, per_step: int = 1) -> np.ndarray:
+    """What was seen of torch 2.13 with gloo: entries of 370 bytes, and a list that doubles."""
+    kept = np.minimum(np.arange(steps) * per_step, ENTRIES)
+    slots = np.minimum(2.0 ** np.ceil(np.log2(np.maximum(kept, 1))), ENTRIES)
+    noise = np.random.default_rng(3).normal(0, 300, steps)
+    return LEVEL + ENTRY_BYTES * kept + 512 * slots + noise
+
+
+def _found(y: np.ndarray, *, is_rank: bool) -> Finding:
+    series = series_of(y, role=Role.IN_USE, metric="malloc_bytes", process="rank0", is_rank=is_rank)
+    return judge(series).series[0]
+
+
+@pytest.mark.parametrize("per_step", [1, 4])
+@pytest.mark.parametrize("part", [0.4, 0.7, 0.95])
+def test_collectives_that_are_kept_are_no_leak_of_a_rank(part: float, per_step: int) -> None:
+    y = _collectives(int(part * ENTRIES / per_step), per_step)
+    assert _found(y, is_rank=True).verdict is not Verdict.LEAK
+
+
+def test_it_is_said_how_long_to_wait_and_what_for() -> None:
+    steady = LEVEL + 700.0 * np.arange(1700) + np.random.default_rng(3).normal(0, 300, 1700)
+    found = _found(steady, is_rank=True)
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.FILLING)
+    assert found.need_more is not None
+    assert found.need_more.more_x is not None
+    assert found.need_more.more_x >= (4e6 - 1.2e6) / 700
+    assert _found(steady, is_rank=False).verdict is Verdict.LEAK
+
+
+def test_once_they_are_all_there_a_rank_is_calm() -> None:
+    found = _found(_collectives(3 * ENTRIES), is_rank=True)
+    assert found.verdict in {Verdict.WARMUP, Verdict.STABLE}
+
+
+@pytest.mark.parametrize("rate", [5e3, 50e3])
+def test_a_leak_of_more_than_they_take_is_a_leak_of_a_rank(rate: float) -> None:
+    steps = int(6e6 / rate) + 400
+    y = _collectives(steps) + rate * np.arange(steps)
+    assert _found(y, is_rank=True).verdict is Verdict.LEAK
