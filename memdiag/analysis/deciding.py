@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memdiag.analysis.device import CALM
-from memdiag.analysis.fusion import IN_PART, PAGES, SETTLING_SAMPLES, is_same
+from memdiag.analysis.fusion import (
+    ELSEWHERE,
+    IN_PART,
+    MALLOC,
+    PAGES,
+    SETTLING_SAMPLES,
+    is_same,
+)
 from memdiag.findings import Finding, Reason, Verdict
 from memdiag.model import Role
 from memdiag.policy import EXACT_ROLES, NO_METERS
@@ -49,8 +56,8 @@ def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
     2. Without one, a doubt about memory is a doubt, unless another meter of the same memory that
        knows more has settled it: calm RSS bounds USS and PSS that were read more seldom, and calm
        exact meters (malloc and Python's blocks together) leave to the pages only the allocator's
-       holes, which the largest working set bounds. A meter that was hardly read says nothing
-       against those that were.
+       holes, which the largest working set bounds; malloc bounds tensors on the host. A meter that
+       was hardly read says nothing against those that were.
     3. Else the series that people ask for first speaks, a warm-up before a stable one.
     Counts (tensors, objects, processes) decide only where no memory was recorded.
     """
@@ -138,10 +145,21 @@ def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
     bounded = any(
         doubtful.role in _BOUNDS.get(f.role, ()) and f.samples >= doubtful.samples for f in same
     )
+    if doubtful.metric in IN_PART and _is_all_on_host(doubtful, findings):
+        return any(f.metric == MALLOC and f.samples >= SETTLING_SAMPLES for f in same)
     if bounded or doubtful.role not in PAGES:
         return bounded
     known = [f for f in same if f.samples >= SETTLING_SAMPLES and f.metric not in IN_PART]
     return {Role.IN_USE, Role.OBJECTS} <= {f.role for f in known}
+
+
+def _is_all_on_host(tensors: Finding, findings: Sequence[Finding]) -> bool:
+    """None of the process's tensors that come and go are on a device: malloc knows all of them."""
+    return all(
+        f.verdict in CALM
+        for f in findings
+        if f.process == tensors.process and f.metric in ELSEWHERE[False]
+    )
 
 
 def _parts_are_calm(tree: Finding, findings: Sequence[Finding]) -> bool:

@@ -22,7 +22,7 @@ _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
-_PYTHON_BLOCKS, _MALLOC = "python_blocks", "malloc_bytes"
+_PYTHON_BLOCKS, MALLOC = "python_blocks", "malloc_bytes"
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it is calm says nothing of the rest."""
 PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
@@ -34,7 +34,7 @@ this part of their level: beyond it a leak of memory unknown to malloc would hid
 # test needs to tell a tenth of a percent per step from none).
 SETTLING_SAMPLES = 20
 # Counts of tensors that are not in a subject's memory: {subject is on a device: metrics}.
-_ELSEWHERE = {
+ELSEWHERE = {
     True: ("tensors_cpu", "tensors_other"),
     False: ("tensors_cuda", "tensors_gpu", "tensors_other", "vram_allocations", "xpu_allocations"),
 }
@@ -88,7 +88,7 @@ def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:
         rise(holes, finding) >= FOLLOWS * grown > 0 or (small and holes.peak_value >= grown)
         for holes in free
     )
-    return explained and {_MALLOC, _PYTHON_BLOCKS} <= calm
+    return explained and {MALLOC, _PYTHON_BLOCKS} <= calm
 
 
 def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
@@ -188,7 +188,7 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
 def _holes_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evidence]:
     """Pages that grow by holes alone, beside a meter that is calm."""
     for pages in findings:
-        held = [f for f in findings if f.metric == _MALLOC and is_same(pages, f, findings)]
+        held = [f for f in findings if f.metric == MALLOC and is_same(pages, f, findings)]
         if pages.reason is Reason.OVERRULED and pages.role in PAGES and held:
             yield Evidence(
                 kind=EvidenceKind.IN_USE_FLAT,
@@ -262,7 +262,7 @@ def _calm_says(subject: Finding, calm: Role) -> EvidenceKind | None:
 
 def _tensors_say(subject: Finding, other: Finding) -> EvidenceKind | None:
     """Tensors count where they are: those of a GPU say nothing of host memory."""
-    if other.metric in _ELSEWHERE[subject.role in ON_DEVICE]:
+    if other.metric in ELSEWHERE[subject.role in ON_DEVICE]:
         return None
     if other.verdict is Verdict.LEAK:
         return EvidenceKind.TENSORS_GROW
