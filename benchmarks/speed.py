@@ -27,8 +27,10 @@ from _rows import Row, missed, table
 
 TRIES = 3
 MACOS = sys.platform == "darwin"
+# (What polars asks of its allocator it leaves in the environment: a shell's has none of it.)
 WHOLE = """
-import resource, subprocess, sys, time
+import os, resource, subprocess, sys, time
+os.environ.pop("_RJEM_MALLOC_CONF", None)
 command = [sys.executable, "-m", "memdiag", "analyze", *sys.argv[1:]]
 began_s = time.perf_counter()
 subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
