@@ -52,6 +52,22 @@ def test_a_tree_is_summed_over_processes_and_gpus(play: Play) -> None:
     }
 
 
+def test_memory_that_no_row_accounts_for_is_charged_to_nobody(play: Play) -> None:
+    """Managed memory: 60 GB of a card are in use, of which the driver tells 5 GB of the process."""
+    card = 'device 0 name="NVIDIA A100" uuid=GPU-aaaa total=80G used=60000M\n'
+    (view,) = play(card + "row 0 compute pid=7 used=5000M\n", [{"pids": [7]}])
+    assert vram(view) == {"7": 5000}
+    assert view["tree"] == {"vram_bytes": 5000 * MIB}
+
+
+def test_memory_that_processes_share_is_in_the_row_of_each(play: Play) -> None:
+    """CUDA IPC: two processes map the same 900 MB of the 1000 MB in use; their rows say so."""
+    rows = "row 0 compute pid=7 used=950M\nrow 0 compute pid=8 used=950M\n"
+    (view,) = play(ONE_GPU + rows, [{"pids": [7, 8]}])
+    assert vram(view) == {"7": 950, "8": 950}
+    assert view["tree"] == {"vram_bytes": 1900 * MIB}
+
+
 def test_processes_come_and_go(play: Play) -> None:
     rows = "row 0 compute pid=7 used=100M from=1 to=2\nrow 0 compute pid=8 used=50M from=2\n"
     steps = [{"frame": frame, "pids": [7, 8]} for frame in range(4)]
