@@ -20,7 +20,7 @@ from memdiag.analysis.rounds import rounds_odds
 from memdiag.analysis.segmentation import Piece, bins
 from memdiag.analysis.trend import trend
 from memdiag.analysis.view import View, r_squared, rate
-from memdiag.model import AxisKind, Unit
+from memdiag.model import AxisKind, Role, Unit
 from memdiag.policy import EXACT_ROLES, Policy
 
 GATE_KENDALL = 18
@@ -92,15 +92,21 @@ def regular_odds(view: View, policy: Policy) -> float:
     x, y = view.prepared.x[first:], view.prepared.y[first:]
     if len(x) < 2 * policy.tail_samples:
         return 1.0
+    odds = _in_use_odds(view.prepared, policy)
     if is_exact(view, policy):
-        return length.exact_odds
+        return length.exact_odds * odds
     half = len(x) // 2
     early = (y[half] - y[0]) / (x[half] - x[0])
     late = (y[-1] - y[half]) / (x[-1] - x[half])
     r2 = r_squared(x, y) if late > 0.8 * early else 0.0
     if r2 >= policy.regular_r2:
-        return length.regular_odds
+        return length.regular_odds * odds
     return math.sqrt(length.regular_odds) if r2 >= policy.even_r2 else 1.0
+
+
+def _in_use_odds(prepared: Prepared, policy: Policy) -> float:
+    is_in_use = prepared.role is Role.IN_USE and prepared.axis.kind is AxisKind.STEP
+    return policy.in_use_odds if is_in_use else 1.0
 
 
 def is_exact(view: View, policy: Policy) -> bool:

@@ -10,6 +10,7 @@ from memdiag.analysis.fusion import (
     IN_PART,
     MALLOC,
     PAGES,
+    PYTHON_BLOCKS,
     SETTLING_SAMPLES,
     is_same,
 )
@@ -52,17 +53,19 @@ _NEARLY_ALL = 0.9
 def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
     """Verdict of the recording, its confidence, and the index of the series that decides it.
 
-    1. A leak of one process's memory is a leak.
+    1. A leak of one process's memory is a leak. So is one of Python's blocks, each of which is
+       memory: small ones come out of arenas of 1 MB, so that pages show them late, and in steps.
     2. Without one, a doubt about memory is a doubt, unless another meter of the same memory that
        knows more has settled it: calm RSS bounds USS and PSS that were read more seldom, and calm
        exact meters (malloc and Python's blocks together) leave to the pages only the allocator's
        holes, which the largest working set bounds; malloc bounds tensors on the host. A meter that
        was hardly read says nothing against those that were.
     3. Else the series that people ask for first speaks, a warm-up before a stable one.
-    Counts (tensors, objects, processes) decide only where no memory was recorded.
+    Other counts (tensors, objects, processes) decide only where no memory was recorded.
     """
     pool = _pool(findings)
     leaks = [i for i in pool if findings[i].verdict is Verdict.LEAK]
+    leaks = leaks or [i for i, f in enumerate(findings) if _is_leak_of_blocks(f)]
     if leaks:
         return _answer(findings, _telling(leaks, findings))
     doubts = [
@@ -76,6 +79,10 @@ def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
     if not calm:
         return Verdict.INCONCLUSIVE, 0.5, pool[0] if pool else None
     return _answer(findings, _asked_first(calm, findings))
+
+
+def _is_leak_of_blocks(finding: Finding) -> bool:
+    return finding.metric == PYTHON_BLOCKS and finding.verdict is Verdict.LEAK
 
 
 def _pool(findings: Sequence[Finding]) -> list[int]:

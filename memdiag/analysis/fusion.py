@@ -22,7 +22,7 @@ _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
-_PYTHON_BLOCKS, MALLOC = "python_blocks", "malloc_bytes"
+PYTHON_BLOCKS, MALLOC = "python_blocks", "malloc_bytes"
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it is calm says nothing of the rest."""
 PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
@@ -88,7 +88,7 @@ def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:
         rise(holes, finding) >= FOLLOWS * grown > 0 or (small and holes.peak_value >= grown)
         for holes in free
     )
-    return explained and {MALLOC, _PYTHON_BLOCKS} <= calm
+    return explained and {MALLOC, PYTHON_BLOCKS} <= calm
 
 
 def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
@@ -239,7 +239,7 @@ def _says(subject: Finding, other: Finding, findings: Sequence[Finding]) -> Iter
 def _one_says(subject: Finding, other: Finding) -> EvidenceKind | None:
     if other.role in _GROWS:
         return _GROWS[other.role] if other.verdict is Verdict.LEAK else None
-    if other.metric == _PYTHON_BLOCKS:
+    if other.metric == PYTHON_BLOCKS:
         grows = other.verdict is Verdict.LEAK and subject.role not in ON_DEVICE
         return EvidenceKind.OBJECTS_GROW if grows else None
     if other.metric in IN_PART:

@@ -1,0 +1,45 @@
+"""What is in use grows with the leak alone and tells it sooner; blocks of Python are memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from memory_series import judge, series_of
+
+from memdiag.findings import Finding, Verdict
+from memdiag.model import Role, Series, Unit
+
+
+def _steps(level: float, rate: float, steps: int, noise: float, step: float = 1.0) -> np.ndarray:
+    y = level + rate * np.arange(steps) + np.random.default_rng(4).normal(0, noise, steps)
+    return np.round(y / step) * step
+
+
+def _found(role: Role, steps: int) -> Finding:
+    return judge(series_of(_steps(170e6, 1024, steps, 900), role=role, process="main")).series[0]
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(100, Verdict.INCONCLUSIVE), (200, Verdict.LEAK)])
+def test_a_kilobyte_per_step_in_use_is_a_leak_within_200_steps(
+    steps: int, verdict: Verdict
+) -> None:
+    assert _found(Role.IN_USE, steps).verdict is verdict
+
+
+def test_pages_that_grow_as_long_may_be_a_pool_that_fills() -> None:
+    assert _found(Role.RESIDENT, 200).verdict is Verdict.INCONCLUSIVE
+
+
+def _blocks(rate: float) -> Series:
+    y = _steps(1.05e6, rate, 420, 0.3, step=1.0)
+    return series_of(y, role=Role.OBJECTS, metric="python_blocks", process="main", unit=Unit.COUNT)
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(11.3, Verdict.LEAK), (3.0, Verdict.STABLE)])
+def test_blocks_of_python_that_accumulate_are_a_leak_of_memory(
+    rate: float, verdict: Verdict
+) -> None:
+    """Small objects come out of arenas of 1 MB: pages have one more every thousand steps."""
+    pages = np.full(420, 320e6) + np.random.default_rng(5).normal(0, 2e3, 420)
+    found = judge(series_of(pages, process="main"), _blocks(rate))
+    assert found.verdict is verdict
