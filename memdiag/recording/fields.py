@@ -95,8 +95,9 @@ def find_fields(lines: Sequence[str], of_so_many: str = "iteration") -> list[Fie
     seen: Counter[_Place] = Counter()
     units: dict[_Place, Counter[str]] = {}
     known: dict[str, tuple[_Number, ...]] = {}
+    repeated: set[_Place] = set()
     for line in lines:
-        for number in _numbers_once(line, known):
+        for number in _numbers_once(line, known, repeated):
             seen[number.place] += 1
             units.setdefault(number.place, Counter())[number.unit] += 1
     heading = _heading(lines)
@@ -109,7 +110,8 @@ def find_fields(lines: Sequence[str], of_so_many: str = "iteration") -> list[Fie
         name = of_so_many if place.kind == "fraction" else _name(place, unit, heading)
         meaning = recognise(name)
         if meaning.part in {Part.METRIC, Part.AXIS}:
-            quick = place.kind == "label" and len(units[place]) == 1
+            # (Of two figures of one name the quick pattern may not find the first.)
+            quick = place.kind == "label" and len(units[place]) == 1 and place not in repeated
             quick = quick and (bool(unit) or meaning.part is Part.AXIS)
             field = Field(
                 name=name,
@@ -128,14 +130,19 @@ def find_fields(lines: Sequence[str], of_so_many: str = "iteration") -> list[Fie
     return metrics + axes if metrics else []
 
 
-def _numbers_once(line: str, known: dict[str, tuple[_Number, ...]]) -> Iterable[_Number]:
+def _numbers_once(
+    line: str, known: dict[str, tuple[_Number, ...]], repeated: set[_Place]
+) -> Iterable[_Number]:
     """The line's numbers, one of each place. Those of lines that differ in digits are the same,
-    but for digits in names.
+    but for digits in names. Places with several numbers in the line are added to `repeated`.
     """
     form = line.translate(_ZEROS)
     if form in known:
         return known[form]
-    numbers = tuple({number.place: number for number in _numbers(line)}.values())
+    found = tuple(_numbers(line))
+    often = Counter(number.place for number in found)
+    repeated.update(place for place, count in often.items() if count > 1)
+    numbers = tuple({number.place: number for number in found}.values())
     if not any(_has_digits(number.place) for number in numbers):
         known[form] = numbers
     return numbers

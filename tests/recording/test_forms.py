@@ -79,6 +79,7 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
 @example(content=b"== Phase: fit ==\nstep 7 rss 5 MB\n" * 5 + b"in this phase we wait\n" * 3)
 @example(content="é step 7 rss 5 MB\n".encode() * 3)
 @example(content=b"step 7 gpu0 mem 5 MB\nstep 7 gpu1 mem 6 MB\n" * 3 + b"gpu1 mem 5 MB\n" * 3)
+@example(content=b"rss/9|rss/9MB\n" * 4)
 @example(content=b"\xff step 7 rss 5 MB\n" * 5 + b"  \n\n \n")
 @example(content=b"step 7 rss 5 MB" + b" " * 3000 + b"\n" + b"step 8 rss 6 MB\n" * 5)
 def test_forms_find_what_a_search_finds(content: bytes) -> None:
