@@ -24,7 +24,7 @@ _STAMP = (
 _STAMP_HEAD = 48
 _IN_FRONT = re.compile(rf"^([\s\[(]{{0,3}}?){_STAMP}")
 _LOOKED_AT = 20
-_ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,11 @@ class Stamped:
         """Where a piece of `line` stood before the time was taken out."""
         moved = self.stamp[1] - self.joint if self.stamp and begin >= self.joint else 0
         return begin + moved, end + moved
+
+
+def without_escapes(raw: bytes) -> bytes:
+    """Without what colours, moves and clears on a terminal."""
+    return _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
 
 
 def split_stamp(line: str) -> Stamped:
@@ -78,7 +83,7 @@ def blocks(source: Source) -> Iterator[bytes]:
     """
     for block in _blocks(source):
         text = block.replace(b"\r", b"\n").replace(b"\x01", b" ")
-        yield _ESCAPES.sub(b"", text) if b"\x1b" in text else text
+        yield without_escapes(text)
 
 
 def _lines(block: bytes) -> pl.Series:

@@ -10,15 +10,13 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from memdiag.recording.lines import without_escapes
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 from memdiag.recording.tools import TICK, Row, all_lines, as_table, clock_in
 
 _HEAD_LINES = 60
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z]|\([A-Z0-9])")
-_DATE = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: [AP]M)?|[A-Z]{3,4}$"
-)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}:[0-9]{2}|[A-Z]{3,4}")
 
 _SAR = {"kbmemused": "host_used", "kbavail": "host_available", "kbmemfree": "host_free"}
 _SAR |= {"kbcached": "host_cached"}
@@ -34,8 +32,8 @@ _STATS = re.compile(r"\bMEM USAGE / LIMIT\b")
 _STATS_ROW = re.compile(r"[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ")
 _TOP = re.compile(r"\bCPU\(cores\)\s+MEMORY\(bytes\)")
 
-_GPUSTAT = re.compile(r"\[([0-9]{1,3})\] [^|]+\|[^|]*\|\s*([0-9]+) / ([0-9]+) MB")
-_TEGRASTATS = re.compile(r"\bRAM ([0-9]+)/[0-9]+MB\b.*?(?:\bSWAP ([0-9]+)/[0-9]+MB)?")
+_GPUSTAT = re.compile(r"\[([0-9]{1,3})\] [^|]+\|[^|]*\|\s*([0-9]+) / [0-9]+ MB")
+_TEGRASTATS = re.compile(r"\bRAM ([0-9]+)/[0-9]+MB\b")
 _ROCM = re.compile(r"GPU\[([0-9]{1,3})\]\s*: VRAM Total Used Memory \(B\): ([0-9]+)")
 
 
@@ -118,7 +116,7 @@ def read_containers(source: Source) -> Table | None:
     rows: list[Row] = []
     time, top = "", False
     for line in all_lines(source):
-        plain = _ESCAPES.sub("", line).strip()
+        plain = line.strip()
         words = plain.split()
         if _STATS.search(plain) or _TOP.search(plain):
             top = _TOP.search(plain) is not None
@@ -133,15 +131,25 @@ def read_containers(source: Source) -> Table | None:
 
 def read_gpustat(source: Source) -> Table | None:
     """`gpustat` again and again: a line per GPU. Its MB are MiB."""
-    if not _heads(source, _GPUSTAT.pattern):
+    return _by_gpu(source, _GPUSTAT, "memory.used [MiB]")
+
+
+def read_rocm(source: Source) -> Table | None:
+    """`rocm-smi --showmeminfo vram` again and again."""
+    return _by_gpu(source, _ROCM, "vram_bytes")
+
+
+def _by_gpu(source: Source, pattern: re.Pattern[str], name: str) -> Table | None:
+    """Lines of a GPU and a figure, dated by the lines between them."""
+    if not _heads(source, pattern.pattern):
         return None
     rows: list[Row] = []
     time = ""
     for line in all_lines(source):
-        if found := _GPUSTAT.search(plain := _ESCAPES.sub("", line)):
-            rows.append({**_time(time), "gpu": found[1], "memory.used [MiB]": found[2]})
+        if found := pattern.search(line):
+            rows.append({**_time(time), "gpu": found[1], name: found[2]})
         else:
-            time = clock_in(plain) or time
+            time = clock_in(line) or time
     return _rows(rows)
 
 
@@ -152,28 +160,13 @@ def read_tegrastats(source: Source) -> Table | None:
     rows: list[Row] = []
     for line in all_lines(source):
         if found := _TEGRASTATS.search(line):
-            swap = {"swap_used": f"{found[2]} MiB"} if found[2] else {}
-            rows.append({**_time(clock_in(line)), "host_used": f"{found[1]} MiB", **swap})
-    return _rows(rows)
-
-
-def read_rocm(source: Source) -> Table | None:
-    """`rocm-smi --showmeminfo vram` again and again."""
-    if not _heads(source, _ROCM.pattern):
-        return None
-    rows: list[Row] = []
-    time = ""
-    for line in all_lines(source):
-        if found := _ROCM.search(line):
-            rows.append({**_time(time), "gpu": found[1], "vram_bytes": found[2]})
-        else:
-            time = clock_in(line) or time
+            rows.append({**_time(clock_in(line)), "host_used": f"{found[1]} MiB"})
     return _rows(rows)
 
 
 def _heads(source: Source, pattern: str) -> bool:
-    lines = source.head().split("\n")[:_HEAD_LINES]
-    return any(re.search(pattern, _ESCAPES.sub("", line)) for line in lines)
+    head = without_escapes(source.head().encode()).decode()
+    return any(re.search(pattern, line) for line in head.split("\n")[:_HEAD_LINES])
 
 
 def _known(cells: Row, names: Row) -> Row:

@@ -9,6 +9,7 @@ import polars as pl
 
 from memdiag import units
 from memdiag.recording.cells import to_numbers
+from memdiag.recording.lines import without_escapes
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 
@@ -233,7 +234,8 @@ def _free_cell(cell: str) -> str:
 
 def all_lines(source: Source) -> list[str]:
     """The lines of a source, of its first 512 MiB."""
-    text = source.all_bytes()[:_MAX_BYTES].decode("utf-8", errors="replace")
+    raw = without_escapes(source.all_bytes()[:_MAX_BYTES])
+    text = raw.decode("utf-8", errors="replace")
     return text.replace("\r", "").split("\n")
 
 
