@@ -27,7 +27,7 @@ class Reason(enum.Enum):
     """Why a series got its verdict: the rule that decided, for report and JSON."""
 
     # calm
-    FLAT = "flat"  # never grew by more than its own noise
+    FLAT = "flat"  # did not keep growing beyond its own noise
     PLATEAU = "plateau"  # grew, then stayed
     FALLING = "falling"  # the last regime gives memory back
     BOUNDED_CYCLES = "bounded_cycles"  # sawtooth or spikes on a flat floor

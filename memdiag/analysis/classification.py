@@ -49,11 +49,26 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     if early is not None:
         return early
     found = _by_regimes(prepared, policy, planned_x)
+    if found.verdict is not Verdict.INCONCLUSIVE:
+        return found
     if found.reason in UNCLEAR and calm.is_immaterial(prepared, policy):
-        if calm.began_lower(prepared, policy):
-            return replace(found, verdict=Verdict.WARMUP, reason=Reason.PLATEAU)
-        return replace(found, verdict=Verdict.STABLE, reason=Reason.FLAT)
-    return found
+        return _calm_after_all(found, prepared, Reason.FLAT, policy)
+    if found.reason not in (*UNCLEAR, *SLOWED):
+        return found
+    lately = climbing.negligible_lately(prepared, policy, planned_x)
+    if lately is None:
+        return found
+    tail, fitted = lately
+    found = replace(found, tail=tail, trend=fitted)
+    return _calm_after_all(found, prepared, Reason.NEGLIGIBLE, policy)
+
+
+def _calm_after_all(
+    found: Classified, prepared: Prepared, stable: Reason, policy: Policy
+) -> Classified:
+    if calm.began_lower(prepared, policy):
+        return replace(found, verdict=Verdict.WARMUP, reason=Reason.PLATEAU)
+    return replace(found, verdict=Verdict.STABLE, reason=stable)
 
 
 UNCLEAR = (
@@ -63,6 +78,9 @@ UNCLEAR = (
     Reason.IRREGULAR,
 )
 """Doubts about movements that may be too small to care; steady growth is none of them."""
+
+SLOWED = (Reason.SLOWING, Reason.STILL_CLIMBING)
+"""Growth that had been there, of which nothing worth a word may be left."""
 
 
 def _by_regimes(prepared: Prepared, policy: Policy, planned_x: float | None) -> Classified:

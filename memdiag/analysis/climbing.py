@@ -11,14 +11,14 @@ of undiminished growth.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.rounds import rounds_odds
 from memdiag.analysis.segmentation import Piece, bins
-from memdiag.analysis.trend import trend
+from memdiag.analysis.trend import Trend, trend
 from memdiag.analysis.view import View, r_squared, rate
 from memdiag.model import AxisKind, Role, Unit
 from memdiag.policy import EXACT_ROLES, Policy
@@ -147,6 +147,26 @@ def is_negligible(
     if prepared.axis.kind is AxisKind.STEP:
         least = max(least, policy.background_per_step.get(prepared.role, 0.0) * horizon)
     return grown < least
+
+
+def negligible_lately(
+    prepared: Prepared, policy: Policy, planned_x: float | None
+) -> tuple[int, Trend] | None:
+    """Where the last half of the run begins, and its trend, if that surely comes to nothing.
+
+    A test of equivalence (Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657-680) on its upper
+    side: the upper end of the slope's interval is negligible. A step, a ramp or a leak that began
+    within the half makes that end large, so that doubt about them is kept.
+    """
+    x = prepared.x
+    first = int(np.searchsorted(x, 0.5 * (x[0] + x[-1])))
+    if len(x) - first < policy.window_samples:
+        return None
+    binned = bins(x[first:], prepared.y[first:], policy.resolution)
+    fitted = trend(binned.x, binned.y, prepared.noise / math.sqrt(max(binned.width, 1.0)))
+    most = fitted.slope + fitted.half_width(1 - policy.alpha)
+    half = replace(prepared, x=x[first:], y=prepared.y[first:])
+    return (first, fitted) if is_negligible(half, most, policy, planned_x) else None
 
 
 def is_reclaimed(view: View, policy: Policy) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ def describe(
         growth_per_x=growth,
         growth_per_s=_per_second(growth, prepared),
         growth_per_epoch=_per_epoch(growth, series.x_per_epoch),
-        plateau=_plateau(prepared, classified),
+        plateau=_plateau(prepared, classified, policy),
         onset_x=_onset(prepared, classified),
         forecasts=() if projection is None else forecast.forecasts(projection, ahead),
         limit_hits=_limit_hits(prepared, projection, series, limits),
@@ -158,10 +159,11 @@ def _tail_of_all(prepared: Prepared, classified: Classified) -> slice:
     return slice(first, len(prepared.all_x) - prepared.dropped_end)
 
 
-def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
+def _plateau(prepared: Prepared, classified: Classified, policy: Policy) -> Plateau | None:
     """Where a calm series stays, since when, within which range."""
     if classified.verdict not in CALM or len(prepared.x) < 2:
         return None
+    classified = replace(classified, tail=_stays_from(prepared, classified, policy))
     tail = _tail_of_all(prepared, classified)
     values = prepared.recorded_y[tail]
     since = float(prepared.x[classified.tail])
@@ -172,6 +174,26 @@ def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
         high_value=float(values.max()),
         lasted_x=float(prepared.all_x[tail][-1]) - since,
     )
+
+
+def _stays_from(prepared: Prepared, classified: Classified, policy: Policy) -> int:
+    """The first sample of the stay that ends the run, which may be older than its last regime.
+
+    A small fall at the end makes a regime of its own without ending the stay before it: earlier
+    regimes belong to it while they do not rise and lie at its level, or slightly above.
+    """
+    binned, segmentation, first = classified.binned, classified.segmentation, classified.tail
+    if binned is None or segmentation is None:
+        return first
+    low, high = float(prepared.y[first:].min()), float(prepared.y[first:].max())
+    high += max(high - low, policy.calm_growth * prepared.level)
+    for piece in reversed([p for p in segmentation.pieces if binned.start[p.last] <= first]):
+        y = binned.y[piece.first : piece.last]
+        rises = not piece.flat and piece.slope > 0
+        if rises or float(y.min()) < low or float(y.max()) > high:
+            break
+        first = int(binned.start[piece.first])
+    return first
 
 
 def _onset(prepared: Prepared, classified: Classified) -> Interval | None:

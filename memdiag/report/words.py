@@ -49,7 +49,7 @@ REASONS = {
 
 # Why the reason leads to its verdict: a sentence each.
 GROUNDS = {
-    Reason.FLAT: "It never moved by more than its own noise.",
+    Reason.FLAT: "It did not keep growing beyond its own noise.",
     Reason.PLATEAU: "It grew and then stayed level.",
     Reason.FALLING: "Lately it gives memory back.",
     Reason.BOUNDED_CYCLES: "It rises and falls, and returns to the same floor each time.",

@@ -269,3 +269,10 @@ def test_the_start_of_a_program_is_no_warm_up() -> None:
     assert (brief.verdict, brief.reason) == (Verdict.INCONCLUSIVE, Reason.TOO_FEW_SAMPLES)
     (steps,) = judge(series_of(start)).series
     assert steps.reason is not Reason.TOO_FEW_SAMPLES
+
+
+def test_a_small_fall_at_the_end_does_not_make_the_plateau_young() -> None:
+    y = np.concatenate((np.linspace(300e6, 330e6, 60), np.full(330, 332e6), np.full(10, 331e6)))
+    plateau = judge(series_of(y)).series[0].plateau
+    assert plateau is not None
+    assert 55 <= plateau.since_x.value <= 65
