@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -187,11 +187,6 @@ def positions(
     if not last_x > first_x:
         return ()
     return (_round_up(last_x + (last_x - first_x)),)
-
-
-def pausing(projection: Projection) -> Projection:
-    """The same course for a series of which nobody knows whether it goes on growing."""
-    return replace(projection, may_stop=True)
 
 
 def _critical(freedom: float) -> float:

@@ -55,11 +55,6 @@ class Segmentation:
     tails: tuple[tuple[int, bool, float], ...]
     noise: float
 
-    @property
-    def flat_weight(self) -> float:
-        """Posterior weight of a flat last regime, 0..1 (BIC approximation)."""
-        return sum(w for _, flat, w in self.tails if flat)
-
 
 def bins(x: Floats, y: Floats, count: int) -> Binned:
     """Reduce to at most `count` bins of equally many samples (mean x, midmean y)."""

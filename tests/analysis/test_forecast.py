@@ -12,7 +12,6 @@ from memdiag.analysis.forecast import (
     forecasts,
     grow_on,
     limit_hits,
-    pausing,
     positions,
     stay,
 )
@@ -73,7 +72,7 @@ def test_short_series_of_noise_with_a_memory_have_intervals_wide_enough() -> Non
 def test_growth_that_may_stop_reaches_down_to_todays_value_and_perhaps_no_limit() -> None:
     x = np.arange(10, 80, 10.0)
     y = np.array([5552, 7159, 8851, 10515, 12227, 13919, 15736]) * 1e6
-    doubtful = pausing(grow_on(x, y))
+    doubtful = grow_on(x, y, may_stop=True)
     assert doubtful.at(200).low <= y[-1] <= doubtful.at(200).value
     hit = doubtful.reaches(32 * GB)
     assert hit is not None
