@@ -53,7 +53,7 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
         return found
     if found.reason in UNCLEAR and calm.is_immaterial(prepared, policy):
         return _calm_after_all(found, prepared, Reason.FLAT, policy)
-    if found.reason not in (*UNCLEAR, *SLOWED):
+    if found.reason not in MAY_BE_OVER:
         return found
     lately = climbing.negligible_lately(prepared, policy, planned_x)
     if lately is None:
@@ -79,8 +79,15 @@ UNCLEAR = (
 )
 """Doubts about movements that may be too small to care; steady growth is none of them."""
 
-SLOWED = (Reason.SLOWING, Reason.STILL_CLIMBING)
-"""Growth that had been there, of which nothing worth a word may be left."""
+MAY_BE_OVER = (
+    Reason.UNCERTAIN_TREND,
+    Reason.RECLAIMED_BEFORE,
+    Reason.IRREGULAR,
+    Reason.SLOWING,
+    Reason.STILL_CLIMBING,
+)
+"""Doubts that a level last half settles. A step that others may follow is none of them: it may be
+longer until the next than such a half lasts."""
 
 
 def _by_regimes(prepared: Prepared, policy: Policy, planned_x: float | None) -> Classified:
