@@ -9,12 +9,15 @@ import numpy as np
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.trend import trend
 from memdiag.analysis.view import View
+from memdiag.analysis.waves import Waves, waves
 from memdiag.policy import Policy
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
 
 
+WAVE_NOISES = 6.0
+"""A wave is no lower than so many standard deviations of a bin's noise (chosen)."""
 CLIMB_NOISES = 4.0
 """A climb rises by at least so many standard deviations of a sample's noise (chosen)."""
 
@@ -85,6 +88,20 @@ def middles_grow(prepared: Prepared, policy: Policy) -> bool:
         return False
     fitted = trend(prepared.x, prepared.middles, prepared.noise)
     return fitted.p_growth < policy.hint
+
+
+def recent_waves(view: View) -> Waves | None:
+    """The waves of the last two thirds of the run, so that a warm-up may have come before."""
+    first = len(view.binned.y) // 3
+    return waves(view.binned.x[first:], view.binned.y[first:], WAVE_NOISES * view.floor)
+
+
+def waves_grow(view: View, policy: Policy) -> bool:
+    """Waves rise as a whole, by more than a small part of their height."""
+    found = recent_waves(view)
+    if found is None or found.p_rise >= policy.alpha:
+        return False
+    return found.rise > policy.kept_share * found.height
 
 
 def nothing_kept(y: Floats, noise: float, policy: Policy) -> bool:

@@ -251,7 +251,10 @@ def _cycles(view: View, policy: Policy, base: Classified) -> Classified:
     """Bounded cycles where nothing is kept; `base` otherwise."""
     prepared = view.prepared
     kept = prepared.floors or not calm.nothing_kept(prepared.y, prepared.noise, policy)
-    if prepared.falls < policy.cycles or kept or prepared.teeth_climb > policy.teeth_errors:
+    if kept or prepared.teeth_climb > policy.teeth_errors or calm.waves_grow(view, policy):
+        return base
+    slow = calm.recent_waves(view)
+    if max(prepared.falls, 0 if slow is None else slow.falls) < policy.cycles:
         return base
     verdict = Verdict.WARMUP if calm.rose(view, policy) else Verdict.STABLE
     return replace(base, verdict=verdict, reason=Reason.BOUNDED_CYCLES, score=0.9)
@@ -263,7 +266,7 @@ def _not_growing(view: View, steps: Stairs | None, policy: Policy) -> Classified
         if is_converging(view, policy, 0.0):
             return replace(base, verdict=Verdict.WARMUP, reason=Reason.PLATEAU, score=0.9)
         return _cycles(view, policy, base)
-    if calm.middles_grow(view.prepared, policy):
+    if calm.middles_grow(view.prepared, policy) or calm.waves_grow(view, policy):
         return _answer(view, Verdict.INCONCLUSIVE, Reason.UNCERTAIN_TREND, 0.5)
     wait = 0.0 if steps is None or len(steps.at) < 3 else steps.still_to_wait(policy)
     if wait > 0:

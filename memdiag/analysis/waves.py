@@ -1,0 +1,88 @@
+"""Slow waves: memory that swings up and down over many readings, as with the day's load.
+
+A wave has no sharp fall that would part one cycle from the next, so its turning points are found as
+a zigzag: a high is one when the level has since come down by half of the whole range, and a low one
+when it has come up by as much (the filter of directional change; Glattfelder, Dupuis and Olsen,
+Quantitative Finance 11 (2011) 599-614, with a threshold of its own for each series). Whether waves
+rise as a whole, their turning points tell: highs and lows on two parallel lines,
+
+    turning point = level of its kind + pace * x + scatter
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis.trend import line, upper_tail
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
+
+TURN = 0.5
+"""Part of the whole range by which the level turns back at a high or a low (chosen)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waves:
+    """falls: whole falls from a high to a low. height: from the lows' line to that of the highs.
+    rise: of both lines over the whole stretch. p_rise: one-sided p-value of "they do not rise".
+    """
+
+    falls: int
+    height: float
+    rise: float
+    p_rise: float
+
+
+def waves(x: Floats, y: Floats, least: float) -> Waves | None:
+    """The waves of y over x, shape (n,); None with fewer than two highs and two lows.
+
+    least: no wave is lower than that (noise). Waves are looked for about the straight line
+    through all of y, so that growth hides none.
+    """
+    if len(y) < 2:
+        return None
+    level, slope = line(x, y)
+    highs, lows = turns(y - level - slope * (x - x.mean()), least)
+    if len(highs) < 2 or len(lows) < 2:
+        return None
+    at = np.concatenate((x[highs] - x[highs].mean(), x[lows] - x[lows].mean()))
+    value = np.concatenate((y[highs] - y[highs].mean(), y[lows] - y[lows].mean()))
+    spread = float(at @ at)
+    pace = float(at @ value) / spread
+    rest, freedom = value - pace * at, len(at) - 3
+    error = math.sqrt(float(rest @ rest) / freedom / spread)
+    middle = float(y[highs].mean() - y[lows].mean())
+    return Waves(
+        falls=min(len(highs), len(lows)),
+        height=middle - pace * float(x[highs].mean() - x[lows].mean()),
+        rise=pace * float(x[-1] - x[0]),
+        p_rise=upper_tail(pace / error if error > 0 else math.copysign(1e9, pace), freedom),
+    )
+
+
+def turns(y: Floats, least: float) -> tuple[list[int], list[int]]:
+    """Indices of the highs and of the lows of `y`, shape (n,), each confirmed by its turn.
+
+    The first extreme, before which no other was, and the last, which nothing confirms, are none.
+    """
+    need = max(TURN * float(np.ptp(y)), least)
+    highs: list[int] = []
+    lows: list[int] = []
+    high = low = 0
+    rising: bool | None = None
+    for i, value in enumerate(y):
+        high, low = (i if value > y[high] else high), (i if value < y[low] else low)
+        if rising is not False and value <= y[high] - need:
+            if rising:
+                highs.append(high)
+            rising, low = False, i
+        elif rising is not True and value >= y[low] + need:
+            if rising is False:
+                lows.append(low)
+            rising, high = True, i
+    return highs, lows

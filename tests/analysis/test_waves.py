@@ -1,0 +1,50 @@
+"""Slow waves, as of the day's load: bounded where they return, growth where they rise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from memory_series import judge, series_of
+
+from memdiag.analysis.waves import turns, waves
+from memdiag.findings import Verdict
+
+CALM = {Verdict.STABLE, Verdict.WARMUP}
+
+
+def _verdict(rise: float, seed: int, cycles: float = 6.3) -> Verdict:
+    """Of 800 readings in waves of 2 % of the level, that rise by so many heights of a wave."""
+    random, at = np.random.default_rng(seed), np.linspace(0, 1, 800)
+    height = 160e6
+    wave = height / 2 * np.sin(2 * np.pi * (cycles * at + random.uniform()))
+    y = 8e9 + wave + random.normal(0, 0.015 * height, 800) + rise * height * at
+    return judge(series_of(y)).series[0].verdict
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_waves_that_return_are_bounded(seed: int) -> None:
+    assert _verdict(0.0, seed) in CALM
+
+
+@pytest.mark.parametrize("rise", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_waves_that_rise_are_never_called_calm(rise: float, seed: int) -> None:
+    assert _verdict(rise, seed) not in CALM
+
+
+def test_turning_points_are_those_that_were_turned_back_from() -> None:
+    y = np.array([0.0, 4, 10, 6, 1, 0, 5, 9, 8, 2, 6.0])
+    assert turns(y, 0.0) == ([2, 7], [5])
+
+
+def test_smaller_turns_than_noise_are_none() -> None:
+    assert turns(np.array([0.0, 1, 0, 1, 0]), 2.0) == ([], [])
+
+
+def test_rising_waves_have_a_height_a_rise_and_a_small_p() -> None:
+    x = np.arange(600.0)
+    found = waves(x, np.sin(2 * np.pi * x / 100) + x / 200, 0.1)
+    assert found is not None
+    assert found.height == pytest.approx(2, rel=0.05)
+    assert found.rise == pytest.approx(3, rel=0.05)
+    assert found.p_rise < 1e-4
