@@ -241,6 +241,10 @@ class Policy:
     """Floors and ceilings of cycles that rise by less than this part of a cycle stay. Chosen."""
     cycles: int = 2
     """Fewest big drops that make readings cycles. Chosen."""
+    wave_samples: int = 60
+    """Fewest readings in which growth is judged on the turning points of slow waves. Chosen."""
+    wave_falls: int = 4
+    """... and fewest falls from a high to a low. Chosen: eight turning points or so make a line."""
     teeth_errors: float = 4.0
     """Standard errors by which the levels of three or four teeth must rise so that they are not
     called bounded. Of 36 bounded ones of benchmarks/_series.py the highest was 3.9, a leak's 31."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.segmentation import bins
 from memdiag.analysis.trend import trend
 from memdiag.analysis.view import View
 from memdiag.analysis.waves import Waves, waves
@@ -94,6 +96,13 @@ def recent_waves(view: View) -> Waves | None:
     """The waves of the last two thirds of the run, so that a warm-up may have come before."""
     first = len(view.binned.y) // 3
     return waves(view.binned.x[first:], view.binned.y[first:], WAVE_NOISES * view.floor)
+
+
+def all_waves(prepared: Prepared, policy: Policy, turn: float) -> Waves | None:
+    """The waves of the whole run, at the resolution that regimes are looked for in."""
+    binned = bins(prepared.x, prepared.y, policy.resolution)
+    least = WAVE_NOISES * prepared.noise / math.sqrt(binned.width)
+    return waves(binned.x, binned.y, least, turn)
 
 
 def waves_grow(view: View, policy: Policy) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from memdiag.analysis import calm, climbing
 from memdiag.analysis.blocks import climbs_as_a_whole, from_bin, steady_from
 from memdiag.analysis.prepare import Prepared
@@ -12,6 +14,7 @@ from memdiag.analysis.segmentation import Binned, Segmentation
 from memdiag.analysis.stairs import Stairs, stairs, stairs_to_the_edge
 from memdiag.analysis.trend import Trend, trend
 from memdiag.analysis.view import View, look
+from memdiag.analysis.waves import SLIGHT_TURN, TURN
 from memdiag.findings import Reason, Verdict
 from memdiag.model import AxisKind, Role
 from memdiag.policy import NO_METERS, Policy
@@ -49,7 +52,10 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     if early is not None:
         return early
     found = _by_regimes(prepared, policy, planned_x)
-    if found.verdict is not Verdict.INCONCLUSIVE:
+    if found.verdict in CALM:
+        return found
+    found = _by_waves(prepared, found, policy, planned_x)
+    if found.verdict is Verdict.LEAK:
         return found
     if found.reason in UNCLEAR and calm.is_immaterial(prepared, policy):
         return _calm_after_all(found, prepared, Reason.FLAT, policy)
@@ -61,6 +67,31 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     tail, fitted = lately
     found = replace(found, tail=tail, trend=fitted)
     return _calm_after_all(found, prepared, Reason.NEGLIGIBLE, policy)
+
+
+def _by_waves(
+    prepared: Prepared, found: Classified, policy: Policy, planned_x: float | None
+) -> Classified:
+    """Growth under slow waves is judged on their turning points; `found` where there are few."""
+    if prepared.floors or len(prepared.y) < policy.wave_samples:
+        return found
+    leaks = found.verdict is Verdict.LEAK
+    slow = calm.all_waves(prepared, policy, SLIGHT_TURN if leaks else TURN)
+    if slow is None or slow.falls < policy.wave_falls:
+        return found
+    goes_on = slow.goes_on(policy.slowing)
+    if leaks and not goes_on:
+        return replace(found, verdict=Verdict.INCONCLUSIVE, reason=Reason.SLOWING, score=0.5)
+    if leaks or not goes_on or slow.p_rise >= policy.alpha:
+        return found
+    turned = replace(
+        prepared, x=slow.x, y=slow.y, noise=slow.scatter, floors=True, middles=slow.y, blur=0.0
+    )
+    leak = _growing(from_bin(look(turned, policy), 0), policy, planned_x)
+    if leak.verdict is not Verdict.LEAK:
+        return found
+    tail = int(np.searchsorted(prepared.x, slow.x[0]))
+    return replace(leak, tail=tail, binned=found.binned, segmentation=found.segmentation)
 
 
 def _calm_after_all(

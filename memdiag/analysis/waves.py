@@ -22,32 +22,46 @@ from memdiag.analysis.trend import line, upper_tail
 if TYPE_CHECKING:
     from memdiag.model import Floats
 
-TURN = 0.5
+TURN = 1 / 2
 """Part of the whole range by which the level turns back at a high or a low (chosen)."""
+SLIGHT_TURN = 1 / 3
+"""The same where a missed wave would be a false alarm: warm-ups widen the range (chosen)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waves:
     """falls: whole falls from a high to a low. height: from the lows' line to that of the highs.
     rise: of both lines over the whole stretch. p_rise: one-sided p-value of "they do not rise".
+    x, y: the turning points in order, highs brought down by the height, shape (n,). scatter: their
+    standard deviation about the line.
     """
 
     falls: int
     height: float
     rise: float
     p_rise: float
+    x: Floats
+    y: Floats
+    scatter: float
+
+    def goes_on(self, share: float) -> bool:
+        """The later half of the turning points rises at that share of the whole pace or more."""
+        half = len(self.x) // 2
+        pace = line(self.x, self.y)[1]
+        return line(self.x[half:], self.y[half:])[1] >= share * pace > 0
 
 
-def waves(x: Floats, y: Floats, least: float) -> Waves | None:
+def waves(x: Floats, y: Floats, least: float, turn: float = TURN) -> Waves | None:
     """The waves of y over x, shape (n,); None with fewer than two highs and two lows.
 
-    least: no wave is lower than that (noise). Waves are looked for about the straight line
-    through all of y, so that growth hides none.
+    least: no wave is lower than that (noise). turn: part of the range, 0..1. Waves are looked for
+    about the straight line through all of y, so that growth hides none.
     """
     if len(y) < 2:
         return None
     level, slope = line(x, y)
-    highs, lows = turns(y - level - slope * (x - x.mean()), least)
+    about = y - level - slope * (x - x.mean())
+    highs, lows = turns(about, max(turn * float(np.ptp(about)), least))
     if len(highs) < 2 or len(lows) < 2:
         return None
     at = np.concatenate((x[highs] - x[highs].mean(), x[lows] - x[lows].mean()))
@@ -55,22 +69,27 @@ def waves(x: Floats, y: Floats, least: float) -> Waves | None:
     spread = float(at @ at)
     pace = float(at @ value) / spread
     rest, freedom = value - pace * at, len(at) - 3
-    error = math.sqrt(float(rest @ rest) / freedom / spread)
+    scatter = math.sqrt(float(rest @ rest) / freedom)
+    error = scatter / math.sqrt(spread)
     middle = float(y[highs].mean() - y[lows].mean())
+    height = middle - pace * float(x[highs].mean() - x[lows].mean())
+    order = np.argsort([*highs, *lows])
     return Waves(
         falls=min(len(highs), len(lows)),
-        height=middle - pace * float(x[highs].mean() - x[lows].mean()),
+        height=height,
         rise=pace * float(x[-1] - x[0]),
         p_rise=upper_tail(pace / error if error > 0 else math.copysign(1e9, pace), freedom),
+        x=np.concatenate((x[highs], x[lows]))[order],
+        y=np.concatenate((y[highs] - height, y[lows]))[order],
+        scatter=scatter,
     )
 
 
-def turns(y: Floats, least: float) -> tuple[list[int], list[int]]:
-    """Indices of the highs and of the lows of `y`, shape (n,), each confirmed by its turn.
+def turns(y: Floats, need: float) -> tuple[list[int], list[int]]:
+    """Indices of the highs and of the lows of `y`, shape (n,), each confirmed by a turn of `need`.
 
     The first extreme, before which no other was, and the last, which nothing confirms, are none.
     """
-    need = max(TURN * float(np.ptp(y)), least)
     highs: list[int] = []
     lows: list[int] = []
     high = low = 0

@@ -32,9 +32,23 @@ def test_waves_that_rise_are_never_called_calm(rise: float, seed: int) -> None:
     assert _verdict(rise, seed) not in CALM
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_leak_under_waves_is_found(seed: int) -> None:
+    assert _verdict(1.0, seed) is Verdict.LEAK
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_warm_up_in_two_parts_under_waves_is_no_leak(seed: int) -> None:
+    random, at = np.random.default_rng(seed), np.linspace(0, 1, 2500)
+    wave = 80e6 * np.sin(2 * np.pi * (13 * at + random.uniform()))
+    parts = np.minimum(at / 0.1, 1) + np.clip((at - 0.4) / 0.1, 0, 1)
+    y = 8e9 + wave + 160e6 * parts + random.normal(0, 2.4e6, 2500)
+    assert judge(series_of(y)).series[0].verdict is not Verdict.LEAK
+
+
 def test_turning_points_are_those_that_were_turned_back_from() -> None:
     y = np.array([0.0, 4, 10, 6, 1, 0, 5, 9, 8, 2, 6.0])
-    assert turns(y, 0.0) == ([2, 7], [5])
+    assert turns(y, 5.0) == ([2, 7], [5])
 
 
 def test_smaller_turns_than_noise_are_none() -> None:
