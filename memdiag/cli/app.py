@@ -21,6 +21,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from memdiag import __version__
+from memdiag.cli import conversion
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.printable import printable
 
@@ -83,14 +84,16 @@ def _loaded(name: str) -> Any:
     """The command, built from its module and the `CONTEXT_SETTINGS` there, if any."""
     module = importlib.import_module(f"memdiag.cli.{name}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", {}))(
-        getattr(module, name)
-    )
+    settings = getattr(module, "CONTEXT_SETTINGS", {})
+    alone.command(name, cls=conversion.Command, context_settings=settings)(getattr(module, name))
     return typer.main.get_command(alone)
 
 
 class _Commands(TyperGroup):
     """The group of all commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [conversion.spared(parameter) for parameter in super().get_params(ctx)]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*_COMMANDS, *super().list_commands(ctx)]
