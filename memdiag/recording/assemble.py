@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import Axis, AxisKind, Phases, Recording, Series, Unit
@@ -22,6 +21,7 @@ from memdiag.recording.axis import (
 )
 from memdiag.recording.cells import Cells, measurable, resolution, to_numbers
 from memdiag.recording.columns import Meaning
+from memdiag.recording.frames import as_series, pl
 from memdiag.recording.splitting import Group, encode, split
 from memdiag.recording.table import Table
 
@@ -79,9 +79,9 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     metrics = _metrics(table, plan, source, notes)
     groups = split(
         len(table),
-        [(name, table.columns[at]) for name, at in plan.labels],
-        None if plan.pid is None else table.columns[plan.pid],
-        None if plan.generation is None else table.columns[plan.generation],
+        [(name, as_series(table.columns[at])) for name, at in plan.labels],
+        None if plan.pid is None else as_series(table.columns[plan.pid]),
+        None if plan.generation is None else as_series(table.columns[plan.generation]),
     )
     _refuse_single_rows(table, groups, source)
     axes = without_durations(plan.axes, [group.rows for group in groups])
@@ -92,7 +92,9 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
         chosen = Candidate(axis=row, values=np.arange(len(table), dtype=float), rank=0)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
-    phase = None if plan.phase is None else _phase_codes(table.columns[plan.phase], notes)
+    phase = None
+    if plan.phase is not None:
+        phase = _phase_codes(as_series(table.columns[plan.phase]), notes)
     series: list[Series] = []
     for group in groups:
         series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))

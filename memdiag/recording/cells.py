@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from memdiag import units
 from memdiag.model import Unit
 from memdiag.recording.clocks import is_clock, seconds_of
+from memdiag.recording.frames import pl
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
+    from memdiag.recording.frames import Column
 
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "None", "none", "null", "NULL", "-", "--"]
 NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Permissions]"]
@@ -46,8 +47,12 @@ class Cells:
     unread_row: int | None = None
 
 
-def to_numbers(column: pl.Series) -> Cells:
+def to_numbers(column: Column) -> Cells:
     """The figures of a column of any type; text that is none is counted, not guessed at."""
+    if isinstance(column, np.ndarray):
+        figures = measurable(column).view()
+        figures.flags.writeable = False  # the column's own
+        return Cells(values=figures)
     if column.dtype.is_numeric():
         return Cells(values=_floats(column))
     if column.dtype != pl.String:
@@ -62,12 +67,12 @@ def to_numbers(column: pl.Series) -> Cells:
     return Cells(values=values, unit=unit, unread=int(unread.sum()), unread_row=first)
 
 
-def to_seconds(column: pl.Series, factor: float) -> Floats:
+def to_seconds(column: Column, factor: float) -> Floats:
     """Seconds of a time column: figures times `factor`, dates, or times of day, NaN if none.
 
     What counts from 1970 is counted from the first reading instead.
     """
-    if column.dtype == pl.String:
+    if not isinstance(column, np.ndarray) and column.dtype == pl.String:
         text = column.str.strip_chars()
         if is_clock(text.head(_LOOKED_AT)) or is_clock(text):
             return seconds_of(text)

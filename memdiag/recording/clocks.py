@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from memdiag.recording.digits import whole_number
+from memdiag.recording.frames import pl
 
 if TYPE_CHECKING:
     from memdiag.model import Floats

@@ -63,6 +63,10 @@ class Lines:
         places = map(slice, begins.tolist(), ends.tolist())
         return b"".join(map(self.raw.__getitem__, places))
 
+    def of(self, rows: Ints) -> Lines:
+        """These lines alone."""
+        return Lines(raw=self.raw, starts=self.starts[rows], lengths=self.lengths[rows])
+
     def alike(self, least: int) -> Iterator[Alike]:
         """Groups of at least so many lines of one form; lines beyond the limit are in none."""
         lengths = np.minimum(self.lengths, LINE_LIMIT + 1).astype(np.uint16)
@@ -109,11 +113,12 @@ def _of_one_form(rows: Ints, marks: Bytes, least: int) -> Iterator[Alike]:
             return
     numbers = _Numbered()
     codes = np.array([numbers[form] for form in _texts(forms[left])])
-    order = np.argsort(codes, kind="stable")
+    order = left[np.argsort(codes, kind="stable")]
     counts = np.bincount(codes)
-    for text, here in zip(numbers, np.split(left[order], np.cumsum(counts)[:-1]), strict=True):
-        if len(here) >= least:
-            yield Alike(rows=rows[here], form=text, marks=marks[here])
+    texts, ends = list(numbers), np.cumsum(counts)
+    for code in np.flatnonzero(counts >= least).tolist():
+        here = order[ends[code] - counts[code] : ends[code]]
+        yield Alike(rows=rows[here], form=texts[code], marks=marks[here])
 
 
 def _frequent(forms: Bytes) -> Iterator[Bytes]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from memdiag.recording.clocks import moments, moments_of_marks
 from memdiag.recording.columns import Part
 from memdiag.recording.digits import figures_of
 from memdiag.recording.forms import Alike, Lines, Plan, plan
+from memdiag.recording.frames import pl
 from memdiag.recording.lines import stamped
 from memdiag.recording.searching import CARRIED, HEADING, TAGS, search
 from memdiag.recording.sparing import spared
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from memdiag.recording.fields import Field
     from memdiag.recording.shapes import Shape
 
-# Of fewer lines of one form in a block it is quicker to search each.
+# Of fewer lines of one form in a block it is quicker to search each, where many are left.
 LINES_ALIKE = 24
+_FEW = 100
 _PLANS_AT_MOST = 20_000
 # What is held of a log: so many lines of figures, then those with the extremes.
 ROWS_AT_MOST = 1 << 20
@@ -107,17 +108,27 @@ class Gatherer:
     def read(self, lines: Lines) -> None:
         """Takes what these lines hold."""
         found = _nothing(len(self.fields), len(lines.starts))
-        left = np.ones(len(lines.starts), dtype=bool)
-        for alike in lines.alike(self._lines_alike):
-            if (how := self._plan(alike)) is not None:
-                left[alike.rows] = False
-                self._cut(alike, how, found)
-        if left.any():
-            self._search(lines, np.flatnonzero(left), found)
+        left = self._cut_alike(lines, np.arange(len(lines.starts)), self._lines_alike, found)
+        if 0 < len(left) <= _FEW and self._lines_alike <= _FEW:
+            left = self._cut_alike(lines.of(left), left, 1, found)
+        if len(left):
+            self._search(lines, left, found)
         holds = np.isfinite(found.figures).any(axis=0)
         for codes in found.tags.values():
             holds |= codes >= 0
         self._add(found if holds.all() else found.of(np.flatnonzero(holds)))
+
+    def _cut_alike(self, lines: Lines, rows: Ints, least: int, found: Found) -> Ints:
+        """Takes what lines hold of which there are so many of one form; the rows of the others.
+
+        rows: of each of the lines, in `found`.
+        """
+        left = np.ones(len(rows), dtype=bool)
+        for alike in lines.alike(least):
+            if (how := self._plan(alike)) is not None:
+                left[alike.rows] = False
+                self._cut(alike.marks, rows[alike.rows], how, found)
+        return rows[left]
 
     def _add(self, found: Found) -> None:
         self._carry(found)
@@ -146,23 +157,15 @@ class Gatherer:
         tags = [found.tag(name) for name, seen in self._seen.items() if 0 < len(seen) <= _TAGS_KEPT]
         return found.of(spared(figures[is_metric], figures[~is_metric], tags, coarseness))
 
-    def frame(self) -> pl.DataFrame:
-        """All that was taken: columns `field 0`..., `stamp` (as `clocks.moments`), and the tags
-        that were there. Once only: what was taken is given away.
-        """
+    def gathered(self) -> Found:
+        """All that was taken. Once only: it is given away."""
         parts, self._parts = self._parts, []
-        columns = [
-            pl.Series(f"field {n}", np.concatenate([p.figures[n] for p in parts]), nan_to_null=True)
-            for n in range(len(self.fields))
-        ]
-        stamps = np.concatenate([part.stamps for part in parts])
-        columns.append(pl.Series("stamp", stamps, nan_to_null=True))
-        for name, seen in self._seen.items():
-            if seen:
-                codes = pl.Series(np.concatenate([part.tag(name) for part in parts]))
-                named = pl.Series(name, list(seen), dtype=pl.String)
-                columns.append(named.gather(codes.replace(-1, None)))
-        return pl.DataFrame(columns)
+        return _together(parts)
+
+    def tags(self, name: str, codes: Ints) -> pl.Series:
+        """Tags by their numbers in `gathered`."""
+        named = pl.Series(name, list(self._seen[name]), dtype=pl.String)
+        return named.gather(pl.Series(codes).replace(-1, None))
 
     def _plan(self, alike: Alike) -> Plan | None:
         if alike.form not in self._plans:
@@ -172,8 +175,7 @@ class Gatherer:
             self._plans[alike.form] = plan(line, self.fields, TAGS, HEADING)
         return self._plans[alike.form]
 
-    def _cut(self, alike: Alike, how: Plan, found: Found) -> None:
-        rows, marks = alike.rows, alike.marks
+    def _cut(self, marks: Bytes, rows: Ints, how: Plan, found: Found) -> None:
         for number, cut, factor in how.figures:
             figures = figures_of(marks[:, cut.begin : cut.end], cut.text)
             found.figures[number, rows] = figures * factor

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from memdiag.errors import UnreadableInput
+from memdiag.recording.frames import pl
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 
-import polars as pl
-
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
+from memdiag.recording.frames import pl
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table, without_lists
 

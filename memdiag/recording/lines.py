@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-import polars as pl
-
+from memdiag.recording.frames import pl
 from memdiag.recording.rawlines import raw_lines
 from memdiag.recording.source import Source
 

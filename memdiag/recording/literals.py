@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import polars as pl
 
+from memdiag.recording.frames import pl
 from memdiag.recording.layout import Layout
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table, read_text_table
@@ -33,7 +33,7 @@ def read_list(source: Source) -> Table | None:
 def read_bare(source: Source, layout: Layout) -> Table:
     """One figure per line."""
     table = read_text_table(source, layout)
-    return _as_table(table.columns[0])
+    return _as_table(table.series[0])
 
 
 def _as_table(figures: pl.Series) -> Table:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.cells import to_numbers
 from memdiag.recording.columns import Part, recognise
+from memdiag.recording.frames import pl
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 

@@ -6,10 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
-import polars as pl
-
 from memdiag import units
 from memdiag.errors import UnreadableInput
+from memdiag.recording.frames import pl
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 

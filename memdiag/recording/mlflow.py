@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-import polars as pl
-
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.cells import to_numbers
+from memdiag.recording.frames import pl
 from memdiag.recording.source import STDIN, Source
 from memdiag.recording.table import Table
 

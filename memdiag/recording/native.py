@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import YOUNG_S, Axis, AxisKind, Recording, Role, Unit
@@ -16,6 +15,7 @@ from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate
 from memdiag.recording.cells import to_numbers
 from memdiag.recording.columns import Meaning, Part, recognise
+from memdiag.recording.frames import pl
 from memdiag.recording.layout import Layout, split_line
 from memdiag.recording.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
@@ -93,7 +93,7 @@ def settled_labels(table: Table) -> Table:
     renamed = (pl.col("labels") > 1) & ~pl.col("again") & pl.col("unnamed") & (label != _TREE)
     chosen = rows.join(names, on="pid", how="left", maintain_order="left")
     settled = chosen.select(pl.when(renamed).then("last").otherwise("label")).collect().to_series()
-    columns = list(table.columns)
+    columns = list(table.series)
     columns[at["process"]] = settled.alias("process")
     return replace(table, columns=tuple(columns))
 
@@ -103,7 +103,7 @@ def without_helpers(table: Table) -> Table:
     count in the tree's rows. A note says so where they mattered.
     """
     at = {name: position for position, name in enumerate(table.names)}
-    at_s = table.columns[at["at_s"]].cast(pl.Float64, strict=False)
+    at_s = table.series[at["at_s"]].cast(pl.Float64, strict=False)
     owners = _owners(table).with_columns(at_s=at_s)
     lived = pl.col("at_s").max().over("pid", "label") - pl.col("at_s").min().over("pid", "label")
     helper = pl.col("unnamed") & (pl.col("label") != _TREE) & (lived < YOUNG_S - _ROUNDING_S)
@@ -113,7 +113,7 @@ def without_helpers(table: Table) -> Table:
     kept = ~is_helper
     return replace(
         table,
-        columns=tuple(column.filter(kept) for column in table.columns),
+        columns=tuple(column.filter(kept) for column in table.series),
         notes=(*table.notes, *_of_helpers(table, is_helper)),
         first_line=None,
     )
@@ -124,8 +124,8 @@ def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
     at = {name: position for position, name in enumerate(table.names)}
     if "rss_bytes" not in at:
         return ()
-    resident = table.columns[at["rss_bytes"]].cast(pl.Float64, strict=False)
-    label = table.columns[at["process"]].cast(pl.String)
+    resident = table.series[at["rss_bytes"]].cast(pl.Float64, strict=False)
+    label = table.series[at["process"]].cast(pl.String)
     helpers = pl.DataFrame({"label": label, "peak": resident}).filter(is_helper)
     peaks = helpers.group_by("label").agg(pl.col("peak").max()).drop_nulls().sort("peak")
     whole = resident.filter(label == _TREE).max()
@@ -141,7 +141,7 @@ def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
 def _owners(table: Table) -> pl.LazyFrame:
     """Whose each row is: `pid`, `label`, and whether that says no more than a name and the pid."""
     at = {name: position for position, name in enumerate(table.names)}
-    owner = pl.DataFrame({"pid": table.columns[at["pid"]], "label": table.columns[at["process"]]})
+    owner = pl.DataFrame({"pid": table.series[at["pid"]], "label": table.series[at["process"]]})
     label = pl.col("label").cast(pl.String)
     number = pl.format(" {}", pl.col("pid"))
     plain = label.str.replace(_TURN, "").str.ends_with(number)
@@ -202,7 +202,7 @@ def _planned(sidecar: Sidecar) -> float | None:
 
 
 def _axis(table: Table, column: int, kind: AxisKind, rank: int) -> Candidate:
-    values = to_numbers(table.columns[column]).values
+    values = to_numbers(table.series[column]).values
     axis = Axis(name=table.names[column], kind=kind)
     return Candidate(axis=axis, values=values, rank=rank)
 

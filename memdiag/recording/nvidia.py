@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 
 from memdiag.recording.cells import to_numbers
+from memdiag.recording.frames import pl
 from memdiag.recording.layout import Layout, split_line
 from memdiag.recording.lines import chunks
 from memdiag.recording.source import Source
@@ -124,7 +124,7 @@ def _without_header(table: Table) -> Table:
     """
     names = [""] * len(table.names)
     amounts = []
-    for at, column in enumerate(table.columns):
+    for at, column in enumerate(table.series):
         sample = [str(cell).strip() for cell in column.head(50).drop_nulls().to_list()]
         if sample and all(_STAMP.fullmatch(cell) for cell in sample):
             names[at] = "timestamp"
@@ -163,7 +163,7 @@ def _numbered_rounds(table: Table) -> Table:
     """Without a time, the rows of one round (all GPUs, all processes) are one sample."""
     if any(name in {"timestamp", "time"} for name in table.names):
         return table
-    keys = [c for n, c in zip(table.names, table.columns, strict=True) if n in {"gpu", "pid"}]
+    keys = [c for n, c in zip(table.names, table.series, strict=True) if n in {"gpu", "pid"}]
     if not keys:
         return table
     key = pl.DataFrame([column.alias(str(at)) for at, column in enumerate(keys)])

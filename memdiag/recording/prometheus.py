@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
+from memdiag.recording.frames import pl
 from memdiag.recording.jsondocument import parsed
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-import polars as pl
+from memdiag.recording.frames import pl
 
 
 def raw_lines(raw: bytes) -> pl.Series:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from memdiag import units
 from memdiag.recording.fields import Field
+from memdiag.recording.frames import pl
 from memdiag.recording.lines import in_order
 from memdiag.recording.shapes import Shape
 

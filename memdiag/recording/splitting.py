@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from memdiag.printable import printable
+from memdiag.recording.frames import pl
 
 if TYPE_CHECKING:
     from memdiag.model import Ints

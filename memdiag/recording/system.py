@@ -8,8 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import polars as pl
-
+from memdiag.recording.frames import pl
 from memdiag.recording.lines import without_escapes
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table

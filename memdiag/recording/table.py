@@ -8,15 +8,18 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.cells import NULLS
+from memdiag.recording.frames import as_series, pl
 from memdiag.recording.layout import WHITESPACE, Layout
 from memdiag.recording.schema import KEY_COLUMNS, is_native
 from memdiag.recording.source import Source
+
+if TYPE_CHECKING:
+    from memdiag.recording.frames import Column
 
 _INFER_ROWS = 1000
 
@@ -26,22 +29,26 @@ class Table:
     """Named columns of equal length, as read.
 
     names: as found; not necessarily unique.
-    columns: same order as `names`.
+    columns: same order as `names`; `series` has them as polars has them.
     first_line: line of the first row in the source, None where rows are not lines.
     notes: what had to be left out.
     """
 
     names: tuple[str, ...]
-    columns: tuple[pl.Series, ...]
+    columns: tuple[Column, ...]
     first_line: int | None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return max(map(len, self.columns), default=0)
 
+    @property
+    def series(self) -> tuple[pl.Series, ...]:
+        return tuple(map(as_series, self.columns))
+
     def only(self, used: Collection[int]) -> Table:
         """The same table with the cells of these columns alone: what else it holds may be large."""
-        columns = (c if at in used else c.clear() for at, c in enumerate(self.columns))
+        columns = (c if at in used else c[:0] for at, c in enumerate(self.columns))
         return replace(self, columns=tuple(columns))
 
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
-import polars as pl
 
 from memdiag.errors import UnreadableInput
 from memdiag.recording.checksums import masked_crc32c
 from memdiag.recording.columns import Part, recognise
+from memdiag.recording.frames import pl
 from memdiag.recording.options import ReadOptions
 from memdiag.recording.protobuf import BYTES, Malformed, Message, fields
 from memdiag.recording.source import Source

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import polars as pl
+import numpy as np
 
 from memdiag.errors import UnreadableInput, UsageError
 from memdiag.model import Unit
@@ -15,12 +17,19 @@ from memdiag.recording.clocks import since_first
 from memdiag.recording.columns import Part
 from memdiag.recording.fields import LEADING, Field, find_fields
 from memdiag.recording.forms import lines_of
-from memdiag.recording.gathering import ROWS_AT_MOST, Gatherer
-from memdiag.recording.lines import blocks, chunks, stamped
-from memdiag.recording.searching import ANY_TAG
+from memdiag.recording.frames import pl
+from memdiag.recording.gathering import ROWS_AT_MOST, Found, Gatherer
+from memdiag.recording.lines import LINE_LIMIT, blocks, chunks, split_stamp, stamped
+from memdiag.recording.searching import ANY_TAG, TAGS
 from memdiag.recording.shapes import find_shape
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memdiag.model import Floats
+    from memdiag.recording.frames import Column
 
 _LOOKED_AT = 600
 _ROWS_AT_LEAST = 4
@@ -31,9 +40,20 @@ _ONWARDS = 0.6
 # about memory has figures as well.
 _DENSE = 0.2
 _MEMORY_HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
+_DIGIT = "[0-9]"
+_FORMS_AT_MOST = 4000
+_ZEROED = bytes.maketrans(b"123456789", b"000000000")
 # YOLO's heading, above lines that begin with `7/100`.
 _OF_EPOCHS = re.compile(rb"Epoch {2,}[A-Za-z_]+ {2,}[A-Za-z_]")
 _SPARED = f"of more than {ROWS_AT_MOST:,} lines with figures those with the extremes were kept"
+
+
+class _Kind(enum.Enum):
+    """What a line holds: figures and a word of memory, figures, neither."""
+
+    OF_MEMORY = "of memory"
+    FIGURES = "figures"
+    PROSE = "prose"
 
 
 def read_text(source: Source) -> Table | None:
@@ -48,14 +68,13 @@ def read_text(source: Source) -> Table | None:
             gatherer.read(lines)
     if gatherer is None:
         return None
-    table = _as_table(gatherer.frame(), gatherer.fields, filled)
+    table = _as_table(gatherer, filled)
     return table if table is None or not gatherer.coarseness else replace(table, notes=(_SPARED,))
 
 
 def _understood(block: bytes) -> Gatherer | None:
     """Knows the fields of these lines, and a shape that many of them have and that has no tags."""
-    lines = stamped(block)["line"]
-    looked_at = _to_look_at(lines.filter(lines.str.contains("[0-9]")))
+    looked_at = _to_look_at(block)
     fields = find_fields(looked_at, "epoch" if _OF_EPOCHS.search(block) else "iteration")
     if not fields:
         return None
@@ -64,14 +83,42 @@ def _understood(block: bytes) -> Gatherer | None:
     return Gatherer(fields, None if tagged else shape)
 
 
-def _to_look_at(lines: pl.Series) -> Sequence[str]:
+def _to_look_at(block: bytes) -> Sequence[str]:
     """Lines to find the fields on: those that speak of memory, or any if too few do."""
-    hinted = lines.filter(lines.str.contains(_MEMORY_HINT))
-    chosen = hinted if len(hinted) * 20 >= len(lines) or len(hinted) >= 20 else lines
+    forms = block.translate(_ZEROED).split(b"\n")
+    kinds = _kinds([form for form in set(forms) if form])
+    kinds[b""] = _Kind.PROSE
+    told = [n for n, form in enumerate(forms) if kinds[form] is not _Kind.PROSE]
+    hinted = [n for n in told if kinds[forms[n]] is _Kind.OF_MEMORY]
+    chosen = hinted if len(hinted) * 20 >= len(told) or len(hinted) >= 20 else told
+    others = told[: _LOOKED_AT // 2] if chosen is hinted and len(chosen) <= _LOOKED_AT else []
     if len(chosen) > _LOOKED_AT:
-        chosen = chosen.gather_every(len(chosen) // _LOOKED_AT + 1)
-    others = lines.head(_LOOKED_AT // 2) if chosen is hinted else lines.clear()
-    return [line for line in pl.concat([chosen, others]).to_list() if line]
+        chosen = chosen[:: len(chosen) // _LOOKED_AT + 1]
+    lines = block.split(b"\n")
+    return [_without_stamp(lines[n]) for n in (*chosen, *others)]
+
+
+def _kinds(forms: Sequence[bytes]) -> dict[bytes, _Kind]:
+    """(Lines that differ in nothing but digits are of one kind.)"""
+    if len(forms) > _FORMS_AT_MOST:  # polars sees to many in less time, but takes some to start
+        lines = stamped(b"\n".join(forms))["line"]
+        told = lines.str.contains(_DIGIT)
+        hinted = (told & lines.str.contains(_MEMORY_HINT)).to_list()
+        flags = zip(told.to_list(), hinted, strict=True)
+    else:
+        texts = list(map(_without_stamp, forms))
+        flags = zip(
+            (re.search(_DIGIT, text) is not None for text in texts),
+            (re.search(_MEMORY_HINT, text) is not None for text in texts),
+            strict=True,
+        )
+    kinds = {(True, True): _Kind.OF_MEMORY, (True, False): _Kind.FIGURES}
+    found = (kinds.get(flag, _Kind.PROSE) for flag in flags)
+    return dict(zip(forms, found, strict=True))
+
+
+def _without_stamp(line: bytes) -> str:
+    return split_stamp(line.decode("utf-8", errors="replace")[:LINE_LIMIT]).line
 
 
 def read_pattern(source: Source, pattern: str) -> Table:
@@ -101,76 +148,90 @@ def read_pattern(source: Source, pattern: str) -> Table:
     return Table(names=tuple(names), columns=columns, first_line=None)
 
 
-def _as_table(frame: pl.DataFrame, fields: Sequence[Field], lines: int) -> Table | None:
-    metrics = [f"field {n}" for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
-    axes = [f"field {n}" for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
-    has_metric = _have_any(frame, metrics)
-    own = [name for name in axes if _leads(_those(frame[name].to_frame(), has_metric)[name])]
-    carried = () if own else axes  # a position that a line names holds for the lines below it
-    rows = _those(frame.with_columns(pl.col(carried).forward_fill()), has_metric)
+def _as_table(gatherer: Gatherer, lines: int) -> Table | None:
+    found, fields = gatherer.gathered(), gatherer.fields
+    metrics = [n for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
+    axes = [n for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
+    wanted = _have_any(found, metrics)
+    own = [n for n in axes if _leads(_those(found.figures[n], wanted))]
+    for n in () if own else axes:  # a position that a line names holds for the lines below it
+        _carry_on(found.figures[n])
     if own:  # a figure beside no position is not one of the series
-        rows = _those(rows, _have_any(rows, own))
-    most = max((len(rows) - rows[name].null_count() for name in metrics), default=0)
-    carrying = [name for name in axes if not own and _fills_half(rows[name])]
-    is_ordered = bool(own) or _fills_half(rows["stamp"])
-    if most < _ROWS_AT_LEAST or (not is_ordered and len(rows) < _DENSE * lines):
+        wanted &= _have_any(found, own)
+    rows = found if wanted.all() else found.of(np.flatnonzero(wanted))
+    most = max((int((~np.isnan(rows.figures[n])).sum()) for n in metrics), default=0)
+    carrying = [n for n in axes if not own and _fills_half(rows.figures[n])]
+    is_ordered = bool(own) or _fills_half(rows.stamps)
+    if most < _ROWS_AT_LEAST or (not is_ordered and len(rows.stamps) < _DENSE * lines):
         return None
-    return _named(rows, [*(own or carrying), *metrics], fields)
+    return _named(gatherer, rows, [*(own or carrying), *metrics])
 
 
-def _have_any(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
-    return frame.select(pl.any_horizontal(pl.col(names).is_not_null()).alias("any")).to_series()
+def _have_any(found: Found, fields: Sequence[int]) -> NDArray[np.bool_]:
+    """The lines with a figure of one of these fields."""
+    has_it = np.zeros(len(found.stamps), dtype=bool)
+    for n in fields:
+        has_it |= ~np.isnan(found.figures[n])
+    return has_it
 
 
-def _those(rows: pl.DataFrame, wanted: pl.Series) -> pl.DataFrame:
+def _those(figures: Floats, wanted: NDArray[np.bool_]) -> Floats:
     """(Nothing is copied where all are wanted, as in most logs.)"""
-    return rows if wanted.all() else rows.filter(wanted)
+    return figures if wanted.all() else figures[wanted]
 
 
-def _leads(column: pl.Series) -> bool:
+def _carry_on(figures: Floats) -> None:
+    """In the place of each that is missing the one before it."""
+    named = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
+    figures[:] = figures[named]
+
+
+def _leads(figures: Floats) -> bool:
     """It stands beside most readings and moves on from one to the next, most of the time."""
-    moves = _positions(column).drop_nulls().diff().drop_nulls()
+    positions = _positions(figures)
+    with np.errstate(invalid="ignore"):
+        moves = np.diff(positions[~np.isnan(positions)])
     onwards = int((moves > 0).sum())
-    return _fills_half(column) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
+    return _fills_half(figures) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
 
 
-def _fills_half(column: pl.Series) -> bool:
-    return column.null_count() * 2 < len(column)
+def _fills_half(figures: Floats) -> bool:
+    return int(np.isnan(figures).sum()) * 2 < len(figures)
 
 
-def _named(rows: pl.DataFrame, chosen: Sequence[str], fields: Sequence[Field]) -> Table:
-    names, columns = [], []
-    for name in chosen:
-        field = fields[int(name.split()[1])]
-        column = rows[name]
+def _named(gatherer: Gatherer, rows: Found, chosen: Sequence[int]) -> Table:
+    names: list[str] = []
+    columns: list[Column] = []
+    for n in chosen:
+        field, figures = gatherer.fields[n], rows.figures[n]
         leads = field.name == LEADING
-        names.append("timestamp" if leads and _is_clock(column) else _column_name(field))
-        columns.append(_positions(column) if leads else column)
-    for name in ("stamp", "phase", "pid", "rank"):
-        if name in rows.columns and rows[name].null_count() < len(rows):
-            is_stamp = name == "stamp"
-            names.append("timestamp" if is_stamp else name)
-            columns.append(
-                pl.Series(since_first(rows[name].to_numpy())) if is_stamp else rows[name]
-            )
+        names.append("timestamp" if leads and _is_clock(figures) else _column_name(field))
+        columns.append(_positions(figures) if leads else figures)
+    if not np.isnan(rows.stamps).all():
+        names.append("timestamp")
+        columns.append(since_first(rows.stamps))
+    for name in TAGS:
+        if name in rows.tags and (rows.tags[name] >= 0).any():
+            names.append(name)
+            columns.append(gatherer.tags(name, rows.tags[name]))
     return Table(names=tuple(names), columns=tuple(columns), first_line=None)
 
 
-def _is_clock(leading: pl.Series) -> bool:
+def _is_clock(leading: Floats) -> bool:
     """Seconds since 1970, or parts of them, as `date +%s` prints."""
-    least = leading.min()
-    return isinstance(least, int | float) and least >= _LEAST_EPOCH_S
+    seen = leading[~np.isnan(leading)]
+    return seen.size > 0 and bool(seen.min() >= _LEAST_EPOCH_S)
 
 
-def _positions(leading: pl.Series) -> pl.Series:
+def _positions(leading: Floats) -> Floats:
     """A number at the start of each line counts samples, or says how often the line came.
 
     `uniq -c` puts it there: then the lines before it have filled so many places.
     """
-    if leading.is_sorted() or leading.has_nulls():
+    if np.isnan(leading).any() or bool((leading[1:] >= leading[:-1]).all()):
         return leading
-    places: pl.Series = leading.cum_sum() - leading
-    return places
+    with np.errstate(invalid="ignore"):  # of "1e999"
+        return np.cumsum(leading) - leading
 
 
 def _column_name(field: Field) -> str:

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import Axis, AxisKind, Role, Unit
@@ -16,6 +15,7 @@ from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate, rises_strictly
 from memdiag.recording.cells import to_numbers, to_seconds
 from memdiag.recording.columns import Meaning, Part, as_metric, recognise
+from memdiag.recording.frames import is_numeric, is_text, pl
 from memdiag.recording.names import take_apart
 from memdiag.recording.options import MetricChoice, ReadOptions
 from memdiag.recording.splitting import encode
@@ -24,6 +24,7 @@ from memdiag.recording.vocabulary import NO_AMOUNTS
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
+    from memdiag.recording.frames import Column
 
 # A label column names few things many times; a column of readings does not.
 _ROWS_PER_LABEL = 2
@@ -61,14 +62,14 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
     )
 
 
-def _meaning(name: str, column: pl.Series) -> Meaning:
+def _meaning(name: str, column: Column) -> Meaning:
     """What a column is by its name, or by units of memory in its cells."""
     meaning = recognise(name)
-    if meaning.part is not Part.OTHER or column.dtype != pl.String:
+    if meaning.part is not Part.OTHER or not is_text(column):
         return meaning
     if NO_AMOUNTS & set(take_apart(name).words):  # 990m cores are no megabytes
         return meaning
-    if to_numbers(column.head(_CELLS_LOOKED_AT)).unit is not Unit.BYTES:
+    if to_numbers(column[:_CELLS_LOOKED_AT]).unit is not Unit.BYTES:
         return meaning
     return recognise(f"{name} (bytes)")
 
@@ -118,7 +119,7 @@ def _phase(table: Table, meanings: list[Meaning], options: ReadOptions, source: 
     if options.phase_column:
         return _find(table, options.phase_column, source)
     tags = [at for at, meaning in enumerate(meanings) if meaning.part is Part.PHASE]
-    return next((at for at in tags if table.columns[at].dtype == pl.String), None)
+    return next((at for at in tags if is_text(table.columns[at])), None)
 
 
 def _metrics(
@@ -171,12 +172,12 @@ def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meani
     return at, as_metric(table.names[at], choice.unit, choice.factor)
 
 
-def _has_figures(column: pl.Series) -> bool:
-    return bool(np.isfinite(to_numbers(column.head(_CELLS_LOOKED_AT)).values).any())
+def _has_figures(column: Column) -> bool:
+    return bool(np.isfinite(to_numbers(column[:_CELLS_LOOKED_AT]).values).any())
 
 
-def _is_label(column: pl.Series) -> bool:
-    if column.dtype.is_float() or len(column) == 0:
+def _is_label(column: Column) -> bool:
+    if isinstance(column, np.ndarray) or column.dtype.is_float() or len(column) == 0:
         return False
     return column.n_unique() * _ROWS_PER_LABEL <= len(column) or column.n_unique() == 1
 
@@ -230,10 +231,10 @@ def _rising(
 ) -> Candidate | None:
     """The first column of figures that rises from row to row, within every process."""
     used = {at for at, _ in metrics}
-    parts = [slice(None)] if pid is None else _rows_by(table.columns[pid])
+    parts = [slice(None)] if pid is None else _rows_by(table.series[pid])
     for at, meaning in enumerate(meanings):
         column = table.columns[at]
-        if meaning.part is not Part.OTHER or at in used or not column.dtype.is_numeric():
+        if meaning.part is not Part.OTHER or at in used or not is_numeric(column):
             continue
         candidate = _candidate(table, at, meaning)
         if all(rises_strictly(candidate.values[part]) for part in parts):

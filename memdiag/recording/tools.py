@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-import polars as pl
-
 from memdiag import units
 from memdiag.recording.cells import to_numbers
+from memdiag.recording.frames import pl
 from memdiag.recording.lines import without_escapes
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
@@ -171,7 +170,7 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
 
 def _largest_processes(table: Table) -> Table:
     """A machine runs hundreds of processes: those that need the most memory are of interest."""
-    named = dict(zip(table.names, table.columns, strict=True))
+    named = dict(zip(table.names, table.series, strict=True))
     size = next(named[name] for name in ("rss", "pss", "uss") if name in named)
     frame = pl.DataFrame({"pid": named["pid"], "size": to_numbers(size).values})
     peaks = frame.group_by("pid").agg(pl.col("size").max()).sort("size", descending=True)
@@ -179,7 +178,7 @@ def _largest_processes(table: Table) -> Table:
         return table
     wanted = frame["pid"].is_in(peaks["pid"].head(_PROCESSES_AT_MOST).to_list())
     note = f"of {len(peaks)} processes the {_PROCESSES_AT_MOST} largest are looked at"
-    columns = tuple(column.filter(wanted) for column in table.columns)
+    columns = tuple(column.filter(wanted) for column in table.series)
     return Table(names=table.names, columns=columns, first_line=None, notes=(note,))
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
+from memdiag.recording.frames import pl
 from memdiag.recording.plainpickle import NotPlain, load
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import polars as pl
-
+from memdiag.recording.frames import pl
 from memdiag.recording.lines import chunks
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table

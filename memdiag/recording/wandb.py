@@ -10,8 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-import polars as pl
-
+from memdiag.recording.frames import pl
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 
@@ -50,7 +49,7 @@ def _charts(names: Sequence[str]) -> bool:
 def _by_run(table: Table, names: Sequence[str]) -> Table:
     shared: dict[str, pl.Series] = {}
     runs: dict[str, dict[str, pl.Series]] = {}
-    for name, column in zip(names, table.columns, strict=True):
+    for name, column in zip(names, table.series, strict=True):
         found = _CHARTED.fullmatch(name)
         if found is None:
             shared[name] = column

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -15,10 +14,8 @@ from memdiag.recording.fields import find_fields
 from memdiag.recording.forms import lines_of
 from memdiag.recording.gathering import Gatherer
 from memdiag.recording.lines import blocks, stamped
+from memdiag.recording.searching import TAGS
 from memdiag.recording.source import Source
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _WORDS = ["step", "rss", "vram:", "MB", "GB", "MB,", "|", "(", ")", "+", "-", "/", "/9", "[", "]"]
 _WORDS += [",", ".", ":", "=", " ", "  ", "tensors", "mem", "e", "x", "%", "s", "é", "step:", "→"]
@@ -70,7 +67,11 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
         return None
     gatherer = Gatherer(fields, None, lines_alike)
     gatherer.read(lines_of(block))
-    return gatherer.frame()
+    found = gatherer.gathered()
+    columns = {f"field {n}": figures for n, figures in enumerate(found.figures)}
+    tagged = [name for name in TAGS if name in found.tags and found.tags[name].max() >= 0]
+    frame = pl.DataFrame({**columns, "stamp": found.stamps}, nan_to_null=True)
+    return frame.with_columns(gatherer.tags(name, found.tags[name]) for name in tagged)
 
 
 @settings(max_examples=150, deadline=None)

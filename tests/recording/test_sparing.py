@@ -60,10 +60,10 @@ def test_a_long_log_is_held_within_bounds_with_its_floor_and_its_peak(prefix: st
     gatherer = Gatherer(fields, None, rows_at_most=5000)
     for start in range(0, len(lines), 3000):
         gatherer.read(lines_of("\n".join(lines[start : start + 3000]).encode()))
-    frame = gatherer.frame()
-    assert 1000 < len(frame) <= 5000
+    figures = gatherer.gathered().figures
+    assert 1000 < figures.shape[1] <= 5000
     assert gatherer.coarseness > 0
-    rss, step = frame["field 0"].to_numpy() / 1e6, frame["field 1"].to_numpy()
+    rss, step = figures[0] / 1e6, figures[1]
     assert rss.max() == float(lines[20_000].split()[-2])
     assert (np.diff(step) > 0).all()
     at = 5000 + step // 50 + step % 9
