@@ -11,6 +11,8 @@ from memdiag.recording.digits import whole_number
 from memdiag.recording.frames import pl
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from memdiag.model import Floats
     from memdiag.recording.digits import Bytes
 
@@ -96,9 +98,19 @@ def moments_of_marks(marks: Bytes, text: str) -> Floats:
     found = _CLOCK.fullmatch(text)
     if found is None:
         return np.full(len(marks), np.nan)
-    changes = np.flatnonzero((marks[1:] != marks[:-1]).any(axis=1)) + 1
+    changes = np.flatnonzero(_changed(marks)) + 1
     seconds = _clock_seconds(marks[np.concatenate(([0], changes))], found)
     return np.repeat(seconds, np.diff(np.concatenate(([0], changes, [len(marks)]))))
+
+
+def _changed(marks: Bytes) -> NDArray[np.bool_]:
+    """Of each row but the first whether it differs from the one before; by eight bytes at once."""
+    padded = np.zeros((len(marks), -(-marks.shape[1] // 8) * 8), dtype=np.uint8)
+    padded[:, : marks.shape[1]] = marks
+    changed = np.zeros(len(marks) - 1, dtype=bool)
+    for words in padded.view(np.uint64).T:
+        changed |= words[1:] != words[:-1]
+    return changed
 
 
 def _clock_seconds(marks: Bytes, found: re.Match[str]) -> Floats:

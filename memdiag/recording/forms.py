@@ -19,6 +19,8 @@ from memdiag import units
 from memdiag.recording.lines import LINE_LIMIT, split_stamp
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from memdiag.model import Ints
     from memdiag.recording.digits import Bytes
     from memdiag.recording.fields import Field
@@ -67,6 +69,15 @@ class Lines:
         """These lines alone."""
         return Lines(raw=self.raw, starts=self.starts[rows], lengths=self.lengths[rows])
 
+    def line(self, row: int) -> bytes:
+        """One of them, without its end."""
+        start = int(self.starts[row])
+        return self.raw[start : start + int(self.lengths[row]) - 1]
+
+    def zeroed(self) -> bytes:
+        """All bytes, each digit made a 0."""
+        return _zeroed(np.frombuffer(self.raw, dtype=np.uint8)).tobytes()
+
     def alike(self, least: int) -> Iterator[Alike]:
         """Groups of at least so many lines of one form; lines beyond the limit are in none."""
         lengths = np.minimum(self.lengths, LINE_LIMIT + 1).astype(np.uint16)
@@ -100,10 +111,9 @@ def lines_of(block: bytes) -> Lines:
 
 def _of_one_form(rows: Ints, marks: Bytes, least: int) -> Iterator[Alike]:
     """Of equally long lines those that differ in their digits alone."""
-    forms = _zeroed(marks)
-    left = np.arange(len(forms))
-    for form in _frequent(forms):
-        is_it = (forms if len(left) == len(forms) else forms[left]) == form
+    left = np.arange(len(marks))
+    for form in _frequent(marks):
+        is_it = _are_of(form, marks if len(left) == len(marks) else marks[left])
         here = left if is_it.all() else left[is_it.all(axis=1)]
         if len(here) >= least:
             those = marks if len(here) == len(marks) else marks[here]
@@ -112,7 +122,7 @@ def _of_one_form(rows: Ints, marks: Bytes, least: int) -> Iterator[Alike]:
         if len(left) < least:
             return
     numbers = _Numbered()
-    codes = np.array([numbers[form] for form in _texts(forms[left])])
+    codes = np.array([numbers[form] for form in _texts(_zeroed(marks[left]))])
     order = left[np.argsort(codes, kind="stable")]
     counts = np.bincount(codes)
     texts, ends = list(numbers), np.cumsum(counts)
@@ -121,9 +131,16 @@ def _of_one_form(rows: Ints, marks: Bytes, least: int) -> Iterator[Alike]:
         yield Alike(rows=rows[here], form=texts[code], marks=marks[here])
 
 
-def _frequent(forms: Bytes) -> Iterator[Bytes]:
+def _are_of(form: Bytes, marks: Bytes) -> NDArray[np.bool_]:
+    """Byte by byte whether it is as in this form: a digit where that has a 0."""
+    most = np.where(form == _ZERO, np.uint8(9), np.uint8(0))
+    is_it: NDArray[np.bool_] = marks - form <= most
+    return is_it
+
+
+def _frequent(marks: Bytes) -> Iterator[Bytes]:
     """Forms of several of the lines that are looked at, the most frequent first."""
-    looked_at = Counter(_texts(forms[:: len(forms) // _LOOKED_AT + 1]))
+    looked_at = Counter(_texts(_zeroed(marks[:: len(marks) // _LOOKED_AT + 1])))
     for text, count in looked_at.most_common(_LOOKED_AT // 4):
         if count > 1:
             yield np.frombuffer(text, dtype=np.uint8)

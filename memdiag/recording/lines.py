@@ -14,7 +14,9 @@ from memdiag.recording.source import Source
 
 # A line is looked at up to here: what matters stands in front, and a line may be a megabyte.
 LINE_LIMIT = 2000
-_BLOCK_BYTES = 4 << 20
+# What a log holds is understood on its first block. Of the others each is small enough for memory
+# that was freed to be used again: to have pages anew takes longer than to read them.
+_FIRST_BYTES, _BLOCK_BYTES = 4 << 20, 2 << 20
 
 _STAMP = (
     r"([0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
@@ -66,7 +68,7 @@ def split_stamp(line: str) -> Stamped:
 
 def chunks(source: Source) -> Iterator[pl.DataFrame]:
     """Frames of `stamp` (date or time of day at the start of the line, null without one) and
-    `line` (the rest), of at most some 4 MB of text each. Blank lines may be missing.
+    `line` (the rest), of at most some 8 MB of text each. Blank lines may be missing.
     """
     return (stamped(block) for block in blocks(source))
 
@@ -149,8 +151,10 @@ def _searched(lines: pl.Series) -> pl.DataFrame:
 def _blocks(source: Source) -> Iterator[bytes]:
     """The bytes, cut at the ends of lines where there are some."""
     with _opened(source) as file:
-        while block := file.read(_BLOCK_BYTES):
-            yield block + file.readline(_BLOCK_BYTES)
+        size = _FIRST_BYTES
+        while block := file.read(size):
+            yield block + file.readline(size)
+            size = _BLOCK_BYTES
 
 
 def _opened(source: Source) -> BinaryIO:

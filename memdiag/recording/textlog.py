@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ from memdiag.printable import printable
 from memdiag.recording.clocks import since_first
 from memdiag.recording.columns import Part
 from memdiag.recording.fields import LEADING, Field, find_fields
-from memdiag.recording.forms import lines_of
+from memdiag.recording.forms import Lines, lines_of
 from memdiag.recording.frames import pl
 from memdiag.recording.gathering import ROWS_AT_MOST, Found, Gatherer
 from memdiag.recording.lines import LINE_LIMIT, blocks, chunks, split_stamp, stamped
@@ -39,21 +39,12 @@ _ONWARDS = 0.6
 # Where nothing gives the lines an order, figures of memory must stand in so many of them; prose
 # about memory has figures as well.
 _DENSE = 0.2
-_MEMORY_HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
+_HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
 _DIGIT = "[0-9]"
 _FORMS_AT_MOST = 4000
-_ZEROED = bytes.maketrans(b"123456789", b"000000000")
 # YOLO's heading, above lines that begin with `7/100`.
 _OF_EPOCHS = re.compile(rb"Epoch {2,}[A-Za-z_]+ {2,}[A-Za-z_]")
 _SPARED = f"of more than {ROWS_AT_MOST:,} lines with figures those with the extremes were kept"
-
-
-class _Kind(enum.Enum):
-    """What a line holds: figures and a word of memory, figures, neither."""
-
-    OF_MEMORY = "of memory"
-    FIGURES = "figures"
-    PROSE = "prose"
 
 
 def read_text(source: Source) -> Table | None:
@@ -63,7 +54,7 @@ def read_text(source: Source) -> Table | None:
     for block in blocks(source):
         lines = lines_of(block)
         filled += len(lines.starts)
-        gatherer = gatherer or _understood(block)
+        gatherer = gatherer or _understood(lines)
         if gatherer is not None:
             gatherer.read(lines)
     if gatherer is None:
@@ -72,10 +63,10 @@ def read_text(source: Source) -> Table | None:
     return table if table is None or not gatherer.coarseness else replace(table, notes=(_SPARED,))
 
 
-def _understood(block: bytes) -> Gatherer | None:
+def _understood(lines: Lines) -> Gatherer | None:
     """Knows the fields of these lines, and a shape that many of them have and that has no tags."""
-    looked_at = _to_look_at(block)
-    fields = find_fields(looked_at, "epoch" if _OF_EPOCHS.search(block) else "iteration")
+    looked_at = _to_look_at(lines)
+    fields = find_fields(looked_at, "epoch" if _OF_EPOCHS.search(lines.raw) else "iteration")
     if not fields:
         return None
     shape = find_shape(looked_at, fields)
@@ -83,38 +74,29 @@ def _understood(block: bytes) -> Gatherer | None:
     return Gatherer(fields, None if tagged else shape)
 
 
-def _to_look_at(block: bytes) -> Sequence[str]:
+def _to_look_at(lines: Lines) -> Sequence[str]:
     """Lines to find the fields on: those that speak of memory, or any if too few do."""
-    forms = block.translate(_ZEROED).split(b"\n")
-    kinds = _kinds([form for form in set(forms) if form])
-    kinds[b""] = _Kind.PROSE
-    told = [n for n, form in enumerate(forms) if kinds[form] is not _Kind.PROSE]
-    hinted = [n for n in told if kinds[forms[n]] is _Kind.OF_MEMORY]
+    forms = [form for form in lines.zeroed().split(b"\n") if form]
+    with_figures, of_memory = _telling(list(set(forms)))
+    told = [n for n, form in enumerate(forms) if form in with_figures]
+    hinted = [n for n in told if forms[n] in of_memory]
     chosen = hinted if len(hinted) * 20 >= len(told) or len(hinted) >= 20 else told
     others = told[: _LOOKED_AT // 2] if chosen is hinted and len(chosen) <= _LOOKED_AT else []
     if len(chosen) > _LOOKED_AT:
         chosen = chosen[:: len(chosen) // _LOOKED_AT + 1]
-    lines = block.split(b"\n")
-    return [_without_stamp(lines[n]) for n in (*chosen, *others)]
+    return [_without_stamp(lines.line(n)) for n in (*chosen, *others)]
 
 
-def _kinds(forms: Sequence[bytes]) -> dict[bytes, _Kind]:
-    """(Lines that differ in nothing but digits are of one kind.)"""
+def _telling(forms: Sequence[bytes]) -> tuple[set[bytes], set[bytes]]:
+    """The forms of lines that hold figures, and of those the ones that speak of memory."""
     if len(forms) > _FORMS_AT_MOST:  # polars sees to many in less time, but takes some to start
-        lines = stamped(b"\n".join(forms))["line"]
-        told = lines.str.contains(_DIGIT)
-        hinted = (told & lines.str.contains(_MEMORY_HINT)).to_list()
-        flags = zip(told.to_list(), hinted, strict=True)
+        texts = stamped(b"\n".join(forms))["line"]
+        told, hinted = texts.str.contains(_DIGIT).to_list(), texts.str.contains(_HINT).to_list()
     else:
-        texts = list(map(_without_stamp, forms))
-        flags = zip(
-            (re.search(_DIGIT, text) is not None for text in texts),
-            (re.search(_MEMORY_HINT, text) is not None for text in texts),
-            strict=True,
-        )
-    kinds = {(True, True): _Kind.OF_MEMORY, (True, False): _Kind.FIGURES}
-    found = (kinds.get(flag, _Kind.PROSE) for flag in flags)
-    return dict(zip(forms, found, strict=True))
+        each = list(map(_without_stamp, forms))
+        told, hinted = ([re.search(p, text) is not None for text in each] for p in (_DIGIT, _HINT))
+    with_figures = set(compress(forms, told))
+    return with_figures, with_figures & set(compress(forms, hinted))
 
 
 def _without_stamp(line: bytes) -> str:
