@@ -133,6 +133,7 @@ $(READY): pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --upgrade "pip>=23.2"
 	@$(PIP) install --editable ".[dev]"
+	@$(BIN)/python -m compileall -q memdiag
 	@touch $@
 
 $(TORCH_READY): $(READY)

@@ -14,6 +14,7 @@ twice as much. (Up to a million lines with figures it holds all figures, then th
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import resource
 import subprocess
@@ -72,6 +73,8 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
+    # An installed package has its byte code; here the first start leaves it for the others.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     analyze = [sys.executable, "-m", "memdiag", "analyze"]
     with tempfile.TemporaryDirectory() as directory:
         short, large = Path(directory) / "short.log", Path(directory) / "large.log"

@@ -31,6 +31,7 @@ MACOS = sys.platform == "darwin"
 WHOLE = """
 import os, resource, subprocess, sys, time
 os.environ.pop("_RJEM_MALLOC_CONF", None)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
 command = [sys.executable, "-m", "memdiag", "analyze", *sys.argv[1:]]
 began_s = time.perf_counter()
 subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -8,6 +8,7 @@ of the pairs' ratios. Fails at a ratio of 2 or more.
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ def seconds(command: tuple[str, ...]) -> float:
 
 def main() -> int:
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 21
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     seconds(OURS), seconds(BASE)  # byte code and file cache
     measured = [(seconds(OURS), seconds(BASE)) for _ in range(pairs)]
     ratio = statistics.median(ours / base for ours, base in measured)

@@ -250,9 +250,13 @@ def _pace(series: Series, finite: NDBool, axis: Axis, x: Floats) -> float | None
         return 1.0
     if series.at_s is None or finite.sum() < 2:
         return None
-    order = np.argsort(x[finite], kind="stable")
-    at = np.asarray(series.at_s, dtype=float)[finite][order]
-    gaps_s, gaps_x = np.diff(at), np.diff(x[finite][order])
+    at, at_x = np.asarray(series.at_s, dtype=float), x
+    if not finite.all():
+        at, at_x = at[finite], at_x[finite]
+    if not (at_x[1:] >= at_x[:-1]).all():
+        order = np.argsort(at_x, kind="stable")
+        at, at_x = at[order], at_x[order]
+    gaps_s, gaps_x = np.diff(at), np.diff(at_x)
     while gaps_s.size > LEAST_GAPS and gaps_s.max() > gaps_s.sum() - gaps_s.max():
         rest = np.arange(gaps_s.size) != int(np.argmax(gaps_s))
         gaps_s, gaps_x = gaps_s[rest], gaps_x[rest]
