@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,21 @@ def test_the_command_line_starts_without_heavy_modules(arguments: list[str]) -> 
     )
     assert (ended.stderr.strip(), ended.returncode) == ("", 0)
     assert ended.stdout
+
+
+def test_a_log_whose_lines_are_alike_is_judged_without_polars_and_pydantic(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    lines = (f"12:00:{n % 60:02d} step {n} rss: {1000 + n % 7} MB" for n in range(300))
+    log.write_text("\n".join(lines))
+    ended = python(
+        "import sys\n"
+        "from memdiag.cli.app import main\n"
+        "sys.argv[0] = 'memdiag'\n"
+        "code = main()\n"
+        "print(*sorted({'polars', 'pydantic', 'scipy'} & set(sys.modules)), file=sys.stderr)\n"
+        "sys.exit(code)",
+        "analyze",
+        str(log),
+    )
+    assert (ended.stderr.strip(), ended.returncode) == ("", 0)
+    assert "STABLE" in ended.stdout

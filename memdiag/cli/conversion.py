@@ -1,8 +1,8 @@
 """Options and arguments that need no conversion, kept from Typer's.
 
-From 0.27 on Typer converts the value of each parameter by a validator that pydantic builds for it,
-also where nothing was given and where text is wanted: to start `memdiag analyze` took twice as long
-as to start Typer.
+Typer (0.29, not yet 0.26) converts the value of each parameter by a validator that pydantic builds
+for it, also where nothing was given and where text is wanted. For the options of `memdiag analyze`
+that takes twice as long as to import Typer.
 """
 
 from __future__ import annotations

@@ -72,6 +72,13 @@ class Field:
     unit: str = ""
     alike: str = ""
 
+    def find(self, line: str) -> tuple[tuple[int, int], str] | None:
+        """Where its figure stands in a line, and the unit of that; None where there is none."""
+        if self.quick and (found := re.search(self.quick, line)):
+            return found.span(1), self.unit
+        found = re.search(self.pattern, line)
+        return None if found is None else (found.span(1), found.group(2) or "")
+
 
 @dataclass(frozen=True, slots=True)
 class _Place:

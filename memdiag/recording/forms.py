@@ -210,10 +210,10 @@ def plan(
 
     figures = []
     for number, field in enumerate(fields):
-        found = re.search(field.pattern, stamped.line)
-        if found is not None:
-            factor = float(units.bytes_per_unit(found.group(2) or "") or 1)
-            figures.append((number, cut(*stamped.before(*found.span(1))), factor))
+        if (found := field.find(stamped.line)) is not None:
+            place, unit = found
+            factor = float(units.bytes_per_unit(unit) or 1)
+            figures.append((number, cut(*stamped.before(*place)), factor))
     named = {}
     for name, patterns in tags.items():
         hits = (re.search(pattern, stamped.line) for pattern in patterns)

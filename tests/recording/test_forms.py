@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from memdiag.recording import textlog
 from memdiag.recording.digits import figures_of
 from memdiag.recording.fields import find_fields
 from memdiag.recording.forms import lines_of
@@ -16,6 +17,7 @@ from memdiag.recording.gathering import Gatherer
 from memdiag.recording.lines import blocks, stamped
 from memdiag.recording.searching import TAGS
 from memdiag.recording.source import Source
+from memdiag.recording.textlog import _to_look_at
 
 _WORDS = ["step", "rss", "vram:", "MB", "GB", "MB,", "|", "(", ")", "+", "-", "/", "/9", "[", "]"]
 _WORDS += [",", ".", ":", "=", " ", "  ", "tensors", "mem", "e", "x", "%", "s", "é", "step:", "→"]
@@ -81,6 +83,7 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
 @example(content="é step 7 rss 5 MB\n".encode() * 3)
 @example(content=b"step 7 gpu0 mem 5 MB\nstep 7 gpu1 mem 6 MB\n" * 3 + b"gpu1 mem 5 MB\n" * 3)
 @example(content=b"rss/9|rss/9MB\n" * 4)
+@example(content=b"rss /9 rss 0 MB\n" * 4)
 @example(content=b"\xff step 7 rss 5 MB\n" * 5 + b"  \n\n \n")
 @example(content=b"step 7 rss 5 MB" + b" " * 3000 + b"\n" + b"step 8 rss 6 MB\n" * 5)
 def test_forms_find_what_a_search_finds(content: bytes) -> None:
@@ -90,6 +93,18 @@ def test_forms_find_what_a_search_finds(content: bytes) -> None:
         assert searched is together
         return
     assert_frame_equal(together, searched, check_exact=False, rel_tol=1e-14, abs_tol=0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=_logs())
+def test_fields_are_looked_for_on_the_same_lines_however_many_forms_there_are(
+    content: bytes,
+) -> None:
+    (block,) = blocks(_source(content))
+    few = _to_look_at(lines_of(block))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(textlog, "_FORMS_AT_MOST", 0)
+        assert _to_look_at(lines_of(block)) == few
 
 
 def _marks(texts: list[str]) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:

@@ -1,0 +1,80 @@
+"""What is given on the command line arrives as the commands declare it, converted or not."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from memdiag.cli.conversion import Command
+
+
+class Taste(enum.Enum):
+    SWEET = "sweet"
+    SOUR = "sour"
+
+
+def given_to_a_command(*arguments: str) -> tuple[dict[str, Any], str]:
+    """What a command got, and what was printed, as on an error."""
+    got: dict[str, Any] = {}
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+    @alone.command(cls=Command)
+    def eat(
+        files: list[str],
+        name: Annotated[str, typer.Option()] = "",
+        of: Annotated[list[str] | None, typer.Option()] = None,
+        taste: Annotated[Taste | None, typer.Option()] = None,
+        path: Annotated[Path | None, typer.Option()] = None,
+        number: Annotated[int | None, typer.Option(min=1)] = None,
+        size: Annotated[float | None, typer.Option()] = None,
+        *,
+        hot: Annotated[bool | None, typer.Option("--hot/--cold")] = None,
+    ) -> None:
+        got.update(locals())
+
+    result = CliRunner().invoke(alone, arguments)
+    got.pop("got", None)
+    return got, result.output
+
+
+def test_what_was_not_given_is_the_default() -> None:
+    got, _ = given_to_a_command("a")
+    assert got.pop("files") == ["a"]
+    assert got.pop("name") == ""
+    assert len(got) == 6
+    assert set(got.values()) == {None}
+
+
+def test_what_was_given_is_of_the_declared_type() -> None:
+    options = "--name n --of x --of y --taste sour --path /tmp/p --number 3 --size 1e3 --cold"
+    got, _ = given_to_a_command("a", "b c", *options.split())
+    assert got == {
+        "files": ["a", "b c"],
+        "name": "n",
+        "of": ["x", "y"],
+        "taste": Taste.SOUR,
+        "path": Path("/tmp/p"),
+        "number": 3,
+        "size": 1000.0,
+        "hot": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "Missing argument"),
+        (("a", "--taste", "bitter"), "--taste"),
+        (("a", "--number", "0"), "--number"),
+        (("a", "--size", "big"), "--size"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments: tuple[str, ...], complaint: str) -> None:
+    got, printed = given_to_a_command(*arguments)
+    assert got == {}
+    assert complaint in printed
