@@ -137,7 +137,7 @@ class Gatherer:
         self._parts.append(found)
         self._rows += len(found.stamps)
         if self._rows > self._rows_at_most:
-            self._parts = [self._spared(_together(self._parts), 1)]
+            self._parts = [self._spared(self.gathered(), 1)]
             self._rows = len(self._parts[0].stamps)
             self.coarseness += 1
 
