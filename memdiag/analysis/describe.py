@@ -269,8 +269,10 @@ def _trace(x: Floats, y: Floats) -> tuple[tuple[float, float], ...]:
     n = len(x)
     if n <= TRACE_POINTS:
         return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
-    edges = np.linspace(0, n, TRACE_POINTS // 2 + 1).astype(int)
+    edges = np.linspace(0, n, TRACE_POINTS // 2 + 1).astype(int).tolist()
     picked = {0, n - 1}
     for a, b in pairwise(edges):
-        picked |= {int(a + np.argmin(y[a:b])), int(a + np.argmax(y[a:b]))}
-    return tuple((float(x[i]), float(y[i])) for i in sorted(picked))
+        stretch = y[a:b]
+        picked |= {a + int(stretch.argmin()), a + int(stretch.argmax())}
+    kept = sorted(picked)
+    return tuple(zip(x[kept].tolist(), y[kept].tolist(), strict=True))

@@ -137,15 +137,15 @@ def _partition(
     per_parameter = math.log(max(n, 3))
     flat_all = flat_cost / s2 + 3 * per_parameter
     line_all = line_cost / s2 + 4 * per_parameter
-    cost = np.minimum(flat_all, line_all)
+    ending = np.ascontiguousarray(np.minimum(flat_all, line_all).T)  # each row is read at once
     best = np.full(n + 1, np.inf)
     best[0] = 0.0
     back = np.zeros(n + 1, dtype=np.int64)
     best[1] = 2 * per_parameter  # the first reading may stand alone: before anything was loaded
     for b in range(size, n + 1):
-        total = best[: b - size + 1] + cost[: b - size + 1, b]
-        back[b] = int(np.argmin(total))
-        best[b] = total[back[b]]
+        total = best[: b - size + 1] + ending[b, : b - size + 1]
+        first = total.argmin()
+        back[b], best[b] = first, total[first]
     pieces = _backtrack(x, y, back, flat_all, line_all)
     return Segmentation(pieces=pieces, tails=_tails(best, flat_all, line_all, size), noise=noise)
 

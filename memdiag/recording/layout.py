@@ -6,6 +6,7 @@ import csv
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 
 from memdiag.recording.columns import Part, recognise
 
@@ -50,8 +51,8 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if cut_off and len(lines) > 1:
         lines.pop()
-    rows = [(at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line)]
-    rows = rows[:_LINES_LOOKED_AT]
+    told = ((at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line))
+    rows = list(islice(told, _LINES_LOOKED_AT))
     if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
         return _single_column(rows)
     found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
