@@ -29,10 +29,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from memdiag import probe
-from memdiag.capture.channel import prepare
-from memdiag.probe.census import SHARE
-
 BLOCK = 10
 OWN_BAR_US, RATIO_BAR, START_BAR_MS, IMPORT_BAR = 25.0, 1.005, 20.0, 1.05
 # (name, width, batch, CPU seconds): 21 modules each; a step takes about as long as its name.
@@ -53,8 +49,9 @@ class Switch:
             optimizer._global_optimizer_post_hooks,  # type: ignore[attr-defined]
         ]
         self._hooks = [dict(table) for table in self._tables]
+        # Ours, or torch's own: while there is nothing to hear in it we are not there.
         self._backward = torch.autograd.backward
-        self._plain = self._backward.__wrapped__
+        self._plain = getattr(self._backward, "__wrapped__", self._backward)
         self._inside_ns = 0
         self.spent_ns = 0
 
@@ -74,7 +71,10 @@ class Switch:
             ]
         )
         self._let_through(self._plain_timed)
-        self._torch.autograd.backward = self._around(self._backward if ours else self._plain_timed)
+        is_there = ours and self._backward is not self._plain
+        self._torch.autograd.backward = self._around(
+            self._backward if is_there else self._plain_timed
+        )
 
     def _put(self, hooks: list[dict[int, Any]]) -> None:
         for table, ones in zip(self._tables, hooks, strict=True):
@@ -83,6 +83,8 @@ class Switch:
 
     def _let_through(self, backward: Any) -> None:
         """What our wrapper of `backward` calls."""
+        if self._backward is self._plain:
+            return
         names = self._backward.__code__.co_freevars
         self._backward.__closure__[names.index("original")].cell_contents = backward
 
@@ -119,7 +121,6 @@ def train(width: int, batch: int, for_s: int) -> None:
     model = nn.Sequential(*layers)
     optimizer = torch.optim.Adam(model.parameters())
     x = torch.randn(batch, width)
-    switch = Switch(torch)
 
     def step() -> None:
         optimizer.zero_grad()
@@ -139,8 +140,8 @@ def train(width: int, batch: int, for_s: int) -> None:
         return took_s, switch.spent_ns / BLOCK * 1e-9
 
     found: dict[str, list[Any]] = {"ours": [], "nothing": [], "pairs": []}
-    switch.set(on=True)
-    block()
+    block()  # our first steps, of which we learn what there is to hear
+    switch = Switch(torch)
     while time.thread_time() < for_s:
         found["ours"] += [spent(ours=True) for _ in range(9)]
         found["nothing"].append(spent(ours=False))
@@ -154,6 +155,8 @@ def train(width: int, batch: int, for_s: int) -> None:
 
 
 def steps(width: int, batch: int, for_s: int) -> dict[str, Any]:
+    from memdiag.capture.channel import prepare
+
     directory = Path(tempfile.mkdtemp())
     command = [sys.executable, __file__, "--train", str(width), str(batch), str(for_s)]
     environ = prepare(os.environ, directory)
@@ -165,6 +168,8 @@ def steps(width: int, batch: int, for_s: int) -> dict[str, Any]:
 
 def pairs_of(run: Callable[[dict[str, str]], float], count: int) -> list[tuple[float, float]]:
     """(with, without) for `count` pairs, the order within a pair changing."""
+    from memdiag.capture.channel import prepare
+
     found = []
     for number in range(count):
         directory = Path(tempfile.mkdtemp())
@@ -209,6 +214,8 @@ def report(name: str, figures: tuple[float, float, float], unit: str, bar: float
 
 def report_steps(name: str, found: dict[str, Any]) -> bool:
     """The figures of one shape; False where it misses a bar."""
+    from memdiag.probe.census import SHARE
+
     timing_s = statistics.fmean(spent for _, spent in found["nothing"])
     step_s = statistics.fmean(took for took, _ in found["nothing"]) - timing_s
     every_us = [(spent - timing_s) * 1e6 for _, spent in found["ours"]]
@@ -232,6 +239,8 @@ def main() -> int:
     if sys.argv[1:2] == ["--train"]:
         train(*map(int, sys.argv[2:]))
         return 0
+    from memdiag import probe  # not in what is measured: a program that has it is waited for
+
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 9
     # As an installation does: what changed in a checkout since would be compiled at every start.
     compileall.compile_dir(Path(probe.__file__).parent, quiet=1)

@@ -129,6 +129,7 @@ class Probe:
         session = self._session
         session.learn_role()
         session.catch_up()
+        session.look_at_clock()
         if session.steps_told == self._steps_seen and self._measures:
             session.beat()
             if self._census is not None:

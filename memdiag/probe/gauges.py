@@ -26,9 +26,17 @@ _pack = layout.READING.pack
 _CUDA = "vram"  # of layout.ALLOCATORS
 # Shares of the time: all of them below 0.2 %, for a step of 5 ms. The resident size is seen from
 # outside as well, and small objects are many before they matter. Chosen.
-_MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0005, 0.0003, 0.0001, 0.0003, 0.0005
-# So many readings in a row after a rest: all steps of a short run, and those that come seldom.
-_ROUNDS, _FEW = 200, 16
+_MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0004, 0.0002, 0.0001, 0.0003, 0.0005
+# What these may take beyond their shares, at the start and after a rest: a short run is to be
+# known as well, and two hundred steps of a few milliseconds have a hundred readings for it, of
+# some 100 us, and of Python's blocks twenty, of 300 us. Chosen.
+_MALLOC_S, _BLOCKS_S, _RESIDENT_S, _AROUND_S = 6e-3, 7e-3, 1e-3, 8e-3
+# The first readings follow each other at once, the next ones take this part of the time at most.
+# Chosen.
+_FIRST, _DENSE = 32, 0.005
+# Of Python's blocks each of the first readings is told, then every so many, or once a second.
+_FIRST_BLOCKS, _BLOCKS_EVERY, _BLOCKS_EVERY_S = 8, 4, 1.0
+_AT_PHASES = 200
 # Steps that come sooner than this after each other may have to wait for one that is measured; none
 # waits longer, for there is more to look after at such a step.
 _LONGEST_S = 0.25
@@ -45,32 +53,55 @@ class Gauges:
         self._note = note
         self._whatever = ResidentSize()
         self._resident = Meter(
-            self._whatever, _nothing, share=_RESIDENT, burst=_ROUNDS, burst_at_phases=_ROUNDS
+            self._whatever,
+            _nothing,
+            share=_RESIDENT,
+            credit_s=_RESIDENT_S,
+            burst_at_phases=_AT_PHASES,
         )
         self._inside = Budgeted(self._whatever, _nothing, share=_INSIDE)
         blocks = python_blocks()
-        self._blocks = None if blocks is None else self._meter("python_blocks", blocks, _BLOCKS)
+        self._blocks = (
+            None if blocks is None else self._meter("python_blocks", blocks, _BLOCKS, _BLOCKS_S)
+        )
+        self._blocks_due_s = 0.0
         self._malloc: Meter | None = None
         self._malloc_known = False
         self._in_use: InUse | None = None
-        self._around = Budgeted(_unknown, _nothing, share=_AROUND, burst=_ROUNDS)
+        self._around = Budgeted(_unknown, _nothing, share=_AROUND, credit_s=_AROUND_S)
+        self._read = 0
         self.allocators = Allocators(note)
         self.count_tensors: Callable[[], int] = _unknown
 
-    def at_step(self) -> tuple[bytes, Figures]:
+    def at_step(self, now_s: float, *, is_beat: bool = False) -> tuple[bytes, Figures]:
         """The meters as far as their budgets allow, packed as layout.READING, and what the
-        frameworks' allocators say.
+        frameworks' allocators say. `took_since` is to follow.
+
+        is_beat: it is no step, but the thread that looks where there are none.
         """
         figures = self.allocators.read(At.STEP)
-        began_s = monotonic()
-        readings = self._all(figures, self._resident.at_steps())
-        self._look_again(began_s)
-        return readings, figures
+        if not is_beat:
+            self._read += 1
+        return self._all(figures, self._resident.at_steps(), self._read_blocks(now_s)), figures
+
+    def took_since(self, began_s: float) -> None:
+        """All that a measured step has brought is done: see when the next one may be."""
+        malloc, resident, around = self._malloc, self._resident.at_steps, self._around
+        main = resident if malloc is None else malloc.at_steps
+        now_s = monotonic()
+        took_s = now_s - began_s
+        if self._blocks is not None:
+            took_s -= self._blocks.at_steps.took_s
+        around.charge(max(0.0, took_s - resident.took_s - main.took_s), now_s)
+        pause_s = 0.0 if self._read <= _FIRST else took_s / _DENSE
+        due_s = max(main.not_before_s, around.not_before_s, now_s + pause_s)
+        self._pulse.due_s = min(due_s, now_s + _LONGEST_S)
 
     def at_end(self) -> tuple[bytes, Figures]:
         """The same at the program's end, the resident size whatever it costs."""
         figures = self.allocators.read(At.EXIT)
-        return self._all(figures, self._whatever()), figures
+        blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
+        return self._all(figures, self._whatever(), blocks), figures
 
     def at_phase(self) -> bytes:
         """What belongs to a moment where a phase begins or ends."""
@@ -90,24 +121,26 @@ class Gauges:
         self._whatever.forget()
         self.allocators.forked()
 
-    def _all(self, figures: Figures, resident_bytes: int) -> bytes:
+    def _all(self, figures: Figures, resident_bytes: int, blocks: int) -> bytes:
         if not self._malloc_known:
             self._find_malloc()
         malloc = free = ABSENT
         if self._malloc is not None and self._in_use is not None:
             malloc = self._malloc.at_steps()
             free = ABSENT if malloc == ABSENT else self._in_use.free_bytes
-        blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
         tensors = self.count_tensors()
         return _packed(resident_bytes, malloc, blocks, figures.get(_CUDA), tensors, free)
 
-    def _look_again(self, began_s: float) -> None:
-        """When the first of the meters may be read again, and what is around them is paid for."""
-        meters = [meter.at_steps for meter in (self._resident, self._malloc, self._blocks) if meter]
-        now_s = monotonic()
-        self._around.charge(now_s - began_s - sum(meter.took_s for meter in meters), now_s)
-        first_s = min(meter.not_before_s for meter in meters)
-        self._pulse.due_s = min(max(first_s, self._around.not_before_s), now_s + _LONGEST_S)
+    def _read_blocks(self, now_s: float) -> int:
+        """Python's blocks, which take longer than all the rest: not with every step."""
+        blocks, read = self._blocks, self._read
+        if blocks is None:
+            return ABSENT
+        if read > _FIRST_BLOCKS and read % _BLOCKS_EVERY and now_s < self._blocks_due_s:
+            blocks.at_steps.took_s = 0.0
+            return ABSENT
+        self._blocks_due_s = now_s + _BLOCKS_EVERY_S
+        return int(blocks.at_steps())
 
     def _find_malloc(self) -> None:
         """At the first reading, not before: the program pays for ctypes if it is to use it."""
@@ -117,12 +150,10 @@ class Gauges:
             self._note(found, "malloc_bytes")
         else:
             self._in_use = found
-            self._malloc = self._meter("malloc_bytes", found, _MALLOC, _ROUNDS)
+            self._malloc = self._meter("malloc_bytes", found, _MALLOC, _MALLOC_S)
 
-    def _meter(
-        self, metric: str, read: Callable[[], int], share: float, burst: int = _FEW
-    ) -> Meter:
-        return Meter(read, lambda text: self._note(text, metric), share=share, burst=burst)
+    def _meter(self, metric: str, read: Callable[[], int], share: float, credit_s: float) -> Meter:
+        return Meter(read, lambda text: self._note(text, metric), share=share, credit_s=credit_s)
 
 
 def _packed(

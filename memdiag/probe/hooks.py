@@ -69,33 +69,40 @@ class Hooks:
 
     def _hook_optimizers(self) -> None:
         module = sys.modules["torch.optim.optimizer"]  # torch.optim hides it
-        before = module.register_optimizer_step_pre_hook(self._before_step)
-        after = module.register_optimizer_step_post_hook(self._after_step)
-        self._undo += [before.remove, after.remove]
+        pulse, training, stepped = self._pulse, self._training, self._stepped
+        identity = id  # found with one look, not two
+
+        # Functions and no methods, and little in them: this is for every step.
+        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            try:
+                if pulse.sole is None:
+                    training.optimizer_begins()
+            except Exception:
+                return
+
+        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+            try:
+                reached = pulse.reached + 1
+                if reached < pulse.look_at and identity(optimizer) == pulse.sole:
+                    pulse.reached = reached
+                else:
+                    stepped(optimizer)
+            except Exception:
+                return
+
+        self._undo.append(module.register_optimizer_step_pre_hook(before).remove)
+        self._undo.append(module.register_optimizer_step_post_hook(after).remove)
         optimizer = module.Optimizer
         self._wrap(optimizer, "__init__", before=_nothing, after=self._optimizer_made)
 
-    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        try:
-            if self._pulse.sole is None:
-                self._training.optimizer_begins()
-        except Exception:
+    def _stepped(self, optimizer: Any) -> None:
+        key = id(optimizer)
+        if key == self._pulse.sole:
+            self._training.sole_stepped(monotonic())
             return
-
-    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        try:
-            pulse, key = self._pulse, id(optimizer)
-            if key == pulse.sole:
-                pulse.reached += 1
-                now_s = monotonic()
-                if now_s >= pulse.due_s:
-                    self._training.tell(now_s)
-                return
-            self._scaled.discard(key)
-            self._know(optimizer)
-            self._training.optimizer_ended(key)
-        except Exception:
-            return
+        self._scaled.discard(key)
+        self._know(optimizer)
+        self._training.optimizer_ended(key)
 
     def _optimizer_made(self, _: Any, args: tuple[Any, ...]) -> None:
         self._know(args[0])
@@ -159,8 +166,18 @@ class Hooks:
                 except Exception:
                     pass
 
+        def heed(everything: bool) -> None:
+            # Even a function that only passes on is felt: not there while nobody listens.
+            before, after = (original, backward) if everything else (backward, original)
+            _put_back(owner, "backward", before, after)
+
+        def leave() -> None:
+            pulse.when_followed(_nothing)
+            heed(False)
+
         owner.backward = backward
-        self._undo.append(lambda: _put_back(owner, "backward", backward, original))
+        pulse.when_followed(heed)
+        self._undo.append(leave)
 
     def _hook_mode(self) -> None:
         # Not `train`: that recurses through all modules, once per step in some trainers.

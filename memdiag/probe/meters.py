@@ -32,7 +32,8 @@ class Budgeted:
     """A reading whose cost may grow: taken no sooner again than its cost / share allows.
 
     say: told once, in plain words, when that is seldom. burst: so many readings may follow each
-    other at once after a rest that pays for them.
+    other at once after a rest that pays for them. credit_s: the same as a time, which readings may
+    take beyond their share of it; at the start it is there.
     """
 
     def __init__(
@@ -41,10 +42,12 @@ class Budgeted:
         say: Callable[[str], None],
         *,
         burst: int = 0,
+        credit_s: float = 0.0,
         share: float = SHARE,
     ) -> None:
         self._read = read
         self._burst = burst
+        self._ahead_s = credit_s / share
         self._share = share
         self._say = say
         self._said = False
@@ -68,7 +71,8 @@ class Budgeted:
         self.took_s = took_s
         self._cost_s = min(took_s, _GROWTH * self._cost_s + _GRACE_S)
         wait_s = self._cost_s / self._share
-        self.not_before_s = wait_s + max(self.not_before_s, now_s - self._burst * wait_s)
+        rested_s = max(self._burst * wait_s, self._ahead_s)
+        self.not_before_s = wait_s + max(self.not_before_s, now_s - rested_s)
         if wait_s > _SELDOM_S and not self._said:
             self._said = True
             took = f"one reading takes {self._cost_s * 1e3:.3g} ms in this process"
@@ -88,11 +92,11 @@ class Meter:
         say: Callable[[str], None],
         *,
         share: float = SHARE,
-        burst: int = 0,
+        credit_s: float = 0.0,
         burst_at_phases: int = _BURST,
     ) -> None:
-        """share, burst: at steps."""
-        self.at_steps = Budgeted(read, say, share=share, burst=burst)
+        """share, credit_s: at steps."""
+        self.at_steps = Budgeted(read, say, share=share, credit_s=credit_s)
         self.at_phases = Budgeted(read, lambda _: None, burst=burst_at_phases)
 
 

@@ -35,7 +35,7 @@ EPOCH = "epoch"
 _PATIENCE = 3
 # Chosen: programs that tag a step do so after an iteration, or after an epoch of hundreds.
 _GRACE_STEPS = 200
-_AUTO_STEP = layout.STEP | layout.AUTO
+_AUTO_STEP, _BEAT = layout.STEP | layout.AUTO, layout.METERS | layout.AUTO
 _CUDA = "vram"  # of layout.ALLOCATORS
 _WITH_STEPS = {"allocated_bytes": ABSENT, "reserved_bytes": ABSENT}
 
@@ -190,7 +190,7 @@ class Session:
     def beat(self) -> None:
         """Record what the steps would bring, where there are none."""
         try:
-            self._measure(layout.METERS | layout.AUTO)
+            self._measure(_BEAT)
         except Exception:
             self._failed()
 
@@ -214,7 +214,11 @@ class Session:
 
     def measure_next(self) -> None:
         """Have the next step measured, and all looked after that such a step does."""
-        self.pulse.due_s = 0.0
+        self.pulse.measure_next()
+
+    def look_at_clock(self) -> None:
+        """Have the next step see if it is due: steps may have become slower than they were."""
+        self.pulse.look_at = 0
 
     def say_role(self, role: str) -> None:
         """Say what this process does ("DataLoader worker 3")."""
@@ -332,9 +336,12 @@ class Session:
             self.after_step()
 
     def _measure(self, kind: int) -> None:
-        readings, figures = self.gauges.at_step()
+        began_s = monotonic()
+        is_beat = kind == _BEAT
+        readings, figures = self.gauges.at_step(began_s, is_beat=is_beat)
         self._write(kind, readings=readings)
         self._write_allocators(figures)
+        self.gauges.took_since(began_s)
 
     def _write_allocators(self, figures: dict[str, dict[str, int]]) -> None:
         for name, known in figures.items():

@@ -30,13 +30,14 @@ _SMOOTHING = 1 / 8
 class Training:
     """Listens to one process's training. Every method is called from hooks, and may raise.
 
-    While `pulse.sole` names an optimizer nothing has to be called but `tell` when it is due.
+    While `pulse.sole` names an optimizer nothing has to be called but `sole_stepped`, with the
+    step that reaches `pulse.look_at`.
     """
 
     def __init__(self, listener: Session) -> None:
         self._listener = listener
         self.pulse = listener.pulse
-        self.pulse.sole = None
+        self.pulse.follow(None)
         self.iterations = Iterations()
         self._thread = 0
         self._phase = ""
@@ -56,7 +57,7 @@ class Training:
     def silence(self) -> None:
         """Say nothing any more: somebody who knows better tells it."""
         self._is_silent = True
-        self.pulse.sole = None
+        self.pulse.follow(None)
 
     def forked(self) -> None:
         """In a forked child: it starts from nothing."""
@@ -66,12 +67,12 @@ class Training:
 
     def optimizer_made(self, key: Hashable) -> None:
         """An optimizer was created."""
-        self.pulse.sole = None
+        self.pulse.follow(None)
         self.iterations.optimizer_made(key)
 
     def optimizer_gone(self, key: Hashable) -> None:
         """An optimizer was destroyed."""
-        self.pulse.sole = None
+        self.pulse.follow(None)
         self.iterations.optimizer_gone(key)
 
     def optimizer_begins(self) -> None:
@@ -107,7 +108,7 @@ class Training:
         Before anything was trained that means little: models are loaded in that mode.
         """
         self._evaluated = still
-        self.pulse.sole = None
+        self.pulse.follow(None)
         if self.iterations.began:
             self._base = EVAL
             self._go_to(EVAL)
@@ -172,15 +173,23 @@ class Training:
         if self._is_silent:
             return
         self.pulse.reached += iterations
-        self.tell(monotonic())
+        self._tell(monotonic())
         if self._detailed and self._base == TRAIN and self._backward_depth == 0:
             self._in_training(FORWARD)
         elif self._phase == TRAIN and self._base == TRAIN and self._pending is None:
             if self._evaluated is not None and not self._evaluated():
                 self._evaluated = None
-            self.pulse.sole = None if self._evaluated is not None else self.iterations.sole()
+            self.pulse.follow(None if self._evaluated is not None else self.iterations.sole())
 
-    def tell(self, now_s: float) -> None:
+    def sole_stepped(self, now_s: float) -> None:
+        """The sole optimizer has made a step, and it is time to look at the clock."""
+        pulse = self.pulse
+        pulse.reached += 1
+        if now_s >= pulse.due_s:
+            self._tell(now_s)
+        pulse.wait(now_s, self._mean_s)
+
+    def _tell(self, now_s: float) -> None:
         """What was reached is due to be told."""
         step = self.pulse.reached
         self._listener.auto_step(step, now_s)
@@ -191,7 +200,7 @@ class Training:
         self._last_s, self._last_step = now_s, step
         self._detailed = self._mean_s >= DETAILED_FROM_S
         if self._detailed:
-            self.pulse.sole = None
+            self.pulse.follow(None)
 
     def _in_training(self, part: str) -> None:
         self._go_to(part if self._detailed and self._base == TRAIN else self._base)
@@ -201,6 +210,6 @@ class Training:
             return  # threads that do not train have no say
         if self._is_silent:
             return
-        self.pulse.sole = None
+        self.pulse.follow(None)
         self._phase = phase
         self._listener.auto_phase(phase)

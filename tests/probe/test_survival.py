@@ -99,7 +99,7 @@ def test_steps_go_on_after_the_program_closed_all_descriptors(watched, python) -
     events = [e for e in watched.events() if e.kind is Kind.STEP]
     assert [event.step for event in events] == list(range(1, 300))
     sizes = [event.rss_bytes for event in events if event.rss_bytes is not None]
-    assert len(sizes) > 100
+    assert len(sizes) > 20
     assert all(1 << 20 < size < 1 << 30 for size in sizes)
 
 
@@ -198,7 +198,9 @@ def test_probe_costs_no_thread_and_no_slow_module_before_torch_is_there(watched)
 
 
 def test_ring_is_no_slow_growth_of_the_process(watched, python) -> None:
-    code = SESSION + "for n in range(4096): session.step(n)\n"
+    code = SESSION + (
+        "for n in range(4096):\n    if n % 100 == 0: session.measure_next()\n    session.step(n)\n"
+    )
     watched.run(python, "-c", code)
     told = [e.rss_bytes for e in watched.events() if e.kind is Kind.STEP and e.step > 50]
     sizes = [size for size in told if size is not None]
