@@ -116,7 +116,10 @@ def _nearly_there(
     if found.creep > policy.creep_errors * found.creep_error:
         return False
     share = policy.converging_share if posterior < policy.leak_posterior else policy.calm_growth
-    creeping = (found.creep + found.creep_error) * float(view.binned.x[-1] - view.binned.x[first])
+    x, y = view.binned.x, view.binned.y
+    if found.left > float(y[-1] - y[first]):
+        return False  # most of the way is still to come: a line with a jump in it looks like that
+    creeping = (found.creep + found.creep_error) * float(x[-1] - x[first])
     level = view.prepared.level
     return 0 <= found.left < share * level and creeping < share * level
 
