@@ -71,7 +71,7 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
     gatherer.read(lines_of(block))
     found = gatherer.gathered()
     columns = {f"field {n}": figures for n, figures in enumerate(found.figures)}
-    tagged = [name for name in TAGS if name in found.tags and found.tags[name].max() >= 0]
+    tagged = [name for name in TAGS if name in found.tags and (found.tags[name] >= 0).any()]
     frame = pl.DataFrame({**columns, "stamp": found.stamps}, nan_to_null=True)
     return frame.with_columns(gatherer.tags(name, found.tags[name]) for name in tagged)
 
@@ -84,6 +84,7 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
 @example(content=b"step 7 gpu0 mem 5 MB\nstep 7 gpu1 mem 6 MB\n" * 3 + b"gpu1 mem 5 MB\n" * 3)
 @example(content=b"rss/9|rss/9MB\n" * 4)
 @example(content=b"rss /9 rss 0 MB\n" * 4)
+@example(content=b"/9 Phase\n" * 4)
 @example(content=b"\xff step 7 rss 5 MB\n" * 5 + b"  \n\n \n")
 @example(content=b"step 7 rss 5 MB" + b" " * 3000 + b"\n" + b"step 8 rss 6 MB\n" * 5)
 def test_forms_find_what_a_search_finds(content: bytes) -> None:
