@@ -143,9 +143,9 @@ class Policy:
     exact_spread: float = 1e-3
     """Range of increments over their mean below which they are the same. Chosen."""
     in_use_odds: float = 1.5
-    """Factor on the odds for equal increments per step of memory in use: pages, pools and holes,
-    which fill for hundreds of steps, are no part of it. So a leak is told after some 180 steps in
-    place of 260. Chosen."""
+    """Factor on the odds for equal increments per step of memory in use, and of objects: pages,
+    pools and holes, which fill for hundreds of steps, are no part of it. So a leak is told after
+    some 180 steps in place of 260. Chosen."""
     exact_increments: int = 8
     """Fewest increments that are called the same every time. Chosen."""
     collected_growth: float = 2.5

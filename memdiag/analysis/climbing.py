@@ -105,8 +105,9 @@ def regular_odds(view: View, policy: Policy) -> float:
 
 
 def _in_use_odds(prepared: Prepared, policy: Policy) -> float:
-    is_in_use = prepared.role is Role.IN_USE and prepared.axis.kind is AxisKind.STEP
-    return policy.in_use_odds if is_in_use else 1.0
+    """Of bytes that malloc has handed out, and of Python's blocks, each of which is memory."""
+    is_in_use = prepared.role in (Role.IN_USE, Role.OBJECTS)
+    return policy.in_use_odds if is_in_use and prepared.axis.kind is AxisKind.STEP else 1.0
 
 
 def is_exact(view: View, policy: Policy) -> bool:

@@ -26,7 +26,7 @@ _pack = layout.READING.pack
 _CUDA = "vram"  # of layout.ALLOCATORS
 # Shares of the time: all of them below 0.2 %, for a step of 5 ms. The resident size is seen from
 # outside as well, and small objects are many before they matter. Chosen.
-_MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0004, 0.0002, 0.0001, 0.0003, 0.0005
+_MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0004, 0.0003, 0.0001, 0.0003, 0.0005
 # What these may take beyond their shares, at the start and after a rest: a short run is to be
 # known as well, and two hundred steps of a few milliseconds have a hundred readings for it, of
 # some 100 us, and of Python's blocks twenty, of 300 us. Chosen.

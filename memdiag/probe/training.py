@@ -187,6 +187,7 @@ class Training:
         pulse.reached += 1
         if now_s >= pulse.due_s:
             self._tell(now_s)
+            now_s = monotonic()  # to measure takes as long as some steps do
         pulse.wait(now_s, self._mean_s)
 
     def _tell(self, now_s: float) -> None:

@@ -30,9 +30,30 @@ def test_pages_that_grow_as_long_may_be_a_pool_that_fills() -> None:
     assert _found(Role.RESIDENT, 200).verdict is Verdict.INCONCLUSIVE
 
 
-def _blocks(rate: float) -> Series:
-    y = _steps(1.05e6, rate, 420, 0.3, step=1.0)
+def _blocks(rate: float, steps: int = 420) -> Series:
+    y = _steps(1.05e6, rate, steps, 0.3, step=1.0)
     return series_of(y, role=Role.OBJECTS, metric="python_blocks", process="main", unit=Unit.COUNT)
+
+
+def test_small_objects_of_a_kilobyte_per_step_are_a_leak_within_200_steps() -> None:
+    assert judge(_blocks(11.3, 200)).series[0].verdict is Verdict.LEAK
+    assert judge(_blocks(11.3, 100)).series[0].verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_line_with_an_early_jump_is_no_ceiling_that_was_nearly_reached() -> None:
+    """Something is imported at step 24: a curve fits better, whose ceiling lies far above."""
+    at = np.arange(3, 200, 4)
+    y = 1_049_000 + 12.0 * at + np.where(at >= 24, 226.0, 0.0)
+    y += np.random.default_rng(1).normal(0, 3, len(at))
+    series = series_of(
+        np.round(y),
+        x=at.astype(float),
+        role=Role.OBJECTS,
+        metric="python_blocks",
+        process="main",
+        unit=Unit.COUNT,
+    )
+    assert judge(series).series[0].verdict is Verdict.LEAK
 
 
 @pytest.mark.parametrize(("rate", "verdict"), [(11.3, Verdict.LEAK), (3.0, Verdict.STABLE)])

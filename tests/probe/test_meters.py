@@ -67,3 +67,16 @@ def test_meter_may_be_read_twice_in_a_row_after_a_rest_and_keeps_its_share(clock
     assert rested == [7] * 4
     found, _ = run(clock, 5e-3, for_s=100, burst=4)
     assert sum(reading != ABSENT for reading in found) <= 10 + 100 * SHARE / 5e-3
+
+
+def test_credit_is_there_at_the_start_and_only_once(clock) -> None:
+    def read() -> int:
+        clock.s += 1e-5
+        return 7
+
+    meter = Budgeted(read, lambda _: None, credit_s=2e-3, share=1e-3)
+    early = sum(meter() != ABSENT for _ in range(1000))
+    assert 195 <= early <= 205
+    clock.s += 1.0
+    later = sum(meter() != ABSENT for _ in range(1000))
+    assert 95 <= later <= 105

@@ -216,6 +216,46 @@ def test_last_steps_are_told_at_the_end(session, reader) -> None:
     assert [event.step for event in reader.drain() if event.kind is Kind.STEP][-1] == 3000
 
 
+def test_steps_that_have_become_slow_are_measured_again_soon(session, reader, now) -> None:
+    training = Training(session)
+    pulse = training.pulse
+    training.iterations.optimizer_made("A")
+    iterate(training, now, 0.001, times=300)
+    assert pulse.sole == "A"
+    pulse.due_s = now[0] + 0.25
+    training.sole_stepped(now[0])
+    assert 1 < pulse.look_at - pulse.reached <= 64
+    session.look_at_clock()
+    assert pulse.look_at <= pulse.reached
+
+
+@pytest.mark.torch
+def test_backward_is_the_frameworks_own_while_nothing_is_to_be_heard_in_it(watched) -> None:
+    pytest.importorskip("torch")
+    code = (
+        "import torch\n"
+        "def own(): return not hasattr(torch.autograd.backward, '__wrapped__')\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "def train(n):\n"
+        "    for _ in range(n):\n"
+        "        model(torch.ones(1, 2)).sum().backward()\n"
+        "        optimizer.step()\n"
+        "before = own()\n"
+        "train(5)\n"
+        "training = own()\n"
+        "model.eval()\n"
+        "evaluating = own()\n"
+        "model.train()\n"
+        "train(5)\n"
+        "print(before, training, evaluating, own())\n"
+    )
+    done = watched.run(sys.executable, "-c", code)
+    assert (done.stdout, done.stderr) == ("False True False True\n", "")
+    steps = [event.step for event in watched.events() if event.kind is Kind.STEP]
+    assert steps == list(range(1, 11))
+
+
 def test_program_that_imports_memdiag_is_given_time_to_tag(
     session, reader, now, monkeypatch
 ) -> None:
