@@ -18,6 +18,8 @@ TAGS: dict[str, tuple[str, ...]] = {
     ),
     "pid": (r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b",),
     "rank": (r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b",),
+    "worker": (r"(?i)\b(?:worker|replica)[ :=#\[-]{1,3}([0-9]{1,6})\b",),
+    "gpu": (r"(?i)(?:^|[\[(|])\s*(?:gpu|device|cuda)[ :#-]{0,2}([0-9]{1,3})\s*[\])|]",),
 }
 HEADING = r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
 """A line that names the phase of those below it, such as `=== Phase: eval ===`."""
@@ -25,7 +27,10 @@ HEADING = r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
 CARRIED = frozenset({"phase", "pid"})
 """They hold for the lines below the one that names them."""
 
-ANY_TAG = "(?i)phase|stage|mode|split|pid|process|rank"
+ANY_TAG = (
+    "(?i)phase|stage|mode|split|pid|process|rank|worker|replica"
+    r"|(?:gpu|device|cuda)[ :#\\-]{0,4}\[?[0-9]"  # in lines, and in patterns of shapes
+)
 
 
 def search(lines: pl.DataFrame, fields: Sequence[Field], shape: Shape | None) -> pl.DataFrame:

@@ -26,9 +26,9 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
     (
         AxisKind.REQUEST,
         _ranked(
-            "request requests query queries call calls predict predictions prediction inference"
-            " inferences message messages invocation invocations transaction transactions job jobs"
-            " ops"
+            "request requests req reqs query queries call calls predict predictions prediction"
+            " inference inferences message messages invocation invocations transaction transactions"
+            " job jobs ops episode episodes"
         ),
     ),
     (
