@@ -31,6 +31,25 @@ def is_flat(view: View, policy: Policy) -> bool:
     return view.growing < policy.flat_doubt or (view.trend.slope <= 0 and view.p_growth > 0.5)
 
 
+def rises_all_the_time(view: View, policy: Policy) -> bool:
+    """A last regime of few readings, each above the one before, by rises that do not slow down.
+
+    Growth that speeds up lies on no line, and leaves a scatter in which any line could be chance.
+    """
+    y = view.prepared.y[view.first_sample :]
+    rises = np.diff(y)
+    if not policy.min_samples <= len(y) < policy.few_samples or not (rises > 0).all():
+        return False
+    if _slow_down(rises, policy) or _slow_down(rises[:-1], policy):  # (the last may be a spike)
+        return False
+    return float(y[-1] - y[0]) > policy.calm_growth * view.prepared.level
+
+
+def _slow_down(rises: Floats, policy: Policy) -> bool:
+    half = max(1, len(rises) // 2)
+    return float(rises[-half:].sum()) < policy.slowing * float(rises[:half].sum())
+
+
 def is_one_step(view: View, policy: Policy) -> bool:
     """The last regime rose by no more than the step that readings move by."""
     x = view.binned.x

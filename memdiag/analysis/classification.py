@@ -297,7 +297,8 @@ def _not_growing(view: View, steps: Stairs | None, policy: Policy) -> Classified
         if is_converging(view, policy, 0.0):
             return replace(base, verdict=Verdict.WARMUP, reason=Reason.PLATEAU, score=0.9)
         return _cycles(view, policy, base)
-    if calm.middles_grow(view.prepared, policy) or calm.waves_grow(view, policy):
+    grows = (calm.middles_grow(view.prepared, policy), calm.waves_grow(view, policy))
+    if any(grows) or calm.rises_all_the_time(view, policy):
         return _answer(view, Verdict.INCONCLUSIVE, Reason.UNCERTAIN_TREND, 0.5)
     wait = 0.0 if steps is None or len(steps.at) < 3 else steps.still_to_wait(policy)
     if wait > 0:

@@ -116,7 +116,9 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
             where = ""
             if table.first_line is not None:
                 where = f", the first about line {table.first_line + cells.unread_row}"
-            notes.append(f"{cells.unread} cells of {name} hold no figure{where}: left out")
+            cells_hold = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
+            hold = "holds" if cells.unread == 1 else "hold"
+            notes.append(f"{cells_hold} of {name} {hold} no figure{where}: left out")
         metric = _in_final_unit(name, meaning, cells)
         if not np.isfinite(metric.values).any():
             continue

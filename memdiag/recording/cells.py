@@ -10,7 +10,7 @@ import numpy as np
 
 from memdiag import units
 from memdiag.model import Unit
-from memdiag.recording.clocks import is_clock, seconds_of
+from memdiag.recording.clocks import is_clock, seconds_of, spans_of
 from memdiag.recording.frames import pl
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Per
 _PREFIX = r"^[\s*`~#]*(?:[A-Za-z]{1,10}\s*[+=:#]\s*)?"
 _DIGITS = r"[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+|[0-9][0-9_]*,?[0-9]*)(?:\.[0-9]*)?"
 _FIGURE = rf"{_PREFIX}({_DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
-_UNIT = rf"{_FIGURE}(?:/[0-9]+)?\s*([A-Za-z%]*)[\s*`]*$"
+# Behind it: a remark in brackets, how much there is, signs: `580 MB (+62 MB)`, `1.2GiB / 8GiB`.
+_REMARK = r"(?:\s*[(\[].*|\s*/\s*[0-9].*|\s*[^\x00-\x7f]+)?"
+_UNIT = rf"{_FIGURE}(?:/[0-9]+)?\s*([A-Za-z%]*){_REMARK}[\s*`]*$"
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
 _LOOKED_AT = 2000
 _MOST = 1e30
@@ -68,7 +70,8 @@ def to_numbers(column: Column) -> Cells:
 
 
 def to_seconds(column: Column, factor: float) -> Floats:
-    """Seconds of a time column: figures times `factor`, dates, or times of day, NaN if none.
+    """Seconds of a time column: figures times `factor`, dates, times of day, or spans of time in
+    words; NaN if none.
 
     What counts from 1970 is counted from the first reading instead.
     """
@@ -76,6 +79,8 @@ def to_seconds(column: Column, factor: float) -> Floats:
         text = column.str.strip_chars()
         if is_clock(text.head(_LOOKED_AT)) or is_clock(text):
             return seconds_of(text)
+        if np.isfinite(spans := spans_of(text)).any():
+            return spans
     values = to_numbers(column).values
     seen: Floats = values[np.isfinite(values)]
     top = float(np.abs(seen).max()) if seen.size else 0.0

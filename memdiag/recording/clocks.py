@@ -26,6 +26,35 @@ _CLOCK = re.compile(
 )
 
 
+# `2h`, `1h 10m`, `~5 min`, `T+30s`, `after 2 days`.
+_SPAN = (
+    r"^[^A-Za-z0-9]*(?:t|after|at|day)?[^A-Za-z0-9.-]*"
+    + "".join(
+        rf"(?:([0-9]+(?:\.[0-9]+)?)\s*{unit}[\s,:]*)?"
+        for unit in (
+            "d(?:ays?)?",
+            "h(?:ours?|rs?)?",
+            "m(?:in(?:utes?|s)?)?",
+            "s(?:ec(?:onds?|s)?)?",
+        )
+    )
+    + "[^A-Za-z0-9]*$"
+)
+_SPAN_S = (86400.0, 3600.0, 60.0, 1.0)
+
+
+def spans_of(text: pl.Series) -> Floats:
+    """Seconds of spans of time, each figure with its unit; NaN where there is none."""
+    parts = text.str.to_lowercase().str.extract_groups(_SPAN).struct.unnest().get_columns()
+    seconds = np.zeros(len(text))
+    found = np.zeros(len(text), dtype=bool)
+    for part, unit_s in zip(parts, _SPAN_S, strict=True):
+        figures = _floats(part.cast(pl.Float64, strict=False))
+        seconds += np.nan_to_num(figures) * unit_s
+        found |= np.isfinite(figures)
+    return np.where(found, seconds, np.nan)
+
+
 def is_clock(text: pl.Series) -> bool:
     """Some of these cells are dates or times of day."""
     return bool(text.str.contains("[0-9]:[0-9]|^[0-9]{4}-[0-9]").any())

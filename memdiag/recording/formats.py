@@ -10,6 +10,7 @@ from memdiag.recording import native
 from memdiag.recording.jsondocument import read_json
 from memdiag.recording.jsonl import read_jsonl
 from memdiag.recording.layout import find_layout
+from memdiag.recording.listings import refuse_listing
 from memdiag.recording.literals import read_bare, read_list
 from memdiag.recording.markdown import read_markdown, tables_in
 from memdiag.recording.memray import read_stats
@@ -85,6 +86,11 @@ def _nameless(source: Source, options: ReadOptions) -> Table | None:
     )
 
 
+def _listing(source: Source, options: ReadOptions) -> Table | None:
+    refuse_listing(source)
+    return None
+
+
 def _pattern(source: Source, options: ReadOptions) -> Table | None:
     return read_pattern(source, options.pattern) if options.pattern else None
 
@@ -116,6 +122,7 @@ FORMATS: tuple[Format, ...] = (
     Format(name="tegrastats", read=lambda source, _: read_tegrastats(source)),
     Format(name="rocm-smi", read=lambda source, _: read_rocm(source)),
     Format(name="torch-summary", read=lambda source, _: read_summaries(source)),
+    Format(name="listing", read=_listing),
     Format(name="markdown", read=lambda source, options: read_markdown(source, options.table)),
     Format(name="csv", read=_csv),
     Format(name="numbers", read=_numbers),
@@ -123,6 +130,9 @@ FORMATS: tuple[Format, ...] = (
     Format(name="text", read=lambda source, _: read_text(source)),
     Format(name="nameless", read=_nameless),
 )
+
+
+_REFUSALS = (_nameless, _listing)
 
 
 def read_table(source: Source, options: ReadOptions) -> tuple[Table, str]:
@@ -150,6 +160,6 @@ def _asked_for(name: str) -> tuple[Format, ...]:
         return FORMATS
     chosen = tuple(family for family in FORMATS if family.name == name)
     if not chosen:
-        known = ", ".join(family.name for family in FORMATS if family.read is not _nameless)
+        known = ", ".join(family.name for family in FORMATS if family.read not in _REFUSALS)
         raise UsageError(f"there is no format {name}", remedy=f"choose one of {known}")
     return chosen

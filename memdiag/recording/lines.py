@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from memdiag.recording.frames import pl
+from memdiag.recording.pasting import without_escapes
 from memdiag.recording.rawlines import raw_lines
 from memdiag.recording.source import Source
 
@@ -25,7 +26,6 @@ _STAMP = (
 _STAMP_HEAD = 48
 _IN_FRONT = re.compile(rf"^([\s\[(]{{0,3}}?){_STAMP}")
 _LOOKED_AT = 20
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,6 @@ class Stamped:
         """Where a piece of `line` stood before the time was taken out."""
         moved = self.stamp[1] - self.joint if self.stamp and begin >= self.joint else 0
         return begin + moved, end + moved
-
-
-def without_escapes(raw: bytes) -> bytes:
-    """Without what colours, moves and clears on a terminal."""
-    return _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
 
 
 def split_stamp(line: str) -> Stamped:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.cells import to_numbers
@@ -28,10 +30,20 @@ class _Found:
     table: Table
 
     @property
+    def has_memory(self) -> bool:
+        """Readings of it, enough to be in order, in most rows of a column."""
+        length = len(self.table)
+        return length >= _ROWS_AT_LEAST and any(
+            recognise(name).part is Part.METRIC
+            and int(np.isfinite(to_numbers(column).values).sum()) * 2 > length
+            for name, column in zip(self.table.names, self.table.columns, strict=True)
+        )
+
+    @property
     def is_series(self) -> bool:
         """Memory over an axis that rises."""
         parts = [recognise(name).part for name in self.table.names]
-        if Part.METRIC not in parts or len(self.table) < _ROWS_AT_LEAST:
+        if not self.has_memory:
             return False
         axes = [c for c, p in zip(self.table.columns, parts, strict=True) if p is Part.AXIS]
         return any(to_numbers(axis).values.size == len(self.table) for axis in axes)
@@ -58,13 +70,19 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
     if len(series) == 1:
         return series[0].table
     if not series:
-        return None
+        return _only_with_memory(found)
     raise UnreadableInput(
         f"{len(series)} of its {len(found)} tables hold memory over steps",
         source=source.name,
         line=series[0].line,
         remedy=f"choose one: {_listed(found, only_series=True)}",
     )
+
+
+def _only_with_memory(found: Sequence[_Found]) -> Table | None:
+    """The one table of memory without an axis: its rows are in order."""
+    tables = [table.table for table in found if table.has_memory]
+    return tables[0] if len(tables) == 1 else None
 
 
 def tables_in(source: Source) -> str:

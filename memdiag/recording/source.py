@@ -14,6 +14,7 @@ from typing import BinaryIO
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.packing import is_packed, unpacked
+from memdiag.recording.pasting import unwrapped
 from memdiag.recording.sidecar import rows_path
 from memdiag.recording.spooling import spooled
 
@@ -149,7 +150,7 @@ def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
     kind = _kind(raw)
     if kind is not Kind.TEXT:
         return Source(name=name, path=plain, content=raw, whole=True, tail=b"", kind=kind)
-    text = _as_utf8(raw)
+    text = unwrapped(_as_utf8(raw))
     if not text.strip():
         raise UnreadableInput(
             "it is empty", source=name, remedy="record something first, or name another file"

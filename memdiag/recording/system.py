@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from memdiag.recording.frames import pl
-from memdiag.recording.lines import without_escapes
+from memdiag.recording.pasting import without_escapes
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 from memdiag.recording.tools import TICK, Row, all_lines, as_table, clock_in
@@ -30,6 +30,7 @@ _PROC |= {"Rss": "rss", "Pss": "pss", "Swap": "swap"}
 _STATS = re.compile(r"\bMEM USAGE / LIMIT\b")
 _STATS_ROW = re.compile(r"[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ")
 _TOP = re.compile(r"\bCPU\(cores\)\s+MEMORY\(bytes\)")
+_TOP_ROW = re.compile(r"(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)$")
 
 _GPUSTAT = re.compile(r"\[([0-9]{1,3})\] [^|]+\|[^|]*\|\s*([0-9]+) / [0-9]+ MB")
 _TEGRASTATS = re.compile(r"\bRAM ([0-9]+)/[0-9]+MB\b")
@@ -116,12 +117,9 @@ def read_containers(source: Source) -> Table | None:
     time, top = "", False
     for line in all_lines(source):
         plain = line.strip()
-        words = plain.split()
         if _STATS.search(plain) or _TOP.search(plain):
             top = _TOP.search(plain) is not None
-        elif top and len(words) >= 3 and words[-1][0].isdigit():
-            rows.append({**_time(time), "container": " ".join(words[:-2]), "memory": words[-1]})
-        elif found := _STATS_ROW.match(plain):
+        elif found := (_TOP_ROW if top else _STATS_ROW).match(plain):
             rows.append({**_time(time), "container": found[1], "memory": found[2]})
         else:
             time = clock_in(plain) or time

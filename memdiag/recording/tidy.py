@@ -15,7 +15,7 @@ from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate, rises_strictly
 from memdiag.recording.cells import to_numbers, to_seconds
 from memdiag.recording.columns import Meaning, Part, as_metric, recognise
-from memdiag.recording.frames import is_numeric, is_text, pl
+from memdiag.recording.frames import as_series, is_numeric, is_text, pl
 from memdiag.recording.names import take_apart
 from memdiag.recording.options import MetricChoice, ReadOptions
 from memdiag.recording.splitting import encode
@@ -49,6 +49,7 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
         if meaning.part is Part.LABEL and at not in taken and _is_label(table.columns[at])
     ]
     axes = _axes(table, meanings, metrics, x, source)
+    labels += _of_restarts(table, meanings, axes, taken)
     if not axes and (found := _rising(table, meanings, metrics, pid)) is not None:
         axes = [found]
     return Plan(
@@ -180,6 +181,24 @@ def _is_label(column: Column) -> bool:
     if isinstance(column, np.ndarray) or column.dtype.is_float() or len(column) == 0:
         return False
     return column.n_unique() * _ROWS_PER_LABEL <= len(column) or column.n_unique() == 1
+
+
+def _of_restarts(
+    table: Table, meanings: list[Meaning], axes: list[Candidate], taken: set[int | None]
+) -> list[tuple[str, int]]:
+    """A column of words that changes where the axis starts again, and there alone: one run below
+    another, each under its own name.
+    """
+    falls = [set(np.flatnonzero(np.diff(candidate.values) < 0).tolist()) for candidate in axes]
+    for at, meaning in enumerate(meanings):
+        column = table.columns[at]
+        if meaning.part is not Part.OTHER or at in taken or not is_text(column):
+            continue
+        codes, values = encode(as_series(column).fill_null(""))
+        changes = np.flatnonzero(np.diff(codes))
+        if 1 < len(values) == len(changes) + 1 and any(set(changes.tolist()) == f for f in falls):
+            return [("", at)]
+    return []
 
 
 def _axes(

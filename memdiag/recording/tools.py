@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from memdiag import units
 from memdiag.recording.cells import to_numbers
 from memdiag.recording.frames import pl
-from memdiag.recording.lines import without_escapes
+from memdiag.recording.pasting import without_escapes
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 

@@ -43,6 +43,11 @@ def test_growth_longer_than_warmups_last_is_leak_with_its_rate() -> None:
     assert found.growth_per_x.low <= 0.2 * MB <= found.growth_per_x.high
 
 
+@pytest.mark.parametrize("readings", [(1.2, 1.5, 2.2, 4.8, 8.9, 14), (3, 5, 12, 40, 81)])
+def test_few_readings_that_rise_ever_faster_are_not_calm(readings: tuple[float, ...]) -> None:
+    assert verdict(np.array(readings) * 1000 * MB) not in CALM
+
+
 def test_growth_that_restarts_after_a_plateau_is_leak_with_its_onset() -> None:
     y = 500 * MB + 2 * MB * np.maximum(np.arange(400.0) - 250, 0)
     found = judge(series_of(noisy(y))).series[0]

@@ -249,7 +249,7 @@ def test_torn_last_line_is_left_out_and_mentioned(tmp_path: Path) -> None:
 def test_text_among_the_figures_is_counted(tmp_path: Path) -> None:
     recording = _read(tmp_path, "step,rss_mb\n1,5\n2,oops\n3,6\n")
     assert np.isnan(_only(recording).y[1])
-    assert any("1 cells of rss_mb hold no figure" in n and "line 3" in n for n in recording.notes)
+    assert any("1 cell of rss_mb holds no figure" in n and "line 3" in n for n in recording.notes)
 
 
 def test_late_text_in_a_long_column_does_not_lose_the_figures(tmp_path: Path) -> None:

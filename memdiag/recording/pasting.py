@@ -1,0 +1,47 @@
+"""What copying from a terminal or an issue leaves around a log: fences, quotes, prompts."""
+
+from __future__ import annotations
+
+import re
+
+_FENCE = re.compile(rb"\s*(?:```|~~~)[\w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*")
+_QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
+# Not `# `, which a root's prompt and a comment share.
+_PROMPT = re.compile(
+    rb"(?:"
+    rb"(?:\([\w.-]+\) ?)*\$ +\S"  # (env) $ ps -o rss= -p 4711
+    rb"|>>> |\.\.\.(?: |$)|In \[[0-9]*\]: "  # Python, IPython
+    rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*>"  # PowerShell, cmd
+    rb"|(?:\([\w.-]+\) ?)*[\w.-]+@[\w.-]+[: ][^$#%]{0,80}[$#%] "  # (env) me@host:~/job$
+    rb")"
+)
+_QUOTED = 0.6
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
+
+
+def without_escapes(raw: bytes) -> bytes:
+    """Without what colours, moves and clears on a terminal."""
+    return _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
+
+
+def unwrapped(text: bytes) -> bytes:
+    """The text without these. Their lines stay, empty, so that the others keep their numbers; but
+    for those in front of everything, where readers look for headers.
+    """
+    plain = without_escapes(text)
+    lines = plain.split(b"\n")
+    if _is_quoted(lines):
+        lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
+    kept = [b"" if _is_wrapping(line) else line for line in lines]
+    if kept == lines:
+        return b"\n".join(lines)
+    return b"\n".join(kept).lstrip(b"\r\n") or text
+
+
+def _is_quoted(lines: list[bytes]) -> bool:
+    filled = [line for line in lines if line.strip()]
+    return sum(_QUOTE.match(line) is not None for line in filled) > _QUOTED * len(filled)
+
+
+def _is_wrapping(line: bytes) -> bool:
+    return _FENCE.fullmatch(line) is not None or _PROMPT.match(line) is not None
