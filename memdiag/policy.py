@@ -81,10 +81,15 @@ HORIZONS: Mapping[AxisKind, float] = MappingProxyType(
 
 # What healthy trainings keep per optimizer step (loss histories, interned objects, the probe's own
 # bookkeeping): malloc in use moved by at most 160 bytes and Python's blocks by at most 3.7 per step
-# in the healthy recordings of fixtures/corpus (own_*_steps), leaks of 1 KB by 1460 bytes.
+# in the healthy recordings of fixtures/corpus (own_*_steps), leaks of 1 KB by 1460 bytes. Blocks
+# moved by 6.5 where a step accumulates four backward passes and two figures are kept of it.
 BACKGROUND_PER_STEP: Mapping[Role, float] = MappingProxyType(
-    {Role.IN_USE: 200.0, Role.OBJECTS: 6.0}
+    {Role.IN_USE: 200.0, Role.OBJECTS: 8.0}
 )
+
+# What may be kept for use again and counts as in use: Python's blocks include its free lists, of
+# which that of tuples of one item takes 2,000, one of each backward pass of torch.
+POOLS: Mapping[str, float] = MappingProxyType({"python_blocks": 2000.0})
 
 EXACT_ROLES = frozenset(
     {
@@ -280,6 +285,8 @@ class Policy:
     as well. Chosen: more than twice of what was measured."""
     background_per_step: Mapping[Role, float] = field(default_factory=lambda: BACKGROUND_PER_STEP)
     """Growth per optimizer step that an exact meter shows in healthy jobs: BACKGROUND_PER_STEP."""
+    pools: Mapping[str, float] = field(default_factory=lambda: POOLS)
+    """Growth of a metric that a pool of the interpreter may be, which fills: POOLS."""
     horizon_runs: float = 3.0
     """The horizon is at least this many times what was recorded. Chosen."""
 

@@ -229,6 +229,8 @@ def _barred(
         return replace(base, verdict=Verdict.STABLE, reason=Reason.NEGLIGIBLE, score=0.9)
     if prepared.role in NO_METERS:
         return replace(base, reason=Reason.NOT_A_METER)
+    if 0 < slope * prepared.run < prepared.pool:
+        return replace(base, reason=Reason.STILL_CLIMBING)
     if prepared.role is Role.COLLECTED_HEAP and not climbing.is_collected(view, policy):
         return replace(base, reason=Reason.NOT_COLLECTED)
     return None

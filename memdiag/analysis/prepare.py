@@ -44,6 +44,7 @@ class Prepared:
     blur: how much a floor may be off because samples miss the moment of the drop.
     samples: readings before reduction.
     rounds: passes over the data and cycles of phases.
+    pool: growth of so much may be a pool that fills.
     """
 
     x: Floats
@@ -70,6 +71,7 @@ class Prepared:
     restarts: int
     sign: float
     rounds: Rounds = UNKNOWN
+    pool: float = 0.0
 
     @property
     def recorded_y(self) -> Floats:
@@ -129,6 +131,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         restarts=restarts,
         sign=sign,
         rounds=rounds_of(series, axis, x, finite),
+        pool=policy.pools.get(series.metric, 0.0),
     )
 
 
