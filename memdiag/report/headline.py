@@ -115,9 +115,10 @@ def story(finding: Finding, screen: Screen) -> str:
 
 def _rise(finding: Finding, name: str) -> str:
     start_x = finding.first_x if finding.onset_x is None else finding.onset_x.value
-    start, end = naming.value_at(finding, start_x), finding.latest_value
+    start = naming.value_at(finding, start_x)
+    end_x, end = _end_of_rise(finding, start)
     show = numbers.quantity
-    first, last = naming.place(finding, start_x), naming.place(finding, finding.last_x)
+    first, last = naming.place(finding, start_x), naming.place(finding, end_x)
     if start_x == finding.last_x:
         return f"{name} was {show(end, finding.unit)} at {last}"
     if show(start, finding.unit) == show(end, finding.unit) and end > start:
@@ -127,6 +128,17 @@ def _rise(finding: Finding, name: str) -> str:
         f"{name} {'grew' if end > start else 'went'} from {show(start, finding.unit)}"
         f" at {first} to {show(end, finding.unit)} at {last}"
     )
+
+
+def _end_of_rise(finding: Finding, start: float) -> tuple[float, float]:
+    """Where the rise ends: the last reading, or the one before if most of the rise is gone at the
+    last, as where a program ends.
+    """
+    last = finding.last_x, finding.latest_value
+    if finding.verdict is not Verdict.LEAK or len(finding.trace) < 3:
+        return last
+    x, before = finding.trace[-2]
+    return (x, before) if before - last[1] > (before - start) / 2 > 0 else last
 
 
 def _rate(finding: Finding, screen: Screen) -> str:

@@ -235,6 +235,14 @@ def test_growth_never_begins_under_all_that_was_read() -> None:
     assert "grew from 5.00 MB" in shown
 
 
+def test_growth_does_not_end_below_what_the_last_moments_gave_back() -> None:
+    trace = [(float(x), 320e6 + 920 * x) for x in range(0, 4000, 100)]
+    ended = [*trace, (3950.0, 320.1e6)]  # the program takes down what it had
+    leak = diagnoses.series(ended, Verdict.LEAK, Reason.OUTLASTS_WARMUP)
+    shown = " ".join(text(diagnoses.of(diagnoses.recording("run.csv", leak)), width=80).split())
+    assert "grew from 320 MB at step 0 to 324 MB at step 3,900" in shown
+
+
 def test_plan_for_the_plateau_counts_all_processes() -> None:
     main = replace(diagnoses.warmup().recordings[0].series[0], process="main")
     tree = replace(main, process="tree", peak_value=3 * main.peak_value)
