@@ -22,6 +22,8 @@ from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
 from memdiag.recording.table import Table
 
 _MOST_RANKS = 8
+# As the probe's `facts.UNNAMED_CHILD`, which nobody imports.
+UNNAMED_CHILD = "multiprocessing child"
 _TREE = "tree"
 # What follows the pid of a process whose pid was another's before.
 _TURN = r" \(\d+\)$"
@@ -78,19 +80,24 @@ def plan(table: Table) -> Plan:
 def settled_labels(table: Table) -> Table:
     """The table with one label for each process.
 
-    A process is "python 4711" until it is known to be the main one, a loader's worker or a rank;
-    all of its rows get the last name. Where a pid was given out twice nothing is changed.
+    A process is "python 4711" until it is known to be the main one, a loader's worker or a rank
+    (or "multiprocessing child", which has not read from its parent yet what it is to do); all of
+    its rows get the last name. Where a pid was given out twice nothing is changed.
     """
     at = {name: position for position, name in enumerate(table.names)}
     rows = _owners(table)
     label = pl.col("label")
     own = label.filter(label != _TREE)
+    child = label.str.starts_with(UNNAMED_CHILD)  # of two at once, one is told by its pid
     names = rows.group_by("pid").agg(
-        again=(pl.col("unnamed") & label.str.contains(_TURN)).any(),
+        again=(pl.col("unnamed") & ~child & label.str.contains(_TURN)).any(),
         last=own.last(),
         labels=own.n_unique(),
     )
-    renamed = (pl.col("labels") > 1) & ~pl.col("again") & pl.col("unnamed") & (label != _TREE)
+    # "SpawnProcess-1" learns that it is "rank0 SpawnProcess-1" when its job begins.
+    longer = pl.col("last").str.ends_with(pl.format(" {}", label))
+    renamed = (pl.col("labels") > 1) & ~pl.col("again") & (label != _TREE)
+    renamed &= pl.col("unnamed") | longer
     chosen = rows.join(names, on="pid", how="left", maintain_order="left")
     settled = chosen.select(pl.when(renamed).then("last").otherwise("label")).collect().to_series()
     columns = list(table.series)
@@ -145,6 +152,7 @@ def _owners(table: Table) -> pl.LazyFrame:
     label = pl.col("label").cast(pl.String)
     number = pl.format(" {}", pl.col("pid"))
     plain = label.str.replace(_TURN, "").str.ends_with(number)
+    plain |= label.str.starts_with(UNNAMED_CHILD)
     return owner.lazy().with_columns(label=label, unnamed=plain.fill_null(value=False))
 
 

@@ -35,6 +35,22 @@ def test_a_process_that_got_its_name_late_is_one_series_in_our_recordings(tmp_pa
     assert sizes == {"main": 6, "helper 8": 6, "python 9": 3, "python 9 (2)": 3, "tree": 6}
 
 
+def test_ranks_that_were_spawned_are_one_series_each_from_their_start(tmp_path: Path) -> None:
+    """They begin without a name, get one from multiprocessing, and tell torch their rank."""
+    stages = {
+        5: ("python 5", "multiprocessing child", "SpawnProcess-1", "rank0 SpawnProcess-1"),
+        6: ("python 6", "multiprocessing child (6)", "SpawnProcess-2", "rank1 SpawnProcess-2"),
+    }
+    rows = [
+        f"{at},,,{pid},{names[min(at // 2, 3)]},{1000 * pid + at}\n"
+        for at in range(9)
+        for pid, names in stages.items()
+    ]
+    recording = _read(tmp_path, "at_s,step,phase,pid,process,rss_bytes\n" + "".join(rows))
+    sizes = {series.process: len(series.y) for series in recording.series}
+    assert sizes == {"rank0 SpawnProcess-1": 9, "rank1 SpawnProcess-2": 9}
+
+
 def _with_helpers(peak_bytes: int) -> str:
     """A run of ten seconds, and each second a helper that lives for 0.3 s of it."""
     rows = ["at_s,step,phase,pid,process,rss_bytes\n"]
