@@ -128,6 +128,7 @@ class Probe:
             return
         session = self._session
         session.learn_role()
+        session.learn_ranks()
         session.catch_up()
         session.look_at_clock()
         if session.steps_told == self._steps_seen and self._measures:
@@ -152,7 +153,7 @@ class Probe:
                 begin(torch)
             except Exception:
                 self._session.note("this version of torch does not let itself be asked", metric)
-        self._session.say_ranks()
+        self._session.learn_ranks()
 
     def _follow_training(self, torch: Any) -> None:
         from .hooks import Hooks

@@ -46,14 +46,27 @@ class Facts:
 
 
 def ranks() -> tuple[int, int, int]:
-    """Rank, local rank and world size by the environment, -1 where it does not say.
+    """Rank, local rank and world size by the environment or by torch, -1 where neither says.
 
     A batch system tells these of every job, one that is alone included: a world of one is none.
     """
     world = _number(_WORLD_SIZES)
+    if world > 1 and _number(_RANKS) != _UNKNOWN:
+        return _number(_RANKS), _number(_LOCAL_RANKS), world
+    rank, world = _told_to_torch()
     if world <= 1:
         return _UNKNOWN, _UNKNOWN, _UNKNOWN
-    return _number(_RANKS), _number(_LOCAL_RANKS), world
+    return rank, _number(_LOCAL_RANKS), world
+
+
+def _told_to_torch() -> tuple[int, int]:
+    """Rank and world size of a program that tells them to `init_process_group` alone."""
+    distributed = sys.modules.get("torch.distributed")
+    # (While it is imported it has no such function yet.)
+    begun = getattr(distributed, "is_initialized", None)
+    if distributed is None or begun is None or not begun():
+        return _UNKNOWN, _UNKNOWN
+    return distributed.get_rank(), distributed.get_world_size()
 
 
 def started_ticks() -> int:

@@ -64,6 +64,7 @@ class Session:
         self._auto_phase = ""
         self._complained = False
         self._role_unknown = False
+        self._ranks_told = (-1, -1, -1)
         self._steps = 0
 
     # -- what the program says -------------------------------------------------------------
@@ -236,10 +237,15 @@ class Session:
                 self.say_role(role)
                 at_end_of_worker(self.last_words)
 
-    def say_ranks(self) -> None:
-        """Say the place in a distributed job anew: launchers may set it after the start."""
+    def learn_ranks(self) -> None:
+        """Say the place in a distributed job anew: launchers, and the program itself, may tell it
+        after the start.
+        """
         try:
-            self._opened().say_ranks(ranks())
+            ring, known = self._opened(), ranks()
+            if known[0] >= 0 and known != self._ranks_told:
+                self._ranks_told = known
+                ring.say_ranks(known)
         except Exception:
             self._failed()
 
@@ -279,6 +285,7 @@ class Session:
                 raise OSError
             facts = Facts()
             self._role_unknown = facts.role == UNNAMED_CHILD
+            self._ranks_told = facts.ranks
             self._ring = Ring(self._directory, facts)
         return self._ring
 
