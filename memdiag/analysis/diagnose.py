@@ -54,7 +54,8 @@ def _find(series: Series, recording: Recording, policy: Policy) -> Finding | Non
     if prepared.samples == 0:
         return None
     classified = classify(prepared, policy, recording.planned_x)
-    classified = unless_filling(classified, prepared, series, policy)
+    ranks = len({one.process for one in recording.series if one.is_rank})
+    classified = unless_filling(classified, prepared, series, ranks, policy)
     classified = unless_at_limit(classified, prepared, series, recording.limits, policy)
     return describe(
         series,

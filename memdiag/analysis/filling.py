@@ -17,17 +17,24 @@ from memdiag.findings import Reason, Verdict
 from memdiag.model import Role, Series
 from memdiag.policy import Policy
 
+# What the record takes of each meter: pages come in arenas and huge ones, of 2 MB each.
+_TAKES = {Role.IN_USE: 1.0, Role.RESIDENT: 2.0, Role.UNIQUE: 2.0, Role.PROPORTIONAL: 2.0}
+
 
 def unless_filling(
-    classified: Classified, prepared: Prepared, series: Series, policy: Policy
+    classified: Classified, prepared: Prepared, series: Series, ranks: int, policy: Policy
 ) -> Classified:
-    """The verdict, or INCONCLUSIVE where a rank's growth is no more than such a record takes."""
-    is_ours = series.is_rank and series.role is Role.IN_USE
-    if classified.verdict is not Verdict.LEAK or not is_ours or classified.trend is None:
+    """The verdict, or INCONCLUSIVE where a rank's growth is no more than such a record takes.
+
+    ranks: how many there are in the recording; the tree of processes has a record of each.
+    """
+    records = ranks if series.process == "tree" else int(series.is_rank)
+    room = records * policy.collectives_bytes * _TAKES.get(series.role, 0.0)
+    if classified.verdict is not Verdict.LEAK or room == 0 or classified.trend is None:
         return classified
     first = int(np.searchsorted(prepared.x, prepared.x[-1] - classified.span_x))
     grown = float(prepared.y[-1] - prepared.y[min(first, classified.tail) :].min())
-    left = policy.collectives_bytes - grown
+    left = room - grown
     if left <= 0:
         return classified
     slope = classified.trend.slope

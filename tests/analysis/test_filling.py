@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from memory_series import judge, series_of
 
 from memdiag.findings import Finding, Reason, Verdict
-from memdiag.model import Role
+from memdiag.model import Role, Series
 
 LEVEL, ENTRY_BYTES, ENTRIES = 170e6, 370, 2000
 
@@ -52,3 +54,24 @@ def test_a_leak_of_more_than_they_take_is_a_leak_of_a_rank(rate: float) -> None:
     steps = int(6e6 / rate) + 400
     y = _collectives(steps) + rate * np.arange(steps)
     assert _found(y, is_rank=True).verdict is Verdict.LEAK
+
+
+def _pages(grown: float, *, is_rank: bool, process: str) -> Series:
+    """Two arenas more in 1,500 steps, and the noise of pages."""
+    steps = np.arange(1500)
+    y = 338e6 + grown * (0.5 * (steps > 480) + 0.5 * (steps > 1040))
+    y += np.random.default_rng(6).normal(0, 0.2e6, 1500)
+    y += grown / 1500 * 0.4 * steps
+    return series_of(y, process=process, is_rank=is_rank)
+
+
+def test_pages_that_a_record_takes_are_no_leak_of_a_rank_or_of_the_job() -> None:
+    alone = _pages(3e6, is_rank=False, process="rank0")
+    assert judge(alone).verdict is Verdict.LEAK
+    ranks = [_pages(3e6, is_rank=True, process=f"rank{n}") for n in range(2)]
+    tree = replace(_pages(6e6, is_rank=False, process="tree"), y=ranks[0].y + ranks[1].y)
+    assert judge(*ranks, tree).verdict is not Verdict.LEAK
+
+
+def test_pages_beyond_what_a_record_takes_are_a_leak_of_a_rank() -> None:
+    assert judge(_pages(15e6, is_rank=True, process="rank0")).verdict is Verdict.LEAK
