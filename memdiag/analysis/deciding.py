@@ -46,6 +46,10 @@ _ASKED_FIRST = (
 _BOUNDS = {Role.RESIDENT: frozenset({Role.UNIQUE, Role.PROPORTIONAL})}
 # A process that grows by this part of the tree's growth has it to itself (chosen).
 _OWNS = 0.5
+# Of pages that grow by so many times what malloc grows by, malloc tells too little (chosen).
+_OVERLOOKED = 2.0
+# Python takes what is larger from malloc (Objects/obmalloc.c).
+_LARGEST_SMALL_BYTES = 512
 # Processes that have so much of a tree's memory between them leave no room for others (chosen).
 _NEARLY_ALL = 0.9
 
@@ -113,16 +117,28 @@ def _telling(leaks: Sequence[int], findings: Sequence[Finding]) -> int:
     """
     owners = {f.process for f in findings if _owns(f, findings)}
 
-    def key(at: int) -> tuple[bool, bool, bool, bool, int, float]:
+    def key(at: int) -> tuple[bool, bool, bool, bool, bool, int, float]:
         finding = findings[at]
         owns = finding.process in owners
         borrowed = finding.reason is Reason.EXACT_METER
         explained = any(phase.blamed for phase in finding.phases)
         rank = _rank(finding.role, _TELLS_MOST)
-        exact = finding.role in EXACT_ROLES
-        return not owns, borrowed, not exact, not explained, rank, -_speed(finding)
+        exact, partial = finding.role in EXACT_ROLES, _overlooks_objects(finding, findings)
+        return not owns, partial, borrowed, not exact, not explained, rank, -_speed(finding)
 
     return min(leaks, key=key)
+
+
+def _overlooks_objects(malloc: Finding, findings: Sequence[Finding]) -> bool:
+    """Small Python objects leak beside it, which come out of arenas of their own: the pages, which
+    grow by several times as much, and by no more than such objects can take, have the rate.
+    """
+    own = [f for f in findings if f.process == malloc.process and f.verdict is Verdict.LEAK]
+    pages = max((_speed(f) for f in own if f.role is Role.RESIDENT), default=0.0)
+    objects = max((_speed(f) for f in own if f.metric == PYTHON_BLOCKS), default=0.0)
+    if malloc.metric != MALLOC or pages < _OVERLOOKED * _speed(malloc):
+        return False
+    return 0 < pages - _speed(malloc) <= _LARGEST_SMALL_BYTES * objects
 
 
 def _owns(finding: Finding, findings: Sequence[Finding]) -> bool:

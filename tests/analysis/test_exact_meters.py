@@ -79,3 +79,25 @@ def test_tuples_kept_for_use_again_are_no_leak_of_blocks() -> None:
     )
     pages = np.full(220, 320e6) + np.random.default_rng(5).normal(0, 2e3, 220)
     assert judge(series_of(pages, process="main"), blocks).verdict is Verdict.STABLE
+
+
+@pytest.mark.parametrize(("pages_rate", "teller"), [(18e3, "rss_bytes"), (60e3, "malloc_bytes")])
+def test_small_objects_beside_malloc_have_the_rate_of_the_pages(
+    pages_rate: float, teller: str
+) -> None:
+    """Forty of them take 20 KB at most: pages that rise by more rise by holes."""
+    pages = series_of(_steps(340e6, pages_rate, 1500, 4e4), process="main", metric="rss_bytes")
+    malloc = series_of(
+        _steps(117e6, 700.0, 1500, 300), role=Role.IN_USE, process="main", metric="malloc_bytes"
+    )
+    blocks = series_of(
+        _steps(1.05e6, 41.0, 1500, 0.3),
+        role=Role.OBJECTS,
+        metric="python_blocks",
+        process="main",
+        unit=Unit.COUNT,
+    )
+    found = judge(pages, malloc, blocks)
+    assert found.verdict is Verdict.LEAK
+    assert found.deciding is not None
+    assert found.deciding.metric == teller
