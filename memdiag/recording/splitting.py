@@ -97,7 +97,8 @@ def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:
         return [Group(label=label, rows=rows)]
     parts = _rows_of(codes, len(values))
     ends = [part[-1] for part in parts]
-    if all(part[0] > end for part, end in zip(parts[1:], ends, strict=False)):
+    listed = len(pids) == len(values)  # each once: the processes of one moment
+    if not listed and all(part[0] > end for part, end in zip(parts[1:], ends, strict=False)):
         return [Group(label=label, rows=rows, generation=_changes(codes))]
     prefix = f"{label} " if label else ""
     return [

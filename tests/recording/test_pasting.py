@@ -148,3 +148,9 @@ def test_listing_of_one_moment_gets_no_verdict(tmp_path: Path, text: str, remedy
     with pytest.raises(UnreadableInput, match="one moment") as told:
         _read(tmp_path, text)
     assert remedy in str(told.value.remedy)
+
+
+def test_processes_of_one_moment_are_no_restarts_of_one(tmp_path: Path) -> None:
+    rows = "".join(f"{4000 - 7 * n}   {9.5 - n / 10:.2f}   server::worker\n" for n in range(6))
+    with pytest.raises(UnreadableInput, match="one row per process"):
+        _read(tmp_path, "PID   MEM(GB)   COMMAND\n" + rows)
