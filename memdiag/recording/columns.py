@@ -167,8 +167,12 @@ def _metric(name: Name) -> Meaning | None:
         unit=unit,
         factor=float(name.bytes_per_unit or 1),
         falling=bool(words & FALLING),
-        capacity=bool(words & CAPACITY) or ("total" in words and bool(words & TOTAL_OF)),
+        capacity=bool(words & CAPACITY) or _is_total(words),
     )
+
+
+def _is_total(words: set[str]) -> bool:
+    return words == {"total"} or ("total" in words and bool(words & TOTAL_OF))
 
 
 def _is_memory(words: set[str]) -> bool:

@@ -69,7 +69,7 @@ LABEL_FILLERS = _words("local global world id name index idx uuid no")
 NO_AMOUNTS = _words(
     "bandwidth clock clocks util utilization speed throughput rate disk network net io read write"
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
-    " temperature power fan cores increment delta diff difference growth grew change eta"
+    " temperature power fan cores tried increment delta diff difference growth grew change eta"
 )
 FALLING = _words("available avail free remaining headroom")
 CAPACITY = _words("limit capacity")

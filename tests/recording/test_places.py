@@ -121,3 +121,11 @@ def test_words_of_other_scripts_stand_against_their_numbers(tmp_path: Path) -> N
 def test_episodes_are_positions(tmp_path: Path) -> None:
     rows = [f"Episode {10 * i} reward 20.5 memory {700 + i}MB" for i in range(RUNS)]
     assert _series(_read(tmp_path, rows), "memory_bytes").x.tolist() == list(range(0, 300, 10))
+
+
+def test_what_there_is_in_all_and_what_was_tried_are_no_readings(tmp_path: Path) -> None:
+    rows = [
+        f"step {i}: total: 64.0GB, used: {9 + i / 10:.1f}GB; tried to allocate {20 + i} MB"
+        for i in range(RUNS)
+    ]
+    assert [s.metric for s in _read(tmp_path, rows).series] == ["used_bytes"]
