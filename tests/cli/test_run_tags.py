@@ -287,9 +287,10 @@ def test_a_trainer_of_another_language_leaks_in_the_phases_that_its_log_names(tm
     assert ended.returncode == 1, ended.stderr.decode()
     (found,) = json.loads((tmp_path / "r.json").read_text())["recordings"]
     decisive = next(s for s in found["series"] if s["metric"] == "rss_bytes")
-    guilty = {
-        p["phase"]: p["growth_bytes_per_event"]["value"] for p in decisive["phases"] if p["blamed"]
-    }
+    guilty = {p["phase"]: p["growth_bytes_per_event"] for p in decisive["phases"] if p["blamed"]}
     assert set(guilty) == {"Predict", "Correct"}
-    assert all(growth == pytest.approx(4 << 20, rel=0.15) for growth in guilty.values())
+    # Where one ends the other begins: a line read late gives a little of the one to the other.
+    grown = guilty.values()
+    assert all(0.97 * one["low"] < 4 << 20 < 1.03 * one["high"] for one in grown), guilty
+    assert sum(one["value"] for one in grown) == pytest.approx(8 << 20, rel=0.1)
     assert decisive["verdict"] == "leak"
