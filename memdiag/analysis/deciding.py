@@ -54,7 +54,9 @@ _LARGEST_SMALL_BYTES = 512
 _NEARLY_ALL = 0.9
 
 
-def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
+def decide(
+    findings: Sequence[Finding], ended: frozenset[str] = frozenset()
+) -> tuple[Verdict, float, int | None]:
     """Verdict of the recording, its confidence, and the index of the series that decides it.
 
     1. A leak of one process's memory is a leak. So is one of Python's blocks, each of which is
@@ -63,7 +65,8 @@ def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
        knows more has settled it: calm RSS bounds USS and PSS that were read more seldom, and calm
        exact meters (malloc and Python's blocks together) leave to the pages only the allocator's
        holes, which the largest working set bounds; malloc bounds tensors on the host. A meter that
-       was hardly read says nothing against those that were.
+       was hardly read says nothing against those that were, nor does a process that has `ended`
+       since against a tree whose pages are calm.
     3. Else the series that people ask for first speaks, a warm-up before a stable one.
     Other counts (tensors, objects, processes) decide only where no memory was recorded.
     """
@@ -75,7 +78,9 @@ def decide(findings: Sequence[Finding]) -> tuple[Verdict, float, int | None]:
     doubts = [
         i
         for i in pool
-        if findings[i].verdict is Verdict.INCONCLUSIVE and not _settled(findings[i], findings)
+        if findings[i].verdict is Verdict.INCONCLUSIVE
+        and not _settled(findings[i], findings)
+        and not (findings[i].process in ended and _tree_is_calm(findings))
     ]
     if doubts:
         return _answer(findings, max(doubts, key=_by_samples(findings)))
@@ -183,6 +188,11 @@ def _is_all_on_host(tensors: Finding, findings: Sequence[Finding]) -> bool:
         for f in findings
         if f.process == tensors.process and f.metric in ELSEWHERE[False]
     )
+
+
+def _tree_is_calm(findings: Sequence[Finding]) -> bool:
+    pages = [f.verdict for f in findings if f.process == "tree" and f.role is Role.RESIDENT]
+    return bool(pages) and all(verdict in CALM for verdict in pages)
 
 
 def _parts_are_calm(tree: Finding, findings: Sequence[Finding]) -> bool:

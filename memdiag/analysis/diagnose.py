@@ -25,7 +25,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     """
     found = [(s, _find(s, recording, policy)) for s in recording.series]
     findings = fusion.fuse([f for _, f in found if f is not None])
-    verdict, confidence, decided_by = decide(findings)
+    verdict, confidence, decided_by = decide(findings, _ended(recording))
     return RecordingFinding(
         source=recording.source,
         verdict=verdict,
@@ -47,6 +47,22 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
             lambda series, given: _find(series, given, policy),
         ),
     )
+
+
+# A process that has not been seen for so much of the run has ended (chosen).
+_GONE = 0.1
+
+
+def _ended(recording: Recording) -> frozenset[str]:
+    """Processes of a tree that were gone well before the recording's end."""
+    times = [(s.process, s.at_s) for s in recording.series if s.at_s is not None and len(s.at_s)]
+    if not times:
+        return frozenset()
+    began_s = min(float(at_s[0]) for _, at_s in times)
+    end_s = max(float(at_s[-1]) for _, at_s in times)
+    late_s = end_s - _GONE * (end_s - began_s)
+    alive = {process for process, at_s in times if float(at_s[-1]) >= late_s}
+    return frozenset(process for process, _ in times) - alive
 
 
 def _find(series: Series, recording: Recording, policy: Policy) -> Finding | None:

@@ -13,7 +13,7 @@ from report.diagnoses import interval
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.fusion import evidence
 from memdiag.findings import EvidenceKind, Finding, Reason, Verdict
-from memdiag.model import Role, Unit
+from memdiag.model import AxisKind, Role, Series, Unit
 
 
 def of(process: str, growth_bytes_per_step: float) -> Finding:
@@ -108,3 +108,28 @@ def test_pages_that_hide_a_leak_are_told_without_the_rate_at_which_they_fall() -
     assert found["malloc_bytes"].verdict is Verdict.LEAK
     assert found["rss_bytes"].reason is Reason.EXACT_METER
     assert found["rss_bytes"].growth_per_x is None
+
+
+def _of(process: str, y: np.ndarray, at_s: np.ndarray) -> Series:
+    return series_of(y, at_s, process=process, kind=AxisKind.SECONDS, at_s=at_s)
+
+
+@pytest.mark.parametrize(
+    ("ended", "verdict"),
+    [(True, {Verdict.STABLE, Verdict.WARMUP}), (False, {Verdict.INCONCLUSIVE})],
+)
+def test_doubt_about_a_process_that_has_ended_is_none_of_the_run(
+    ended: bool, verdict: set[Verdict]
+) -> None:
+    """A compiler rose for half a minute and was gone; the job as a whole is level."""
+    at = np.arange(0.0, 400, 0.5)
+    noise = np.random.default_rng(3).normal(0, 2e5, len(at))
+    own = slice(20, 80) if ended else slice(-60, None)
+    compiler = np.zeros(len(at))
+    compiler[own] = 20e6 + 3e6 * (at[own] - at[own][0])
+    found = judge(
+        _of("main", 800e6 + noise, at),
+        _of("cc1plus", compiler[own], at[own]),
+        _of("tree", 800e6 + noise + compiler, at),
+    )
+    assert found.verdict in verdict
