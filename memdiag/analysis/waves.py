@@ -61,7 +61,8 @@ def waves(x: Floats, y: Floats, least: float, turn: float = TURN) -> Waves | Non
         return None
     level, slope = line(x, y)
     about = y - level - slope * (x - x.mean())
-    highs, lows = turns(about, max(turn * float(np.ptp(about)), least))
+    need = max(turn * float(np.ptp(about)), least)
+    highs, lows = turns(about, need) if need > 0 else ([], [])
     if len(highs) < 2 or len(lows) < 2:
         return None
     at = np.concatenate((x[highs] - x[highs].mean(), x[lows] - x[lows].mean()))

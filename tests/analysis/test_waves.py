@@ -62,3 +62,7 @@ def test_rising_waves_have_a_height_a_rise_and_a_small_p() -> None:
     assert found.height == pytest.approx(2, rel=0.05)
     assert found.rise == pytest.approx(3, rel=0.05)
     assert found.p_rise < 1e-4
+
+
+def test_what_does_not_move_has_no_waves() -> None:
+    assert waves(np.arange(50.0), np.full(50, 1e9), 0.0) is None
