@@ -187,10 +187,11 @@ def _stays_from(prepared: Prepared, classified: Classified, policy: Policy) -> i
         return first
     low, high = float(prepared.y[first:].min()), float(prepared.y[first:].max())
     high += max(high - low, policy.calm_growth * prepared.level)
+    few = policy.immaterial_share * prepared.level
     for piece in reversed([p for p in segmentation.pieces if binned.start[p.last] <= first]):
         y = binned.y[piece.first : piece.last]
-        rises = not piece.flat and piece.slope > 0
-        if rises or float(y.min()) < low or float(y.max()) > high:
+        rises = not piece.flat and piece.slope > 0 and float(np.ptp(y)) > few
+        if rises or float(y.min()) < low - few or float(y.max()) > high:
             break
         first = int(binned.start[piece.first])
     return first
