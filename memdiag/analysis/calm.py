@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memdiag.analysis.prepare import Prepared
-from memdiag.analysis.segmentation import bins
 from memdiag.analysis.trend import trend
 from memdiag.analysis.view import View
 from memdiag.analysis.waves import Waves, waves
@@ -117,19 +115,16 @@ def recent_waves(view: View) -> Waves | None:
     return waves(view.binned.x[first:], view.binned.y[first:], WAVE_NOISES * view.floor)
 
 
-def all_waves(prepared: Prepared, policy: Policy, turn: float) -> Waves | None:
-    """The waves of the whole run, at the resolution that regimes are looked for in."""
-    binned = bins(prepared.x, prepared.y, policy.resolution)
-    least = WAVE_NOISES * prepared.noise / math.sqrt(binned.width)
-    return waves(binned.x, binned.y, least, turn)
+def all_waves(view: View, turn: float) -> Waves | None:
+    """The waves of the whole run."""
+    return waves(view.binned.x, view.binned.y, WAVE_NOISES * view.floor, turn)
 
 
-def waves_grow(view: View, policy: Policy) -> bool:
+def waves_grow(recent: Waves | None, policy: Policy) -> bool:
     """Waves rise as a whole, by more than a small part of their height."""
-    found = recent_waves(view)
-    if found is None or found.p_rise >= policy.alpha:
+    if recent is None or recent.p_rise >= policy.alpha:
         return False
-    return found.rise > policy.kept_share * found.height
+    return recent.rise > policy.kept_share * recent.height
 
 
 def nothing_kept(y: Floats, noise: float, policy: Policy) -> bool:

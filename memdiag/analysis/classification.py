@@ -51,10 +51,11 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     early = _too_little(prepared, policy)
     if early is not None:
         return early
-    found = _by_regimes(prepared, policy, planned_x)
+    view = look(prepared, policy)
+    found = _by_regimes(view, policy, planned_x)
     if found.verdict in CALM:
         return found
-    found = _by_waves(prepared, found, policy, planned_x)
+    found = _by_waves(view, found, policy, planned_x)
     if found.verdict is Verdict.LEAK:
         return found
     if found.reason in UNCLEAR and calm.is_immaterial(prepared, policy):
@@ -69,14 +70,13 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     return _calm_after_all(found, prepared, Reason.NEGLIGIBLE, policy)
 
 
-def _by_waves(
-    prepared: Prepared, found: Classified, policy: Policy, planned_x: float | None
-) -> Classified:
+def _by_waves(view: View, found: Classified, policy: Policy, planned_x: float | None) -> Classified:
     """Growth under slow waves is judged on their turning points; `found` where there are few."""
+    prepared = view.prepared
     if prepared.floors or len(prepared.y) < policy.wave_samples:
         return found
     leaks = found.verdict is Verdict.LEAK
-    slow = calm.all_waves(prepared, policy, SLIGHT_TURN if leaks else TURN)
+    slow = calm.all_waves(view, SLIGHT_TURN if leaks else TURN)
     if slow is None or slow.falls < policy.wave_falls:
         return found
     goes_on = slow.goes_on(policy.slowing)
@@ -121,10 +121,9 @@ MAY_BE_OVER = (
 longer until the next than such a half lasts."""
 
 
-def _by_regimes(prepared: Prepared, policy: Policy, planned_x: float | None) -> Classified:
-    view = look(prepared, policy)
+def _by_regimes(view: View, policy: Policy, planned_x: float | None) -> Classified:
     first = _judge(view, policy, planned_x)
-    share = 1 - first.tail / len(prepared.y)
+    share = 1 - first.tail / len(view.prepared.y)
     if first.verdict is Verdict.LEAK or (first.verdict in CALM and share > policy.settled_share):
         return first
     start = steady_from(view, policy)
@@ -284,9 +283,9 @@ def _cycles(view: View, policy: Policy, base: Classified) -> Classified:
     """Bounded cycles where nothing is kept; `base` otherwise."""
     prepared = view.prepared
     kept = prepared.floors or not calm.nothing_kept(prepared.y, prepared.noise, policy)
-    if kept or prepared.teeth_climb > policy.teeth_errors or calm.waves_grow(view, policy):
-        return base
     slow = calm.recent_waves(view)
+    if kept or prepared.teeth_climb > policy.teeth_errors or calm.waves_grow(slow, policy):
+        return base
     if max(prepared.falls, 0 if slow is None else slow.falls) < policy.cycles:
         return base
     verdict = Verdict.WARMUP if calm.rose(view, policy) else Verdict.STABLE
@@ -299,8 +298,8 @@ def _not_growing(view: View, steps: Stairs | None, policy: Policy) -> Classified
         if is_converging(view, policy, 0.0):
             return replace(base, verdict=Verdict.WARMUP, reason=Reason.PLATEAU, score=0.9)
         return _cycles(view, policy, base)
-    grows = (calm.middles_grow(view.prepared, policy), calm.waves_grow(view, policy))
-    if any(grows) or calm.rises_all_the_time(view, policy):
+    grows = calm.middles_grow(view.prepared, policy) or calm.rises_all_the_time(view, policy)
+    if grows or calm.waves_grow(calm.recent_waves(view), policy):
         return _answer(view, Verdict.INCONCLUSIVE, Reason.UNCERTAIN_TREND, 0.5)
     wait = 0.0 if steps is None or len(steps.at) < 3 else steps.still_to_wait(policy)
     if wait > 0:

@@ -164,7 +164,7 @@ def negligible_lately(
     if len(x) - first < policy.window_samples:
         return None
     binned = bins(x[first:], prepared.y[first:], policy.resolution)
-    fitted = trend(binned.x, binned.y, prepared.noise / math.sqrt(max(binned.width, 1.0)))
+    fitted = trend(binned.x, binned.y, binned.floor(prepared.noise))
     most = fitted.slope + fitted.half_width(1 - policy.alpha)
     half = replace(prepared, x=x[first:], y=prepared.y[first:])
     return (first, fitted) if is_negligible(half, most, policy, planned_x) else None

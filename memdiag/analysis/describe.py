@@ -129,7 +129,7 @@ def _segments(prepared: Prepared, classified: Classified) -> tuple[Segment, ...]
     binned, segmentation = classified.binned, classified.segmentation
     if binned is None or segmentation is None:
         return ()
-    floor = prepared.noise / math.sqrt(max(binned.width, 1.0))
+    floor = binned.floor(prepared.noise)
     out = []
     for piece in segmentation.pieces:
         x, y = binned.x[piece.first : piece.last], binned.y[piece.first : piece.last]

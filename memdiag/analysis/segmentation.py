@@ -32,6 +32,10 @@ class Binned:
         """Mean samples per bin."""
         return float(self.start[-1] - self.start[0]) / max(len(self.x), 1)
 
+    def floor(self, noise: float) -> float:
+        """Least noise of one bin's value, where that of one sample is `noise`."""
+        return noise / math.sqrt(max(self.width, 1.0))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ class View:
     @property
     def floor(self) -> float:
         """Least noise of one bin's value."""
-        return self.prepared.noise / math.sqrt(max(self.binned.width, 1.0))
+        return self.binned.floor(self.prepared.noise)
 
     @property
     def first_sample(self) -> int:
@@ -54,7 +53,7 @@ class View:
 def look(prepared: Prepared, policy: Policy) -> View:
     """Cut into regimes and weigh the trend of the last one."""
     binned = bins(prepared.x, prepared.y, policy.resolution)
-    floor = prepared.noise / math.sqrt(max(binned.width, 1.0))
+    floor = binned.floor(prepared.noise)
     segmentation = segment(binned.x, binned.y, floor)
     starts = _starts(segmentation, len(binned.x))
     tail = max(starts, key=lambda s: starts[s])
