@@ -46,6 +46,7 @@ class Reason(enum.Enum):
     RECLAIMED_BEFORE = "reclaimed_before"  # an equal growth was given back before
     UNCERTAIN_TREND = "uncertain_trend"  # growth neither shown nor excluded
     AT_LIMIT = "at_limit"  # flat only because it sits at a limit
+    FEW_PAGES = "few_pages"  # no more than memory touched for the first time
     FILLING = "filling"  # no more than a record of fixed length takes until it is full
     NOT_COLLECTED = "not_collected"  # a collected heap that was hardly collected yet
     NOT_A_METER = "not_a_meter"  # address space, page cache: growth of it is no evidence
@@ -93,9 +94,8 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitHit:
-    """Where growth reaches a limit. `in_s` is the time left at the recorded pace, if known.
-
-    `at_x.high` is infinite where it cannot be excluded that the limit is never reached.
+    """Where growth reaches a limit, `at_x.high` infinite where it may never; `in_s`: the time left
+    at the recorded pace, if known.
     """
 
     limit: str
@@ -203,8 +203,7 @@ class RecurringGrowth:
     match: SizeMatch | None = None
 
 
-# A phase is blamed at this level: chosen, so that at most 1 % of runs without a guilty phase
-# blame one (benchmarks/phases.py measures it).
+# Chosen: at most 1 % of runs without a guilty phase blame one (benchmarks/phases.py measures it).
 BLAME_P_VALUE = 0.01
 BLAME_SHARE = 0.25
 BLAME_EVENTS = 3
@@ -223,8 +222,8 @@ class Finding:
     onset_x: where the growth that makes a LEAK began.
     peaks_grow: the floor is flat but the peaks rise: a warning of its own.
     trace: (x, value) points of a faithful thumbnail for plots, at most a few hundred.
-    samples, dropped_start, dropped_end: how many samples, and how many at each end were taken
-        as start-up and tear-down.
+    tops: the same of the highest reading at each position; empty where each has one reading.
+    samples, dropped_start, dropped_end: all samples, and those set apart at each end.
     recurring: growth that every tagged event shares, where no phase is blamed.
     restarts: earlier incarnations that were set apart (this finding is about the last).
     planned: the forecasts are for the run's planned end.
@@ -255,6 +254,7 @@ class Finding:
     need_more: NeedMore | None
     phases: tuple[PhaseGrowth, ...]
     trace: tuple[tuple[float, float], ...]
+    tops: tuple[tuple[float, float], ...] = ()
     growth_per_epoch: Interval | None = None
     peaks_grow: bool = False
     recurring: RecurringGrowth | None = None

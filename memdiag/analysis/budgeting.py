@@ -119,18 +119,18 @@ def _other_axis(finding: Finding, stretch: Stretch) -> str:
 
 
 def _variation(finding: Finding, budget: Budget) -> BudgetFinding:
-    """Highest less lowest reading from `since` on. The trace keeps the extremes of a run."""
+    """Highest less lowest reading from `since` on. Traces keep the extremes of a run."""
     since = budget.since
-    readings = finding.trace
+    readings = (*finding.trace, *finding.tops)
     if since is not None:
         if not _counts(finding, since):
             return _unclear(budget, finding, _other_axis(finding, since))
         start = since.length
         if since.axis is AxisKind.SECONDS:
             start += finding.first_x
-        readings = tuple(p for p in finding.trace if p[0] >= start)
+        readings = tuple(p for p in readings if p[0] >= start)
     values = [y for _, y in readings if math.isfinite(y)]
-    if len(values) < _FEWEST:
+    if len({x for x, _ in readings}) < _FEWEST:
         return _unclear(budget, finding, "there are too few readings in that part of the run")
     return _measured(finding, budget, _exactly(max(values) - min(values)))
 

@@ -55,9 +55,13 @@ def is_one_step(view: View, policy: Policy) -> bool:
     return 0 < rise < policy.flat_quanta * view.prepared.quantum
 
 
-def is_immaterial(prepared: Prepared, policy: Policy) -> bool:
-    """All that moved after the first third is next to nothing against the level."""
-    recent = prepared.y[len(prepared.y) // 3 :]
+def is_immaterial(prepared: Prepared, tail: int, policy: Policy) -> bool:
+    """All that moved after the first third is next to nothing against the level; or, where the last
+    regime (from sample `tail` on) is long enough to speak for itself, what moved in it.
+    """
+    n = len(prepared.y)
+    first = max(n // 3, tail) if n - tail > policy.settled_share * n else n // 3
+    recent = prepared.y[first:]
     return float(np.ptp(recent)) < policy.immaterial_share * prepared.level
 
 

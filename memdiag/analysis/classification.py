@@ -58,7 +58,7 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     found = _by_waves(view, found, policy, planned_x)
     if found.verdict is Verdict.LEAK:
         return found
-    if found.reason in UNCLEAR and calm.is_immaterial(prepared, policy):
+    if found.reason in UNCLEAR and calm.is_immaterial(prepared, found.tail, policy):
         return _calm_after_all(found, prepared, Reason.FLAT, policy)
     if found.reason not in MAY_BE_OVER:
         return found
@@ -107,6 +107,7 @@ UNCLEAR = (
     Reason.RECENT_STEP,
     Reason.RECLAIMED_BEFORE,
     Reason.IRREGULAR,
+    Reason.FEW_PAGES,
 )
 """Doubts about movements that may be too small to care; steady growth is none of them."""
 
@@ -230,6 +231,9 @@ def _barred(
         return replace(base, reason=Reason.NOT_A_METER)
     if 0 < slope * prepared.run < prepared.pool:
         return replace(base, reason=Reason.STILL_CLIMBING)
+    missing = climbing.few_pages(prepared, slope * base.span_x, policy)
+    if missing > 0:
+        return replace(base, reason=Reason.FEW_PAGES, need_x=missing / slope)
     if prepared.role is Role.COLLECTED_HEAP and not climbing.is_collected(view, policy):
         return replace(base, reason=Reason.NOT_COLLECTED)
     return None

@@ -21,7 +21,7 @@ from memdiag.analysis.segmentation import Piece, bins
 from memdiag.analysis.trend import Trend, trend
 from memdiag.analysis.view import View, r_squared, rate
 from memdiag.model import AxisKind, Role, Unit
-from memdiag.policy import EXACT_ROLES, Policy
+from memdiag.policy import EXACT_ROLES, PAGES, Policy
 
 GATE_KENDALL = 18
 """Kendall's S of eight blocks from which they rise at p = .016 (Mann 1945, exact)."""
@@ -168,6 +168,17 @@ def negligible_lately(
     most = fitted.slope + fitted.half_width(1 - policy.alpha)
     half = replace(prepared, x=x[first:], y=prepared.y[first:])
     return (first, fitted) if is_negligible(half, most, policy, planned_x) else None
+
+
+def few_pages(prepared: Prepared, rise: float, policy: Policy) -> float:
+    """Bytes by which pages must still rise to be more than what is touched for the first time.
+
+    Heaps, libraries and a parent's memory after a fork are there before they are in RAM: going
+    through them raises the pages of a process along a line as straight as any leak's.
+    """
+    if prepared.role not in PAGES or prepared.unit is not Unit.BYTES or rise <= 0:
+        return 0.0
+    return min(policy.touched_bytes, policy.touched_share * prepared.level) - rise
 
 
 def is_reclaimed(view: View, policy: Policy) -> bool:

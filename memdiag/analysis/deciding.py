@@ -9,14 +9,13 @@ from memdiag.analysis.fusion import (
     ELSEWHERE,
     IN_PART,
     MALLOC,
-    PAGES,
     PYTHON_BLOCKS,
     SETTLING_SAMPLES,
     is_same,
 )
 from memdiag.findings import Finding, Reason, Verdict
 from memdiag.model import Role
-from memdiag.policy import EXACT_ROLES, NO_METERS
+from memdiag.policy import EXACT_ROLES, NO_METERS, PAGES
 
 COUNTS = frozenset({Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER})
 """Roles that count things and not memory: they explain, and decide only where nothing else can."""

@@ -40,10 +40,9 @@ def describe(
     planned_x: float | None = None,
 ) -> Finding:
     """Everything a report shows of one series. Values are as recorded, growth is memory in use."""
-    projection = _projection(prepared, classified)
-    growth = _growth(prepared, classified, policy)
-    x, y = prepared.all_x, prepared.recorded_y
-    attributed = None if classified.verdict in CALM else _phases(series, prepared, classified)
+    classified = _whole_stay(prepared, classified, policy)
+    growth, projection = _growth(prepared, classified, policy), _projection(prepared, classified)
+    x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, classified)
     ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
     return Finding(
         metric=series.metric,
@@ -60,12 +59,12 @@ def describe(
         last_x=_last(x),
         start_value=_first(y),
         latest_value=_last(y[: max(len(y) - prepared.dropped_end, 1)]),
-        peak_value=float(y.max()) if len(y) else math.nan,
+        peak_value=_peak(prepared),
         segments=_segments(prepared, classified),
         growth_per_x=growth,
         growth_per_s=_per_second(growth, prepared),
         growth_per_epoch=_per_epoch(growth, series.x_per_epoch),
-        plateau=_plateau(prepared, classified, policy),
+        plateau=_plateau(prepared, classified),
         onset_x=_onset(prepared, classified),
         forecasts=() if projection is None else forecast.forecasts(projection, ahead),
         limit_hits=_limit_hits(prepared, projection, series, limits),
@@ -73,6 +72,7 @@ def describe(
         phases=() if attributed is None else attributed.phases,
         recurring=None if attributed is None else attributed.recurring,
         trace=_trace(x, y),
+        tops=_tops(prepared),
         peaks_grow=peaks_grow(classified, prepared, policy),
         restarts=prepared.restarts,
         planned=ahead == (planned_x,),
@@ -159,11 +159,25 @@ def _tail_of_all(prepared: Prepared, classified: Classified) -> slice:
     return slice(first, len(prepared.all_x) - prepared.dropped_end)
 
 
-def _plateau(prepared: Prepared, classified: Classified, policy: Policy) -> Plateau | None:
+def _whole_stay(prepared: Prepared, classified: Classified, policy: Policy) -> Classified:
+    """Of a calm series, its stay from where it begins, with the trend of all of it.
+
+    The last regime may be three samples of a tear-down, which tell nothing of the rate.
+    """
+    if classified.verdict not in CALM or len(prepared.x) < 2:
+        return classified
+    binned, first = classified.binned, _stays_from(prepared, classified, policy)
+    if binned is None or first >= classified.tail:
+        return classified
+    bin_first = int(np.searchsorted(binned.start, first))
+    fitted = trend(binned.x[bin_first:], binned.y[bin_first:], binned.floor(prepared.noise))
+    return replace(classified, tail=first, trend=fitted)
+
+
+def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
     """Where a calm series stays, since when, within which range."""
     if classified.verdict not in CALM or len(prepared.x) < 2:
         return None
-    classified = replace(classified, tail=_stays_from(prepared, classified, policy))
     tail = _tail_of_all(prepared, classified)
     values = prepared.recorded_y[tail]
     since = float(prepared.x[classified.tail])
@@ -243,7 +257,7 @@ def _limit_hits(
 def _phases(series: Series, prepared: Prepared, classified: Classified) -> Attributed | None:
     """Growth by phase over the last regime, from the samples as they were recorded."""
     tail = _tail_of_all(prepared, classified)
-    phases = series.phases
+    phases = None if classified.verdict in CALM else series.phases
     if phases is None or prepared.axis != series.axis or tail.stop - tail.start < 3:
         return None
     keep = (np.abs(series.x) < MOST) & (np.abs(series.y) < MOST)
@@ -263,6 +277,20 @@ def _phases(series: Series, prepared: Prepared, classified: Classified) -> Attri
         prepared.sign * series.y[keep][order],
         Phases(codes=codes, names=phases.names),
     )
+
+
+def _peak(prepared: Prepared) -> float:
+    """The highest of all readings; of a column that falls, of those that are judged."""
+    if prepared.sign > 0 or not len(prepared.all_y):
+        return prepared.highest
+    return float(prepared.recorded_y.max())
+
+
+def _tops(prepared: Prepared) -> tuple[tuple[float, float], ...]:
+    """A thumbnail of the highest readings at each position, where there are several."""
+    if prepared.sign < 0 or prepared.tops is prepared.all_y:
+        return ()
+    return _trace(prepared.all_x, prepared.tops)
 
 
 def _trace(x: Floats, y: Floats) -> tuple[tuple[float, float], ...]:

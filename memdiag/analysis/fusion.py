@@ -9,6 +9,7 @@ from memdiag.analysis import device
 from memdiag.analysis.device import CALM, FOLLOWS, ON_DEVICE, rise
 from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, Verdict
 from memdiag.model import Role
+from memdiag.policy import PAGES
 
 # A coarse meter and the exact one that it contains: if the exact one does not grow, the coarse
 # one's growth is holes, cache or shared pages, which are bounded by the largest working set.
@@ -25,8 +26,6 @@ _GROWS = {
 PYTHON_BLOCKS, MALLOC = "python_blocks", "malloc_bytes"
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it is calm says nothing of the rest."""
-PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
-"""Roles that count pages of a process, whatever is in them."""
 TOUCHED = 0.1
 """Pages that grow within what malloc holds free all the time are its own, touched at last, up to
 this part of their level: beyond it a leak of memory unknown to malloc would hide (chosen)."""
@@ -216,7 +215,7 @@ def _consistent(told: Sequence[Evidence]) -> tuple[Evidence, ...]:
 def _is_alone(subject: Finding, findings: Sequence[Finding]) -> bool:
     """Other processes do the same work (they have such a series too), and do not grow like it."""
     alike = [f for f in findings if f.metric == subject.metric and f.process not in {"", "tree"}]
-    growths = [max(0.0, _growth_of(f)) for f in alike]
+    growths = [max(0.0, _growth_of(f)) for f in alike if f.verdict not in CALM]
     if len(alike) < 2 or subject not in alike:
         return False
     return _growth_of(subject) >= ALONE * sum(growths) > 0

@@ -11,6 +11,7 @@ from memdiag.policy import Policy
 
 _AWAITED = {
     Reason.RECENT_STEP: "time for the next step to show or to stay away",
+    Reason.FEW_PAGES: "more pages than a program touches for the first time",
     Reason.FILLING: "more than a record of the last collectives takes",
 }
 NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")

@@ -32,6 +32,7 @@ class Prepared:
 
     x, y: ascending positions and one reading each, shape (n,); "up" is always more memory.
     all_x, all_y: the same before the ends were taken off.
+    tops: the highest reading at each of all_x; all_y has the lowest. highest: of all readings.
     axis: the axis judged on (time, where the steps are too few to tell anything).
     seconds_per_x: recorded pace, None without a clock.
     noise: standard deviation of one sample's noise, never 0 unless all readings are 0.
@@ -51,6 +52,8 @@ class Prepared:
     y: Floats
     all_x: Floats
     all_y: Floats
+    tops: Floats
+    highest: float
     axis: Axis
     role: Role
     unit: Unit
@@ -87,7 +90,6 @@ class Prepared:
 def prepare(series: Series, policy: Policy) -> Prepared:
     """Clean one series. Never raises; an unusable series comes back with few or no samples."""
     keep, restarts = _last_generation(series)
-    sign = -1.0 if series.falling else 1.0
     y = np.asarray(series.y, dtype=np.float64)
     read = keep & measured(y)
     y = -y if series.falling else y
@@ -95,22 +97,23 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     finite = read & placed
     whole = bool(finite.all())
     dropped_start = 0 if whole else int((keep & np.isfinite(y) & ~finite).sum())
-    xs, ys = _one_per_position(*((x, y) if whole else (x[finite], y[finite])))
-    all_x, all_y, width = xs, ys, max(len(ys) // MOST_SAMPLES, 1)
-    if width > 1:
-        starts = np.arange(0, len(ys), width)
-        xs, ys = xs[starts], np.minimum.reduceat(ys, starts)
+    x_read, y_read = (x, y) if whole else (x[finite], y[finite])
+    stepping = len(x_read) - _after_the_last(x_read, axis)
+    xs, ys, tops = _one_per_position(x_read[:stepping], y_read[:stepping])
+    all_x, all_y = xs, ys
+    xs, ys, width = _blocks(xs, ys)
     level = float(np.median(np.abs(ys))) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution)
     noise = _noise(ys, quantum, level, series.role, policy)
     last = _without_tear_down(ys, noise, level, policy)
-    kept_x, kept_y = xs[:last], ys[:last]
-    cycles = cycles_of(kept_x, kept_y, noise, level, policy)
+    cycles = cycles_of(xs[:last], ys[:last], noise, level, policy)
     return Prepared(
         x=cycles.x,
         y=cycles.y,
         all_x=all_x,
         all_y=all_y,
+        tops=tops,
+        highest=float(y_read.max()) if len(y_read) else math.nan,
         axis=axis,
         role=series.role,
         unit=series.unit,
@@ -129,7 +132,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         dropped_start=dropped_start,
         dropped_end=min((len(ys) - last) * width, len(all_y)),
         restarts=restarts,
-        sign=sign,
+        sign=-1.0 if series.falling else 1.0,
         rounds=rounds_of(series, axis, x, finite),
         pool=policy.pools.get(series.metric, 0.0),
     )
@@ -190,14 +193,44 @@ def _distinct(x: Floats) -> int:
     return len(np.unique(x))
 
 
-def _one_per_position(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Sort, and keep the floor (least reading) of samples that share a position."""
+LINGER = 3.0
+"""As many times the usual number of readings as this at the last step, and the steps are over: the
+program ends, saves or is torn down (chosen)."""
+
+
+def _after_the_last(x: Floats, axis: Axis) -> int:
+    """How many of the last readings come after the last step.
+
+    Those of a step that goes on and grows are none the worse for it: a step counts by its lowest.
+    """
+    if axis.kind is not AxisKind.STEP or len(x) < 2 or not bool((x[1:] >= x[:-1]).all()):
+        return 0
+    changes = np.flatnonzero(x[1:] > x[:-1])
+    if len(changes) < MIN_POSITIONS:
+        return 0
+    usual = max(float(np.median(np.diff(changes))), 1.0)
+    here = len(x) - 1 - int(changes[-1])
+    return here - math.ceil(usual) if here > LINGER * usual else 0
+
+
+def _one_per_position(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Sort, and keep the floor (least reading) of samples that share a position; their highest."""
     if len(x) == 0 or bool((x[1:] > x[:-1]).all()):
-        return x, y
+        return x, y, y
     order = np.lexsort((y, x))
     x, y = x[order], y[order]
     first = np.concatenate(([True], np.diff(x) > 0))
-    return x[first], y[first]
+    last = np.concatenate((first[1:], [True]))
+    return x[first], y[first], y[last]
+
+
+def _blocks(x: Floats, y: Floats) -> tuple[Floats, Floats, int]:
+    """A very long series as floors of blocks, and how many positions make one."""
+    width = max(len(y) // MOST_SAMPLES, 1)
+    if width == 1:
+        return x, y, 1
+    starts = np.arange(0, len(y), width)
+    return x[starts], np.minimum.reduceat(y, starts), width
 
 
 def _quantum(y: Floats, resolution: float) -> float:

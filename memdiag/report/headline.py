@@ -16,6 +16,10 @@ from memdiag.report.screen import Screen
 NOTHING_MEASURED = "nothing was measured"
 
 
+# A reading within a step is worth a word from this part above the highest floor on: chosen.
+_HIDDEN = 0.05
+
+
 def line(found: RecordingFinding, screen: Screen) -> list[Text]:
     """The verdict line; how sure it is ends it, or stands below where both do not fit."""
     badge = Text(
@@ -104,13 +108,29 @@ def story(finding: Finding, screen: Screen) -> str:
         case Verdict.LEAK:
             hits = [outlook.limit(hit, finding, screen) for hit in finding.limit_hits[:1]]
             rise = _rise(finding, name) + _rate(finding, screen)
-            return " ".join([f"{rise}.", *_in_phases(finding, screen), grounds, *hits])
+            told = [f"{rise}.", *_in_phases(finding, screen), grounds, *hits]
         case Verdict.WARMUP:
-            return _settled(finding, name) or f"{_rise(finding, name)}. {grounds}"
+            told = [_settled(finding, name) or f"{_rise(finding, name)}. {grounds}"]
         case Verdict.STABLE:
-            return f"{_held(finding, name)} {grounds}"
+            told = [_held(finding, name), grounds]
         case Verdict.INCONCLUSIVE:
-            return f"{_rise(finding, name)}. {grounds}"
+            told = [f"{_rise(finding, name)}.", grounds]
+    return " ".join([*told, *_between(finding)])
+
+
+def _between(finding: Finding) -> list[str]:
+    """How high it goes between the readings that count, where that is worth a word."""
+    if not is_higher_between(finding):
+        return []
+    highest = numbers.quantity(max(value for _, value in finding.tops), finding.unit)
+    return [f"Within a {words.axis(finding.axis)} it goes up to {highest} (dotted)."]
+
+
+def is_higher_between(finding: Finding) -> bool:
+    """Whether single readings within a step lie so high that a plot of the steps hides them."""
+    shown = [value for _, value in finding.trace if math.isfinite(value)]
+    highest = max((value for _, value in finding.tops), default=-math.inf)
+    return bool(shown) and highest > max(shown) + _HIDDEN * abs(max(shown))
 
 
 def _rise(finding: Finding, name: str) -> str:

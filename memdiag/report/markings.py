@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memdiag.findings import Finding, Verdict
-from memdiag.report import naming, numbers, words
+from memdiag.report import headline, naming, numbers, words
 from memdiag.report.plot import Level, Mark, Plot, draw
 from memdiag.report.screen import Screen
 
@@ -28,6 +28,7 @@ def plot(finding: Finding, screen: Screen) -> list[Text]:
         axis_word=words.axis(finding.axis),
         marks=_marks(finding),
         levels=_limits(finding, screen),
+        behind=finding.tops if headline.is_higher_between(finding) else (),
         least_span=_CALM_SPAN * abs(finding.peak_value) if calm else 0.0,
     )
     return draw(drawing, screen.measure, ascii_only=screen.ascii_only)

@@ -41,6 +41,7 @@ REASONS = {
     Reason.RECLAIMED_BEFORE: "as much was given back before",
     Reason.UNCERTAIN_TREND: "growth possible, not shown",
     Reason.AT_LIMIT: "flat only because at a limit",
+    Reason.FEW_PAGES: "no more than pages touched",
     Reason.FILLING: "a record of fixed length may fill",
     Reason.NOT_COLLECTED: "heap hardly collected yet",
     Reason.NOT_A_METER: "its growth proves nothing",
@@ -68,6 +69,9 @@ GROUNDS = {
     Reason.RECLAIMED_BEFORE: "It has grown by as much before and given it back.",
     Reason.UNCERTAIN_TREND: "The noise is too large to show growth or to exclude it.",
     Reason.AT_LIMIT: "It is level, but at a limit that it could not have exceeded.",
+    Reason.FEW_PAGES: (
+        "So far it is no more than a program that leaks nothing may touch of what it already has."
+    ),
     Reason.FILLING: (
         "In each rank of a distributed job torch keeps its last 2,000 collectives, which takes as "
         "much until there are so many."

@@ -42,6 +42,12 @@ def variation(text: str, since: Stretch | None = None) -> Budget:
     return parse_budget(BudgetKind.VARIATION, text, given_as="--max-variation", since=since)
 
 
+def test_a_budget_of_the_variation_counts_what_lies_between_the_steps() -> None:
+    tops = tuple((x, y + 2000 * MB) for x, y in TRACE)
+    [found] = held(variation("1.9GB"), finding(tops=tops))
+    assert found.standing is Standing.BROKEN
+
+
 @pytest.mark.parametrize(
     ("text", "standing"),
     [

@@ -57,11 +57,10 @@ def test_a_leak_of_more_than_they_take_is_a_leak_of_a_rank(rate: float) -> None:
 
 
 def _pages(grown: float, *, is_rank: bool, process: str) -> Series:
-    """Two arenas more in 1,500 steps, and the noise of pages."""
+    """Steady growth over 1,500 steps, and the noise of pages."""
     steps = np.arange(1500)
-    y = 338e6 + grown * (0.5 * (steps > 480) + 0.5 * (steps > 1040))
+    y = 338e6 + grown * (0.1 * (steps > 480) + 0.9 * steps / 1500)
     y += np.random.default_rng(6).normal(0, 0.2e6, 1500)
-    y += grown / 1500 * 0.4 * steps
     return series_of(y, process=process, is_rank=is_rank)
 
 

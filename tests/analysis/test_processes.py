@@ -35,6 +35,11 @@ def test_a_rank_that_grows_alone_is_named() -> None:
     assert alone(*job) == ["rank1 rss_bytes"]
 
 
+def test_a_calm_process_does_not_grow_whatever_its_last_readings_come_to() -> None:
+    calm = replace(of("rank0", 0.0), growth_per_x=interval(4e5, 7e6))
+    assert alone(of("rank1", 5e5), calm, of("tree", 9e5)) == ["rank1 rss_bytes"]
+
+
 @pytest.mark.parametrize(
     "job",
     [

@@ -162,7 +162,43 @@ def test_several_samples_a_step_are_judged_on_the_steps_floor() -> None:
     y[3::6] += 200 * MB
     found = judge(series_of(y, step)).series[0]
     assert found.verdict is Verdict.STABLE
-    assert found.peak_value >= 690 * MB or found.samples == 3000
+    assert found.samples == 3000
+    assert found.peak_value == y.max()
+    assert max(value for _, value in found.trace) < 600 * MB
+    assert max(value for _, value in found.tops) == y.max()
+
+
+def test_what_is_read_after_the_last_step_is_no_regime_and_no_calm() -> None:
+    """Workers that leave, a model that is saved: thirty readings, all of them at step 500."""
+    step = np.concatenate([np.arange(500.0), np.full(30, 500.0)])
+    y = noisy(np.full(530, 500 * MB), share=1e-5)
+    y[400:] += 3 * MB
+    y[-25:] -= 6 * MB
+    y[-12] = 900 * MB
+    found = judge(series_of(y, step)).series[0]
+    assert found.verdict is Verdict.STABLE
+    assert found.latest_value == pytest.approx(503 * MB, rel=1e-3)
+    assert found.peak_value == 900 * MB
+    growth = found.growth_per_x
+    assert growth is not None
+    assert growth.high - growth.low < 0.1 * MB
+
+    leaking = y + 0.2 * MB * np.arange(530)
+    leaking[-25:] = 100 * MB
+    assert judge(series_of(leaking, step)).series[0].verdict is Verdict.LEAK
+
+
+def test_few_pages_are_no_leak_however_straight_their_line() -> None:
+    """A process touches what it has for the first time: 60 KB of 250 MB in 300 steps."""
+    found = judge(series_of(250e6 + 200.0 * np.arange(300))).series[0]
+    assert found.verdict is Verdict.STABLE
+    open_still = judge(series_of(150e6 + 1000.0 * np.arange(600))).series[0]
+    assert (open_still.verdict, open_still.reason) == (Verdict.INCONCLUSIVE, Reason.FEW_PAGES)
+    assert open_still.need_more is not None
+    longer = 600 + int(open_still.need_more.more_x or 0)
+    assert judge(series_of(150e6 + 1000.0 * np.arange(longer))).series[0].verdict is Verdict.LEAK
+    exact = series_of(250e6 + 1000.0 * np.arange(300), role=Role.IN_USE, metric="malloc_bytes")
+    assert judge(exact).series[0].verdict is Verdict.LEAK
 
 
 def test_address_space_is_no_meter() -> None:

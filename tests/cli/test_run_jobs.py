@@ -14,43 +14,60 @@ from terminals import MEMDIAG
 PROGRAMS = Path(__file__).resolve().parents[2] / "fixtures" / "programs"
 LONGEST_S = 200
 _SHORT = ["--steps", "300", "--pace", "0.015"]
+_IN_WORKER = [str(PROGRAMS / "torch_leak_in_worker.py"), *_SHORT, "--only-worker"]
+NOBODY = "nobody"
 JOBS = {
     "rank1": [
         *("-m", "torch.distributed.run", "--nproc-per-node", "2"),
         *(str(PROGRAMS / "torch_leak_in_rank.py"), *_SHORT),
     ],
-    "DataLoader worker 1": [
-        *(str(PROGRAMS / "torch_leak_in_worker.py"), *_SHORT, "--only-worker", "1"),
-    ],
+    "DataLoader worker 1": [*_IN_WORKER, "1"],
+    NOBODY: [*_IN_WORKER, "99"],
 }
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple]]:
-    """Both at once, for most of what they do is wait."""
-    pytest.importorskip("torch")
-    started = {}
-    for name, job in JOBS.items():
-        where = tmp_path_factory.mktemp("job")
+class Jobs:
+    """All at once, for most of what they do is wait; a test that is repeated has a run anew."""
+
+    def __init__(self, factory: pytest.TempPathFactory) -> None:
+        self._factory = factory
+        self._all: list[subprocess.Popen[str]] = []
+        self._started = {name: self._start(name) for name in JOBS}
+
+    def _start(self, name: str) -> tuple[Path, subprocess.Popen[str]]:
+        where, pipe = self._factory.mktemp("job"), subprocess.PIPE
         command = [*MEMDIAG, "run", "-o", "r.csv", "--json-file", "r.json", "--", sys.executable]
-        pipe = subprocess.PIPE
-        started[name] = (
-            where,
-            subprocess.Popen([*command, *job], cwd=where, stdout=pipe, stderr=pipe, text=True),
-        )
+        command += JOBS[name]
+        process = subprocess.Popen(command, cwd=where, stdout=pipe, stderr=pipe, text=True)
+        self._all.append(process)
+        return where, process
+
+    def finished(self, name: str) -> tuple[Path, int, str]:
+        """Directory, exit code and report of one."""
+        where, process = self._started.pop(name, None) or self._start(name)
+        _, said = process.communicate(timeout=LONGEST_S)
+        return where, process.returncode, said
+
+    def end(self) -> None:
+        for process in self._all:
+            with process:
+                process.kill()
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    pytest.importorskip("torch")
+    started = Jobs(tmp_path_factory)
     yield started
-    for _, process in started.values():
-        with process:
-            process.kill()
+    started.end()
 
 
-@pytest.mark.parametrize("guilty", JOBS)
-def test_the_one_process_that_leaks_is_found_and_named(jobs, guilty):
-    where, process = jobs[guilty]
-    _, said = process.communicate(timeout=LONGEST_S)
-    assert process.returncode == 1, said
+@pytest.mark.parametrize("guilty", [name for name in JOBS if name != NOBODY])
+def test_the_one_process_that_leaks_is_found_and_named(jobs: Jobs, guilty: str) -> None:
+    where, code, said = jobs.finished(guilty)
+    assert code == 1, said
     (found,) = json.loads((where / "r.json").read_text())["recordings"]
     decisive = found["series"][found["decided_by"]]
     assert (decisive["process"], decisive["verdict"]) == (guilty, "leak")
@@ -64,3 +81,12 @@ def test_the_one_process_that_leaks_is_found_and_named(jobs, guilty):
         assert "all 2 ranks are in this recording" in said
     else:
         assert roles["DataLoader worker 1"] == (None, None, None)
+
+
+def test_a_job_of_healthy_processes_is_no_leak(jobs: Jobs) -> None:
+    """Three hundred steps take six seconds, in which workers touch some pages evenly."""
+    where, code, said = jobs.finished(NOBODY)
+    assert code == 0, said
+    (found,) = json.loads((where / "r.json").read_text())["recordings"]
+    leaks = [(s["process"], s["metric"]) for s in found["series"] if s["verdict"] == "leak"]
+    assert leaks == []

@@ -48,6 +48,17 @@ def test_a_file_gets_no_escapes(name: str) -> None:
     assert {unicodedata.category(c) for c in shown.replace("\n", "")}.isdisjoint({"Cc", "Cf"})
 
 
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_what_lies_high_between_the_steps_is_told_and_drawn(ascii_only: bool) -> None:
+    made = diagnoses.series([(float(x), 1e9) for x in range(200)], Verdict.STABLE, Reason.FLAT)
+    for height, told in ((5e9, True), (1.01e9, False)):
+        tops = tuple((float(x), height) for x in range(200))
+        found = diagnoses.of(diagnoses.recording("a.csv", replace(made, tops=tops)))
+        shown = text(found, width=80, ascii_only=ascii_only)
+        assert ("Within a step it goes up to 5.00 GB (dotted)." in shown) == told
+        assert (("o" if ascii_only else "·") * 60 in shown) == told
+
+
 def test_hostile_names_reach_a_terminal_only_as_text() -> None:
     shown = _COLOUR.sub("", text(diagnoses.hostile(), width=100, colour=True))
     assert {unicodedata.category(c) for c in shown.replace("\n", "")}.isdisjoint({"Cc", "Cf", "Cs"})
