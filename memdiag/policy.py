@@ -295,7 +295,9 @@ class Policy:
     as a leak. Chosen: the largest in fixtures/corpus whose truth is open is 0.6 MB in 1,000 steps,
     and workers of a healthy DataLoader go up by 60 KB in a straight line over 300."""
     touched_share: float = 5e-3
-    """... and less than this fraction of the level. Chosen, for small processes."""
+    """... and less than this fraction of the level, for small processes, ..."""
+    touched_least_bytes: float = 2.0**18
+    """... or less than this: Python's allocator takes as much at a time at least. Chosen."""
     horizon_runs: float = 3.0
     """The horizon is at least this many times what was recorded. Chosen."""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from memdiag.analysis.segmentation import bins
+from memdiag.analysis.segmentation import stretches
 from memdiag.analysis.trend import Trend, trend
 from memdiag.analysis.view import View, r_squared
 from memdiag.policy import Policy
@@ -26,7 +26,7 @@ def steady_from(view: View, policy: Policy) -> int | None:
 
 def is_steady_line(view: View, first: int, policy: Policy) -> bool:
     """From sample `first` on, blocks lie on a line, nearly all step up, and none slows down."""
-    blocks = bins(view.prepared.x[first:], view.prepared.y[first:], policy.blocks)
+    blocks = stretches(view.prepared.x[first:], view.prepared.y[first:], policy.blocks)
     steps = np.diff(blocks.y)
     if r_squared(blocks.x, blocks.y) < policy.block_r2 or int((steps > 0).sum()) < len(steps) - 1:
         return False
@@ -40,7 +40,7 @@ def climbs_as_a_whole(view: View, policy: Policy) -> bool:
     prepared = view.prepared
     if len(prepared.x) < policy.window_samples:
         return False
-    blocks = bins(prepared.x, prepared.y, policy.blocks)
+    blocks = stretches(prepared.x, prepared.y, policy.blocks)
     rising = r_squared(blocks.x, blocks.y) >= policy.block_r2
     return rising and float(blocks.y[-1] - blocks.y[0]) > 0
 

@@ -60,7 +60,8 @@ def is_immaterial(prepared: Prepared, tail: int, policy: Policy) -> bool:
     regime (from sample `tail` on) is long enough to speak for itself, what moved in it.
     """
     n = len(prepared.y)
-    first = max(n // 3, tail) if n - tail > policy.settled_share * n else n // 3
+    long = prepared.share_after(tail, policy.tail_samples) > policy.settled_share
+    first = max(n // 3, tail) if long else n // 3
     recent = prepared.y[first:]
     return float(np.ptp(recent)) < policy.immaterial_share * prepared.level
 

@@ -124,7 +124,7 @@ longer until the next than such a half lasts."""
 
 def _by_regimes(view: View, policy: Policy, planned_x: float | None) -> Classified:
     first = _judge(view, policy, planned_x)
-    share = 1 - first.tail / len(view.prepared.y)
+    share = view.prepared.share_after(first.tail, policy.tail_samples)
     if first.verdict is Verdict.LEAK or (first.verdict in CALM and share > policy.settled_share):
         return first
     start = steady_from(view, policy)

@@ -178,7 +178,8 @@ def few_pages(prepared: Prepared, rise: float, policy: Policy) -> float:
     """
     if prepared.role not in PAGES or prepared.unit is not Unit.BYTES or rise <= 0:
         return 0.0
-    return min(policy.touched_bytes, policy.touched_share * prepared.level) - rise
+    share = max(policy.touched_share * prepared.level, policy.touched_least_bytes)
+    return min(policy.touched_bytes, share) - rise
 
 
 def is_reclaimed(view: View, policy: Policy) -> bool:

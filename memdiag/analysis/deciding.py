@@ -49,6 +49,8 @@ _OWNS = 0.5
 _OVERLOOKED = 2.0
 # Python takes what is larger from malloc (Objects/obmalloc.c).
 _LARGEST_SMALL_BYTES = 512
+# What has fewer samples than this part of the most was there for a part of the run (chosen).
+_PASSING = 0.25
 # Processes that have so much of a tree's memory between them leave no room for others (chosen).
 _NEARLY_ALL = 0.9
 
@@ -65,7 +67,7 @@ def decide(
        exact meters (malloc and Python's blocks together) leave to the pages only the allocator's
        holes, which the largest working set bounds; malloc bounds tensors on the host. A meter that
        was hardly read says nothing against those that were, nor does a process that has `ended`
-       since against a tree whose pages are calm.
+       since, or has just begun, against a tree whose pages are calm.
     3. Else the series that people ask for first speaks, a warm-up before a stable one.
     Other counts (tensors, objects, processes) decide only where no memory was recorded.
     """
@@ -79,7 +81,7 @@ def decide(
         for i in pool
         if findings[i].verdict is Verdict.INCONCLUSIVE
         and not _settled(findings[i], findings)
-        and not (findings[i].process in ended and _tree_is_calm(findings))
+        and not (_is_gone_or_new(findings[i], ended) and _tree_is_calm(findings))
     ]
     if doubts:
         return _answer(findings, max(doubts, key=_by_samples(findings)))
@@ -87,6 +89,12 @@ def decide(
     if not calm:
         return Verdict.INCONCLUSIVE, 0.5, pool[0] if pool else None
     return _answer(findings, _asked_first(calm, findings))
+
+
+def _is_gone_or_new(doubtful: Finding, ended: frozenset[str]) -> bool:
+    """A process that has ended, or was hardly seen: a worker that each epoch starts anew."""
+    hardly = doubtful.process != "tree" and doubtful.reason is Reason.TOO_FEW_SAMPLES
+    return hardly or doubtful.process in ended
 
 
 def _is_leak_of_blocks(finding: Finding) -> bool:
@@ -172,6 +180,10 @@ def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
     bounded = any(
         doubtful.role in _BOUNDS.get(f.role, ()) and f.samples >= doubtful.samples for f in same
     )
+    if doubtful.metric == MALLOC and doubtful.samples < SETTLING_SAMPLES:
+        pages = [f for f in same if f.role is Role.RESIDENT]
+        scattered = doubtful.reason is Reason.UNCERTAIN_TREND
+        return scattered and any(f.samples >= SETTLING_SAMPLES for f in pages)
     if doubtful.metric in IN_PART and _is_all_on_host(doubtful, findings):
         return any(f.metric == MALLOC and f.samples >= SETTLING_SAMPLES for f in same)
     if bounded or doubtful.role not in PAGES:
@@ -209,11 +221,14 @@ def _parts_are_calm(tree: Finding, findings: Sequence[Finding]) -> bool:
 
 
 def _asked_first(calm: Sequence[int], findings: Sequence[Finding]) -> int:
-    """Device and resident memory before the rest; a warm-up is news, a stable series is not."""
+    """Device and resident memory before the rest; a warm-up is news, a stable series is not, nor is
+    what was seen for a small part of the run."""
+    most = max(findings[i].samples for i in calm)
     first = [i for i in calm if findings[i].role in _ASKED_FIRST[:4]] or list(calm)
     return min(
         first,
         key=lambda i: (
+            findings[i].samples < _PASSING * most,
             findings[i].verdict is not Verdict.WARMUP,
             _rank(findings[i].role, _ASKED_FIRST),
             findings[i].process == "tree",

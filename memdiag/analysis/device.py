@@ -77,13 +77,16 @@ def is_pair(first: Finding, second: Finding) -> bool:
 
 
 def rise(finding: Finding, leaking: Finding) -> float:
-    """How much a series rose since another one's leak began, ends averaged over a tenth."""
+    """How much a series rose since another one's leak began, ends averaged over a tenth of the way
+    (of the readings, where those are dense at one end)."""
     start = finding.first_x if leaking.onset_x is None else leaking.onset_x.value
     points = [p for p in finding.trace if p[0] >= start]
-    tenth = max(len(points) // 10, 1)
     if len(points) < 2:
         return 0.0
-    return mean(v for _, v in points[-tenth:]) - mean(v for _, v in points[:tenth])
+    tenth, most = (points[-1][0] - points[0][0]) / 10, max(len(points) // 10, 1)
+    early = [v for x, v in points[:most] if x <= points[0][0] + tenth]
+    late = [v for x, v in points[-most:] if x >= points[-1][0] - tenth]
+    return mean(late) - mean(early)
 
 
 def _follows(other: Finding, subject: Finding) -> bool:

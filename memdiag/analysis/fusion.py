@@ -44,6 +44,13 @@ PART_OF = {
     Role.DEVICE_ALLOCATED: (Role.DEVICE, Role.DEVICE_RESERVED),
 }
 
+_BEHIND = 0.05
+"""A meter's last reading may be so much of the run older than another's and tell of its end
+(chosen)."""
+
+_SLOW = 0.5
+"""Part of its mean rate that growth may go on at where most of it has settled (chosen)."""
+
 ALONE = 0.9
 """A process has a job's growth to itself with this part of what all its like grow by (chosen)."""
 
@@ -53,13 +60,14 @@ CONFIRMED_CONFIDENCE = 0.95
 
 def fuse(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings, each corrected where a more exact series of the same memory says more."""
-    return tuple(_confirmed(_overruled(f, findings), findings) for f in findings)
+    corrected = tuple(_overruled(f, findings) for f in findings)
+    return tuple(_confirmed(f, corrected) for f in corrected)
 
 
 def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
     if finding.verdict is not Verdict.LEAK:
         return finding
-    if _is_holes(finding, findings):
+    if _is_holes(finding, findings) or _has_settled(finding, findings):
         return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED)
     for other in findings:
         if (
@@ -88,6 +96,33 @@ def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:
         for holes in free
     )
     return explained and {MALLOC, PYTHON_BLOCKS} <= calm
+
+
+def _has_settled(finding: Finding, findings: Sequence[Finding]) -> bool:
+    """It grew as memory in use did, and no more than slowly since that has settled: a cache that
+    is full.
+
+    Pages go on rising for a while by holes, and tensors may not have been counted since.
+    """
+    if finding.role not in PAGES and finding.metric not in IN_PART:
+        return False
+    grown, length = rise(finding, finding), finding.last_x - finding.first_x
+    for f in findings:
+        known = f.metric == MALLOC and f.verdict in CALM and f.samples >= SETTLING_SAMPLES
+        ends = finding.last_x - f.last_x <= _BEHIND * length
+        same = f.axis == finding.axis and is_same(finding, f, findings)
+        if known and ends and same and rise(f, finding) >= FOLLOWS * grown > 0:
+            return _slow_since(finding, f, grown / length)
+    return False
+
+
+def _slow_since(finding: Finding, settled: Finding, pace: float) -> bool:
+    since = finding.last_x if settled.plateau is None else settled.plateau.since_x.value
+    later = [(x, y) for x, y in finding.trace if x >= since]
+    if len(later) < 2:
+        return True
+    (first_x, first), (last_x, last) = later[0], later[-1]
+    return last - first <= _SLOW * pace * (last_x - first_x)
 
 
 def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:
@@ -188,7 +223,9 @@ def _holes_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evi
     """Pages that grow by holes alone, beside a meter that is calm."""
     for pages in findings:
         held = [f for f in findings if f.metric == MALLOC and is_same(pages, f, findings)]
-        if pages.reason is Reason.OVERRULED and pages.role in PAGES and held:
+        if pages.reason is not Reason.OVERRULED or pages.role not in PAGES or not held:
+            continue
+        if rise(held[0], pages) < FOLLOWS * rise(pages, pages):
             yield Evidence(
                 kind=EvidenceKind.IN_USE_FLAT,
                 subject=_name(pages),

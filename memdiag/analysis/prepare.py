@@ -86,6 +86,17 @@ class Prepared:
         """Axis units from the first to the last judged position."""
         return float(self.x[-1] - self.x[0]) if len(self.x) else 0.0
 
+    def share_after(self, first: int, least: int) -> float:
+        """Part of the run, 0..1, that the judged values from index `first` on cover.
+
+        Of the way, for readings may be dense at the start and rare at the end; fewer than `least`
+        of them stand for no more than what they are of all readings.
+        """
+        n = len(self.y)
+        if n - first < least or self.run <= 0:
+            return 1 - first / max(n, 1)
+        return float(self.x[-1] - self.x[first]) / self.run
+
 
 def prepare(series: Series, policy: Policy) -> Prepared:
     """Clean one series. Never raises; an unusable series comes back with few or no samples."""

@@ -70,11 +70,35 @@ def bins(x: Floats, y: Floats, count: int) -> Binned:
     return Binned(x=sums / np.diff(edges), y=_midmeans(y, edges), start=edges)
 
 
+UNEVEN = 3.0
+"""Readings are dense and rare where one stretch holds so many times those of another (chosen)."""
+FULL = 0.75
+"""Part of the stretches that must hold readings (chosen)."""
+
+
+def stretches(x: Floats, y: Floats, count: int) -> Binned:
+    """`bins`, but of equally long stretches of the way where readings are dense in one part of it
+    and rare in another: bins of equally many would have their edges in the dense one.
+
+    Stretches without readings are left out; by number all the same where those are many.
+    """
+    n = len(y)
+    if n <= count:
+        return bins(x, y, count)
+    edges = np.searchsorted(x, np.linspace(x[0], x[-1], count + 1)[1:-1], side="right")
+    edges = np.unique(np.concatenate(([0], edges, [n]))).astype(np.int64)
+    held = np.diff(edges)
+    if len(held) < FULL * count or held.max() < UNEVEN * held.min():
+        return bins(x, y, count)
+    sums = np.add.reduceat(x, edges[:-1])
+    return Binned(x=sums / np.diff(edges), y=_midmeans(y, edges), start=edges)
+
+
 def _midmeans(y: Floats, edges: Ints) -> Floats:
     """Mean of the middle half of y in each [edges[i], edges[i+1]).
 
-    As robust as a median against spikes, and unlike it moves when quantised readings drift. At
-    most two widths occur, so two reshapes do.
+    As robust as a median against spikes, and unlike it moves when quantised readings drift. Few
+    different widths occur, so as many reshapes do.
     """
     widths = np.diff(edges)
     out = np.empty(len(widths))

@@ -138,3 +138,53 @@ def test_doubt_about_a_process_that_has_ended_is_none_of_the_run(
         _of("tree", 800e6 + noise + compiler, at),
     )
     assert found.verdict in verdict
+
+
+def test_a_worker_that_has_just_begun_anew_decides_nothing() -> None:
+    """A DataLoader starts its workers anew each epoch; the last has been there for a moment."""
+    at = np.arange(0.0, 100, 0.25)
+    random = np.random.default_rng(3)
+    level = 800e6 + random.normal(0, 2e5, len(at))
+    worker = _of("DataLoader worker 0", np.array([210e6, 235e6, 251e6]), at[-3:])
+    found = judge(_of("main", level, at), worker, _of("tree", level + 250e6, at))
+    assert found.verdict is Verdict.STABLE
+    assert found.deciding is not None
+    assert found.deciding.process != "DataLoader worker 0"
+
+
+def _cache(then: float) -> tuple[Series, ...]:
+    """A cache of 40 MB that is full after 2,000 of 3,000 steps; pages go on by `then` a step."""
+    x = np.arange(0.0, 3000, 5)
+    random = np.random.default_rng(3)
+    filled = 20e3 * np.minimum(x, 2000)
+    malloc = series_of(
+        118e6 + filled + random.normal(0, 500, x.size),
+        x,
+        role=Role.IN_USE,
+        metric="malloc_bytes",
+        process="main",
+    )
+    pages = 320e6 + 1.3 * filled + then * np.maximum(0, x - 2000) + random.normal(0, 2e4, x.size)
+    early = x[x < 1800]
+    tensors = series_of(
+        20e3 * early, early, role=Role.IN_USE, metric="tensor_bytes", process="main"
+    )
+    blocks = series_of(
+        1e6 + random.normal(0, 30, x.size),
+        x,
+        role=Role.OBJECTS,
+        metric="python_blocks",
+        process="main",
+        unit=Unit.COUNT,
+    )
+    return malloc, series_of(pages, x, process="main"), tensors, blocks
+
+
+def test_what_grew_with_a_cache_that_is_full_since_is_no_leak() -> None:
+    found = judge(*_cache(200.0))
+    assert found.verdict is Verdict.WARMUP
+    assert {f.metric for f in found.series if f.verdict is Verdict.LEAK} == set()
+
+
+def test_pages_that_go_on_beside_a_full_cache_are_a_leak() -> None:
+    assert judge(*_cache(25e3)).verdict is Verdict.LEAK

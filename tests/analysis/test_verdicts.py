@@ -188,6 +188,19 @@ def test_what_is_read_after_the_last_step_is_no_regime_and_no_calm() -> None:
     assert judge(series_of(leaking, step)).series[0].verdict is Verdict.LEAK
 
 
+def test_a_plateau_is_as_long_as_its_way_however_few_readings_it_has() -> None:
+    """Readings that cost time are dense at the start and rare later: the last tenth of them cover
+    two fifths of the run."""
+    x = np.concatenate([np.arange(1, 160), np.arange(160, 1800, 40), np.arange(1800, 3000, 60)])
+    filling = 118e6 + 2500.0 * np.minimum(x, 1800)
+    found = judge(series_of(filling, x, role=Role.IN_USE, metric="malloc_bytes")).series[0]
+    assert found.verdict is Verdict.WARMUP
+    assert found.plateau is not None
+    assert found.plateau.since_x.value == pytest.approx(1800, abs=60)
+    leaking = series_of(118e6 + 2500.0 * x, x, role=Role.IN_USE, metric="malloc_bytes")
+    assert judge(leaking).verdict is Verdict.LEAK
+
+
 def test_few_pages_are_no_leak_however_straight_their_line() -> None:
     """A process touches what it has for the first time: 60 KB of 250 MB in 300 steps."""
     found = judge(series_of(250e6 + 200.0 * np.arange(300))).series[0]

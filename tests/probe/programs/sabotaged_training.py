@@ -32,7 +32,7 @@ def let_in(probe: Path, channel: str) -> None:
         from _memdiag_probe.arming import arm
 
         census.FIRST_S = census._AT_LEAST_S = 0.0
-        heartbeat.TICK_S = 0.002
+        heartbeat.TICK_S = heartbeat.EARLY_S = 0.002
         arm()
     except RuntimeError:
         return  # where sitecustomize has its guard
