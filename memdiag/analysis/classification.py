@@ -19,6 +19,9 @@ from memdiag.findings import Reason, Verdict
 from memdiag.model import AxisKind, Role
 from memdiag.policy import NO_METERS, Policy
 
+LAST = 100
+"""One in so many readings is the end of a run (chosen)."""
+
 CALM = (Verdict.STABLE, Verdict.WARMUP)
 
 
@@ -53,6 +56,8 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
         return early
     view = look(prepared, policy)
     found = _by_regimes(view, policy, planned_x)
+    if found.reason is Reason.UNCERTAIN_TREND:
+        found = _but_for_the_last(found, prepared, policy, planned_x)
     if found.verdict in CALM:
         return found
     found = _by_waves(view, found, policy, planned_x)
@@ -68,6 +73,20 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     tail, fitted = lately
     found = replace(found, tail=tail, trend=fitted)
     return _calm_after_all(found, prepared, Reason.NEGLIGIBLE, policy)
+
+
+def _but_for_the_last(
+    found: Classified, prepared: Prepared, policy: Policy, planned_x: float | None
+) -> Classified:
+    """The last hundredth of the readings makes no doubt of a run that was calm before: at its end a
+    program does what it never did, and what begins there cannot be told.
+    """
+    last = len(prepared.y) // LAST
+    if last < 1 or prepared.floors:
+        return found
+    before = replace(prepared, x=prepared.x[:-last], y=prepared.y[:-last])
+    calmer = _by_regimes(look(before, policy), policy, planned_x)
+    return calmer if calmer.verdict in CALM else found
 
 
 def _by_waves(view: View, found: Classified, policy: Policy, planned_x: float | None) -> Classified:

@@ -180,16 +180,24 @@ def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
     bounded = any(
         doubtful.role in _BOUNDS.get(f.role, ()) and f.samples >= doubtful.samples for f in same
     )
-    if doubtful.metric == MALLOC and doubtful.samples < SETTLING_SAMPLES:
-        pages = [f for f in same if f.role is Role.RESIDENT]
-        scattered = doubtful.reason is Reason.UNCERTAIN_TREND
-        return scattered and any(f.samples >= SETTLING_SAMPLES for f in pages)
+    if doubtful.metric == MALLOC:
+        return _is_known_without(doubtful, same)
     if doubtful.metric in IN_PART and _is_all_on_host(doubtful, findings):
         return any(f.metric == MALLOC and f.samples >= SETTLING_SAMPLES for f in same)
     if bounded or doubtful.role not in PAGES:
         return bounded
     known = [f for f in same if f.samples >= SETTLING_SAMPLES and f.metric not in IN_PART]
     return {Role.IN_USE, Role.OBJECTS} <= {f.role for f in known}
+
+
+def _is_known_without(malloc: Finding, calm: Sequence[Finding]) -> bool:
+    """Too few readings of malloc to tell, and its process is calm by all else: its pages where they
+    were read much more often, its pages, objects and tensors else.
+    """
+    known = {f.role for f in calm if f.samples >= SETTLING_SAMPLES}
+    if malloc.reason is not Reason.UNCERTAIN_TREND or Role.RESIDENT not in known:
+        return False
+    return malloc.samples < SETTLING_SAMPLES or {Role.OBJECTS, Role.TENSORS} <= known
 
 
 def _is_all_on_host(tensors: Finding, findings: Sequence[Finding]) -> bool:

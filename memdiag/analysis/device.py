@@ -64,8 +64,9 @@ def says(subject: Finding, other: Finding, findings: Sequence[Finding]) -> Itera
 def events(findings: Sequence[Finding]) -> Iterator[Evidence]:
     """What has happened to an allocator at least once while it was watched."""
     for finding in findings:
-        if finding.role is Role.EVENTS and finding.latest_value > finding.start_value:
-            failed = finding.metric.endswith("_ooms")
+        failed = finding.metric.endswith("_ooms")
+        told = failed or finding.metric.endswith("_alloc_retries")
+        if told and finding.latest_value > finding.start_value:
             kind = EvidenceKind.OOMS_RISE if failed else EvidenceKind.RETRIES_RISE
             name = f"{finding.process} {finding.metric}".strip()
             yield Evidence(kind=kind, subject=name, supports=None)

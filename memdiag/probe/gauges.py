@@ -12,7 +12,15 @@ from time import monotonic
 from . import layout
 from .allocators import Allocators, At
 from .layout import ABSENT
-from .meters import Budgeted, InUse, Meter, ResidentSize, malloc_bytes, python_blocks
+from .meters import (
+    Budgeted,
+    InUse,
+    Meter,
+    ResidentSize,
+    collected,
+    malloc_bytes,
+    python_blocks,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     Figures = dict[str, dict[str, int]]
 
 _pack = layout.READING.pack
+NOTHING_COLLECTED = (ABSENT, ABSENT, ABSENT)
 _CUDA = "vram"  # of layout.ALLOCATORS
 # Shares of the time: all of them below 0.2 %, for a step of 5 ms. The resident size is seen from
 # outside as well, and small objects are many before they matter. Chosen.
@@ -129,7 +138,9 @@ class Gauges:
             malloc = self._malloc.at_steps()
             free = ABSENT if malloc == ABSENT else self._in_use.free_bytes
         tensors = self.count_tensors()
-        return _packed(resident_bytes, malloc, blocks, figures.get(_CUDA), tensors, free)
+        # (The collector's figures are there to explain the blocks.)
+        freed = NOTHING_COLLECTED if blocks == ABSENT else collected()
+        return _packed(resident_bytes, malloc, blocks, figures.get(_CUDA), tensors, free, freed)
 
     def _read_blocks(self, now_s: float) -> int:
         """Python's blocks, which take longer than all the rest: not with every step."""
@@ -163,11 +174,12 @@ def _packed(
     cuda: dict[str, int] | None,
     tensors: int = ABSENT,
     free: int = ABSENT,
+    freed: tuple[int, int, int] = NOTHING_COLLECTED,
 ) -> bytes:
-    known, a = cuda or {}, ABSENT
+    known = cuda or {}
     allocated = known.get("allocated_bytes", ABSENT)
     reserved = known.get("reserved_bytes", ABSENT)
-    return _pack(rss, malloc, blocks, tensors, allocated, reserved, free, a, a, a)
+    return _pack(rss, malloc, blocks, tensors, allocated, reserved, free, *freed)
 
 
 def _unknown() -> int:

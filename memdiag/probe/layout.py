@@ -55,9 +55,9 @@ READINGS = (
     "vram_allocated_bytes",
     "vram_reserved_bytes",
     "malloc_free_bytes",
-    "spare_4",
-    "spare_5",
-    "spare_6",
+    "gc_full_collections",
+    "gc_full_freed_objects",
+    "gc_young_freed_objects",
 )
 ABSENT = -1
 READING = struct.Struct("<10q")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from time import monotonic
@@ -180,6 +181,19 @@ def python_blocks() -> Callable[[], int] | None:
     """Blocks that Python's own allocator has handed out; None on other implementations."""
     read = getattr(sys, "getallocatedblocks", None)
     return None if read is None or read() == 0 else read
+
+
+def collected() -> tuple[int, int, int]:
+    """What Python's collector has done so far: full collections, the objects that these freed, and
+    those that collections of the young freed. Objects in cycles wait for it when they are dropped,
+    old ones for a full collection.
+    """
+    try:
+        *young, full = gc.get_stats()
+        freed = sum(generation["collected"] for generation in young)
+        return full["collections"], full["collected"], freed
+    except (AttributeError, ValueError, KeyError):  # other implementations of Python
+        return ABSENT, ABSENT, ABSENT
 
 
 class InUse:

@@ -62,6 +62,9 @@ METRIC_ROLES = {
     "tensors_other": Role.TENSORS,
     "python_blocks": Role.OBJECTS,
     "gc_objects": Role.OBJECTS,
+    "gc_full_collections": Role.EVENTS,
+    "gc_full_freed_objects": Role.EVENTS,
+    "gc_young_freed_objects": Role.EVENTS,
     "graph_nodes": Role.OBJECTS,
 }
 

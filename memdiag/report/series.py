@@ -31,11 +31,16 @@ def table(found: RecordingFinding, screen: Screen) -> list[Text]:
     return lines + (paragraph(_others(rest), screen.measure) if rest else [])
 
 
+# What the collector has done is there to explain the objects.
+_EXPLAINING = ("gc_full_", "gc_young_")
+
+
 def ranked(found: RecordingFinding) -> list[Finding]:
     """The deciding series, then by verdict, the surest first; ties in given order.
 
     Series too short to say anything come last. One that never was anything but zero (no swap, no
-    tensor on a device that is not there) is left out, and so are totals of a lone process.
+    tensor on a device that is not there) is left out, and so are totals of a lone process, and what
+    the collector has done.
     """
     deciding = found.deciding
     repeated = _totals_of_one(found.series)
@@ -44,6 +49,7 @@ def ranked(found: RecordingFinding) -> list[Finding]:
         for at, finding in enumerate(found.series)
         if at not in (found.decided_by, *repeated)
         and not (finding.peak_value == 0 == finding.start_value)
+        and not finding.metric.startswith(_EXPLAINING)
     ]
     rest.sort(
         key=lambda finding: (

@@ -77,7 +77,7 @@ GROUNDS = {
         "much until there are so many."
     ),
     Reason.NOT_COLLECTED: (
-        "The heap's garbage was hardly collected so far, so its growth says nothing yet."
+        "Garbage was hardly collected so far, so the growth may be what waits for the collector."
     ),
     Reason.NOT_A_METER: "It counts what is no memory by itself, so its growth is no evidence.",
     Reason.OVERRULED: "A more exact meter of the same memory decides instead.",

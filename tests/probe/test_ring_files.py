@@ -69,6 +69,24 @@ def test_step_carries_exact_meters(session, reader) -> None:
     assert after["python_blocks"] - before["python_blocks"] == pytest.approx(len(objects), rel=0.2)
 
 
+class Cycle:
+    """Garbage when dropped, until Python's collector runs."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_step_carries_what_the_collector_has_done(session, reader) -> None:
+    before = step_with_meters(session, reader)  # (with a full collection)
+    old = [Cycle() for _ in range(1000)]
+    gc.collect()
+    old.clear()
+    after = step_with_meters(session, reader)
+    assert after["gc_full_collections"] - before["gc_full_collections"] == 2
+    assert after["gc_full_freed_objects"] - before["gc_full_freed_objects"] >= 1000
+    assert after["gc_young_freed_objects"] >= before["gc_young_freed_objects"]
+
+
 def step_with_meters(session: Session, reader: ChannelReader) -> dict[str, int]:
     """The readings of the next step at which the budget of every meter allows one."""
     gc.collect()

@@ -1,0 +1,80 @@
+"""Objects in cycles that wait for Python's collector are no leak, real leaks are none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from memory_series import judge, series_of
+
+from memdiag.findings import Reason, RecordingFinding, Verdict
+from memdiag.model import Role, Series, Unit
+
+X = np.arange(0.0, 1800, 6)
+GROWS = 85.0  # blocks a step
+
+
+def _counter(metric: str, y: np.ndarray) -> Series:
+    return series_of(y, X, role=Role.EVENTS, metric=metric, process="main", unit=Unit.COUNT)
+
+
+def _judged(
+    young_per_step: float,
+    full: Callable[[float], float] = lambda x: 0.0,
+    freed: Callable[[float], float] = lambda x: 0.0,
+) -> RecordingFinding:
+    random = np.random.default_rng(2)
+    blocks = series_of(
+        1.25e6 + GROWS * X + random.normal(0, 200, X.size),
+        X,
+        role=Role.OBJECTS,
+        metric="python_blocks",
+        process="main",
+        unit=Unit.COUNT,
+    )
+    malloc = series_of(
+        126e6 + 36e3 * X + random.normal(0, 1e5, X.size),
+        X,
+        role=Role.IN_USE,
+        metric="malloc_bytes",
+        process="main",
+    )
+    pages = series_of(350e6 + 40e3 * X + random.normal(0, 1e5, X.size), X, process="main")
+    return judge(
+        blocks,
+        malloc,
+        pages,
+        _counter("gc_full_collections", np.array([5.0 + full(x) for x in X])),
+        _counter("gc_full_freed_objects", np.array([23.0 + freed(x) for x in X])),
+        _counter("gc_young_freed_objects", 10e3 + young_per_step * X),
+    )
+
+
+def test_growth_beside_garbage_that_was_never_fully_collected_is_open() -> None:
+    found = _judged(0.7 * GROWS)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.deciding is not None
+    assert found.deciding.reason is Reason.NOT_COLLECTED
+    assert found.deciding.need_more is not None
+    assert Verdict.LEAK not in {f.verdict for f in found.series}
+
+
+def test_growth_without_garbage_is_a_leak_whether_it_was_collected_or_not() -> None:
+    assert _judged(0.5).verdict is Verdict.LEAK
+    assert _judged(0.5, full=lambda x: x // 700).verdict is Verdict.LEAK
+
+
+def test_growth_that_a_full_collection_did_not_free_is_a_leak() -> None:
+    """Whatever the young leave behind: the collector has looked, and it is still there."""
+    found = _judged(0.7 * GROWS, full=lambda x: x // 700, freed=lambda x: 100 * (x // 700))
+    assert found.verdict is Verdict.LEAK
+
+
+def test_growth_after_a_full_collection_that_freed_much_is_open() -> None:
+    found = _judged(0.7 * GROWS, full=lambda x: x // 480 > 0, freed=lambda x: 16e3 * (x >= 480))
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
+def test_growth_that_outlives_three_full_collections_is_a_leak() -> None:
+    found = _judged(0.7 * GROWS, full=lambda x: x // 400, freed=lambda x: 16e3 * (x // 400))
+    assert found.verdict is Verdict.LEAK
