@@ -129,8 +129,9 @@ def _variation(finding: Finding, budget: Budget) -> BudgetFinding:
         if since.axis is AxisKind.SECONDS:
             start += finding.first_x
         readings = tuple(p for p in readings if p[0] >= start)
-    values = [y for _, y in readings if math.isfinite(y)]
-    if len({x for x, _ in readings}) < _FEWEST:
+    finite = [(x, y) for x, y in readings if math.isfinite(y)]
+    values = [y for _, y in finite]
+    if len({x for x, _ in finite}) < _FEWEST:
         return _unclear(budget, finding, "there are too few readings in that part of the run")
     return _measured(finding, budget, _exactly(max(values) - min(values)))
 

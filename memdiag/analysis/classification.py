@@ -19,8 +19,8 @@ from memdiag.findings import Reason, Verdict
 from memdiag.model import AxisKind, Role
 from memdiag.policy import NO_METERS, Policy
 
-LAST = 100
-"""One in so many readings is the end of a run (chosen)."""
+LAST, LAST_AT_MOST = 100, 20
+"""One in so many readings is the end of a run, and so many of them at most (chosen)."""
 
 CALM = (Verdict.STABLE, Verdict.WARMUP)
 
@@ -63,7 +63,7 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     found = _by_waves(view, found, policy, planned_x)
     if found.verdict is Verdict.LEAK:
         return found
-    if found.reason in UNCLEAR and calm.is_immaterial(prepared, found.tail, policy):
+    if _is_unclear(found, policy) and calm.is_immaterial(prepared, found.tail, policy):
         return _calm_after_all(found, prepared, Reason.FLAT, policy)
     if found.reason not in MAY_BE_OVER:
         return found
@@ -75,16 +75,25 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
     return _calm_after_all(found, prepared, Reason.NEGLIGIBLE, policy)
 
 
+def _is_unclear(found: Classified, policy: Policy) -> bool:
+    if found.reason is Reason.FEW_PAGES and found.trend is not None:
+        return found.trend.slope * found.span_x < policy.touched_least_bytes
+    return found.reason in UNCLEAR
+
+
 def _but_for_the_last(
     found: Classified, prepared: Prepared, policy: Policy, planned_x: float | None
 ) -> Classified:
-    """The last hundredth of the readings makes no doubt of a run that was calm before: at its end a
-    program does what it never did, and what begins there cannot be told.
+    """A little that rises in the last hundredth of the run makes no doubt of what was calm before:
+    at its end a program does what it never did.
     """
-    last = len(prepared.y) // LAST
-    if last < 1 or prepared.floors:
+    x, y = prepared.x, prepared.y
+    last = min(len(y) // LAST, LAST_AT_MOST)
+    if last < 1 or prepared.floors or x[-1] - x[-1 - last] > 2 * prepared.run / LAST:
         return found
-    before = replace(prepared, x=prepared.x[:-last], y=prepared.y[:-last])
+    if float(y[-last:].max() - y[:-last].max()) > policy.calm_growth * prepared.level:
+        return found
+    before = replace(prepared, x=x[:-last], y=y[:-last])
     calmer = _by_regimes(look(before, policy), policy, planned_x)
     return calmer if calmer.verdict in CALM else found
 
@@ -126,7 +135,6 @@ UNCLEAR = (
     Reason.RECENT_STEP,
     Reason.RECLAIMED_BEFORE,
     Reason.IRREGULAR,
-    Reason.FEW_PAGES,
 )
 """Doubts about movements that may be too small to care; steady growth is none of them."""
 

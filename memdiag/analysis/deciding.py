@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memdiag.analysis.device import CALM
+from memdiag.analysis.device import CALM, ON_DEVICE
 from memdiag.analysis.fusion import (
-    ELSEWHERE,
     IN_PART,
     MALLOC,
-    PYTHON_BLOCKS,
     SETTLING_SAMPLES,
+    is_on_host,
     is_same,
 )
+from memdiag.analysis.garbage import PYTHON_BLOCKS
 from memdiag.findings import Finding, Reason, Verdict
 from memdiag.model import Role
 from memdiag.policy import EXACT_ROLES, NO_METERS, PAGES
@@ -51,6 +51,8 @@ _OVERLOOKED = 2.0
 _LARGEST_SMALL_BYTES = 512
 # What has fewer samples than this part of the most was there for a part of the run (chosen).
 _PASSING = 0.25
+# Growth of malloc by more than this part of it over the run is told by few readings, too (chosen).
+_SCATTER = 0.05
 # Processes that have so much of a tree's memory between them leave no room for others (chosen).
 _NEARLY_ALL = 0.9
 
@@ -93,7 +95,10 @@ def decide(
 
 def _is_gone_or_new(doubtful: Finding, ended: frozenset[str]) -> bool:
     """A process that has ended, or was hardly seen: a worker that each epoch starts anew."""
-    hardly = doubtful.process != "tree" and doubtful.reason is Reason.TOO_FEW_SAMPLES
+    if doubtful.role in ON_DEVICE:  # of which the tree's pages say nothing
+        return False
+    is_part = doubtful.process not in {"", "main", "tree"}
+    hardly = is_part and doubtful.reason is Reason.TOO_FEW_SAMPLES
     return hardly or doubtful.process in ended
 
 
@@ -182,7 +187,7 @@ def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:
     )
     if doubtful.metric == MALLOC:
         return _is_known_without(doubtful, same)
-    if doubtful.metric in IN_PART and _is_all_on_host(doubtful, findings):
+    if is_on_host(doubtful, findings):
         return any(f.metric == MALLOC and f.samples >= SETTLING_SAMPLES for f in same)
     if bounded or doubtful.role not in PAGES:
         return bounded
@@ -197,16 +202,11 @@ def _is_known_without(malloc: Finding, calm: Sequence[Finding]) -> bool:
     known = {f.role for f in calm if f.samples >= SETTLING_SAMPLES}
     if malloc.reason is not Reason.UNCERTAIN_TREND or Role.RESIDENT not in known:
         return False
+    growth = malloc.growth_per_x
+    way = (malloc.last_x - malloc.first_x) * (0.0 if growth is None else growth.value)
+    if growth is None or (growth.low > 0 and way > _SCATTER * malloc.peak_value):
+        return False
     return malloc.samples < SETTLING_SAMPLES or {Role.OBJECTS, Role.TENSORS} <= known
-
-
-def _is_all_on_host(tensors: Finding, findings: Sequence[Finding]) -> bool:
-    """None of the process's tensors that come and go are on a device: malloc knows all of them."""
-    return all(
-        f.verdict in CALM
-        for f in findings
-        if f.process == tensors.process and f.metric in ELSEWHERE[False]
-    )
 
 
 def _tree_is_calm(findings: Sequence[Finding]) -> bool:

@@ -51,7 +51,8 @@ class Projection:
     def at(self, x: float) -> Interval:
         """Value of one reading at x with its 95 % prediction interval (Draper & Smith 1998, 1.4).
 
-        Var = noise^2 + centre_error^2 + (x - centre_x)^2 slope_error^2.
+        Var = noise^2 + centre_error^2 + (x - centre_x)^2 slope_error^2. What was never below zero
+        does not get there.
         """
         ahead = x - self.centre_x
         value = self.centre_value + self.slope * ahead
@@ -61,7 +62,8 @@ class Projection:
         if self.may_stop:
             today = self.last_value - _critical(self.freedom) * self.noise
             low, high = min(low, today), max(high, self.last_value)
-        return Interval(value=value, low=low, high=high)
+        least = 0.0 if min(self.last_value, self.centre_value) >= 0 else -math.inf
+        return Interval(value=max(value, least), low=max(low, least), high=max(high, least))
 
     def reaches(self, limit: float) -> Interval | None:
         """Where a reading reaches `limit`; None if it never does at the expected slope.

@@ -8,9 +8,10 @@ from dataclasses import replace
 from memdiag.analysis import device
 from memdiag.analysis import garbage as garbage_of
 from memdiag.analysis.device import CALM, FOLLOWS, ON_DEVICE, rise
+from memdiag.analysis.garbage import PYTHON_BLOCKS
 from memdiag.findings import Evidence, EvidenceKind, Finding, NeedMore, Reason, Verdict
 from memdiag.model import Role
-from memdiag.policy import PAGES
+from memdiag.policy import DEFAULT, PAGES
 
 # A coarse meter and the exact one that it contains: if the exact one does not grow, the coarse
 # one's growth is holes, cache or shared pages, which are bounded by the largest working set.
@@ -24,7 +25,7 @@ _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
-PYTHON_BLOCKS, MALLOC = "python_blocks", "malloc_bytes"
+MALLOC = "malloc_bytes"
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it is calm says nothing of the rest."""
 TOUCHED = 0.1
@@ -49,8 +50,9 @@ _BEHIND = 0.05
 """A meter's last reading may be so much of the run older than another's and tell of its end
 (chosen)."""
 
-_SLOW = 0.5
-"""Part of its mean rate that growth may go on at where most of it has settled (chosen)."""
+_SLOW = 0.1
+"""Part of its mean rate that growth may go on at where most of it has settled (chosen): a leak
+beside a cache goes on at a third of it or more."""
 
 ALONE = 0.9
 """A process has a job's growth to itself with this part of what all its like grow by (chosen)."""
@@ -92,7 +94,12 @@ def _uncollected(finding: Finding, waiting: frozenset[str], findings: Sequence[F
     if not doubtful or finding.role in {Role.PROCESSES, Role.COUNTER}:
         return finding
     blocks = [f for f in findings if f.metric == PYTHON_BLOCKS and f.process in waiting]
-    if not any(is_same(finding, f, findings) for f in blocks):
+    if finding.process == "tree":
+        within = [f for f in findings if f.process in waiting and f.metric == finding.metric]
+        own = sum(rise(f, finding) for f in within)
+        if own < ALONE * rise(finding, finding):
+            return finding
+    elif not any(f.process == finding.process and garbage_of.can_be(finding, f) for f in blocks):
         return finding
     length, seconds = finding.last_x - finding.first_x, None
     if finding.growth_per_s is not None and finding.growth_per_x is not None:
@@ -131,7 +138,7 @@ def _has_settled(finding: Finding, findings: Sequence[Finding]) -> bool:
 
     Pages go on rising for a while by holes, and tensors may not have been counted since.
     """
-    if finding.role not in PAGES and finding.metric not in IN_PART:
+    if finding.role not in PAGES and not is_on_host(finding, findings):
         return False
     grown, length = rise(finding, finding), finding.last_x - finding.first_x
     for f in findings:
@@ -143,13 +150,21 @@ def _has_settled(finding: Finding, findings: Sequence[Finding]) -> bool:
     return False
 
 
+def is_on_host(tensors: Finding, findings: Sequence[Finding]) -> bool:
+    """What is known of tensors, none of which come and go on a device: malloc knows all of them."""
+    return tensors.metric in IN_PART and all(
+        f.verdict in CALM
+        for f in findings
+        if f.process == tensors.process and f.metric in ELSEWHERE[False]
+    )
+
+
 def _slow_since(finding: Finding, settled: Finding, pace: float) -> bool:
-    since = finding.last_x if settled.plateau is None else settled.plateau.since_x.value
-    later = [(x, y) for x, y in finding.trace if x >= since]
-    if len(later) < 2:
-        return True
-    (first_x, first), (last_x, last) = later[0], later[-1]
-    return last - first <= _SLOW * pace * (last_x - first_x)
+    if settled.plateau is None:
+        return False
+    later = rise(finding, replace(settled, onset_x=settled.plateau.since_x))
+    way = finding.last_x - settled.plateau.since_x.value
+    return later <= max(_SLOW * pace * way, DEFAULT.touched_bytes)
 
 
 def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:

@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from memdiag.findings import Finding, Verdict
+from memdiag.model import Unit
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"
-YOUNG_FREED, BLOCKS = "gc_young_freed_objects", "python_blocks"
+YOUNG_FREED, PYTHON_BLOCKS = "gc_young_freed_objects", "python_blocks"
 
 SHARE = 0.3
 """Garbage as fast as this part of what objects grow by may be all of it (chosen: where a figure is
 drawn and closed every 30 steps collections of the young free 0.6 to 0.9 of it, where nothing is in
 cycles a thousandth)."""
+MOST_BYTES = 65536.0
+"""Bytes for each object that garbage may hold on average; growth by more has another cause
+(chosen: 424 where figures are closed)."""
 COLLECTIONS = 3
 """Full collections that growth must have outlived to be none of garbage (chosen)."""
 
@@ -27,11 +31,16 @@ COLLECTIONS = 3
 def waiting(findings: Sequence[Finding]) -> frozenset[str]:
     """Processes whose Python objects grow, and whose growth may be garbage that waits."""
     known = {(f.process, f.metric): f for f in findings}
-    return frozenset(
-        blocks.process
-        for blocks in findings
-        if blocks.metric == BLOCKS and blocks.verdict is Verdict.LEAK and _waits(blocks, known)
-    )
+    growing = [f for f in findings if f.metric == PYTHON_BLOCKS and f.verdict is Verdict.LEAK]
+    return frozenset(blocks.process for blocks in growing if _waits(blocks, known))
+
+
+def can_be(finding: Finding, blocks: Finding) -> bool:
+    """Whether a growth of bytes may be what objects in cycles hold."""
+    if finding.unit is not Unit.BYTES or finding.growth_per_x is None:
+        return True
+    objects = 0.0 if blocks.growth_per_x is None else blocks.growth_per_x.value
+    return finding.growth_per_x.value <= MOST_BYTES * objects
 
 
 def _waits(blocks: Finding, known: dict[tuple[str, str], Finding]) -> bool:
@@ -41,10 +50,14 @@ def _waits(blocks: Finding, known: dict[tuple[str, str], Finding]) -> bool:
         return False
     full, freed, young = (figure.trace for figure in figures if figure is not None)
     start, end = onset.value, blocks.last_x
-    within = [x for x, _ in _rises(full) if x > start]
-    if len(within) >= COLLECTIONS:
+    collections = _gained(full, start)
+    if collections >= COLLECTIONS or not end > start:
         return False
-    garbage = _freed_by_the_last(full, freed) if within else _gained(young, start) / (end - start)
+    if collections > 0:
+        garbage = _freed_by_the_last(full, freed)
+    else:
+        lately = 0.5 * (start + end)  # (what a program starts with is another thing)
+        garbage = _gained(young, lately) / (end - lately)
     return garbage >= SHARE * growth.value
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from memdiag.analysis.classification import Classified
 from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.segmentation import bins
 from memdiag.analysis.trend import trend
 from memdiag.findings import Verdict
 from memdiag.policy import Policy
@@ -22,8 +23,12 @@ def peaks_grow(classified: Classified, prepared: Prepared, policy: Policy) -> bo
         return False
     if classified.trend is not None and classified.trend.p_growth < policy.alpha:
         return False
-    since = prepared.peak_x >= prepared.x[classified.tail]
-    x, peaks = prepared.peak_x[since], prepared.peaks[since]
+    peak_x, all_peaks = prepared.peak_x, prepared.peaks
+    if not len(peak_x) and prepared.tops is not prepared.all_y:  # peaks within the steps
+        tops = bins(prepared.all_x, prepared.tops, policy.resolution)
+        peak_x, all_peaks = tops.x, tops.y
+    since = peak_x >= prepared.x[classified.tail]
+    x, peaks = peak_x[since], all_peaks[since]
     if len(peaks) < policy.peak_cycles or not x[-1] > x[0]:
         return False
     fitted = trend(x, peaks, prepared.noise)

@@ -128,7 +128,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         axis=axis,
         role=series.role,
         unit=series.unit,
-        seconds_per_x=_pace(series, finite, axis, x),
+        seconds_per_x=_pace(series, _without(finite, len(x_read) - stepping), axis, x),
         noise=_noise_judged(cycles, noise, _least(level, series.role, policy)),
         quantum=quantum,
         level=level,
@@ -202,6 +202,15 @@ def _distinct(x: Floats) -> int:
     if len(x) and bool((x[1:] >= x[:-1]).all()):
         return 1 + int(np.count_nonzero(x[1:] > x[:-1]))
     return len(np.unique(x))
+
+
+def _without(finite: NDBool, last: int) -> NDBool:
+    """The same but for its `last` ones that are true."""
+    if last == 0:
+        return finite
+    kept: NDBool = finite.copy()
+    kept[np.flatnonzero(finite)[-last:]] = False
+    return kept
 
 
 LINGER = 3.0

@@ -123,7 +123,9 @@ def _between(finding: Finding) -> list[str]:
     if not is_higher_between(finding):
         return []
     highest = numbers.quantity(max(value for _, value in finding.tops), finding.unit)
-    return [f"Within a {words.axis(finding.axis)} it goes up to {highest} (dotted)."]
+    if finding.axis.kind is AxisKind.SECONDS:
+        return [f"Between these readings it goes up to {highest} (dotted)."]
+    return [f"Within {words.one(finding.axis)} it goes up to {highest} (dotted)."]
 
 
 def is_higher_between(finding: Finding) -> bool:

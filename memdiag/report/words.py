@@ -209,6 +209,12 @@ def process(name: str) -> str:
     return "all processes" if name == "tree" else name
 
 
+def one(which: Axis) -> str:
+    """A unit of an axis with its article: `a step`, `an epoch`."""
+    word = axis(which)
+    return f"{'an' if word[0] in 'aeiouAEIOU' else 'a'} {word}"
+
+
 def axis(which: Axis, number: float = 1) -> str:
     """The word for so many units of an axis: `step`, `steps`, `cycles`."""
     word = _AXIS_WORDS[which.kind]

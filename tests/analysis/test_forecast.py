@@ -80,6 +80,15 @@ def test_growth_that_may_stop_reaches_down_to_todays_value_and_perhaps_no_limit(
     assert 150 < hit.value < 180
 
 
+def test_memory_is_never_expected_below_zero() -> None:
+    x = np.array([10.0, 11, 12, 13])
+    falling = grow_on(x, np.array([9.0, 7.0, 8.0, 5.0]) * GB).at(1000)
+    assert (falling.value, falling.low) == (0.0, 0.0)
+    assert falling.high > 0
+    below = grow_on(x, np.array([-9.0, -7.0, -8.0, -9.0])).at(1000)
+    assert below.low < -9
+
+
 def test_a_plateau_stays_within_its_range_and_hits_nothing() -> None:
     y = np.array([17.69, 17.44, 17.38, 17.23, 17.05, 17.03]) * GB
     projection = stay(np.arange(6.0), y)

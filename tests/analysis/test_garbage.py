@@ -22,6 +22,8 @@ def _judged(
     young_per_step: float,
     full: Callable[[float], float] = lambda x: 0.0,
     freed: Callable[[float], float] = lambda x: 0.0,
+    grows_bytes: float = 36e3,
+    others: tuple[Series, ...] = (),
 ) -> RecordingFinding:
     random = np.random.default_rng(2)
     blocks = series_of(
@@ -33,13 +35,15 @@ def _judged(
         unit=Unit.COUNT,
     )
     malloc = series_of(
-        126e6 + 36e3 * X + random.normal(0, 1e5, X.size),
+        126e6 + grows_bytes * X + random.normal(0, 1e5, X.size),
         X,
         role=Role.IN_USE,
         metric="malloc_bytes",
         process="main",
     )
-    pages = series_of(350e6 + 40e3 * X + random.normal(0, 1e5, X.size), X, process="main")
+    pages = series_of(
+        350e6 + 1.1 * grows_bytes * X + random.normal(0, 1e5, X.size), X, process="main"
+    )
     return judge(
         blocks,
         malloc,
@@ -47,6 +51,7 @@ def _judged(
         _counter("gc_full_collections", np.array([5.0 + full(x) for x in X])),
         _counter("gc_full_freed_objects", np.array([23.0 + freed(x) for x in X])),
         _counter("gc_young_freed_objects", 10e3 + young_per_step * X),
+        *others,
     )
 
 
@@ -78,3 +83,27 @@ def test_growth_after_a_full_collection_that_freed_much_is_open() -> None:
 def test_growth_that_outlives_three_full_collections_is_a_leak() -> None:
     found = _judged(0.7 * GROWS, full=lambda x: x // 400, freed=lambda x: 16e3 * (x // 400))
     assert found.verdict is Verdict.LEAK
+
+
+def test_the_tree_waits_with_the_process_that_has_most_of_its_growth() -> None:
+    random = np.random.default_rng(4)
+    calm = [
+        series_of(250e6 + random.normal(0, 2e4, X.size), X, process="DataLoader worker 0"),
+        series_of(
+            1e6 + random.normal(0, 30, X.size),
+            X,
+            role=Role.OBJECTS,
+            metric="python_blocks",
+            process="DataLoader worker 0",
+            unit=Unit.COUNT,
+        ),
+    ]
+    tree = series_of(600e6 + 40e3 * X + random.normal(0, 1e5, X.size), X, process="tree")
+    found = _judged(0.7 * GROWS, others=(*calm, tree))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    grown = series_of(600e6 + 90e3 * X + random.normal(0, 1e5, X.size), X, process="tree")
+    assert _judged(0.7 * GROWS, others=(*calm, grown)).verdict is Verdict.LEAK
+
+
+def test_ten_megabytes_a_step_are_no_garbage_of_a_few_objects() -> None:
+    assert _judged(0.7 * GROWS, grows_bytes=1e7).verdict is Verdict.LEAK

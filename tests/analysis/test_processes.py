@@ -188,3 +188,34 @@ def test_what_grew_with_a_cache_that_is_full_since_is_no_leak() -> None:
 
 def test_pages_that_go_on_beside_a_full_cache_are_a_leak() -> None:
     assert judge(*_cache(25e3)).verdict is Verdict.LEAK
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_a_leak_unknown_to_malloc_is_none_of_the_cache_beside_it(share: float) -> None:
+    x = np.arange(1500.0)
+    cache = 4e8 * np.clip(np.floor(8 * x / 1100) / 8, 0, 1)
+    malloc = series_of(5e8 + cache, role=Role.IN_USE, metric="malloc_bytes", process="main")
+    blocks = series_of(
+        np.full(x.size, 1e6),
+        role=Role.OBJECTS,
+        metric="python_blocks",
+        process="main",
+        unit=Unit.COUNT,
+    )
+    pages = series_of(2e9 + cache + share * 4e8 * x / x.size, process="main")
+    assert judge(malloc, blocks, pages).verdict is Verdict.LEAK
+
+
+def test_calm_pages_say_nothing_of_a_device() -> None:
+    at = np.arange(0.0, 100, 0.25)
+    level = np.full(len(at), 8e8) + np.random.default_rng(3).normal(0, 2e5, len(at))
+    device = series_of(
+        [10e9, 20e9, 30e9],
+        at[-3:],
+        role=Role.DEVICE,
+        metric="vram_bytes",
+        process="worker",
+        kind=AxisKind.SECONDS,
+    )
+    found = judge(_of("main", level, at), device, _of("tree", level, at))
+    assert found.verdict is Verdict.INCONCLUSIVE

@@ -9,7 +9,7 @@ import pytest
 from memory_series import judge, series_of
 
 from memdiag.findings import Reason, Verdict
-from memdiag.model import AxisKind, Limit, Role, Unit
+from memdiag.model import AxisKind, Limit, Role, Series, Unit
 
 MB = 1e6
 CALM = {Verdict.STABLE, Verdict.WARMUP}
@@ -330,3 +330,53 @@ def test_a_small_fall_at_the_end_does_not_make_the_plateau_young() -> None:
     plateau = judge(series_of(y)).series[0].plateau
     assert plateau is not None
     assert 55 <= plateau.since_x.value <= 65
+
+
+def _rare_at_the_end() -> Series:
+    """Dense readings of a level, then rare ones of a leak that takes two thirds of the way."""
+    x = np.concatenate([np.arange(2000.0), 2000 + 250.0 * np.arange(1, 17)])
+    y = 2e9 + np.where(x > 2000, 2e5 * (x - 2000), 0)
+    return series_of(y + np.random.default_rng(0).normal(0, 1e6, x.size), x)
+
+
+def _steep_at_the_end() -> Series:
+    y = noisy(np.full(1000, 1e9))
+    y[-10:] += 50e6 * np.arange(10)
+    return series_of(y)
+
+
+@pytest.mark.parametrize("series", [_rare_at_the_end(), _steep_at_the_end()], ids=["rare", "steep"])
+def test_the_end_of_a_run_is_short_and_low_or_a_doubt(series: Series) -> None:
+    assert judge(series).series[0].verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_last_readings_make_no_doubt_of_a_calm_run() -> None:
+    y = 15e6 + 4096.0 * np.repeat(np.arange(4), 75)
+    y[150:] = y[150]
+    y[-1] += 80e3
+    assert judge(series_of(y)).series[0].verdict in {Verdict.STABLE, Verdict.WARMUP}
+
+
+@pytest.mark.parametrize(("rate", "steps"), [(600, 1500), (2000, 450), (4000, 225)])
+def test_few_pages_of_a_large_process_are_a_doubt_from_a_quarter_of_a_megabyte_on(
+    rate: int, steps: int
+) -> None:
+    y = 2e9 + rate * np.arange(steps) + np.random.default_rng(0).normal(0, 600, steps)
+    found = judge(series_of(np.round(y / 4096) * 4096)).series[0]
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.FEW_PAGES)
+
+
+def test_peaks_within_steps_that_rise_are_warned_of() -> None:
+    at = np.arange(1000)
+    y = 1e9 + np.where(at % 4 == 2, at * 1e6, 0.0)
+    found = judge(series_of(y, at // 4)).series[0]
+    assert (found.verdict, found.peaks_grow) == (Verdict.STABLE, True)
+
+
+def test_what_lingers_after_the_last_step_is_no_part_of_the_pace() -> None:
+    steps = np.concatenate([np.arange(300.0), np.full(600, 300.0)])
+    y = 5e8 + 1e6 * np.minimum(steps, 300)
+    found = judge(series_of(y, steps, at_s=0.1 * np.arange(900))).series[0]
+    assert found.verdict is Verdict.LEAK
+    assert found.growth_per_s is not None
+    assert found.growth_per_s.value == pytest.approx(1e7, rel=0.02)
