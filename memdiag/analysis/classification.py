@@ -17,7 +17,7 @@ from memdiag.analysis.view import View, look
 from memdiag.analysis.waves import SLIGHT_TURN, TURN
 from memdiag.findings import Reason, Verdict
 from memdiag.model import AxisKind, Role
-from memdiag.policy import NO_METERS, Policy
+from memdiag.policy import NO_METERS, PAGES, Policy
 
 LAST, LAST_AT_MOST = 100, 20
 """One in so many readings is the end of a run, and so many of them at most (chosen)."""
@@ -56,7 +56,7 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
         return early
     view = look(prepared, policy)
     found = _by_regimes(view, policy, planned_x)
-    if found.reason is Reason.UNCERTAIN_TREND:
+    if found.reason in (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP):
         found = _but_for_the_last(found, prepared, policy, planned_x)
     if found.verdict in CALM:
         return found
@@ -84,14 +84,17 @@ def _is_unclear(found: Classified, policy: Policy) -> bool:
 def _but_for_the_last(
     found: Classified, prepared: Prepared, policy: Policy, planned_x: float | None
 ) -> Classified:
-    """A little that rises in the last hundredth of the run makes no doubt of what was calm before:
-    at its end a program does what it never did.
+    """A little that moves in the last hundredth of the run makes no doubt of what was calm before:
+    at its end a program does what it never did. A step up may be the next of its staircase.
     """
     x, y = prepared.x, prepared.y
     last = min(len(y) // LAST, LAST_AT_MOST)
     if last < 1 or prepared.floors or x[-1] - x[-1 - last] > 2 * prepared.run / LAST:
         return found
-    if float(y[-last:].max() - y[:-last].max()) > policy.calm_growth * prepared.level:
+    rise = float(y[-last:].max() - y[:-last].max())
+    few = policy.touched_bytes if prepared.role in PAGES else 0.0
+    little = max(policy.calm_growth * prepared.level, few)
+    if rise > (0.0 if found.reason is Reason.RECENT_STEP else little):
         return found
     before = replace(prepared, x=x[:-last], y=y[:-last])
     calmer = _by_regimes(look(before, policy), policy, planned_x)

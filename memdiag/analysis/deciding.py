@@ -83,7 +83,7 @@ def decide(
         for i in pool
         if findings[i].verdict is Verdict.INCONCLUSIVE
         and not _settled(findings[i], findings)
-        and not (_is_gone_or_new(findings[i], ended) and _tree_is_calm(findings))
+        and not (_is_passing(findings[i], findings, ended) and _tree_is_calm(findings))
     ]
     if doubts:
         return _answer(findings, max(doubts, key=_by_samples(findings)))
@@ -93,13 +93,16 @@ def decide(
     return _answer(findings, _asked_first(calm, findings))
 
 
-def _is_gone_or_new(doubtful: Finding, ended: frozenset[str]) -> bool:
-    """A process that has ended, or was hardly seen: a worker that each epoch starts anew."""
+def _is_passing(doubtful: Finding, findings: Sequence[Finding], ended: frozenset[str]) -> bool:
+    """A process that has ended, or was there for a small part of the run: a worker that each epoch
+    starts anew."""
     if doubtful.role in ON_DEVICE:  # of which the tree's pages say nothing
         return False
+    seen = [f.samples for f in findings if f.process == doubtful.process and f.role in PAGES]
+    trees = [f.samples for f in findings if f.process == "tree" and f.role in PAGES]
     is_part = doubtful.process not in {"", "main", "tree"}
-    hardly = is_part and doubtful.reason is Reason.TOO_FEW_SAMPLES
-    return hardly or doubtful.process in ended
+    hardly = max(seen, default=0) < _PASSING * max(trees, default=0)
+    return (is_part and hardly) or doubtful.process in ended
 
 
 def _is_leak_of_blocks(finding: Finding) -> bool:

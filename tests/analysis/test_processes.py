@@ -140,12 +140,14 @@ def test_doubt_about_a_process_that_has_ended_is_none_of_the_run(
     assert found.verdict in verdict
 
 
-def test_a_worker_that_has_just_begun_anew_decides_nothing() -> None:
+@pytest.mark.parametrize("samples", [3, 40])
+def test_a_worker_that_has_just_begun_anew_decides_nothing(samples: int) -> None:
     """A DataLoader starts its workers anew each epoch; the last has been there for a moment."""
     at = np.arange(0.0, 100, 0.25)
     random = np.random.default_rng(3)
     level = 800e6 + random.normal(0, 2e5, len(at))
-    worker = _of("DataLoader worker 0", np.array([210e6, 235e6, 251e6]), at[-3:])
+    climb = np.linspace(210e6, 251e6, samples)
+    worker = _of("DataLoader worker 0", climb, at[-samples:])
     found = judge(_of("main", level, at), worker, _of("tree", level + 250e6, at))
     assert found.verdict is Verdict.STABLE
     assert found.deciding is not None

@@ -350,10 +350,11 @@ def test_the_end_of_a_run_is_short_and_low_or_a_doubt(series: Series) -> None:
     assert judge(series).series[0].verdict is Verdict.INCONCLUSIVE
 
 
-def test_the_last_readings_make_no_doubt_of_a_calm_run() -> None:
+@pytest.mark.parametrize("last", [80e3, 400e3, -400e3])
+def test_the_last_readings_make_no_doubt_of_a_calm_run(last: float) -> None:
     y = 15e6 + 4096.0 * np.repeat(np.arange(4), 75)
     y[150:] = y[150]
-    y[-1] += 80e3
+    y[-1] += last
     assert judge(series_of(y)).series[0].verdict in {Verdict.STABLE, Verdict.WARMUP}
 
 
