@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from memdiag.analysis import device
-from memdiag.analysis import garbage as garbage_of
+from memdiag.analysis import device, garbage
 from memdiag.analysis.device import CALM, FOLLOWS, ON_DEVICE, rise
 from memdiag.analysis.garbage import PYTHON_BLOCKS
-from memdiag.findings import Evidence, EvidenceKind, Finding, NeedMore, Reason, Verdict
+from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, Verdict
 from memdiag.model import Role
 from memdiag.policy import DEFAULT, PAGES
 
@@ -57,18 +56,15 @@ beside a cache goes on at a third of it or more."""
 ALONE = 0.9
 """A process has a job's growth to itself with this part of what all its like grow by (chosen)."""
 
-UNCOLLECTED_CONFIDENCE = 0.8
-"""Confidence in "garbage may wait": most programs that drop cycles keep nothing (chosen)."""
-_FULL_COLLECTIONS = "Python has to collect its garbage a few times"
-
 CONFIRMED_CONFIDENCE = 0.95
 """Most confidence that a finding borrows from another series (chosen)."""
 
 
 def fuse(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings, each corrected where a more exact series of the same memory says more."""
-    garbage = garbage_of.waiting(findings)
-    corrected = tuple(_uncollected(_overruled(f, findings), garbage, findings) for f in findings)
+    waiting = garbage.waiting(findings)
+    overruled = (_overruled(f, findings) for f in findings)
+    corrected = tuple(garbage.left_open(f, waiting, findings) for f in overruled)
     return tuple(_confirmed(f, corrected) for f in corrected)
 
 
@@ -86,32 +82,6 @@ def _overruled(finding: Finding, findings: Sequence[Finding]) -> Finding:
         ):
             return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED)
     return finding
-
-
-def _uncollected(finding: Finding, waiting: frozenset[str], findings: Sequence[Finding]) -> Finding:
-    """Host memory of a process whose garbage may wait is no leak yet, nor is it of its tree."""
-    doubtful = finding.verdict is Verdict.LEAK and finding.role not in ON_DEVICE and waiting
-    if not doubtful or finding.role in {Role.PROCESSES, Role.COUNTER}:
-        return finding
-    blocks = [f for f in findings if f.metric == PYTHON_BLOCKS and f.process in waiting]
-    if finding.process == "tree":
-        within = [f for f in findings if f.process in waiting and f.metric == finding.metric]
-        own = sum(rise(f, finding) for f in within)
-        if own < ALONE * rise(finding, finding):
-            return finding
-    elif not any(f.process == finding.process and garbage_of.can_be(finding, f) for f in blocks):
-        return finding
-    length, seconds = finding.last_x - finding.first_x, None
-    if finding.growth_per_s is not None and finding.growth_per_x is not None:
-        seconds = length * finding.growth_per_x.value / finding.growth_per_s.value
-    return replace(
-        finding,
-        verdict=Verdict.INCONCLUSIVE,
-        reason=Reason.NOT_COLLECTED,
-        onset_x=None,
-        confidence=UNCOLLECTED_CONFIDENCE,
-        need_more=NeedMore(more_x=length, more_s=seconds, why=_FULL_COLLECTIONS),
-    )
 
 
 def _is_holes(finding: Finding, findings: Sequence[Finding]) -> bool:

@@ -9,10 +9,12 @@ then what a closed figure or a finished trainer leaves behind grows as a leak do
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
-from memdiag.findings import Finding, Verdict
-from memdiag.model import Unit
+from memdiag.analysis.device import ON_DEVICE, rise
+from memdiag.findings import Finding, NeedMore, Reason, Verdict
+from memdiag.model import Role, Unit
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"
 YOUNG_FREED, PYTHON_BLOCKS = "gc_young_freed_objects", "python_blocks"
@@ -24,6 +26,11 @@ cycles a thousandth)."""
 MOST_BYTES = 65536.0
 """Bytes for each object that garbage may hold on average; growth by more has another cause
 (chosen: 424 where figures are closed)."""
+MOST = 0.9
+"""Part of a tree's growth that the waiting processes must have (chosen)."""
+CONFIDENCE = 0.8
+"""In "garbage may wait": most programs that drop cycles keep nothing (chosen)."""
+WHY = "Python has to collect its garbage a few times"
 COLLECTIONS = 3
 """Full collections that growth must have outlived to be none of garbage (chosen)."""
 
@@ -35,11 +42,38 @@ def waiting(findings: Sequence[Finding]) -> frozenset[str]:
     return frozenset(blocks.process for blocks in growing if _waits(blocks, known))
 
 
-def can_be(finding: Finding, blocks: Finding) -> bool:
+def left_open(finding: Finding, waiting: frozenset[str], findings: Sequence[Finding]) -> Finding:
+    """The finding; INCONCLUSIVE where it is a leak of host memory that may be garbage of a process
+    which is `waiting`, or of a tree that has nearly all its growth from such."""
+    doubtful = finding.verdict is Verdict.LEAK and finding.role not in ON_DEVICE and waiting
+    if not doubtful or finding.role in {Role.PROCESSES, Role.COUNTER}:
+        return finding
+    if finding.process == "tree":
+        parts = [f for f in findings if f.process in waiting and f.metric == finding.metric]
+        may_be = sum(rise(f, finding) for f in parts) >= MOST * rise(finding, finding)
+    else:
+        may_be = finding.process in waiting and _can_be(finding, findings)
+    if not may_be:
+        return finding
+    length, seconds = finding.last_x - finding.first_x, None
+    if finding.growth_per_x is not None and finding.growth_per_s and finding.growth_per_s.value > 0:
+        seconds = length * finding.growth_per_x.value / finding.growth_per_s.value
+    return replace(
+        finding,
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.NOT_COLLECTED,
+        onset_x=None,
+        confidence=CONFIDENCE,
+        need_more=NeedMore(more_x=length, more_s=seconds, why=WHY),
+    )
+
+
+def _can_be(finding: Finding, findings: Sequence[Finding]) -> bool:
     """Whether a growth of bytes may be what objects in cycles hold."""
     if finding.unit is not Unit.BYTES or finding.growth_per_x is None:
         return True
-    objects = 0.0 if blocks.growth_per_x is None else blocks.growth_per_x.value
+    blocks = [f for f in findings if (f.process, f.metric) == (finding.process, PYTHON_BLOCKS)]
+    objects = sum(f.growth_per_x.value for f in blocks if f.growth_per_x is not None)
     return finding.growth_per_x.value <= MOST_BYTES * objects
 
 
