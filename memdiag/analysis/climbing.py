@@ -26,6 +26,9 @@ from memdiag.policy import EXACT_ROLES, PAGES, Policy
 GATE_KENDALL = 18
 """Kendall's S of eight blocks from which they rise at p = .016 (Mann 1945, exact)."""
 
+LEAST_OF_HALF = 3
+"""Bins that make a slope with an error."""
+
 PLATEAU_RANGES = 1.5
 """Growth that rose by less than so many ranges of the plateau may be its next swing (chosen)."""
 
@@ -213,11 +216,14 @@ def is_return(view: View, policy: Policy) -> bool:
 
 
 def is_slowing(view: View, policy: Policy) -> bool:
-    """The second half of the last regime grows clearly slower than the first."""
+    """The second half of the last regime grows clearly slower than the first: half of its way where
+    a quarter of the readings or fewer are there."""
     x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
     if len(x) < 10:
         return False
-    half = len(x) // 2
+    half, by_way = len(x) // 2, int(np.searchsorted(x, 0.5 * (x[0] + x[-1])))
+    if len(x) - by_way <= len(x) // 4:
+        half = min(by_way, len(x) - LEAST_OF_HALF)
     early, late = trend(x[:half], y[:half], view.floor), trend(x[half:], y[half:], view.floor)
     gap = early.slope - late.slope
     unsure = 2 * math.hypot(early.error, late.error)

@@ -332,6 +332,18 @@ def test_a_small_fall_at_the_end_does_not_make_the_plateau_young() -> None:
     assert 55 <= plateau.since_x.value <= 65
 
 
+def test_a_cache_that_was_full_between_the_last_two_readings_is_no_leak() -> None:
+    x = np.concatenate(
+        [np.arange(1.0, 60), np.arange(60.0, 780, 30), [937, 1094, 1314, 1544, 2747]]
+    )
+    cache = series_of(
+        118e6 + 2770 * np.minimum(x, 2000), x, role=Role.IN_USE, metric="malloc_bytes"
+    )
+    assert judge(cache).series[0].verdict is Verdict.INCONCLUSIVE
+    leak = series_of(118e6 + 2770 * x, x, role=Role.IN_USE, metric="malloc_bytes")
+    assert judge(leak).series[0].verdict is Verdict.LEAK
+
+
 def _rare_at_the_end() -> Series:
     """Dense readings of a level, then rare ones of a leak that takes two thirds of the way."""
     x = np.concatenate([np.arange(2000.0), 2000 + 250.0 * np.arange(1, 17)])
