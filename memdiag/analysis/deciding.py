@@ -11,6 +11,7 @@ from memdiag.analysis.fusion import (
     SETTLING_SAMPLES,
     is_on_host,
     is_same,
+    speed,
 )
 from memdiag.analysis.garbage import PYTHON_BLOCKS
 from memdiag.findings import Finding, Reason, Verdict
@@ -144,7 +145,7 @@ def _telling(leaks: Sequence[int], findings: Sequence[Finding]) -> int:
         explained = any(phase.blamed for phase in finding.phases)
         rank = _rank(finding.role, _TELLS_MOST)
         exact, partial = finding.role in EXACT_ROLES, _overlooks_objects(finding, findings)
-        return not owns, partial, borrowed, not exact, not explained, rank, -_speed(finding)
+        return not owns, partial, borrowed, not exact, not explained, rank, -speed(finding)
 
     return min(leaks, key=key)
 
@@ -154,11 +155,11 @@ def _overlooks_objects(malloc: Finding, findings: Sequence[Finding]) -> bool:
     grow by several times as much, and by no more than such objects can take, have the rate.
     """
     own = [f for f in findings if f.process == malloc.process and f.verdict is Verdict.LEAK]
-    pages = max((_speed(f) for f in own if f.role is Role.RESIDENT), default=0.0)
-    objects = max((_speed(f) for f in own if f.metric == PYTHON_BLOCKS), default=0.0)
-    if malloc.metric != MALLOC or pages < _OVERLOOKED * _speed(malloc):
+    pages = max((speed(f) for f in own if f.role is Role.RESIDENT), default=0.0)
+    objects = max((speed(f) for f in own if f.metric == PYTHON_BLOCKS), default=0.0)
+    if malloc.metric != MALLOC or pages < _OVERLOOKED * speed(malloc):
         return False
-    return 0 < pages - _speed(malloc) <= _LARGEST_SMALL_BYTES * objects
+    return 0 < pages - speed(malloc) <= _LARGEST_SMALL_BYTES * objects
 
 
 def _owns(finding: Finding, findings: Sequence[Finding]) -> bool:
@@ -166,17 +167,11 @@ def _owns(finding: Finding, findings: Sequence[Finding]) -> bool:
 
     What is not known of the tree (malloc, counts) cannot show that, unless nothing is.
     """
-    trees = {f.metric: _speed(f) for f in findings if f.process == "tree"}
+    trees = {f.metric: speed(f) for f in findings if f.process == "tree"}
     if finding.process == "tree" or (trees and finding.metric not in trees):
         return False
     whole = trees.get(finding.metric, 0.0)
-    return _speed(finding) >= _OWNS * whole if whole > 0 else finding.verdict is Verdict.LEAK
-
-
-def _speed(finding: Finding) -> float:
-    """Growth per second where there is a clock, else per unit of the axis."""
-    growth = finding.growth_per_s or finding.growth_per_x
-    return 0.0 if growth is None else growth.value
+    return speed(finding) >= _OWNS * whole if whole > 0 else finding.verdict is Verdict.LEAK
 
 
 def _settled(doubtful: Finding, findings: Sequence[Finding]) -> bool:

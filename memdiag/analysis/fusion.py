@@ -264,13 +264,14 @@ def _consistent(told: Sequence[Evidence]) -> tuple[Evidence, ...]:
 def _is_alone(subject: Finding, findings: Sequence[Finding]) -> bool:
     """Other processes do the same work (they have such a series too), and do not grow like it."""
     alike = [f for f in findings if f.metric == subject.metric and f.process not in {"", "tree"}]
-    growths = [max(0.0, _growth_of(f)) for f in alike if f.verdict not in CALM]
+    growths = [max(0.0, speed(f)) for f in alike if f.verdict not in CALM]
     if len(alike) < 2 or subject not in alike:
         return False
-    return _growth_of(subject) >= ALONE * sum(growths) > 0
+    return speed(subject) >= ALONE * sum(growths) > 0
 
 
-def _growth_of(finding: Finding) -> float:
+def speed(finding: Finding) -> float:
+    """Growth per second where there is a clock, else per unit of the axis."""
     growth = finding.growth_per_s or finding.growth_per_x
     return 0.0 if growth is None else growth.value
 

@@ -65,9 +65,7 @@ def bins(x: Floats, y: Floats, count: int) -> Binned:
     n = len(y)
     if n <= count:
         return Binned(x=x, y=y, start=np.arange(n + 1))
-    edges = np.linspace(0, n, count + 1).round().astype(np.int64)
-    sums = np.add.reduceat(x, edges[:-1])
-    return Binned(x=sums / np.diff(edges), y=_midmeans(y, edges), start=edges)
+    return _between(x, y, np.linspace(0, n, count + 1).round().astype(np.int64))
 
 
 UNEVEN = 3.0
@@ -91,6 +89,10 @@ def stretches(x: Floats, y: Floats, count: int) -> Binned:
     held = np.diff(edges)
     if len(held) < HELD * count or held.max() < UNEVEN * held.min():
         return bins(x, y, count)
+    return _between(x, y, edges)
+
+
+def _between(x: Floats, y: Floats, edges: Ints) -> Binned:
     sums = np.add.reduceat(x, edges[:-1])
     return Binned(x=sums / np.diff(edges), y=_midmeans(y, edges), start=edges)
 
