@@ -134,7 +134,7 @@ def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
     resident = table.series[at["rss_bytes"]].cast(pl.Float64, strict=False)
     label = table.series[at["process"]].cast(pl.String)
     helpers = pl.DataFrame({"label": label, "peak": resident}).filter(is_helper)
-    peaks = helpers.group_by("label").agg(pl.col("peak").max()).drop_nulls().sort("peak")
+    peaks = helpers.group_by("label").agg(pl.col("peak").max()).drop_nulls().sort("peak", "label")
     whole = resident.filter(label == _TREE).max()
     if peaks.is_empty() or not isinstance(whole, float) or peaks["peak"][-1] < whole * _A_WORD:
         return ()
