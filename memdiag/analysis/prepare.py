@@ -223,7 +223,10 @@ def _after_the_last(x: Floats, axis: Axis) -> int:
 
     Those of a step that goes on and grows are none the worse for it: a step counts by its lowest.
     """
-    if axis.kind is not AxisKind.STEP or len(x) < 2 or not bool((x[1:] >= x[:-1]).all()):
+    # (Looked at first: in most recordings the step changes at the end, too, and they may be long.)
+    if axis.kind is not AxisKind.STEP or len(x) <= LINGER or x[-1 - int(LINGER)] != x[-1]:
+        return 0
+    if not bool((x[1:] >= x[:-1]).all()):
         return 0
     changes = np.flatnonzero(x[1:] > x[:-1])
     if len(changes) < MIN_POSITIONS:

@@ -9,7 +9,7 @@ from types import ModuleType
 # What polars' allocator has freed goes back to the system at once: on a large file, half of the
 # peak were pages that nobody used any more (`benchmarks/speed.py`). Only for commands that start
 # no program, which would inherit it.
-_ALLOCATOR = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+_ALLOCATOR = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:100,muzzy_decay_ms:100")
 
 
 def reading() -> ModuleType:
