@@ -92,3 +92,17 @@ def test_a_log_whose_lines_are_alike_is_judged_without_polars_and_pydantic(tmp_p
     )
     assert (ended.stderr.strip(), ended.returncode) == ("", 0)
     assert "STABLE" in ended.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_numpy_is_imported_without_threads_and_leaves_no_trace_in_the_environment() -> None:
+    ended = python(
+        "import os\n"
+        "from pathlib import Path\n"
+        "from memdiag.cli.loading import import_numpy\n"
+        "before = dict(os.environ)\n"
+        "import_numpy()\n"
+        "assert dict(os.environ) == before\n"
+        "print(len(list(Path('/proc/self/task').iterdir())))"
+    )
+    assert (ended.stdout.strip(), ended.returncode) == ("1", 0)

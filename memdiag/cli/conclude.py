@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from memdiag.budgets import Budget
+from memdiag.cli import loading
 from memdiag.cli.exits import exit_code
 from memdiag.cli.options import Options
 from memdiag.cli.publishing import failing_by, publish
@@ -42,6 +43,7 @@ def diagnosed(
     model_params: int | None = None,
 ) -> Diagnosis:
     """What the recording at `path` shows. A recording with nothing in it is a doubt."""
+    loading.import_numpy()
     from memdiag.analysis.budgeting import hold
     from memdiag.analysis.diagnose import diagnose
     from memdiag.analysis.quantum import told_in_models

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memdiag.cli import loading
 from memdiag.cli.conclude import say
 from memdiag.cli.measure import Outlook, in_words
 from memdiag.cli.options import Options
@@ -15,6 +16,7 @@ class Leaning:
     """Feeds `memdiag.analysis.live.LiveVerdict`."""
 
     def __init__(self) -> None:
+        loading.import_numpy()
         from memdiag.analysis.live import LiveVerdict
 
         self._verdict = LiveVerdict(DEFAULT)
