@@ -187,6 +187,13 @@ class Policy:
     """Fewest big drops from which readings are judged on their floors. Chosen."""
     floor_gaps: float = 5.0
     """... and the longest stretch without one, in median gaps: rarer ones are events. Chosen."""
+    brief_share: float = 0.05
+    """An excursion that lasts no longer than this part of the readings, or a single one, is brief:
+    where there are too few for floors they are left out. Chosen: evaluations that last longer would
+    be a fifth of the run if there were four."""
+    brief_return: float = 0.1
+    """... if it ends no further from where it began than this part of its height. Chosen: what is
+    kept of it is no excursion."""
     blur_factor: float = 1.5
     """Growth of floors must exceed what a sample may miss of a cycle by this factor. Chosen."""
     blur_errors: float = 3.0
@@ -214,10 +221,10 @@ class Policy:
     regime counts as flat. Chosen."""
     faint_share: float = 0.025
     """A last regime that rises by less than this part of the climb before it ..."""
-    faint_errors: float = 7.0
+    faint_errors: float = 10.0
     """... leaks only if its slope is so many standard errors: the end of a climb, its noise and the
-    choice of where it ends make smaller slopes. From 1600 bounded runs: 3 of 5 false leaks were
-    such, at 4 to 6.5 errors, and 2 of 277 leaks that were found."""
+    choice of where it ends make smaller slopes. From 4800 bounded runs: 6 of 10 false leaks were
+    such, at 4 to 9.5 errors, and 3 of 880 leaks that were found."""
     at_limit_share: float = 0.02
     """A plateau this near a limit, as a part of it, is the limit's and not the program's. Chosen:
     what the kernel and the libraries keep for themselves beside it."""
@@ -309,6 +316,9 @@ class Policy:
     """The same, in longest gaps, for a staircase of even gaps. Chosen."""
     stair_pause: float = 2.0
     """Median gaps that a staircase which goes on waits at most. Chosen."""
+    stair_equal: float = 1.25
+    """Two steps whose heights differ by less than this factor are of one kind: a third may follow
+    after as long as lies between them. Chosen."""
     stair_r2: float = 0.95
     """R2 of the line through the steps of a staircase that goes on for ever. Chosen."""
     stair_steps: int = 4

@@ -198,7 +198,7 @@ def _judge(view: View, policy: Policy, planned_x: float | None) -> Classified:
     edge = stairs_to_the_edge(view) if steps is None else None
     if edge is not None:
         found = _staircase(view, edge, policy, planned_x)
-        if found is not None and found.verdict is Verdict.LEAK:
+        if found is not None and (found.verdict is Verdict.LEAK or calm.is_one_step(view, policy)):
             return found
     if calm.is_one_step(view, policy):
         return _not_growing(view, steps, policy)
@@ -335,7 +335,7 @@ def _not_growing(view: View, steps: Stairs | None, policy: Policy) -> Classified
     grows = calm.middles_grow(view.prepared, policy) or calm.rises_all_the_time(view, policy)
     if grows or calm.waves_grow(calm.recent_waves(view), policy):
         return _answer(view, Verdict.INCONCLUSIVE, Reason.UNCERTAIN_TREND, 0.5)
-    wait = 0.0 if steps is None or len(steps.at) < 3 else steps.still_to_wait(policy)
+    wait = 0.0 if steps is None else steps.still_to_wait(policy)
     if wait > 0:
         base = _answer(view, Verdict.INCONCLUSIVE, Reason.RECENT_STEP, 0.5)
         return _cycles(view, policy, replace(base, need_x=wait))

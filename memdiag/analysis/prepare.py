@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.excursions import lasting
 from memdiag.analysis.rounds import UNKNOWN, Rounds, rounds_of
 from memdiag.analysis.sawtooth import Cycles
 from memdiag.analysis.sawtooth import cycles as cycles_of
@@ -116,7 +117,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     level = float(np.median(np.abs(ys))) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution)
     noise = _noise(ys, quantum, level, series.role, policy)
-    last = _without_tear_down(ys, noise, level, policy)
+    last = _without_tear_down(xs, ys, noise, level, policy)
     cycles = cycles_of(xs[:last], ys[:last], noise, level, policy)
     return Prepared(
         x=cycles.x,
@@ -283,7 +284,7 @@ def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
     return max(math.hypot(cycles.noise, cycles.blur / math.sqrt(12)), least)
 
 
-def _without_tear_down(y: Floats, noise: float, level: float, policy: Policy) -> int:
+def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> int:
     """Samples left when final drops that nothing recovers from are taken as tear-down."""
     n = len(y)
     window = int(policy.tear_down_share * n)
@@ -291,7 +292,8 @@ def _without_tear_down(y: Floats, noise: float, level: float, policy: Policy) ->
         return n
     falls = -np.diff(y)
     limit = max(2 * policy.big_drop_noises * noise, 0.02 * level)
-    for at in n - window + np.flatnonzero(falls[n - window - 1 :] >= limit):
+    late = n - window + np.flatnonzero(falls[n - window - 1 :] >= limit)
+    for at in late[lasting(x, y, late - 1, policy)[late - 1]]:
         recovers = y[at:].max() > y[at - 1] - 0.5 * falls[at - 1]
         usual = falls[: at - 1].max() > 0.5 * falls[at - 1 :].max()
         if not (recovers or usual):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.excursions import lasting
 from memdiag.analysis.period import regular_starts
 from memdiag.analysis.segmentation import least_noise
 from memdiag.analysis.teeth import climb, long_run, within
@@ -63,14 +64,21 @@ least readings tell as much."""
 
 def cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> Cycles:
     """The floor after every big drop of a sawtooth or of spikes: what survives a collection."""
-    d = np.diff(y)
     limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
+    d = np.diff(y)
     big = np.flatnonzero(d < -limit)
     none = np.empty(0)
     whole = Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
-    if len(big) < policy.floor_cycles or not _recur(big, len(y), policy):
-        few = policy.cycles <= len(big) < policy.floor_cycles
-        return replace(whole, climb=climb(x, y, big)) if few else whole
+    recur = _recur(big, len(y), policy)
+    left = big
+    if len(big) < policy.peak_cycles:
+        kept = lasting(x, y, big, policy)
+        left = np.flatnonzero(np.diff(y[kept]) < -limit)
+        recur = recur and _recur(left, int(kept.sum()), policy)
+        whole = whole if recur else replace(whole, x=x[kept], y=y[kept])
+    if not recur:
+        few = policy.cycles <= len(left) < policy.floor_cycles
+        return replace(whole, climb=climb(whole.x, whole.y, left)) if few else whole
     starts = np.concatenate((big + 1, [len(y)]))
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
     floors, bases = y[index], _bases(x, y, starts)
@@ -153,6 +161,8 @@ REGULAR_OFF = 0.7
 
 def _recur(drops: Ints, n: int, policy: Policy) -> bool:
     """Drops come again and again over the whole run."""
+    if len(drops) < policy.floor_cycles:
+        return False
     gaps = np.diff(drops)
     longest = max(int(gaps.max()), int(drops[0]), n - 1 - int(drops[-1]))
     return longest <= policy.floor_gaps * float(np.median(gaps))

@@ -32,12 +32,14 @@ EDGE_BINS = 3
 class Stairs:
     """The upward steps of a series.
 
-    at: positions of the steps, shape (k,). level: level after each, shape (k,).
+    at: positions of the steps, shape (k,). level: level after each, shape (k,). jumps: height of
+    each, shape (k,).
     waited: axis units since the last step. first_bin: bin of the first tread.
     """
 
     at: Floats
     level: Floats
+    jumps: Floats
     waited: float
     first_bin: int
 
@@ -53,11 +55,16 @@ class Stairs:
 
     def still_to_wait(self, policy: Policy) -> float:
         """Axis units until the staircase counts as ended; 0 or less where it does."""
+        if len(self.at) < 3:
+            return self.gap - self.waited if self._are_equal(policy) else 0.0
         uneven = policy.stair_waits * self.gap
         even = policy.stair_waits_regular * self.longest_gap
         gaps = np.diff(self.at)
         regular = len(gaps) >= 2 and float(np.std(gaps)) < 0.5 * float(np.mean(gaps))
         return (min(even, uneven) if regular else uneven) - self.waited
+
+    def _are_equal(self, policy: Policy) -> bool:
+        return float(self.jumps.max()) < policy.stair_equal * float(self.jumps.min())
 
     def goes_on(self, policy: Policy) -> bool:
         """Even steps up to now: a line through them, no wait longer than the gaps before."""
@@ -96,6 +103,7 @@ def _stairs(view: View, y: Floats, *, ends_on_edge: bool) -> Stairs | None:
     pieces, x = _treads(view), view.binned.x
     at: list[float] = []
     level: list[float] = []
+    jumps: list[float] = []
     first = pieces[-1].first
     jump_sum = jump = 0.0
     for left, right in zip(reversed(pieces[:-1]), reversed(pieces[1:]), strict=True):
@@ -108,6 +116,7 @@ def _stairs(view: View, y: Floats, *, ends_on_edge: bool) -> Stairs | None:
         if at and not jump_sum / len(at) / ALIKE <= jump <= ALIKE * jump_sum / len(at):
             break
         jump_sum += jump
+        jumps.append(jump)
         at.append(float(x[right.first]))
         level.append(float(np.median(y[right.first : right.last])))
         first = left.first
@@ -120,6 +129,7 @@ def _stairs(view: View, y: Floats, *, ends_on_edge: bool) -> Stairs | None:
     return Stairs(
         at=np.array(at[::-1]),
         level=np.array(level[::-1]),
+        jumps=np.array(jumps[::-1]),
         waited=float(x[-1]) - at[0],
         first_bin=first,
     )

@@ -1,0 +1,81 @@
+"""Memory that is taken for a moment and given back: an evaluation, a checkpoint, a lone reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memdiag.model import Floats, Ints
+    from memdiag.policy import Policy
+
+SUDDEN = 0.5
+"""An excursion begins with a jump of at least this part of its height: a tooth's climb is none."""
+
+
+def lasting(x: Floats, y: Floats, drops: Ints, policy: Policy) -> NDArray[np.bool_]:
+    """Which readings are part of no brief excursion that ends with one of the `drops` (indices of
+    the last reading before each), nor of another one of the kind in which the recording ends.
+
+    Where excursions are too few to be judged on floors, what is left without them says what was
+    kept: given back for a moment, it is no warm-up's plateau, and no tear-down.
+    """
+    kept = np.ones(len(y), dtype=bool)
+    top = height = 0.0
+    readings = y.tolist()
+    brief = _Brief.of(x, policy)
+    for at in drops.tolist():
+        after = readings[at + 1]
+        rise = readings[at] - after
+        near = policy.brief_return * rise
+        before = at - 1
+        while before > 0 and readings[before] - after > near and brief.between(before, at + 1):
+            before -= 1
+        if before < 0 or not brief.between(before, at + 1):
+            continue
+        sudden = readings[before + 1] - readings[before] > SUDDEN * rise
+        if sudden and abs(readings[before] - after) <= near:
+            kept[before + 1 : at + 1] = False
+            top, height = max(top, *readings[before + 1 : at + 1]), max(height, rise)
+    if height > 0:
+        kept[_end(readings, brief, SUDDEN * height, top + policy.brief_return * height) :] = False
+    return kept
+
+
+def _end(readings: list[float], brief: _Brief, jump: float, highest: float) -> int:
+    """Where the excursion begins in which the readings end; their number where they end in none."""
+    n = before = len(readings)
+    while (before := before - 1) > 0 and brief.between(before - 1, n):
+        sudden = readings[before] - readings[before - 1] > jump
+        if sudden and max(readings[before:]) <= highest:
+            return before
+    return n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Brief:
+    """What is brief: so many readings, and so long a way from the one before to the one after.
+
+    (Where readings are rare, a few of them are a long time.)
+    """
+
+    x: list[float]
+    readings: int
+    way: float
+
+    @classmethod
+    def of(cls, x: Floats, policy: Policy) -> _Brief:
+        readings = max(1, int(policy.brief_share * len(x)))
+        gap = float(np.median(np.diff(x))) if len(x) > 1 else 0.0
+        run = float(x[-1] - x[0]) if len(x) else 0.0
+        way = 2 * max(policy.brief_share * run, (readings + 1) * gap)
+        return cls(x=x.tolist(), readings=readings, way=way)
+
+    def between(self, before: int, after: int) -> bool:
+        """What lies between these two readings (`after` may be the end) is brief."""
+        last = min(after, len(self.x) - 1)
+        return after - before - 1 <= self.readings and self.x[last] - self.x[before] <= self.way
