@@ -127,6 +127,9 @@ class Policy:
     """Factor on the odds of a leak when growth began after an endless plateau; after one of
     length P it is 1 + plateau_odds * (1 - S(P)), as warm-ups in several stages pause. Chosen so
     that a leak which sets in after fifteen steps is told once it has gone on for thirty."""
+    idle_share: float = 0.35
+    """A plateau with which the run begins, shorter than this part of the growth after it, is a
+    program that has not begun yet: imports, a card that idles. Chosen."""
     slowed_odds: float = 0.5
     """Factor on the odds when growth was more than twice as fast before: the slow end of a
     warm-up looks like that. Chosen."""
@@ -187,13 +190,14 @@ class Policy:
     """Fewest big drops from which readings are judged on their floors. Chosen."""
     floor_gaps: float = 5.0
     """... and the longest stretch without one, in median gaps: rarer ones are events. Chosen."""
+    floor_readings: float = 20.0
+    """Readings a drop from which they are judged without excursions, not on floors. Chosen."""
     brief_share: float = 0.05
-    """An excursion that lasts no longer than this part of the readings, or a single one, is brief:
-    where there are too few for floors they are left out. Chosen: evaluations that last longer would
-    be a fifth of the run if there were four."""
+    """An excursion of this part of the readings at most, or a single one, is brief. Chosen."""
+    brief_total: float = 0.3
+    """... and left out if all of them are no more than this part. Chosen."""
     brief_return: float = 0.1
-    """... if it ends no further from where it began than this part of its height. Chosen: what is
-    kept of it is no excursion."""
+    """... if it ends no further from where it began than this part of its height. Chosen."""
     blur_factor: float = 1.5
     """Growth of floors must exceed what a sample may miss of a cycle by this factor. Chosen."""
     blur_errors: float = 3.0
@@ -317,8 +321,7 @@ class Policy:
     stair_pause: float = 2.0
     """Median gaps that a staircase which goes on waits at most. Chosen."""
     stair_equal: float = 1.25
-    """Two steps whose heights differ by less than this factor are of one kind: a third may follow
-    after as long as lies between them. Chosen."""
+    """Two steps whose heights differ by less than this factor are of one kind. Chosen."""
     stair_r2: float = 0.95
     """R2 of the line through the steps of a staircase that goes on for ever. Chosen."""
     stair_steps: int = 4

@@ -96,6 +96,13 @@ def is_too_short(view: View, policy: Policy) -> bool:
     return float(x[-1] - x[view.tail]) < policy.plateau_climbs * half
 
 
+def falls(view: View, policy: Policy) -> bool:
+    """The last regime comes down, and may be a swing of what goes up."""
+    x = view.binned.x
+    fall = -view.trend.slope * float(x[-1] - x[view.tail])
+    return fall > policy.calm_growth * view.prepared.level
+
+
 def rose(view: View, policy: Policy) -> bool:
     """The level rose before the last regime: a warm-up, not a stable run."""
     y = view.binned.y

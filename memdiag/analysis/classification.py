@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from memdiag.analysis import calm, climbing
 from memdiag.analysis.blocks import climbs_as_a_whole, from_bin, steady_from
 from memdiag.analysis.prepare import Prepared
-from memdiag.analysis.saturation import is_converging
+from memdiag.analysis.saturation import is_bending, is_converging
 from memdiag.analysis.segmentation import Binned, Segmentation
 from memdiag.analysis.stairs import Stairs, stairs, stairs_to_the_edge
 from memdiag.analysis.trend import Trend, trend
@@ -159,17 +160,32 @@ def _by_regimes(view: View, policy: Policy, planned_x: float | None) -> Classifi
         return first
     start = steady_from(view, policy)
     if start is None:
-        doubtful = first.verdict is Verdict.STABLE and climbs_as_a_whole(view, policy)
+        swings = first.verdict is Verdict.WARMUP and calm.falls(view, policy)
+        swings = swings or first.verdict is Verdict.STABLE
+        doubtful = swings and climbs_as_a_whole(view, policy)
         return _unclear(first) if doubtful else first
     line_view = from_bin(view, start)
     coarse = _growing(line_view, policy, planned_x)
     if coarse.verdict is not Verdict.LEAK:
         return coarse if first.verdict in CALM else first
+    if _rests(view, share, policy):
+        return first if first.verdict in CALM else _unclear(first)
     if line_view.p_growth < policy.alpha and share < policy.short_share:
         return coarse
     if first.verdict in CALM:
         return _unclear(first)
     return coarse if line_view.p_growth < policy.alpha else first
+
+
+def _rests(view: View, share: float, policy: Policy) -> bool:
+    """The last third of the run is flat, or moved by next to nothing however it was cut up: what a
+    coarse line through more of it shows is over."""
+    if share > policy.settled_share and view.segmentation.pieces[-1].flat:
+        return True
+    prepared = view.prepared
+    last = prepared.y[prepared.x > prepared.x[-1] - policy.settled_share * prepared.run]
+    moved = float(np.ptp(last)) if len(last) >= policy.enough_samples else math.inf
+    return moved < policy.immaterial_share * prepared.level
 
 
 def _unclear(calm: Classified) -> Classified:
@@ -204,7 +220,7 @@ def _judge(view: View, policy: Policy, planned_x: float | None) -> Classified:
         return _not_growing(view, steps, policy)
     if view.p_growth < policy.alpha and view.growing > policy.flat_doubt:
         return _growing(view, policy, planned_x)
-    whole = from_bin(view, climbing.undiminished(view).first_bin)
+    whole = from_bin(view, climbing.undiminished(view, policy).first_bin)
     if whole.p_growth < policy.alpha and climbing.is_one_line(whole, policy):
         return _growing(whole, policy, planned_x)
     return _not_growing(view, steps, policy)
@@ -270,7 +286,7 @@ def _barred(
 
 
 def _growing(view: View, policy: Policy, planned_x: float | None) -> Classified:
-    span = climbing.undiminished(view)
+    span = climbing.undiminished(view, policy)
     factor = climbing.regular_odds(view, policy)
     posterior = climbing.posterior_leak(view, policy, span, factor)
     base = replace(
@@ -310,6 +326,8 @@ def _doubt(view: View, policy: Policy, posterior: float) -> Reason | None:
         return Reason.UNCERTAIN_TREND
     if posterior < policy.leak_posterior or view.tail_samples < policy.tail_samples:
         return Reason.STILL_CLIMBING
+    if is_bending(view, policy):
+        return Reason.SLOWING
     return None if climbing.is_steady(view, policy) else Reason.IRREGULAR
 
 

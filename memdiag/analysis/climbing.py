@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from memdiag.analysis.trend import Trend, trend
 from memdiag.analysis.view import View, r_squared, rate
 from memdiag.model import AxisKind, Role, Unit
 from memdiag.policy import EXACT_ROLES, PAGES, Policy
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
 
 GATE_KENDALL = 18
 """Kendall's S of eight blocks from which they rise at p = .016 (Mann 1945, exact)."""
@@ -46,13 +50,18 @@ class Span:
     slowed: bool = False
 
 
-def undiminished(view: View) -> Span:
-    """How far back growth went on at about the present rate, jumps between regimes included."""
+def undiminished(view: View, policy: Policy) -> Span:
+    """How far back growth went on at about the present rate, jumps between regimes included.
+
+    A short rest at the very start is no plateau: the program had not yet begun.
+    """
     x, slope = view.binned.x, view.trend.slope
     start, plateau, slowed = view.tail, 0.0, False
     for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
         if _is_plateau(view, piece, start):
             plateau = float(x[start] - x[piece.first])
+            idle = piece.first <= 1 and plateau < policy.idle_share * float(x[-1] - x[start])
+            plateau = 0.0 if idle else plateau
             break
         pace = rate(view, piece)
         if not 0.4 * slope <= pace <= 2.0 * slope:
@@ -220,7 +229,7 @@ def is_slowing(view: View, policy: Policy) -> bool:
     a quarter of the readings or fewer are there."""
     x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
     if len(x) < 10:
-        return False
+        return _falls_steadily(np.diff(y) / np.diff(x), policy)
     half, by_way = len(x) // 2, int(np.searchsorted(x, 0.5 * (x[0] + x[-1])))
     if len(x) - by_way <= len(x) // 4:
         half = min(by_way, len(x) - LEAST_OF_HALF)
@@ -228,6 +237,12 @@ def is_slowing(view: View, policy: Policy) -> bool:
     gap = early.slope - late.slope
     unsure = 2 * math.hypot(early.error, late.error)
     return late.slope < policy.slowing * early.slope and gap > unsure
+
+
+def _falls_steadily(rates: Floats, policy: Policy) -> bool:
+    """Each of a few rates is lower than the one before."""
+    falling = len(rates) >= policy.tail_samples and bool((np.diff(rates) < 0).all())
+    return falling and bool(rates[-1] < policy.slowing * rates[0])
 
 
 def is_steady(view: View, policy: Policy) -> bool:

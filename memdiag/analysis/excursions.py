@@ -18,32 +18,56 @@ SUDDEN = 0.5
 
 
 def lasting(x: Floats, y: Floats, drops: Ints, policy: Policy) -> NDArray[np.bool_]:
-    """Which readings are part of no brief excursion that ends with one of the `drops` (indices of
-    the last reading before each), nor of another one of the kind in which the recording ends.
+    """Which readings are part of no rare and brief excursion that ends with one of the `drops`
+    (indices of the last reading before each), nor of another one of the kind in which the recording
+    ends, nor of a brief dip that begins with one.
 
     Where excursions are too few to be judged on floors, what is left without them says what was
     kept: given back for a moment, it is no warm-up's plateau, and no tear-down.
     """
     kept = np.ones(len(y), dtype=bool)
+    if not len(drops):
+        return kept
     top = height = 0.0
     readings = y.tolist()
     brief = _Brief.of(x, policy)
     for at in drops.tolist():
-        after = readings[at + 1]
-        rise = readings[at] - after
-        near = policy.brief_return * rise
-        before = at - 1
-        while before > 0 and readings[before] - after > near and brief.between(before, at + 1):
-            before -= 1
-        if before < 0 or not brief.between(before, at + 1):
-            continue
-        sudden = readings[before + 1] - readings[before] > SUDDEN * rise
-        if sudden and abs(readings[before] - after) <= near:
+        before = _begin(readings, at, brief, policy)
+        if before is not None:
             kept[before + 1 : at + 1] = False
-            top, height = max(top, *readings[before + 1 : at + 1]), max(height, rise)
+            top = max(top, *readings[before + 1 : at + 1])
+            height = max(height, readings[at] - readings[at + 1])
+        elif (after := _recovery(readings, at, brief, policy)) is not None:
+            kept[at + 1 : after] = False
     if height > 0:
         kept[_end(readings, brief, SUDDEN * height, top + policy.brief_return * height) :] = False
-    return kept
+    return kept if kept.mean() > 1 - policy.brief_total else np.ones_like(kept)
+
+
+def _begin(readings: list[float], at: int, brief: _Brief, policy: Policy) -> int | None:
+    """The last reading before the brief excursion that ends with the drop after `at`; None where
+    the drop ends none."""
+    after, rise = readings[at + 1], readings[at] - readings[at + 1]
+    near, before = policy.brief_return * rise, at - 1
+    while before > 0 and readings[before] - after > near and brief.between(before, at + 1):
+        before -= 1
+    if before < 0 or not brief.between(before, at + 1):
+        return None
+    sudden = readings[before + 1] - readings[before] > SUDDEN * rise
+    return before if sudden and abs(readings[before] - after) <= near else None
+
+
+def _recovery(readings: list[float], at: int, brief: _Brief, policy: Policy) -> int | None:
+    """The first reading after the brief dip that begins with the drop after `at`; None where it is
+    none: pages that were swapped out, a reading that failed."""
+    n, fall = len(readings), readings[at] - readings[at + 1]
+    near, after = policy.brief_return * fall, at + 2
+    while after < n and readings[at] - readings[after] > near and brief.between(at, after):
+        after += 1
+    if after >= n or not brief.between(at, after):
+        return None
+    sudden = readings[after] - readings[after - 1] > SUDDEN * fall
+    return after if sudden and abs(readings[after] - readings[at]) <= near else None
 
 
 def _end(readings: list[float], brief: _Brief, jump: float, highest: float) -> int:

@@ -53,7 +53,7 @@ class _Climb:
 
 def posterior(prepared: Prepared, found: Classified, policy: Policy) -> float:
     """Probability, 0..1, that growth which the rules call a leak is one."""
-    climb = _climb(prepared, found)
+    climb = _climb(prepared, found, policy)
     if climb is None or climb.p_growth > policy.live_alpha:
         return 0.0
     if climb.slope * climb.length_x < policy.immaterial_share * prepared.level:
@@ -93,7 +93,7 @@ def _is_even(prepared: Prepared, found: Classified, policy: Policy) -> bool:
     return r_squared(prepared.x[first:], prepared.y[first:]) >= policy.regular_r2
 
 
-def _climb(prepared: Prepared, found: Classified) -> _Climb | None:
+def _climb(prepared: Prepared, found: Classified, policy: Policy) -> _Climb | None:
     if found.trend is None or found.binned is None or found.segmentation is None:
         return None
     x, y = prepared.x, prepared.y
@@ -104,13 +104,13 @@ def _climb(prepared: Prepared, found: Classified) -> _Climb | None:
         p_growth=found.trend.p_growth,
         length_x=found.span_x,
         base=base,
-        plateau_x=_plateau(prepared, found),
+        plateau_x=_plateau(prepared, found, policy),
         before_x=float(x[first] - x[0]),
         before_rise=base - float(y[0]),
     )
 
 
-def _plateau(prepared: Prepared, found: Classified) -> float:
+def _plateau(prepared: Prepared, found: Classified, policy: Policy) -> float:
     """Length of the plateau that growth left, in axis units."""
     if found.reason is not Reason.GROWTH_AFTER_PLATEAU:
         return 0.0
@@ -126,7 +126,7 @@ def _plateau(prepared: Prepared, found: Classified) -> float:
         trend=found.trend,
         growing=1.0,
     )
-    return undiminished(view).plateau_x
+    return undiminished(view, policy).plateau_x
 
 
 def _has_slowed(found: Classified, climb: _Climb, policy: Policy) -> bool:

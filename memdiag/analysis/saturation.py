@@ -28,13 +28,15 @@ class Saturation:
     """y = ceiling - height exp(-(x - x0) / time), fitted by least squares over a grid of times.
 
     misfit: residual variance over that of the noise. evidence: BIC of a line less BIC of this
-    curve. left: growth still to come, in the unit of y.
+    curve. left: growth still to come, in the unit of y. slowed: the slope at the end over that at
+    the start, exp(-run / time).
     creep: slope that remains beside the curve (fitted jointly), and its standard error.
     """
 
     misfit: float
     evidence: float
     left: float
+    slowed: float
     creep: float
     creep_error: float
 
@@ -56,6 +58,7 @@ def saturation(x: Floats, y: Floats, noise: float) -> Saturation | None:
         misfit=rss / max(n - 3, 1) / max(noise * noise, 1e-300),
         evidence=evidence,
         left=height * math.exp(-1.0 / time),
+        slowed=math.exp(-1.0 / time),
         creep=creep / run,
         creep_error=error / run,
     )
@@ -106,6 +109,17 @@ def is_converging(view: View, policy: Policy, posterior: float) -> bool:
         if found is not None and found.misfit <= GOOD_FIT:
             return _nearly_there(found, view, first, policy, posterior)
     return False
+
+
+def is_bending(view: View, policy: Policy) -> bool:
+    """The whole climb that ends now bends into a ceiling, however far that still is."""
+    noise = max(view.segmentation.noise, view.floor)
+    first = _climb(view)
+    found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
+    if found is None or found.misfit > GOOD_FIT or found.evidence < policy.converging_evidence:
+        return False
+    creeps = found.creep > policy.creep_errors * found.creep_error
+    return not creeps and found.slowed < policy.slowing
 
 
 def _nearly_there(

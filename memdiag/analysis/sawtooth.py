@@ -65,13 +65,16 @@ least readings tell as much."""
 def cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> Cycles:
     """The floor after every big drop of a sawtooth or of spikes: what survives a collection."""
     limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
-    d = np.diff(y)
-    big = np.flatnonzero(d < -limit)
+    big = np.flatnonzero(np.diff(y) < -limit)
     none = np.empty(0)
     whole = Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
     recur = _recur(big, len(y), policy)
+    starts = np.concatenate((big + 1, [len(y)]))
+    if recur:
+        top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
+        whole = replace(whole, peak_x=x[top], peaks=y[top])
     left = big
-    if len(big) < policy.peak_cycles:
+    if len(big) < max(policy.peak_cycles, len(y) / policy.floor_readings):
         kept = lasting(x, y, big, policy)
         left = np.flatnonzero(np.diff(y[kept]) < -limit)
         recur = recur and _recur(left, int(kept.sum()), policy)
@@ -79,24 +82,22 @@ def cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> 
     if not recur:
         few = policy.cycles <= len(left) < policy.floor_cycles
         return replace(whole, climb=climb(whole.x, whole.y, left)) if few else whole
-    starts = np.concatenate((big + 1, [len(y)]))
+    return _on_floors(whole, starts, noise)
+
+
+def _on_floors(whole: Cycles, starts: Ints, noise: float) -> Cycles:
+    """The same judged on the floors of the cycles that begin at `starts`."""
+    x, y = whole.x, whole.y
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
     floors, bases = y[index], _bases(x, y, starts)
     if least_noise(bases.y) >= max(least_noise(floors), MISFIT * bases.error):
+        d = np.diff(y)
         rises = d[d > 0]
         blur = float(np.median(rises)) if len(rises) else 0.0
         bases = _Bases(y=floors, blur=blur, noise=noise)
     middles = np.array([float(np.median(y[a:b])) for a, b in pairwise(starts)])
-    top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
     return replace(
-        whole,
-        x=x[index],
-        y=bases.y,
-        middles=middles,
-        peak_x=x[top],
-        peaks=y[top],
-        blur=bases.blur,
-        noise=bases.noise,
+        whole, x=x[index], y=bases.y, middles=middles, blur=bases.blur, noise=bases.noise
     )
 
 
