@@ -6,6 +6,7 @@ so whatever a command raises is kept from Typer and answered in `main`.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import importlib
@@ -151,13 +152,15 @@ def _options(
 
 def main() -> int:
     """Run the command line and return its exit code."""
-    gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_NEW_OBJECTS, *thresholds[1:])
+    atexit.register(gc.freeze)  # then no last look goes through all that the process holds
     _open_missing_streams()
     try:
         return _guarded(_exit_code_of_app)
     finally:
+        gc.set_threshold(*thresholds)
         _give_up_failed_streams()
-        gc.freeze()  # the process ends: no last look through all that it holds
 
 
 def _exit_code_of_app() -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import commandline
 import pytest
 
 import memdiag
@@ -161,3 +163,9 @@ def test_closed_streams_are_survived(closed: str) -> None:
     ended = in_shell(f'"$0" -m memdiag --help {closed}')
     assert ended.returncode == 0
     assert "Traceback" not in ended.stderr
+
+
+def test_whoever_calls_the_command_line_keeps_its_garbage_collector_as_it_was() -> None:
+    before = gc.get_threshold(), gc.get_freeze_count()
+    commandline.called("--version")
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
