@@ -160,9 +160,9 @@ def _by_regimes(view: View, policy: Policy, planned_x: float | None) -> Classifi
         return first
     start = steady_from(view, policy)
     if start is None:
-        swings = first.verdict is Verdict.WARMUP and calm.falls(view, policy)
-        swings = swings or first.verdict is Verdict.STABLE
-        doubtful = swings and climbs_as_a_whole(view, policy)
+        falls = first.verdict is Verdict.WARMUP and calm.falls(view, policy)
+        open_end = falls or first.verdict is Verdict.STABLE
+        doubtful = open_end and climbs_as_a_whole(view, policy)
         return _unclear(first) if doubtful else first
     line_view = from_bin(view, start)
     coarse = _growing(line_view, policy, planned_x)

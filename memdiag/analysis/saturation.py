@@ -116,18 +116,21 @@ def is_bending(view: View, policy: Policy) -> bool:
     noise = max(view.segmentation.noise, view.floor)
     first = _climb(view)
     found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
-    if found is None or found.misfit > GOOD_FIT or found.evidence < policy.converging_evidence:
+    if found is None or found.misfit > GOOD_FIT or not _bends(found, policy):
         return False
+    return found.slowed < policy.slowing
+
+
+def _bends(found: Saturation, policy: Policy) -> bool:
+    """It is no line, and nothing goes on beside the curve."""
     creeps = found.creep > policy.creep_errors * found.creep_error
-    return not creeps and found.slowed < policy.slowing
+    return found.evidence >= policy.converging_evidence and not creeps
 
 
 def _nearly_there(
     found: Saturation, view: View, first: int, policy: Policy, posterior: float
 ) -> bool:
-    if found.evidence < policy.converging_evidence:
-        return False
-    if found.creep > policy.creep_errors * found.creep_error:
+    if not _bends(found, policy):
         return False
     share = policy.converging_share if posterior < policy.leak_posterior else policy.calm_growth
     x, y = view.binned.x, view.binned.y

@@ -60,7 +60,7 @@ class Stairs:
         uneven = policy.stair_waits * self.gap
         even = policy.stair_waits_regular * self.longest_gap
         gaps = np.diff(self.at)
-        regular = len(gaps) >= 2 and float(np.std(gaps)) < 0.5 * float(np.mean(gaps))
+        regular = float(np.std(gaps)) < 0.5 * float(np.mean(gaps))
         return (min(even, uneven) if regular else uneven) - self.waited
 
     def _are_equal(self, policy: Policy) -> bool:
@@ -105,17 +105,17 @@ def _stairs(view: View, y: Floats, *, ends_on_edge: bool) -> Stairs | None:
     level: list[float] = []
     jumps: list[float] = []
     first = pieces[-1].first
-    jump_sum = jump = 0.0
+    jump = 0.0
     for left, right in zip(reversed(pieces[:-1]), reversed(pieces[1:]), strict=True):
         jump = float(np.median(y[right.first : right.last]) - np.median(y[left.first : left.last]))
         if jump <= max(1.5 * view.segmentation.noise, 3 * view.floor):
             break
         rise = abs(left.slope) * float(x[left.last - 1] - x[left.first])
-        if not left.flat and rise > FLAT_TREAD * max(jump, jump_sum / max(len(at), 1)):
+        usual = sum(jumps) / max(len(jumps), 1)
+        if not left.flat and rise > FLAT_TREAD * max(jump, usual):
             break
-        if at and not jump_sum / len(at) / ALIKE <= jump <= ALIKE * jump_sum / len(at):
+        if jumps and not usual / ALIKE <= jump <= ALIKE * usual:
             break
-        jump_sum += jump
         jumps.append(jump)
         at.append(float(x[right.first]))
         level.append(float(np.median(y[right.first : right.last])))
@@ -124,7 +124,7 @@ def _stairs(view: View, y: Floats, *, ends_on_edge: bool) -> Stairs | None:
         return None
     last = pieces[-1]
     last_rise = abs(last.slope) * float(x[-1] - x[last.first])
-    if not (last.flat or ends_on_edge) and last_rise > FLAT_TREAD * jump_sum / len(at):
+    if not (last.flat or ends_on_edge) and last_rise > FLAT_TREAD * sum(jumps) / len(jumps):
         return None
     return Stairs(
         at=np.array(at[::-1]),

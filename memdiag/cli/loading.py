@@ -7,9 +7,9 @@ import os
 import sys
 from types import ModuleType
 
-# What polars' allocator has freed goes back to the system at once: on a large file, half of the
-# peak were pages that nobody used any more (`benchmarks/speed.py`). Only for commands that start
-# no program, which would inherit it.
+# What polars' allocator has freed goes back to the system soon: on a large file, half of the peak
+# were pages that nobody used any more (`benchmarks/speed.py`). At once would cost more time, for
+# pages that come and go. Only for commands that start no program, which would inherit it.
 _ALLOCATOR = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:100,muzzy_decay_ms:100")
 # Numpy's linear algebra starts a thread per core when it is imported: a fifth of the import's time,
 # and in a container a part of the number of processes allowed. Nothing here multiplies matrices.
