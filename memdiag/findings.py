@@ -94,9 +94,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitHit:
-    """Where growth reaches a limit, `at_x.high` infinite where it may never; `in_s`: the time left
-    at the recorded pace, if known.
-    """
+    """Where growth reaches a limit, infinite where it may never; `in_s` at the recorded pace."""
 
     limit: str
     limit_bytes: int
@@ -282,6 +280,7 @@ class EvidenceKind(enum.Enum):
     ONE_PROCESS = "one_process"  # the growth is in one process
     PROCESSES_GROW = "processes_grow"  # the number of processes grows
     COUNTER_GROWS = "counter_grows"  # a user's counter grows with the memory
+    COUNT_GROWS = "count_grows"  # memory is calm, what is counted beside it grows
     EARLIER_RUN = "earlier_run"  # an earlier incarnation was set apart
 
 

@@ -24,6 +24,12 @@ _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
+# What accumulates beside calm memory, each told once.
+_COUNTED = {
+    Role.TENSORS: EvidenceKind.COUNT_GROWS,
+    Role.OBJECTS: EvidenceKind.COUNT_GROWS,
+    Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
+}
 MALLOC = "malloc_bytes"
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it is calm says nothing of the rest."""
@@ -216,6 +222,7 @@ def evidence(findings: Sequence[Finding], decided_by: int | None) -> tuple[Evide
         out.append(Evidence(kind=EvidenceKind.ONE_PROCESS, subject=_name(subject)))
     if subject.verdict in CALM:
         out += _holes_beside(subject, findings)
+        out += _counts_beside(subject, findings)
     else:
         for other in findings:
             if is_same(subject, other, findings):
@@ -245,6 +252,21 @@ def _holes_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evi
                 supports=subject.verdict,
             )
             return
+
+
+def _counts_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evidence]:
+    """Things that accumulate beside memory that is calm: each is small, or shared."""
+    if subject.role in _COUNTED:
+        return
+    growing = [f for f in findings if f.role in _COUNTED and f.verdict is Verdict.LEAK]
+    for role, kind in _COUNTED.items():
+        for counted in [f for f in growing if f.role is role][:1]:
+            yield Evidence(
+                kind=kind,
+                subject=_name(subject),
+                against=_name(counted),
+                supports=counted.verdict,
+            )
 
 
 def _consistent(told: Sequence[Evidence]) -> tuple[Evidence, ...]:

@@ -118,6 +118,12 @@ _PROCESSES = (
     "Look for processes that are started again and again and not joined, such as DataLoader "
     "workers of a loader made anew in each epoch."
 )
+_COUNTED = frozenset({EvidenceKind.COUNT_GROWS, EvidenceKind.PROCESSES_GROW})
+_BY_COUNT = {
+    Role.TENSORS: _TENSORS_KEPT,
+    Role.OBJECTS: _OBJECTS_KEPT,
+    Role.PROCESSES: _PROCESSES,
+}
 _TAGS = (
     'To see where it grows, tag the phases of the job (with memdiag.phase("eval"): ...) and '
     "record again."
@@ -163,8 +169,12 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             if not told:
                 yield _FINER_TAGS if finding.phases else _TAGS
         case Verdict.WARMUP:
-            yield f"Nothing to fix. Plan for the plateau: {_peaks(found, finding)}."
+            accumulating = list(_accumulating(found))
+            fix = "" if accumulating else "Nothing to fix. "
+            yield f"{fix}Plan for the plateau: {_peaks(found, finding)}."
+            yield from accumulating
         case Verdict.STABLE:
+            yield from _accumulating(found)
             if any(e.kind is EvidenceKind.IN_USE_FLAT for e in found.evidence):
                 yield _HOLES
             if finding.peaks_grow:
@@ -173,6 +183,13 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             if finding.reason is Reason.OVERRULED:
                 yield from _what(found, finding, screen)
             yield from _doubt(found, finding, screen)
+
+
+def _accumulating(found: RecordingFinding) -> Iterator[str]:
+    """What grows in number beside memory that is calm."""
+    counted = {e.against for e in found.evidence if e.kind in _COUNTED}
+    roles = {f.role for f in found.series if f"{f.process} {f.metric}".strip() in counted}
+    yield from (text for role, text in _BY_COUNT.items() if role in roles)
 
 
 def _where(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:

@@ -146,6 +146,9 @@ EVIDENCE = {
     EvidenceKind.ONE_PROCESS: "The growth is in one process alone: {subject}.",
     EvidenceKind.PROCESSES_GROW: "The number of processes grows.",
     EvidenceKind.COUNTER_GROWS: "{subject} grows together with {against}.",
+    EvidenceKind.COUNT_GROWS: (
+        "The number of {against} grows all the same: they are small, or share what they hold."
+    ),
     EvidenceKind.EARLIER_RUN: (
         "An earlier run of the process was set apart; the verdict is about the last one."
     ),

@@ -188,3 +188,17 @@ def test_what_all_tensors_say_is_not_said_again_of_a_device() -> None:
     assert [e.against for e in told] == ["main tensors"]
     alone = evidence([leak, meter("tensors_cpu", 1)], 0)
     assert [e.kind for e in alone] == [EvidenceKind.TENSORS_GROW]
+
+
+@pytest.mark.parametrize(
+    ("counted", "kind"),
+    [
+        ("tensors", EvidenceKind.COUNT_GROWS),
+        ("gc_objects", EvidenceKind.COUNT_GROWS),
+        ("processes", EvidenceKind.PROCESSES_GROW),
+    ],
+)
+def test_what_accumulates_beside_calm_memory_is_told(counted: str, kind: EvidenceKind) -> None:
+    told = evidence([meter("rss_bytes", 0), meter(counted, 2)], 0)
+    assert [(e.kind, e.against) for e in told] == [(kind, f"main {counted}")]
+    assert not evidence([meter("rss_bytes", 0), meter(counted, 0)], 0)

@@ -12,7 +12,7 @@ from report import diagnoses
 from report.draw_screens import CASES, FOLDER, path, text
 from rich.cells import cell_len
 
-from memdiag.findings import Evidence, EvidenceKind, Finding, Interval, Reason, Verdict
+from memdiag.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval, Reason, Verdict
 from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.report import words
 from memdiag.report.terminal import render
@@ -196,6 +196,18 @@ def test_a_phase_that_chance_explains_is_not_blamed() -> None:
 def test_a_calm_run_is_told_that_there_is_nothing_to_fix() -> None:
     assert "Nothing to fix" in text(diagnoses.warmup(), width=80)
     assert "Look at" not in text(diagnoses.warmup(), width=80)
+
+
+@pytest.mark.parametrize("calm", [diagnoses.warmup(), diagnoses.stable()])
+def test_tensors_that_accumulate_beside_calm_memory_are_something_to_fix(calm: Diagnosis) -> None:
+    found = calm.recordings[0]
+    tensors = replace(found.series[0], metric="tensors", role=Role.TENSORS, process="main")
+    grows = Evidence(kind=EvidenceKind.COUNT_GROWS, subject="rss_bytes", against="main tensors")
+    both = replace(found, series=(*found.series, tensors), evidence=(grows,))
+    shown = " ".join(text(diagnoses.of(both), width=80).split())
+    assert "The number of tensors" in shown
+    assert "loss.item()" in shown
+    assert "Nothing to fix" not in shown
 
 
 def test_rising_peaks_on_a_flat_floor_are_a_warning() -> None:
