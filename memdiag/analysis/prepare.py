@@ -111,14 +111,14 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     dropped_start = 0 if whole else int((keep & np.isfinite(y) & ~finite).sum())
     x_read, y_read = (x, y) if whole else (x[finite], y[finite])
     stepping = len(x_read) - _after_the_last(x_read, axis)
-    xs, ys, tops = _one_per_position(x_read[:stepping], y_read[:stepping])
-    all_x, all_y = xs, ys
-    xs, ys, width = _blocks(xs, ys)
+    all_x, all_y, tops = _one_per_position(x_read[:stepping], y_read[:stepping])
+    xs, ys, width = _blocks(all_x, all_y)
     level = float(np.median(np.abs(ys))) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution)
-    noise = _noise(ys, quantum, level, series.role, policy)
+    least = _least(level, series.role, policy)
+    noise, floor = _noises(ys, quantum, least)
     last = _without_tear_down(xs, ys, noise, level, policy)
-    cycles = cycles_of(xs[:last], ys[:last], noise, level, policy)
+    cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
         x=cycles.x,
         y=cycles.y,
@@ -130,7 +130,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         role=series.role,
         unit=series.unit,
         seconds_per_x=_pace(series, _without(finite, len(x_read) - stepping), axis, x),
-        noise=_noise_judged(cycles, noise, _least(level, series.role, policy)),
+        noise=_noise_judged(cycles, noise, least),
         quantum=quantum,
         level=level,
         floors=len(cycles.middles) > 0,
@@ -266,10 +266,11 @@ def _quantum(y: Floats, resolution: float) -> float:
     return max(float(moves.min()), resolution)
 
 
-def _noise(y: Floats, quantum: float, level: float, role: Role, policy: Policy) -> float:
+def _noises(y: Floats, quantum: float, least: float) -> tuple[float, float]:
+    """Standard deviation of one reading as seen, and the least that it can have."""
     reach = float(np.ptp(y)) if len(y) else 0.0
-    least = _least(level, role, policy)
-    return max(least_noise(y), quantum / math.sqrt(12), least, 1e-7 * reach)
+    floor = max(quantum / math.sqrt(12), least, 1e-7 * reach)
+    return max(least_noise(y), floor), floor
 
 
 def _least(level: float, role: Role, policy: Policy) -> float:

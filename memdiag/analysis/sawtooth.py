@@ -12,7 +12,7 @@ import numpy as np
 
 from memdiag.analysis.excursions import lasting
 from memdiag.analysis.period import regular_starts
-from memdiag.analysis.segmentation import least_noise
+from memdiag.analysis.segmentation import between_spikes, least_noise
 from memdiag.analysis.teeth import climb, long_run, within
 
 if TYPE_CHECKING:
@@ -62,8 +62,32 @@ MISFIT = 1.5
 least readings tell as much."""
 
 
-def cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> Cycles:
-    """The floor after every big drop of a sawtooth or of spikes: what survives a collection."""
+SPIKY = 0.2
+"""Noise that is so much less between spikes is not all there is of noise (chosen)."""
+
+
+def cycles(
+    x: Floats, y: Floats, noises: tuple[float, float], level: float, policy: Policy
+) -> Cycles:
+    """The floor after every big drop of a sawtooth or of spikes: what survives a collection.
+
+    noises: of one reading as seen, and the least it can have. Where every second to fourth reading
+    is a spike, they make up the one that is seen, and no drop is big beside it.
+    """
+    noise, least = noises
+    found = _cycles(x, y, noise, level, policy)
+    if len(found.middles) or found.falls >= policy.floor_cycles or noise <= least:
+        return found
+    quiet = max(between_spikes(y), least)
+    if quiet >= SPIKY * noise:
+        return found
+    spiky = _cycles(x, y, quiet, level, policy, spiky=True)
+    return spiky if len(spiky.middles) else found
+
+
+def _cycles(
+    x: Floats, y: Floats, noise: float, level: float, policy: Policy, *, spiky: bool = False
+) -> Cycles:
     limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
     big = np.flatnonzero(np.diff(y) < -limit)
     none = np.empty(0)
@@ -82,23 +106,34 @@ def cycles(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> 
     if not recur:
         few = policy.cycles <= len(left) < policy.floor_cycles
         return replace(whole, climb=climb(whole.x, whole.y, left)) if few else whole
-    return _on_floors(whole, starts, noise)
+    return _on_floors(whole, starts, noise, spiky=spiky)
 
 
-def _on_floors(whole: Cycles, starts: Ints, noise: float) -> Cycles:
-    """The same judged on the floors of the cycles that begin at `starts`."""
+def _on_floors(whole: Cycles, starts: Ints, noise: float, *, spiky: bool) -> Cycles:
+    """The same judged on the floors of the cycles that begin at `starts`; of spikes, which climb
+    too little for a pace, on the least readings where these scatter less."""
     x, y = whole.x, whole.y
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
     floors, bases = y[index], _bases(x, y, starts)
-    if least_noise(bases.y) >= max(least_noise(floors), MISFIT * bases.error):
-        d = np.diff(y)
-        rises = d[d > 0]
-        blur = float(np.median(rises)) if len(rises) else 0.0
-        bases = _Bases(y=floors, blur=blur, noise=noise)
+    lowest = _Bases(y=floors, blur=_missed(y, index, starts), noise=max(noise, least_noise(floors)))
+    scattered = least_noise(bases.y) >= max(least_noise(floors), MISFIT * bases.error)
+    if scattered or (spiky and MISFIT * lowest.error < bases.error):
+        bases = replace(lowest, noise=noise)
     middles = np.array([float(np.median(y[a:b])) for a, b in pairwise(starts)])
     return replace(
         whole, x=x[index], y=bases.y, middles=middles, blur=bases.blur, noise=bases.noise
     )
+
+
+def _missed(y: Floats, lowest: Ints, starts: Ints) -> float:
+    """How much a cycle's least reading may be above its start, as samples miss the drop: the step
+    to the nearer of the readings beside it in the same cycle."""
+    steps = [
+        min(abs(y[i] - y[j]) for j in (i - 1, i + 1) if a <= j < b)
+        for i, (a, b) in zip(lowest.tolist(), pairwise(starts.tolist()), strict=True)
+        if b - a > 1
+    ]
+    return float(np.median(steps)) if steps else 0.0
 
 
 def _bases(x: Floats, y: Floats, starts: Ints) -> _Bases:

@@ -121,6 +121,21 @@ def least_noise(y: Floats) -> float:
     return float(1.4826 * np.median(np.abs(d - np.median(d))) / math.sqrt(2))
 
 
+def between_spikes(y: Floats) -> float:
+    """The same where up to half of the values are spikes: from the quarter of differences that are
+    least, of neighbours or of the next but one (a spike at every second value)."""
+    quiet = []
+    for lag in (1, 2):
+        d = y[lag:] - y[:-lag]
+        if len(d):
+            quiet.append(float(np.quantile(np.abs(d - np.median(d)), 0.25)))
+    return min(quiet, default=0.0) / _QUARTILE / math.sqrt(2)
+
+
+_QUARTILE = 0.3186
+"""A quarter of all normal deviates is nearer to 0 than this."""
+
+
 def segment(x: Floats, y: Floats, floor: float) -> Segmentation:
     """Partition a binned series into regimes. `floor`: least noise of one bin.
 
