@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -43,6 +44,28 @@ def climbs_as_a_whole(view: View, policy: Policy) -> bool:
     blocks = stretches(prepared.x, prepared.y, policy.blocks)
     rising = r_squared(blocks.x, blocks.y) >= policy.block_r2
     return rising and float(blocks.y[-1] - blocks.y[0]) > 0
+
+
+def rests(view: View, share: float, policy: Policy) -> bool:
+    """The last third of the run is flat, or moved by next to nothing however it was cut up: what a
+    coarse line through more of it shows is over."""
+    if share > policy.settled_share and view.segmentation.pieces[-1].flat:
+        return True
+    prepared = view.prepared
+    last = prepared.y[prepared.x > prepared.x[-1] - policy.settled_share * prepared.run]
+    moved = float(np.ptp(last)) if len(last) >= policy.enough_samples else math.inf
+    return moved < policy.immaterial_share * prepared.level
+
+
+def goes_on_slowly(view: View, line: View, share: float, policy: Policy) -> bool:
+    """A last regime of more than a fifth of the run is surely less steep than the coarse line, and
+    may not climb at all."""
+    gap = line.trend.slope - view.trend.slope
+    unsure = 2 * math.hypot(line.trend.error, view.trend.error)
+    if share <= policy.short_share or view.tail_samples < policy.tail_samples:
+        return False
+    slow = view.trend.slope < policy.slowing * line.trend.slope and gap > unsure
+    return slow and view.p_growth >= policy.alpha
 
 
 def from_bin(view: View, first: int) -> View:

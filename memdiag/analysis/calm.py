@@ -96,6 +96,20 @@ def is_too_short(view: View, policy: Policy) -> bool:
     return float(x[-1] - x[view.tail]) < policy.plateau_climbs * half
 
 
+def still_rises(view: View, policy: Policy) -> bool:
+    """Of few readings, the last two or three came on by a good part of all the growth: a slope of
+    so few shows nothing, and no plateau either."""
+    y, first = view.prepared.y, view.first_sample
+    if len(y) >= policy.few_samples or len(y) - first >= policy.min_samples or first == 0:
+        return False
+    climb = float(y[first] - y[:first].min())
+    return climb > CLIMB_NOISES * view.prepared.noise and y[-1] - y[first] > COMES_ON * climb
+
+
+COMES_ON = 0.2
+"""Such a part of the rise before is no plateau (chosen)."""
+
+
 def falls(view: View, policy: Policy) -> bool:
     """The last regime comes down, and may be a swing of what goes up."""
     x = view.binned.x

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memdiag.analysis import calm, climbing
-from memdiag.analysis.blocks import climbs_as_a_whole, from_bin, steady_from
+from memdiag.analysis.blocks import (
+    climbs_as_a_whole,
+    from_bin,
+    goes_on_slowly,
+    rests,
+    steady_from,
+)
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.saturation import is_bending, is_converging
 from memdiag.analysis.segmentation import Binned, Segmentation
@@ -57,8 +62,9 @@ def classify(prepared: Prepared, policy: Policy, planned_x: float | None = None)
         return early
     view = look(prepared, policy)
     found = _by_regimes(view, policy, planned_x)
-    if found.reason in (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP):
+    if found.reason in PENDING:
         found = _but_for_the_last(found, prepared, policy, planned_x)
+        found = _but_for_one_below(found, prepared, policy, planned_x)
     if found.verdict in CALM:
         return found
     found = _by_waves(view, found, policy, planned_x)
@@ -100,6 +106,28 @@ def _but_for_the_last(
     before = replace(prepared, x=x[:-last], y=y[:-last])
     calmer = _by_regimes(look(before, policy), policy, planned_x)
     return calmer if calmer.verdict in CALM else found
+
+
+def _but_for_one_below(
+    found: Classified, prepared: Prepared, policy: Policy, planned_x: float | None
+) -> Classified:
+    """One last reading that is hardly lower than the one before makes no doubt of a leak: the first
+    of a plateau would look like this, and so would any other."""
+    x, y = prepared.x, prepared.y
+    if found.reason not in PENDING or prepared.floors or len(y) < policy.few_samples:
+        return found
+    if y[-1] > y[-2]:
+        return found
+    before = replace(prepared, x=x[:-1], y=y[:-1])
+    leak = _by_regimes(look(before, policy), policy, planned_x)
+    grown = float(y[-2] - y[min(leak.tail, len(y) - 2)])
+    return leak if leak.verdict is Verdict.LEAK and y[-2] - y[-1] <= SLIP * grown else found
+
+
+PENDING = (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP)
+"""Doubts that a last reading may have raised."""
+SLIP = 0.05
+"""A last reading lower by no more than this part of what a leak grew by is its noise (chosen)."""
 
 
 def _by_waves(view: View, found: Classified, policy: Policy, planned_x: float | None) -> Classified:
@@ -168,24 +196,15 @@ def _by_regimes(view: View, policy: Policy, planned_x: float | None) -> Classifi
     coarse = _growing(line_view, policy, planned_x)
     if coarse.verdict is not Verdict.LEAK:
         return coarse if first.verdict in CALM else first
-    if _rests(view, share, policy):
+    if rests(view, share, policy):
         return first if first.verdict in CALM else _unclear(first)
+    if goes_on_slowly(view, line_view, share, policy):
+        return replace(first, verdict=Verdict.INCONCLUSIVE, reason=Reason.SLOWING, score=0.5)
     if line_view.p_growth < policy.alpha and share < policy.short_share:
         return coarse
     if first.verdict in CALM:
         return _unclear(first)
     return coarse if line_view.p_growth < policy.alpha else first
-
-
-def _rests(view: View, share: float, policy: Policy) -> bool:
-    """The last third of the run is flat, or moved by next to nothing however it was cut up: what a
-    coarse line through more of it shows is over."""
-    if share > policy.settled_share and view.segmentation.pieces[-1].flat:
-        return True
-    prepared = view.prepared
-    last = prepared.y[prepared.x > prepared.x[-1] - policy.settled_share * prepared.run]
-    moved = float(np.ptp(last)) if len(last) >= policy.enough_samples else math.inf
-    return moved < policy.immaterial_share * prepared.level
 
 
 def _unclear(calm: Classified) -> Classified:
@@ -221,7 +240,8 @@ def _judge(view: View, policy: Policy, planned_x: float | None) -> Classified:
     if view.p_growth < policy.alpha and view.growing > policy.flat_doubt:
         return _growing(view, policy, planned_x)
     whole = from_bin(view, climbing.undiminished(view, policy).first_bin)
-    if whole.p_growth < policy.alpha and climbing.is_one_line(whole, policy):
+    one = climbing.is_one_line(whole, policy) or climbing.speeds_up(whole)
+    if whole.p_growth < policy.alpha and one:
         return _growing(whole, policy, planned_x)
     return _not_growing(view, steps, policy)
 
@@ -357,7 +377,7 @@ def _not_growing(view: View, steps: Stairs | None, policy: Policy) -> Classified
     if wait > 0:
         base = _answer(view, Verdict.INCONCLUSIVE, Reason.RECENT_STEP, 0.5)
         return _cycles(view, policy, replace(base, need_x=wait))
-    if calm.is_too_short(view, policy):
+    if calm.is_too_short(view, policy) or calm.still_rises(view, policy):
         return _answer(view, Verdict.INCONCLUSIVE, Reason.RECENT_STEP, 0.5)
     warm = calm.rose(view, policy)
     verdict = Verdict.WARMUP if warm else Verdict.STABLE

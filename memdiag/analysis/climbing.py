@@ -214,6 +214,13 @@ def is_faint(view: View, policy: Policy) -> bool:
     return fitted.slope * float(x[-1] - x[view.tail]) < policy.faint_share * climb
 
 
+def speeds_up(view: View) -> bool:
+    """The last regimes all climb, each at least as fast as the one before it."""
+    slopes = [p.slope for p in view.segmentation.pieces if p.first >= view.tail and not p.flat]
+    cut = sum(p.first >= view.tail for p in view.segmentation.pieces)
+    return cut == len(slopes) > 1 and slopes[0] > 0 and slopes == sorted(slopes)
+
+
 def is_return(view: View, policy: Policy) -> bool:
     """Half of the growth or more only comes back to where the level had been before."""
     x, y = view.binned.x, view.binned.y

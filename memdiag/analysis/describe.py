@@ -101,13 +101,32 @@ def _growth(prepared: Prepared, classified: Classified, policy: Policy) -> Inter
     Wider than the fit's own: both ends may be off by an allocator step or by what samples miss of
     a cycle (each uniform), and the regime's start was picked (`Policy.rate_widening`).
     """
-    if classified.trend is None:
+    fitted, tail_x = _fitted(prepared, classified), prepared.x[classified.tail :]
+    if fitted is None:
         return Interval(value=0.0, low=0.0, high=0.0) if len(prepared.x) >= 4 else None
-    fitted, tail_x = classified.trend, prepared.x[classified.tail :]
     run = max(float(tail_x[-1] - tail_x[0]), 1e-300)
     coarse = math.hypot(prepared.quantum, prepared.blur) / math.sqrt(3) / run
     half = policy.rate_widening * math.hypot(fitted.half_width(), 1.96 * coarse)
     return Interval(value=fitted.slope, low=fitted.slope - half, high=fitted.slope + half)
+
+
+HEAD = 0.2
+"""First part of a leak's regime that its rate is not taken from (chosen)."""
+LEAST_BINS = 8
+"""Bins that are left of it, or it is kept (chosen)."""
+
+
+def _fitted(prepared: Prepared, classified: Classified) -> Trend | None:
+    """The trend of the last regime; of a leak without the head of a regime whose start was picked,
+    where the end of a warm-up, or a plateau, may reach into it."""
+    binned, fitted = classified.binned, classified.trend
+    if classified.verdict is not Verdict.LEAK or classified.tail == 0 or binned is None:
+        return fitted
+    start = int(np.searchsorted(binned.start, classified.tail))
+    first = start + round(HEAD * (len(binned.x) - start))
+    if len(binned.x) - first < LEAST_BINS:
+        return fitted
+    return trend(binned.x[first:], binned.y[first:], binned.floor(prepared.noise))
 
 
 def _per_second(growth: Interval | None, prepared: Prepared) -> Interval | None:

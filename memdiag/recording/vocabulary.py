@@ -28,7 +28,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         _ranked(
             "request requests req reqs query queries call calls predict predictions prediction"
             " inference inferences message messages invocation invocations transaction transactions"
-            " job jobs ops episode episodes"
+            " job jobs ops episode episodes fetch fetches doc docs document documents"
         ),
     ),
     (

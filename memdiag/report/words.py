@@ -227,4 +227,6 @@ def axis(which: Axis, number: float = 1) -> str:
         word = "unit"  # of a column whose name says nothing
     if number == 1:
         return word
-    return word[:-1] + "ies" if word.endswith("y") else word + "s"
+    if word.endswith("y"):
+        return word[:-1] + "ies"
+    return word + ("es" if word.endswith(("ch", "sh")) else "s")
