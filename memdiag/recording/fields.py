@@ -107,7 +107,7 @@ def find_fields(lines: Sequence[str], of_so_many: str = "iteration") -> list[Fie
             )
             fields.append((seen[place], field))
     metrics = _frequent((n, f) for n, f in fields if f.meaning.part is Part.METRIC)
-    if not metrics and (plain := _plain_figure(seen, len(lines))) is not None:
+    if not metrics and (plain := _plain_figure(seen, lines)) is not None:
         metrics = [plain]
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
     return _own(metrics, lines) + axes if metrics else []
@@ -249,11 +249,16 @@ def _frequent(fields: Iterable[tuple[int, Field]]) -> list[Field]:
     return list(kept.values())[::-1]
 
 
-def _plain_figure(seen: Counter[Place], lines: int) -> Field | None:
-    """The one figure of lines such as `i=300: 183.84`, whose unit nobody knows."""
-    plain = seen[Place("plain", "")]
-    others = [p for p in seen if p.kind == "label" and recognise(p.text).part is not Part.AXIS]
-    if plain < 0.8 * lines or any(seen[p] > 0.2 * lines for p in others):
-        return None
+def _plain_figure(seen: Counter[Place], lines: Sequence[str]) -> Field | None:
+    """The one figure of lines such as `i=300: 183.84`, whose unit nobody knows.
+
+    Of several (`300 183.84 20.5`) nobody knows which is memory.
+    """
     place = Place("plain", "")
+    others = [p for p in seen if p.kind == "label" and recognise(p.text).part is not Part.AXIS]
+    if seen[place] < 0.8 * len(lines) or any(seen[p] > 0.2 * len(lines) for p in others):
+        return None
+    several = sum(sum(n.place == place for n in numbers_in(line)) > 1 for line in lines)
+    if several > 0.2 * len(lines):
+        return None
     return Field(name="memory", meaning=recognise("memory"), pattern=_pattern(place, ()))

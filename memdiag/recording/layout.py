@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import dropwhile, islice, takewhile
 
 from memdiag.recording.columns import Part, recognise
 
 WHITESPACE = " "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
+# Rows that make a table among prose.
+_ROWS_IN_PROSE = 4
 # A number as people print it, with a unit or a percent sign perhaps: 17,412 MB; 2.6G; 1e-3; inf.
 NUMBER = re.compile(
     r"[\s*`~\"]*[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+\.?[0-9]*|[0-9][0-9_]*[.,]?[0-9]*|\.[0-9]+"
@@ -58,7 +61,7 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
     # "Step;RSS" above "7;1000,5" names both of its columns, and not the second half of a figure.
     named = (layout for layout in found if layout.names[:1] != ("",))
-    return next(named, found[0] if found else _single_column(rows))
+    return next(named, found[0] if found else _single_column(rows) or _in_prose(rows))
 
 
 def split_line(line: str, delimiter: str) -> list[str]:
@@ -132,6 +135,31 @@ def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
         if filled and sum(map(is_number, filled)) * 2 >= len(filled):
             return True
     return False
+
+
+def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
+    """A table with a header that recognises memory, among lines about it: of the lines with figures
+    at least half are its rows."""
+    with_figures = sum(any(map(str.isdigit, line)) for _, line in rows)
+    for first, (at, line) in enumerate(rows):
+        for delimiter in _DELIMITERS:
+            header = split_line(line, delimiter)
+            if len(header) < 2 or any(map(is_number, header)) or not recognisable(header):
+                continue
+            below = (split_line(text, delimiter) for _, text in rows[first + 1 :])
+            body = _rows_at_the_start(dropwhile(_is_rule, below), len(header))
+            if body >= _ROWS_IN_PROSE and 2 * body >= with_figures:
+                return _named(header, at + 1, len(header), delimiter)
+    return None
+
+
+def _rows_at_the_start(lines: Iterable[list[str]], width: int) -> int:
+    rows = takewhile(lambda cells: len(cells) == width and all(map(is_number, cells)), lines)
+    return sum(1 for _ in rows)
+
+
+def _is_rule(cells: list[str]) -> bool:
+    return all(set(cell) <= set("-=+|: ") for cell in cells)
 
 
 def _single_column(rows: list[tuple[int, str]]) -> Layout | None:

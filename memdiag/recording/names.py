@@ -56,6 +56,7 @@ def take_apart(name: str) -> Name:
     bracketed = _BRACKETS.search(name)
     unit = bracketed.group(1).lower() if bracketed else ""
     rest = name[: bracketed.start()] + " " + name[bracketed.end() :] if bracketed else name
+    rest = rest.replace("Δ", "delta ")
     words = [part for word in _WORD.findall(rest) for part in _unglue(word.lower())]
     factor = units.bytes_per_unit(unit) if unit else None
     percent = unit in _PERCENT

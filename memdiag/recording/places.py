@@ -196,12 +196,18 @@ def _names_number(word: str, after_preposition: bool) -> bool:
 
 
 def _label(between: str) -> str:
-    """The last words before a number, up to three; all of a key in quotes."""
+    """The last words before a number, up to three, or up to six where it takes them to speak of
+    memory ("Memory consumed after parsing 20.25"); all of a key in quotes."""
     key = _KEY.search(between)
     if key is not None and any(c.isalpha() for c in key[1]):
         return key[1].strip()
     words = _words(_CUT, _TAG.sub("|", between))
-    return " ".join(words[-_WORDS_KEPT:]) if any(c.isalpha() for c in "".join(words)) else ""
+    if not any(c.isalpha() for c in "".join(words)):
+        return ""
+    label, all_of_it = " ".join(words[-_WORDS_KEPT:]), " ".join(words)
+    if _WORDS_KEPT < len(words) <= _WORDS_KEPT_OF_ALL and recognise(label).part is Part.OTHER:
+        return all_of_it if recognise(all_of_it).part is Part.METRIC else label
+    return label
 
 
 def _words(cut: re.Pattern[str], between: str) -> list[str]:
