@@ -36,14 +36,45 @@ def is_steady_line(view: View, first: int, policy: Policy) -> bool:
     return late >= policy.slowing * early and bool(steps[-1] > 0)
 
 
-def climbs_as_a_whole(view: View, policy: Policy) -> bool:
+def climbs_as_a_whole(view: View, policy: Policy, least_r2: float) -> bool:
     """Blocks of the whole run lie on a line, whatever single ones of them do."""
     prepared = view.prepared
     if len(prepared.x) < policy.window_samples:
         return False
     blocks = stretches(prepared.x, prepared.y, policy.blocks)
-    rising = r_squared(blocks.x, blocks.y) >= policy.block_r2
+    rising = r_squared(blocks.x, blocks.y) >= least_r2
     return rising and float(blocks.y[-1] - blocks.y[0]) > 0
+
+
+def still_to_rest(view: View, policy: Policy) -> float:
+    """Of a run that mostly climbed: how much longer a rest at its end must last to be longer than
+    every one before it, from which growth went on: in axis units, 0 where it is.
+
+    A rest is the way from one twentieth of the whole rise to the next, of which waves take a period
+    and stairs a tread. (Those of the first fifth are of a start.)
+    """
+    if not (climbs_as_a_whole(view, policy, MOSTLY) or _thirds_rise(view)):
+        return 0.0
+    x, y = view.binned.x, view.binned.y
+    levels = float(y.min()) + float(np.ptp(y)) * np.arange(FIFTH, LEVELS) / LEVELS
+    reached = x[np.searchsorted(np.maximum.accumulate(y), levels)]
+    rests = np.diff([*reached, x[-1]])
+    return max(0.0, float(rests[:-1].max() - rests[-1]))
+
+
+def _thirds_rise(view: View) -> bool:
+    """Each third of the run lies higher than the one before, by its least as by its greatest."""
+    thirds = np.array_split(view.binned.y, 3)
+    ends = np.array([(third.min(), third.max()) for third in thirds])
+    return bool((np.diff(ends, axis=0) > HIGHER * np.ptp(view.binned.y)).all())
+
+
+MOSTLY = 0.5
+"""R2 of a line through the blocks of a run that climbs, whatever it does besides (chosen)."""
+HIGHER = 0.05
+"""Part of a run's range by which a third of it lies higher than the one before (chosen)."""
+LEVELS, FIFTH = 20, 4
+"""Parts that a rise is cut into, and those that are of its start (chosen)."""
 
 
 def rests(view: View, share: float, policy: Policy) -> bool:

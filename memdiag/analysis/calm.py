@@ -124,14 +124,18 @@ def rose(view: View, policy: Policy) -> bool:
     return rise > policy.calm_growth * view.prepared.level
 
 
-def middles_grow(prepared: Prepared, policy: Policy) -> bool:
-    """The medians of the cycles climb although their floors do not show it.
+def middles_grow(view: View, policy: Policy) -> bool:
+    """The medians of the cycles climb although their floors do not show it: those of the last
+    regime where it is long, for what they did before it is a warm-up.
 
     (Means would climb with rare spikes that reach higher, which is a warning and no doubt.)
     """
+    prepared = view.prepared
     if not prepared.floors:
         return False
-    fitted = trend(prepared.x, prepared.middles, prepared.noise)
+    long = prepared.share_after(view.first_sample, policy.tail_samples) > policy.settled_share
+    first = view.first_sample if long and len(prepared.x) - view.first_sample > 2 else 0
+    fitted = trend(prepared.x[first:], prepared.middles[first:], prepared.noise)
     return fitted.p_growth < policy.hint
 
 

@@ -6,14 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memdiag.analysis import calm, climbing
-from memdiag.analysis.blocks import (
-    climbs_as_a_whole,
-    from_bin,
-    goes_on_slowly,
-    rests,
-    steady_from,
-)
+from memdiag.analysis import blocks, calm, climbing
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.saturation import is_bending, is_converging
 from memdiag.analysis.segmentation import Binned, Segmentation
@@ -147,7 +140,7 @@ def _by_waves(view: View, found: Classified, policy: Policy, planned_x: float | 
     turned = replace(
         prepared, x=slow.x, y=slow.y, noise=slow.scatter, floors=True, middles=slow.y, blur=0.0
     )
-    leak = _growing(from_bin(look(turned, policy), 0), policy, planned_x)
+    leak = _growing(blocks.from_bin(look(turned, policy), 0), policy, planned_x)
     if leak.verdict is not Verdict.LEAK:
         return found
     tail = int(np.searchsorted(prepared.x, slow.x[0]))
@@ -186,25 +179,34 @@ def _by_regimes(view: View, policy: Policy, planned_x: float | None) -> Classifi
     share = view.prepared.share_after(first.tail, policy.tail_samples)
     if first.verdict is Verdict.LEAK or (first.verdict in CALM and share > policy.settled_share):
         return first
-    start = steady_from(view, policy)
+    start = blocks.steady_from(view, policy)
     if start is None:
-        falls = first.verdict is Verdict.WARMUP and calm.falls(view, policy)
-        open_end = falls or first.verdict is Verdict.STABLE
-        doubtful = open_end and climbs_as_a_whole(view, policy)
-        return _unclear(first) if doubtful else first
-    line_view = from_bin(view, start)
+        return _but_for_a_rest(first, view, share, policy)
+    line_view = blocks.from_bin(view, start)
     coarse = _growing(line_view, policy, planned_x)
     if coarse.verdict is not Verdict.LEAK:
         return coarse if first.verdict in CALM else first
-    if rests(view, share, policy):
+    if blocks.rests(view, share, policy):
         return first if first.verdict in CALM else _unclear(first)
-    if goes_on_slowly(view, line_view, share, policy):
+    if blocks.goes_on_slowly(view, line_view, share, policy):
         return replace(first, verdict=Verdict.INCONCLUSIVE, reason=Reason.SLOWING, score=0.5)
     if line_view.p_growth < policy.alpha and share < policy.short_share:
         return coarse
     if first.verdict in CALM:
         return _unclear(first)
     return coarse if line_view.p_growth < policy.alpha else first
+
+
+def _but_for_a_rest(first: Classified, view: View, share: float, policy: Policy) -> Classified:
+    """`first` unless the run climbed as a whole, and what is called calm may be a rest of it."""
+    if first.reason is Reason.PLATEAU and share < policy.short_share:
+        wait = blocks.still_to_rest(view, policy)
+        if wait > 0:
+            return replace(_unclear(first), reason=Reason.RECENT_STEP, need_x=wait)
+    falls = first.verdict is Verdict.WARMUP and calm.falls(view, policy)
+    open_end = falls or first.verdict is Verdict.STABLE
+    doubtful = open_end and blocks.climbs_as_a_whole(view, policy, policy.block_r2)
+    return _unclear(first) if doubtful else first
 
 
 def _unclear(calm: Classified) -> Classified:
@@ -239,7 +241,7 @@ def _judge(view: View, policy: Policy, planned_x: float | None) -> Classified:
         return _not_growing(view, steps, policy)
     if view.p_growth < policy.alpha and view.growing > policy.flat_doubt:
         return _growing(view, policy, planned_x)
-    whole = from_bin(view, climbing.undiminished(view, policy).first_bin)
+    whole = blocks.from_bin(view, climbing.undiminished(view, policy).first_bin)
     one = climbing.is_one_line(whole, policy) or climbing.speeds_up(whole)
     if whole.p_growth < policy.alpha and one:
         return _growing(whole, policy, planned_x)
@@ -348,7 +350,8 @@ def _doubt(view: View, policy: Policy, posterior: float) -> Reason | None:
         return Reason.STILL_CLIMBING
     if is_bending(view, policy):
         return Reason.SLOWING
-    return None if climbing.is_steady(view, policy) else Reason.IRREGULAR
+    steady = climbing.is_steady(view, policy) and not climbing.is_one_jump(view)
+    return None if steady else Reason.IRREGULAR
 
 
 def _cycles(view: View, policy: Policy, base: Classified) -> Classified:
@@ -370,7 +373,7 @@ def _not_growing(view: View, steps: Stairs | None, policy: Policy) -> Classified
         if is_converging(view, policy, 0.0):
             return replace(base, verdict=Verdict.WARMUP, reason=Reason.PLATEAU, score=0.9)
         return _cycles(view, policy, base)
-    grows = calm.middles_grow(view.prepared, policy) or calm.rises_all_the_time(view, policy)
+    grows = calm.middles_grow(view, policy) or calm.rises_all_the_time(view, policy)
     if grows or calm.waves_grow(calm.recent_waves(view), policy):
         return _answer(view, Verdict.INCONCLUSIVE, Reason.UNCERTAIN_TREND, 0.5)
     wait = 0.0 if steps is None else steps.still_to_wait(policy)

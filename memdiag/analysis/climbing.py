@@ -19,7 +19,7 @@ import numpy as np
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.rounds import rounds_odds
 from memdiag.analysis.segmentation import Piece, bins
-from memdiag.analysis.trend import Trend, trend
+from memdiag.analysis.trend import Trend, line, trend
 from memdiag.analysis.view import View, r_squared, rate
 from memdiag.model import AxisKind, Role, Unit
 from memdiag.policy import EXACT_ROLES, PAGES, Policy
@@ -53,7 +53,8 @@ class Span:
 def undiminished(view: View, policy: Policy) -> Span:
     """How far back growth went on at about the present rate, jumps between regimes included.
 
-    A short rest at the very start is no plateau: the program had not yet begun.
+    A short rest at the very start is no plateau: the program had not yet begun. Nor is a rest that
+    is no longer than those of the growth after it: it is one of its treads.
     """
     x, slope = view.binned.x, view.trend.slope
     start, plateau, slowed = view.tail, 0.0, False
@@ -61,7 +62,7 @@ def undiminished(view: View, policy: Policy) -> Span:
         if _is_plateau(view, piece, start):
             plateau = float(x[start] - x[piece.first])
             idle = piece.first <= 1 and plateau < policy.idle_share * float(x[-1] - x[start])
-            plateau = 0.0 if idle else plateau
+            plateau = 0.0 if idle or plateau <= _longest_rest(view, start) else plateau
             break
         pace = rate(view, piece)
         if not 0.4 * slope <= pace <= 2.0 * slope:
@@ -69,6 +70,13 @@ def undiminished(view: View, policy: Policy) -> Span:
             break
         start = piece.first
     return Span(first_bin=start, length_x=float(x[-1] - x[start]), plateau_x=plateau, slowed=slowed)
+
+
+def _longest_rest(view: View, first: int) -> float:
+    """Length of the longest flat regime from bin `first` on."""
+    x = view.binned.x
+    flat = [p for p in view.segmentation.pieces if p.first >= first and p.flat]
+    return max((float(x[p.last - 1] - x[p.first]) for p in flat), default=0.0)
 
 
 def _is_plateau(view: View, piece: Piece, start: int) -> bool:
@@ -212,6 +220,26 @@ def is_faint(view: View, policy: Policy) -> bool:
         return False
     climb = float(y[view.tail] - y[: view.tail].min())
     return fitted.slope * float(x[-1] - x[view.tail]) < policy.faint_share * climb
+
+
+def is_one_jump(view: View) -> bool:
+    """One step up, with what scatters before and after it, fits the last regime better than a line
+    does: sums of squared residuals of the best of all steps, and of the line.
+    """
+    x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
+    n = len(y)
+    if n < LEAST_TO_STEP:
+        return False
+    level, slope = line(x, y)
+    of_line = float(np.square(y - level - slope * (x - x.mean())).sum())
+    before, whole = np.cumsum(y)[:-1], float(y.sum())
+    left = np.arange(1, n)
+    explained = before**2 / left + (whole - before) ** 2 / (n - left)
+    return float(np.square(y).sum() - explained.max()) < of_line
+
+
+LEAST_TO_STEP = 12
+"""Bins from which on a step is told from a line (chosen)."""
 
 
 def speeds_up(view: View) -> bool:
