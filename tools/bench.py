@@ -1,10 +1,11 @@
 """Run the benchmarks, one after the other, each in a process of its own.
 
 `bench.py` runs all of `benchmarks/*.py`; `bench.py startup decide` only these; `--seed N` makes
-those that draw at random draw anew. A benchmark is a script that prints its figures beside its bar
-and fails when it misses the bar. What they print goes into docs/bench.md, a section each (the
-sections of those that did not run stay), and tables and plots of their own into docs/;
-`--no-write` leaves docs/ alone.
+those that draw at random draw anew. Those of the verdict come first and take some ten minutes; all
+of them take more than an hour, as peers have to be waited for. A benchmark is a script that prints
+its figures beside its bar and fails when it misses the bar. What they print goes into
+docs/bench.md, a section each (the sections of those that did not run stay), and tables and plots of
+their own into docs/; `--no-write` leaves docs/ alone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "bench.md"
+# What the verdict is worth, before what takes long.
+FIRST = ("decide", "live", "phases", "speed", "comparing")
 HEAD = """# What the benchmarks print
 
 Made by `make bench`, a section for each script of `benchmarks/`. Figures of time are of the machine
@@ -45,15 +48,18 @@ def main() -> int:
     parser.add_argument("--no-write", action="store_true", help="leave docs/ alone")
     parser.add_argument("benchmark", nargs="*", help="all without any: " + ", ".join(there))
     options = parser.parse_args()
-    wanted = options.benchmark or list(there)
+    first = [name for name in FIRST if name in there]
+    wanted = options.benchmark or [*first, *(name for name in there if name not in first)]
     unknown = [name for name in wanted if name not in there]
     if unknown:
         print(f"no benchmark {unknown[0]!r}; there are: {', '.join(there)}", file=sys.stderr)
         return 2
-    outcomes = [run(there[name], options.seed, write=not options.no_write) for name in wanted]
-    if not options.no_write:
-        old = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
-        DOCUMENT.write_text(merged(old, outcomes, machine()), encoding="utf-8")
+    outcomes = []
+    for name in wanted:  # (kept at once: all of them take more than an hour)
+        outcomes.append(run(there[name], options.seed, write=not options.no_write))
+        if not options.no_write:
+            old = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
+            DOCUMENT.write_text(merged(old, outcomes[-1:], machine()), encoding="utf-8")
     missed = [outcome.name for outcome in outcomes if outcome.code]
     print(f"{len(wanted) - len(missed)} of {len(wanted)} benchmarks within their bars")
     if missed:

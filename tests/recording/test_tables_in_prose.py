@@ -1,0 +1,72 @@
+"""Tables of figures among lines about them, and figures that have no names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import AxisKind, Recording
+from memdiag.recording.options import ReadOptions
+from memdiag.recording.reading import read
+
+MB = 1e6
+PROSE = [
+    "PyTorch:    2.10.0",
+    "Device:     cpu",
+    "Shape mode: varying (seq_len in [128, 1024])",
+    "Stack:      4 blocks x 8 heads x d_model=256",
+    "warming up",
+]
+RULE = "-" * 60
+
+
+def _read(folder: Path, lines: list[str]) -> Recording:
+    path = folder / "run.log"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return read(str(path), ReadOptions())
+
+
+@pytest.mark.parametrize("rule", [[], [RULE]])
+def test_a_table_among_prose_is_read_by_its_header(tmp_path: Path, rule: list[str]) -> None:
+    """And not by its last column, in which nothing grows."""
+    header = "  call     rss_mb       Δrss    mps_cur   live_t"
+    rows = [f"{50 * i:6} {300 + 20 * i:10.1f} {20 * i:+10.1f} 0.0 50" for i in range(10)]
+    found = _read(tmp_path, [*PROSE, header, *rule, *rows, "Total elapsed: 7.2s (69.6 calls/s)"])
+    series = {one.metric: one for one in found.series}
+    rss = series["rss_bytes"]
+    np.testing.assert_allclose(rss.y[np.isfinite(rss.y)], [(300 + 20 * i) * MB for i in range(10)])
+    assert rss.axis.kind is AxisKind.REQUEST
+    assert not any("Δ" in name or "delta" in name for name in series)
+
+
+def test_a_small_table_above_a_log_is_not_taken_for_it(tmp_path: Path) -> None:
+    table = ["layer mem_mb", *[f"{i} {100 + i}" for i in range(5)]]
+    log = [f"step {i}: loss 0.5, rss {1000 + i} MB" for i in range(40)]
+    found = _read(tmp_path, [*table, *log])
+    assert [len(one.y) for one in found.series if one.metric == "rss_bytes"] == [40]
+
+
+@pytest.mark.parametrize("first", ["{i:04}", "{i}"])
+def test_several_figures_without_names_are_refused(tmp_path: Path, first: str) -> None:
+    """Nobody knows which of them is memory; the last need not be."""
+    lines = [
+        f"{first.format(i=50 * i)} {70_000_000 + 4096 * i} {9_882_448 + i} 406496"
+        for i in range(12)
+    ]
+    with pytest.raises(UnreadableInput, match="no names") as caught:
+        _read(tmp_path, lines)
+    assert "header" in (caught.value.remedy or "")
+
+
+def test_what_memory_is_of_may_take_more_words(tmp_path: Path) -> None:
+    lines = []
+    for i in range(12):
+        lines.append(f"Memory consumed after parsed {20 + 4 * i}.5")
+        lines.append(f"Memory consumed after deallocating {20.25 + 4 * i}")
+    found = _read(tmp_path, lines)
+    by_metric = {one.metric: one.y[np.isfinite(one.y)] for one in found.series}
+    assert by_metric["memory_consumed_after_parsed"].tolist() == [20.5 + 4 * i for i in range(12)]
+    assert len(by_metric["memory_consumed_after_deallocating"]) == 12
