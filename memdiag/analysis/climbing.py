@@ -224,20 +224,22 @@ def is_faint(view: View, policy: Policy) -> bool:
 
 def is_one_jump(view: View) -> bool:
     """One step up, with what scatters before and after it, fits the last regime better than a line
-    does: sums of squared residuals of the best of all steps, and of the line.
+    does: by BIC (n ln RSS, and ln n more for the step's place), with positive evidence (2; Kass and
+    Raftery 1995).
     """
     x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
-    n = len(y)
+    y, n = y - y.mean(), len(y)
     if n < LEAST_TO_STEP:
         return False
     level, slope = line(x, y)
     of_line = float(np.square(y - level - slope * (x - x.mean())).sum())
-    before, whole = np.cumsum(y)[:-1], float(y.sum())
-    left = np.arange(1, n)
-    explained = before**2 / left + (whole - before) ** 2 / (n - left)
-    return float(np.square(y).sum() - explained.max()) < of_line
+    before, left = np.cumsum(y)[:-1], np.arange(1, n)
+    explained = before**2 / left + before**2 / (n - left)
+    of_step = float(np.square(y).sum() - explained.max())
+    return 0 < of_step < of_line * math.exp(-(math.log(n) + POSITIVE) / n)
 
 
+POSITIVE = 2.0
 LEAST_TO_STEP = 12
 """Bins from which on a step is told from a line (chosen)."""
 
