@@ -58,8 +58,9 @@ def still_to_rest(view: View, policy: Policy) -> float:
     x, y = view.binned.x, view.binned.y
     levels = float(y.min()) + float(np.ptp(y)) * np.arange(FIFTH, LEVELS) / LEVELS
     reached = x[np.searchsorted(np.maximum.accumulate(y), levels)]
-    rests = np.diff([*reached, x[-1]])
-    return max(0.0, float(rests[:-1].max() - rests[-1]))
+    *before, now = np.diff([*reached, x[-1]]).tolist()
+    second, longest = sorted(before)[-2:]  # (one long one makes two steps, and no rests)
+    return float(max(0.0, min(longest, 2 * second) - now))
 
 
 def _thirds_rise(view: View) -> bool:

@@ -136,7 +136,8 @@ def middles_grow(view: View, policy: Policy) -> bool:
     long = prepared.share_after(view.first_sample, policy.tail_samples) > policy.settled_share
     first = view.first_sample if long and len(prepared.x) - view.first_sample > 2 else 0
     fitted = trend(prepared.x[first:], prepared.middles[first:], prepared.noise)
-    return fitted.p_growth < policy.hint
+    way = fitted.slope * float(prepared.x[-1] - prepared.x[first])
+    return fitted.p_growth < policy.hint and way > policy.calm_growth * prepared.level
 
 
 def recent_waves(view: View) -> Waves | None:

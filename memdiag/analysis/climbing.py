@@ -76,7 +76,8 @@ def _longest_rest(view: View, first: int) -> float:
     """Length of the longest flat regime from bin `first` on."""
     x = view.binned.x
     flat = [p for p in view.segmentation.pieces if p.first >= first and p.flat]
-    return max((float(x[p.last - 1] - x[p.first]) for p in flat), default=0.0)
+    ends = [min(p.last, len(x) - 1) for p in flat]
+    return max((float(x[end] - x[p.first]) for p, end in zip(flat, ends, strict=True)), default=0.0)
 
 
 def _is_plateau(view: View, piece: Piece, start: int) -> bool:

@@ -124,9 +124,13 @@ def _fitted(prepared: Prepared, classified: Classified) -> Trend | None:
         return fitted
     start = int(np.searchsorted(binned.start, classified.tail))
     first = start + round(HEAD * (len(binned.x) - start))
-    if len(binned.x) - first < LEAST_BINS:
+    floor = binned.floor(prepared.noise)
+    if len(binned.x) - first < LEAST_BINS or fitted is None:
         return fitted
-    return trend(binned.x[first:], binned.y[first:], binned.floor(prepared.noise))
+    of_bins = trend(binned.x[start:], binned.y[start:], floor)
+    if not math.isclose(of_bins.slope, fitted.slope, rel_tol=1e-6):
+        return fitted  # of stairs' edges, or of waves' turning points
+    return trend(binned.x[first:], binned.y[first:], floor)
 
 
 def _per_second(growth: Interval | None, prepared: Prepared) -> Interval | None:

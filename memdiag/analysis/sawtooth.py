@@ -63,7 +63,7 @@ least readings tell as much."""
 
 
 SPIKY = 0.2
-"""Noise that is so much less between spikes is not all there is of noise (chosen)."""
+"""Between spikes noise is below this part of that which is seen (chosen)."""
 
 
 def cycles(
@@ -81,14 +81,15 @@ def cycles(
     quiet = max(between_spikes(y), least)
     if quiet >= SPIKY * noise:
         return found
-    spiky = _cycles(x, y, quiet, level, policy, spiky=True)
+    spiky = _cycles(x, y, quiet, level, policy, SPIKY * noise)
     return spiky if len(spiky.middles) else found
 
 
 def _cycles(
-    x: Floats, y: Floats, noise: float, level: float, policy: Policy, *, spiky: bool = False
+    x: Floats, y: Floats, noise: float, level: float, policy: Policy, of_spikes: float = 0.0
 ) -> Cycles:
-    limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level)
+    """`of_spikes`: least drop where cycles are looked for that are spikes."""
+    limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level, of_spikes)
     big = np.flatnonzero(np.diff(y) < -limit)
     none = np.empty(0)
     whole = Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
@@ -106,7 +107,7 @@ def _cycles(
     if not recur:
         few = policy.cycles <= len(left) < policy.floor_cycles
         return replace(whole, climb=climb(whole.x, whole.y, left)) if few else whole
-    return _on_floors(whole, starts, noise, spiky=spiky)
+    return _on_floors(whole, starts, noise, spiky=of_spikes > 0)
 
 
 def _on_floors(whole: Cycles, starts: Ints, noise: float, *, spiky: bool) -> Cycles:

@@ -20,6 +20,8 @@ from memdiag.recording.places import (
     SIZE_UNIT,
     UNIT,
     WHEN,
+    WORDS_KEPT,
+    WORDS_OF_ALL,
     Number,
     Place,
     numbers_in,
@@ -34,6 +36,9 @@ _SEEN_AT_LEAST = 3
 # The name of a number that stands alone at the start of lines.
 LEADING = "index"
 
+_ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
+# `(3, 7) 512.30`: of which epoch and step, or layer and head.
+_LEADING_PAIR = re.compile(r"^\s*[(\[][^)\]]*[)\]]")
 _HEADING_ENDS = re.compile("[:|=0-9]")
 # In these headings figures without a unit of their own are bytes.
 _BYTES_HEADINGS = re.compile(r"\bp(?:full)?mem(?:ory_info)?\(|\bsvmem\(", re.I)
@@ -72,14 +77,23 @@ class Field:
 def find_fields(lines: Sequence[str], of_so_many: str = "iteration") -> list[Field]:
     """The fields of these lines that are an axis or a metric, metrics first.
 
-    of_so_many: what `7/100` counts.
+    of_so_many: what `7/100` counts. Where nothing is found, lines that hold one figure, at their
+    end, are asked again for what more of their words say: `Memory consumed after parsing 20.25`.
     """
+    found = _fields_of(lines, of_so_many, WORDS_KEPT)
+    if found:
+        return found
+    with_one = [line for line in lines if _ONE.fullmatch(line)]
+    return _fields_of(with_one, of_so_many, WORDS_OF_ALL) if with_one else []
+
+
+def _fields_of(lines: Sequence[str], of_so_many: str, words: int) -> list[Field]:
     seen: Counter[Place] = Counter()
     units: dict[Place, Counter[str]] = {}
     known: dict[str, tuple[Number, ...]] = {}
     repeated: set[Place] = set()
     for line in lines:
-        for number in _numbers_once(line, known, repeated):
+        for number in _numbers_once(line, known, repeated, words):
             seen[number.place] += 1
             units.setdefault(number.place, Counter())[number.unit] += 1
     heading = _heading(lines)
@@ -130,7 +144,7 @@ def _is_told(field: Field, others: Sequence[Field], lines: Sequence[str]) -> boo
 
 
 def _numbers_once(
-    line: str, known: dict[str, tuple[Number, ...]], repeated: set[Place]
+    line: str, known: dict[str, tuple[Number, ...]], repeated: set[Place], words: int
 ) -> Iterable[Number]:
     """The line's numbers, one of each place. Those of lines that differ in digits are the same,
     but for digits in names. Places with several numbers in the line are added to `repeated`.
@@ -138,7 +152,7 @@ def _numbers_once(
     form = line.translate(_ZEROS)
     if form in known:
         return known[form]
-    found = tuple(numbers_in(line))
+    found = tuple(numbers_in(line, words))
     often = Counter(number.place for number in found)
     repeated.update(place for place, count in often.items() if count > 1)
     numbers = tuple({number.place: number for number in found}.values())
@@ -258,7 +272,8 @@ def _plain_figure(seen: Counter[Place], lines: Sequence[str]) -> Field | None:
     others = [p for p in seen if p.kind == "label" and recognise(p.text).part is not Part.AXIS]
     if seen[place] < 0.8 * len(lines) or any(seen[p] > 0.2 * len(lines) for p in others):
         return None
-    several = sum(sum(n.place == place for n in numbers_in(line)) > 1 for line in lines)
+    rest = (_LEADING_PAIR.sub("", line) for line in lines)
+    several = sum(sum(n.place == place for n in numbers_in(line)) > 1 for line in rest)
     if several > 0.2 * len(lines):
         return None
     return Field(name="memory", meaning=recognise("memory"), pattern=_pattern(place, ()))

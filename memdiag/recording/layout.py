@@ -138,19 +138,23 @@ def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
 
 
 def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
-    """A table with a header that recognises memory, among lines about it: of the lines with figures
-    at least half are its rows."""
+    """A table of memory over steps or time, by its header, among lines about it: of the lines with
+    figures at least half are its rows. (A summary of a model's layers has no steps.)"""
     with_figures = sum(any(map(str.isdigit, line)) for _, line in rows)
     for first, (at, line) in enumerate(rows):
         for delimiter in _DELIMITERS:
             header = split_line(line, delimiter)
-            if len(header) < 2 or any(map(is_number, header)) or not recognisable(header):
+            if len(header) < 2 or any(map(is_number, header)) or not _of_a_run(header):
                 continue
             below = (split_line(text, delimiter) for _, text in rows[first + 1 :])
             body = _rows_at_the_start(dropwhile(_is_rule, below), len(header))
             if body >= _ROWS_IN_PROSE and 2 * body >= with_figures:
                 return _named(header, at + 1, len(header), delimiter)
     return None
+
+
+def _of_a_run(header: list[str]) -> bool:
+    return {Part.METRIC, Part.AXIS} <= {recognise(name).part for name in header}
 
 
 def _rows_at_the_start(lines: Iterable[list[str]], width: int) -> int:

@@ -43,8 +43,8 @@ _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\
 _KEY = re.compile(r"""['"]([^'"]{1,60})['"]\s*[:=]\s*$""")
 _MODEL = re.compile(r"\w-$")
 _STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
-_WORDS_KEPT = 3
-_WORDS_KEPT_OF_ALL = 6
+WORDS_KEPT = 3
+WORDS_OF_ALL = 6
 _ZONE = re.compile(r"Z(?![A-Za-z0-9_])")
 
 # "Memory at step 10 (MB): 512": between the number that says when and the figure, its unit perhaps.
@@ -86,8 +86,8 @@ class Number:
     unit: str
 
 
-def numbers_in(line: str) -> Iterable[Number]:
-    """The line's numbers that may be readings or positions."""
+def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
+    """The line's numbers that may be readings or positions; the last `words` before one name it."""
     zone = _ZONE.match(line)  # of the time that stood there
     end, unlabelled, bare, beyond = zone.end() if zone else 0, 0, False, ""
     for match in _SCAN.finditer(line):
@@ -96,7 +96,7 @@ def numbers_in(line: str) -> Iterable[Number]:
         between = line[end : match.start()]
         end = match.end()
         unit = match.group("unit") or ""
-        label = _label(between)
+        label = _label(between, words)
         if beyond:
             yield Number(Place("beyond", beyond), unit)
             beyond = ""
@@ -150,7 +150,7 @@ def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[st
     then = _THEN.match(line, match.end())
     if then is None:
         return None
-    return words[-1], " ".join(every[-_WORDS_KEPT_OF_ALL:]) + WHEN + (then["unit"] or "")
+    return words[-1], " ".join(every[-WORDS_OF_ALL:]) + WHEN + (then["unit"] or "")
 
 
 def without_when(text: str) -> str:
@@ -195,19 +195,13 @@ def _names_number(word: str, after_preposition: bool) -> bool:
     return meaning.unit is Unit.COUNT
 
 
-def _label(between: str) -> str:
-    """The last words before a number, up to three, or up to six where it takes them to speak of
-    memory ("Memory consumed after parsing 20.25"); all of a key in quotes."""
+def _label(between: str, most: int) -> str:
+    """The last words before a number, up to `most`; all of a key in quotes."""
     key = _KEY.search(between)
     if key is not None and any(c.isalpha() for c in key[1]):
         return key[1].strip()
     words = _words(_CUT, _TAG.sub("|", between))
-    if not any(c.isalpha() for c in "".join(words)):
-        return ""
-    label, all_of_it = " ".join(words[-_WORDS_KEPT:]), " ".join(words)
-    if _WORDS_KEPT < len(words) <= _WORDS_KEPT_OF_ALL and recognise(label).part is Part.OTHER:
-        return all_of_it if recognise(all_of_it).part is Part.METRIC else label
-    return label
+    return " ".join(words[-most:]) if any(c.isalpha() for c in "".join(words)) else ""
 
 
 def _words(cut: re.Pattern[str], between: str) -> list[str]:

@@ -20,7 +20,7 @@ from memdiag.recording.names import take_apart
 from memdiag.recording.options import MetricChoice, ReadOptions
 from memdiag.recording.splitting import encode
 from memdiag.recording.table import Table
-from memdiag.recording.vocabulary import NO_AMOUNTS
+from memdiag.recording.vocabulary import NO_AMOUNTS, REQUESTS
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
@@ -233,10 +233,14 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     column = table.columns[at]
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
-    if meaning.axis is None and _counts_more_than_rows(values):
+    if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # many small units of whatever it is, several to a row
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)
     return Candidate(axis=axis, values=values, rank=meaning.rank)
+
+
+def _is_request(name: str) -> bool:
+    return not REQUESTS.isdisjoint(take_apart(name).words)
 
 
 def _counts_more_than_rows(values: Floats) -> bool:

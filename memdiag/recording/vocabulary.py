@@ -28,7 +28,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         _ranked(
             "request requests req reqs query queries call calls predict predictions prediction"
             " inference inferences message messages invocation invocations transaction transactions"
-            " job jobs ops episode episodes fetch fetches doc docs document documents"
+            " job jobs ops episode episodes"
         ),
     ),
     (
@@ -47,6 +47,8 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
     ),
     (AxisKind.TICK, _ranked("tick ticks")),
 )
+# What a column counts that is an axis only where nothing else is, and rises: it may be a duration.
+REQUESTS = _words("fetch fetches")
 # Words that may stand beside an axis word without changing what it is: `trainer/global_step`.
 AXIS_FILLERS = _words(
     "global train trainer training current total num number no nr n idx index id count counter"

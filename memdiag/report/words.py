@@ -229,4 +229,4 @@ def axis(which: Axis, number: float = 1) -> str:
         return word
     if word.endswith("y"):
         return word[:-1] + "ies"
-    return word + ("es" if word.endswith(("ch", "sh")) else "s")
+    return word + ("es" if word.endswith(("tch", "sh")) else "s")

@@ -80,3 +80,14 @@ def test_spikes_at_every_second_to_fourth_reading_hide_no_leak(every: int, n: in
         x = STEPS * np.arange(n)
         assert judge(series_of(leaking + spikes, x=x)).verdict in growing
         assert judge(series_of(level + spikes, x=x)).verdict in {Verdict.STABLE, Verdict.WARMUP}
+
+
+def test_a_warm_up_under_spikes_is_one_and_so_is_a_fall_under_them_calm() -> None:
+    steps = np.arange(300)
+    rng = np.random.default_rng(3)
+    spikes = 300 * MB * (steps % 3 == 2) * (1 + 0.1 * rng.normal(size=300))
+    warm = 400 * MB + 400 * MB * (1 - np.exp(-steps / 30)) + rng.normal(0, MB, 300)
+    assert judge(series_of(warm + spikes)).verdict is Verdict.WARMUP
+    few = np.arange(20)
+    falling = 500 * MB - 3 * MB * few + 250 * MB * (few % 3 == 1)
+    assert judge(series_of(falling)).verdict is Verdict.STABLE

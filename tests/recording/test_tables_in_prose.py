@@ -70,3 +70,23 @@ def test_what_memory_is_of_may_take_more_words(tmp_path: Path) -> None:
     by_metric = {one.metric: one.y[np.isfinite(one.y)] for one in found.series}
     assert by_metric["memory_consumed_after_parsed"].tolist() == [20.5 + 4 * i for i in range(12)]
     assert len(by_metric["memory_consumed_after_deallocating"]) == 12
+
+
+def test_figures_after_a_phrase_with_memory_are_none_of_it_beside_others(tmp_path: Path) -> None:
+    lines = [f"Memory leak test run with seed {1000 + i}, rss {512 + i}.0 MB" for i in range(40)]
+    assert {one.metric for one in _read(tmp_path, lines).series} == {"rss_bytes"}
+
+
+def test_a_summary_of_layers_is_no_table_of_a_run(tmp_path: Path) -> None:
+    layers = ["Model summary", "layer memory", *[f"{i} {20 * i}" for i in range(30)]]
+    log = [f"iter {i}: rss = {1000 + i}.0 MB" for i in range(100)]
+    rss = next(one for one in _read(tmp_path, [*layers, *log]).series if one.metric == "rss_bytes")
+    assert len(rss.y) == 100
+
+
+def test_a_column_of_durations_is_no_axis(tmp_path: Path) -> None:
+    rows = [f"{i},{0.1 + 37 * i % 11 / 7:.3f},{500 + 2 * i}" for i in range(60)]
+    (found,) = [
+        s for s in _read(tmp_path, ["time_s,fetch,rss_mb", *rows]).series if s.metric == "rss_bytes"
+    ]
+    assert found.axis.kind is AxisKind.SECONDS
