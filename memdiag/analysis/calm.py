@@ -125,8 +125,9 @@ def rose(view: View, policy: Policy) -> bool:
 
 
 def middles_grow(view: View, policy: Policy) -> bool:
-    """The medians of the cycles climb although their floors do not show it: those of the last
-    regime where it is long, for what they did before it is a warm-up.
+    """The medians of the cycles climb although their floors do not show it, or each floor lies
+    higher than the one before: those of the last regime where it is long, for what they did before
+    it is a warm-up.
 
     (Means would climb with rare spikes that reach higher, which is a warning and no doubt.)
     """
@@ -135,6 +136,9 @@ def middles_grow(view: View, policy: Policy) -> bool:
         return False
     long = prepared.share_after(view.first_sample, policy.tail_samples) > policy.settled_share
     first = view.first_sample if long and len(prepared.x) - view.first_sample > 2 else 0
+    floors = prepared.y[first:]
+    if len(floors) >= policy.floor_cycles and bool((np.diff(floors) > 0).all()):
+        return float(floors[-1] - floors[0]) > policy.immaterial_share * prepared.level
     fitted = trend(prepared.x[first:], prepared.middles[first:], prepared.noise)
     way = fitted.slope * float(prepared.x[-1] - prepared.x[first])
     return fitted.p_growth < policy.hint and way > policy.calm_growth * prepared.level

@@ -7,13 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import dropwhile, islice, takewhile
+from itertools import dropwhile, islice, pairwise, takewhile
 
 from memdiag.recording.columns import Part, recognise
 
 WHITESPACE = " "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
+_COUNT_AND_FIGURE = 2
 # Rows that make a table among prose.
 _ROWS_IN_PROSE = 4
 # A number as people print it, with a unit or a percent sign perhaps: 17,412 MB; 2.6G; 1e-3; inf.
@@ -103,9 +104,17 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         return _headerless(cells, first, width, delimiter)
     if not figures or not _mostly_numbers(figures, width):
         return None
-    if delimiter == WHITESPACE and (len(header) != width or not recognisable(header)):
+    if delimiter == WHITESPACE and (len(header) != width or not _are_names(header)):
         return None
     return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:")
+
+
+def _are_names(header: list[str]) -> bool:
+    """Names with blanks between them. "RSS (MB)" and "Memory usage:" are one in two words."""
+    return recognisable(header) and not any(map(_NO_NAME.fullmatch, header[1:]))
 
 
 def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
@@ -166,11 +175,22 @@ def _is_rule(cells: list[str]) -> bool:
     return all(set(cell) <= set("-=+|: ") for cell in cells)
 
 
+def _counts_first(lines: Iterable[str]) -> bool:
+    """`10 511.12` below `9 510.03` is a count and a figure, and no figure of eleven thousand."""
+    cells = [line.split() for line in lines]
+    if not cells or any(len(two) != _COUNT_AND_FIGURE or not two[0].isdecimal() for two in cells):
+        return False
+    counts = [int(two[0]) for two in cells]
+    return all(a < b for a, b in pairwise(counts))
+
+
 def _single_column(rows: list[tuple[int, str]]) -> Layout | None:
     """One column of figures, with or without a name above it."""
     if not rows:
         return None
     at, name = rows[0]
+    if _counts_first(line for _, line in rows[1:]):
+        return None
     numbers = [is_number(line.strip()) for _, line in rows]
     if all(numbers):
         return Layout(delimiter="\t", names=(), skip_lines=at, columns=1)

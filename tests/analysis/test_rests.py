@@ -77,3 +77,14 @@ def test_a_tread_of_stairs_is_no_plateau_before_growth() -> None:
     y += np.random.default_rng(15).normal(0, MB, 300)
     found = judge(series_of(y, x=1.5 * np.arange(300), kind=AxisKind.SECONDS))
     assert found.verdict is Verdict.INCONCLUSIVE
+
+
+def test_floors_that_each_lie_higher_are_not_calm() -> None:
+    """Six of them, the last a little out of line: they scatter too much for a slope."""
+    floors = 1940 + np.array([0, 7, 14, 20, 27, 34, 45])
+    cycles = [np.r_[np.full(70, low), np.full(80, low + 185.0)] for low in floors]
+    y = MB * np.concatenate(cycles)
+    y += np.random.default_rng(16).normal(0, 0.3 * MB, y.size)
+    assert judge(series_of(y, x=10.0 * np.arange(y.size))).verdict not in CALM
+    level = y - MB * np.repeat(floors, 150)
+    assert judge(series_of(2000 * MB + level, x=10.0 * np.arange(y.size))).verdict in CALM

@@ -90,3 +90,12 @@ def test_a_column_of_durations_is_no_axis(tmp_path: Path) -> None:
         s for s in _read(tmp_path, ["time_s,fetch,rss_mb", *rows]).series if s.metric == "rss_bytes"
     ]
     assert found.axis.kind is AxisKind.SECONDS
+
+
+@pytest.mark.parametrize("heading", ["Memory usage:", "RSS (MB)"])
+def test_a_heading_of_two_words_is_one_name(tmp_path: Path, heading: str) -> None:
+    """`10 511.12` is the tenth reading, under no two names, and no eleven thousand."""
+    found = _read(tmp_path, [heading, *[f"{10 * i} {500 + i}.12" for i in range(40)]])
+    (memory,) = found.series
+    assert memory.y[-1] / memory.y[0] == pytest.approx(539.12 / 500.12)
+    assert memory.x[-1] == 390
