@@ -92,10 +92,10 @@ def rests(view: View, share: float, policy: Policy) -> bool:
 def goes_on_slowly(view: View, line: View, share: float, policy: Policy) -> bool:
     """A last regime of more than a fifth of the run is surely less steep than the coarse line, and
     may not climb at all."""
-    gap = line.trend.slope - view.trend.slope
-    unsure = 2 * math.hypot(line.trend.error, view.trend.error)
     if share <= policy.short_share or view.tail_samples < policy.tail_samples:
         return False
+    gap = line.trend.slope - view.trend.slope
+    unsure = 2 * math.hypot(line.trend.error, view.trend.error)
     slow = view.trend.slope < policy.slowing * line.trend.slope and gap > unsure
     return slow and view.p_growth >= policy.alpha
 

@@ -234,7 +234,7 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
-        kind = AxisKind.REQUEST  # many small units of whatever it is, several to a row
+        kind = AxisKind.REQUEST  # by its name, or many small units of whatever it is to a row
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)
     return Candidate(axis=axis, values=values, rank=meaning.rank)
 
