@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 
 def pytest_configure() -> None:
-    """Start from the dispositions of a person's shell.
+    """Start from the dispositions of a person's shell, and without a runtime directory.
+
+    Tests that look for channels name the place by TMPDIR.
 
     A job in the background or under nohup ignores SIGINT, SIGQUIT or SIGHUP and hands that down,
     and the programs that the tests send signals to would ignore them as well.
@@ -16,3 +19,4 @@ def pytest_configure() -> None:
     for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    os.environ.pop("XDG_RUNTIME_DIR", None)

@@ -3,20 +3,24 @@
 The directory is made by whoever starts the target, named to it by an environment variable, and
 inherited by its children. Readers are passive: the target neither waits for them nor notices
 when they are gone.
+
+A ring counts only if nobody but the target's own user, or root, can have made it: its directory
+belongs to one of them and lets nobody else in, and it is a regular file of theirs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
-import shutil
-import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 import psutil
 
+from memdiag import safeopen
 from memdiag.capture.process import ProcessId
 from memdiag.capture.procfs import parse_stat
 from memdiag.capture.ring import Event, Kind, Probed, RingReader
@@ -25,28 +29,37 @@ from memdiag.probe import layout
 from memdiag.probe.arming import INJECTED
 
 __all__ = ["ChannelReader", "Event", "Kind", "Probed"]
-__all__ += ["create", "find_channel", "find_ring", "prepare", "remove"]
+__all__ += ["create", "find_channel", "find_ring", "owners_of", "prepare", "remove"]
+__all__ += ["remove_stale"]
 
 _HAS_PROC = Path("/proc/self/stat").exists()
 # The rings of dead processes are looked at once per so many drains: their last words were read
 # already, but a process of another pid namespace looks dead to us and is not.
 _DRAINS_PER_LATE_LOOK = 32
+# Bounds on what a directory may make a reader do: rings followed at once, and channels of dead runs
+# that one run removes. Heuristic: a year of epochs with eight new workers each stays below.
+_MOST_RINGS, _MOST_STALE = 65_536, 200
 
 
 def create(base: Path | None = None) -> Path:
-    """Make a new private (0700) directory for a channel, and remove those of dead runs.
+    """Make a new private (0700) directory for a channel.
 
-    base: where to make it, by default `memdiag-UID` in the directory for temporary files.
+    base: where to make it, by default `memdiag` in the user's runtime directory
+    (XDG_RUNTIME_DIR), else `memdiag-UID` in the directory for temporary files.
     Raises CannotMeasure where nothing can be written.
     """
-    base = base or _default_base()
+    base = base or _bases(os.getuid())[0]
     name = f"{os.getpid()}-{_started(os.getpid()) or 0}-{secrets.token_hex(4)}"
     try:
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_private(base):
+        with contextlib.suppress(FileExistsError):
+            base.mkdir(mode=0o700, parents=True)
+        try:
+            fd = safeopen.open_private(base, owners=(os.geteuid(),))
+        except PermissionError:  # somebody else has taken the name
             base = Path(tempfile.mkdtemp(prefix="memdiag-"))
-        _remove_stale(base)
-        (base / name).mkdir(mode=0o700)
+            fd = safeopen.open_private(base, owners=(os.geteuid(),))
+        with safeopen.closing(fd):
+            os.mkdir(name, 0o700, dir_fd=fd)
     except OSError as error:
         raise CannotMeasure(
             f"no private directory could be made under {base}: {error.strerror}",
@@ -72,42 +85,83 @@ def prepare(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
     return {**environ, **changed}
 
 
+def owners_of(pid: int) -> frozenset[int]:
+    """The uids whose rings are believed about process `pid`: its own user, root, and ours.
+
+    Ours: a channel that we have made is ours, whoever the target runs as. Empty where the process
+    is gone.
+    """
+    try:
+        return frozenset({psutil.Process(pid).uids().effective, 0, os.geteuid()})
+    except psutil.Error:
+        return frozenset()
+
+
 def find_channel(pid: int) -> Path | None:
     """The channel that the live process `pid` writes to; None where it has none."""
+    owners = owners_of(pid)
     named = _variable_of(pid, layout.DIRECTORY_VARIABLE)
     candidates = [Path(named)] if named else []
-    base = _default_base()
-    if base.is_dir():
-        candidates += [path for path in base.iterdir() if path.is_dir()]
+    for owner in owners:
+        candidates += (path for base in _bases(owner) for path in _channels_in(base, owner))
     for directory in candidates:
         if find_ring(directory, pid) is not None:
             return directory
-    return candidates[0] if named and candidates[0].is_dir() else None
+    return candidates[0] if named and _is_private(candidates[0], owners) else None
 
 
 def find_ring(directory: Path, pid: int) -> Path | None:
     """The ring of the live process `pid` in a channel; None where it has none."""
-    started = _started(pid)
-    for ring in directory.glob(f"{pid}-*{layout.SUFFIX}"):
-        facts = _facts(ring)
-        if facts is not None and facts.process.started == started:
-            return ring
+    started, owners = _started(pid), owners_of(pid)
+    if started is None:
+        return None
+    with contextlib.suppress(OSError), _private(directory, owners) as fd:
+        for name in _rings_in(fd):
+            if not name.startswith(f"{pid}-"):
+                continue
+            facts = _facts(name, fd, owners)
+            if facts is not None and facts.process == ProcessId(pid, started):
+                return directory / name
     return None
 
 
 def remove(directory: Path) -> None:
-    """Remove a channel's directory. Targets that still write to it do not notice."""
-    shutil.rmtree(directory, ignore_errors=True)
+    """Remove a channel. Targets that still write to it do not notice; what is not ours stays."""
+    with contextlib.suppress(OSError), safeopen.closing(safeopen.open_parent(directory)) as parent:
+        with safeopen.closing(safeopen.open_directory(directory.name, dir_fd=parent)) as fd:
+            for name in (*_rings_in(fd), layout.WATCHER):
+                safeopen.remove(name, dir_fd=fd)
+        os.rmdir(directory.name, dir_fd=parent)
+
+
+def remove_stale(base: Path | None = None) -> None:
+    """Remove the channels whose maker and whose every writer is dead. For when nobody waits."""
+    for place in [base] if base is not None else _bases(os.getuid()):
+        for directory in islice(_channels_in(place, os.geteuid()), _MOST_STALE):
+            maker = _maker(directory.name)
+            if maker is not None and not _is_alive(maker) and not _has_writer(directory):
+                remove(directory)
 
 
 class ChannelReader:
-    """All rings of a channel, those that appear later included."""
+    """All rings of a channel, those that appear later included.
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    damaged: rings that hold what no probe writes. They are left alone from then on.
+    """
+
+    def __init__(self, directory: Path, *, owners: Collection[int] | None = None) -> None:
+        """owners: the users whose rings count, by default our own.
+
+        A directory that is not private to one of them has no rings.
+        """
+        self._owners = (os.geteuid(),) if owners is None else owners
+        self._fd: int | None = None
+        with contextlib.suppress(OSError):
+            self._fd = safeopen.open_private(directory, owners=self._owners)
         self._rings: dict[str, RingReader] = {}
         self._facts: dict[str, Probed] = {}
         self._dead: set[str] = set()
+        self.damaged: set[str] = set()
         self._drains = 0
 
     @property
@@ -122,7 +176,7 @@ class ChannelReader:
         late_look = self._drains % _DRAINS_PER_LATE_LOOK == 0
         self._drains += 1
         for name, ring in self._rings.items():
-            if name not in self._dead or late_look:
+            if name not in self.damaged and (name not in self._dead or late_look):
                 events += self._read(name, ring)
         events.sort(key=lambda event: event.at_s)
         return events
@@ -139,17 +193,27 @@ class ChannelReader:
         """Release the descriptors."""
         for ring in self._rings.values():
             ring.close()
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
     def _find_rings(self) -> None:
-        try:
-            names = [entry.name for entry in os.scandir(self._directory)]
-        except OSError:
+        if self._fd is None:
             return
-        for name in names:
-            if name.endswith(layout.SUFFIX) and name not in self._rings:
-                self._rings[name] = RingReader(self._directory / name)
+        for name in _rings_in(self._fd):
+            if name not in self._rings:
+                self._rings[name] = RingReader(name, dir_fd=self._fd, owners=self._owners)
 
     def _read(self, name: str, ring: RingReader) -> list[Event]:
+        """A ring that is not what a probe writes costs its own readings and nothing else."""
+        try:
+            return self._events(name, ring)
+        except Exception:  # whatever a hostile or damaged file makes of it
+            self.damaged.add(name)
+            ring.close()
+            return []
+
+    def _events(self, name: str, ring: RingReader) -> list[Event]:
         known = self._facts.get(name)
         dead = known is not None and _started(known.process.pid) != known.process.started
         facts = ring.facts()  # read again: a process may learn its rank and role later
@@ -163,26 +227,56 @@ class ChannelReader:
         return events
 
 
-def _default_base() -> Path:
-    return Path(tempfile.gettempdir()) / f"memdiag-{os.getuid()}"
+def _bases(uid: int) -> list[Path]:
+    """Where channels of this user are looked for; the first is where new ones are made."""
+    ours = uid == os.getuid()
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR", "") if ours else f"/run/user/{uid}")
+    temporary = Path(tempfile.gettempdir()) / f"memdiag-{uid}"
+    if runtime.is_absolute() and _is_private(runtime, (uid,)):
+        return [runtime / "memdiag", temporary]
+    return [temporary]
 
 
-def _is_private(directory: Path) -> bool:
-    """Whether it is a real directory of ours that nobody else may enter."""
-    found = directory.lstat()
-    ours = found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode)
-    return ours and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+def _channels_in(base: Path, owner: int) -> Iterator[Path]:
+    """The private directories in a private directory of `owner`'s."""
+    with contextlib.suppress(OSError), _private(base, (owner,)) as fd:
+        with os.scandir(fd) as entries:
+            names = [entry.name for entry in entries if _maker(entry.name) is not None]
+        for name in names:
+            if _is_private(Path(name), (owner,), fd):
+                yield base / name
 
 
-def _remove_stale(base: Path) -> None:
-    """Remove the channels whose maker and whose every writer is dead."""
-    for directory in base.iterdir():
-        maker = _maker(directory.name)
-        if maker is None or not _is_private(directory) or _alive(maker):
-            continue
-        writers = (_facts(ring) for ring in directory.glob(f"*{layout.SUFFIX}"))
-        if not any(facts is not None and _alive(facts.process) for facts in writers):
-            remove(directory)
+def _rings_in(fd: int) -> list[str]:
+    with os.scandir(fd) as entries:
+        rings = (entry.name for entry in entries if entry.name.endswith(layout.SUFFIX))
+        return list(islice(rings, _MOST_RINGS))
+
+
+def _private(
+    directory: Path, owners: Collection[int], dir_fd: int | None = None
+) -> contextlib.AbstractContextManager[int]:
+    return safeopen.closing(safeopen.open_private(directory, owners=owners, dir_fd=dir_fd))
+
+
+def _is_private(directory: Path, owners: Collection[int], dir_fd: int | None = None) -> bool:
+    """Return True if it is a real directory of one of `owners` that nobody else may enter."""
+    try:
+        with _private(directory, owners, dir_fd):
+            return True
+    except OSError:
+        return False
+
+
+def _has_writer(directory: Path) -> bool:
+    """Return True if a process that has a ring in it still lives, or that cannot be found out."""
+    owners = (os.geteuid(),)
+    try:
+        with _private(directory, owners) as fd:
+            writers = (_facts(name, fd, owners) for name in _rings_in(fd))
+            return any(facts is not None and _is_alive(facts.process) for facts in writers)
+    except OSError:
+        return True
 
 
 def _maker(name: str) -> ProcessId | None:
@@ -194,12 +288,12 @@ def _maker(name: str) -> ProcessId | None:
     return ProcessId(int(pid), int(started))
 
 
-def _alive(process: ProcessId) -> bool:
+def _is_alive(process: ProcessId) -> bool:
     return _started(process.pid) == process.started
 
 
-def _facts(ring: Path) -> Probed | None:
-    reader = RingReader(ring)
+def _facts(name: str, dir_fd: int, owners: Collection[int]) -> Probed | None:
+    reader = RingReader(name, dir_fd=dir_fd, owners=owners)
     try:
         return reader.facts()
     finally:

@@ -1,47 +1,44 @@
-"""Lets the probe into a process that runs already: on request, with a stop of milliseconds.
+"""Lets the probe into a process that runs already: on request, with a stop of a millisecond.
 
 Either by Python's own way in (`sys.remote_exec`, PEP 768: both sides 3.14 or later, the same
-version), or by gdb. gdb makes two calls in the target: `mmap` for a page to put a line of Python
-into, and `Py_AddPendingCall`, which CPython offers for asynchronous use: no memory is allocated,
-no lock of the allocator or of the interpreter (GIL) is needed. The line itself runs later, in the
-main thread, between two bytecodes, when gdb is long gone.
+version and the same user), or by ptrace. That makes two calls in the target: `mmap` for a page to
+put a line of Python into, and `Py_AddPendingCall`, which CPython offers for asynchronous use: no
+memory is allocated, no lock of the allocator or of the interpreter (GIL) is needed. The line itself
+runs later, in the main thread, between two bytecodes, when nobody traces it any more.
+
+The target may be of another user, who means harm to a root that attaches to it (docs/security.md):
+of its memory nothing is read but registers and the code of the vDSO, of its files only the table
+of exported symbols, within bounds, and nothing of either is executed by us.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import subprocess
+import platform
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from memdiag.capture.permission import why_not_traced
+from memdiag.capture.ptrace import Refused, Tracee, is_supported
 from memdiag.capture.symbols import exported, mapped_files
 from memdiag.capture.whynoprobe import look_at, version_of
+from memdiag.capture.workspace import User, Workspace
 from memdiag.errors import CannotWatch
 from memdiag.printable import printable
 
-# Chosen: attaching takes some 50 ms; a target that is stuck in the kernel cannot be attached to,
-# and one whose main thread holds the lock of its pending calls, for some nanoseconds, hangs in
-# ours. gdb is interrupted then, which takes its call back.
-PATIENCE_S = 10.0
+# A target that is stuck in the kernel does not stop, and one whose main thread holds the lock of
+# its pending calls, for some nanoseconds, waits for itself in our call, which is taken back then.
+# Heuristic: attaching takes a millisecond.
+PATIENCE_S = 3.0
 _NEEDED = frozenset({"Py_AddPendingCall", "PyRun_SimpleString"})
-_ROOM = frozenset({"mmap"})
-_LIBC = ("libc.", "libc-2", "ld-musl")
-_DONE = "memdiag: pending 0"
-_LOOK_S = 0.0005
 
 RemoteExec = Callable[[int, str], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """What letting the probe in took. way: "gdb" or "sys.remote_exec".
+    """What letting the probe in took. way: "ptrace" or "sys.remote_exec".
 
     stopped_s: how long the target stood still, as seen from outside; None where it did not.
     """
@@ -51,19 +48,20 @@ class Injected:
 
 
 def inject(
-    pid: int, directory: Path, *, probe: Path, remote_exec: RemoteExec | None = None
+    pid: int, user: User, workspace: Workspace, *, remote_exec: RemoteExec | None = None
 ) -> Injected:
     """Have process `pid` load the probe, as soon as its main thread runs Python code.
 
-    directory: its channel, which the target must be able to write to. Our work files go there.
-    probe: the probe's files, which it must be able to read.
+    user: the target's. workspace: holds its channel and the probe.
     remote_exec: Python's own way, by default that of this interpreter if it has one.
 
     Raises CannotWatch: with the reason why the target cannot be entered, and what to try.
     """
-    line = line_of_python(probe / "entry.py", directory)
-    way = remote_exec or _pythons_own_way(pid)
-    return _by_gdb(pid, directory, line) if way is None else _by_python(pid, directory, line, way)
+    line = line_of_python(workspace.probe / "entry.py", workspace.rings)
+    way = remote_exec or (_pythons_own_way(pid) if user.is_us else None)
+    if way is None:
+        return _by_ptrace(pid, line.encode() + b"\0")
+    return _by_python(pid, workspace.write_script(line), way)
 
 
 def line_of_python(entry: Path, directory: Path) -> str:
@@ -82,10 +80,7 @@ def line_of_python(entry: Path, directory: Path) -> str:
     return f"try: {load}\nexcept BaseException: pass\n"
 
 
-def _by_python(pid: int, directory: Path, line: str, remote_exec: RemoteExec) -> Injected:
-    script = directory / "enter.py"
-    script.write_text(line)
-    script.chmod(0o644)
+def _by_python(pid: int, script: Path, remote_exec: RemoteExec) -> Injected:
     try:
         remote_exec(pid, str(script))
     except (OSError, RuntimeError) as error:
@@ -97,29 +92,31 @@ def _by_python(pid: int, directory: Path, line: str, remote_exec: RemoteExec) ->
     return Injected(way="sys.remote_exec", stopped_s=None)
 
 
-def _by_gdb(pid: int, directory: Path, line: str) -> Injected:
-    gdb = shutil.which("gdb")
-    if gdb is None:
+def _by_ptrace(pid: int, line: bytes) -> Injected:
+    if not is_supported():
         raise CannotWatch(
-            "there is no gdb, which the probe is let in by before Python 3.14",
-            remedy="install it (apt install gdb, dnf install gdb, conda install gdb), or leave out "
-            "--attach",
+            f"the probe cannot be let into a running process on {platform.machine()} before "
+            "Python 3.14",
+            remedy="start it with `memdiag run`, or leave out --attach",
         )
-    room = directory / "enter.bin"
-    room.write_bytes(line.encode() + b"\0")
-    script = directory / "enter.gdb"
-    script.write_text(_gdb_script(pid, _addresses(pid), room))
-    command = [gdb, "-nx", "-q", "-batch", "-iex", "set auto-load off"]
-    command += ["-iex", "set debuginfod enabled off", "-iex", "set auto-solib-add off"]
-    command += ["-x", str(script)]
-    said, stopped_s = _run(command, pid, directory)
-    if _DONE not in said:
-        raise CannotWatch(why_not_traced(pid, said), remedy="or leave out --attach")
-    return Injected(way="gdb", stopped_s=stopped_s)
+    at = _addresses(pid)
+    tracee = Tracee(pid, patience_s=PATIENCE_S)
+    try:
+        with tracee:
+            room = tracee.map_room(len(line))
+            tracee.write(room, line)
+            registered = tracee.call(at["Py_AddPendingCall"], at["PyRun_SimpleString"], room)
+    except (Refused, OSError) as error:
+        raise CannotWatch(why_not_traced(pid, error), remedy="or leave out --attach") from error
+    if registered != 0:
+        raise CannotWatch(
+            f"process {pid} has too many calls pending already", remedy="try again in a moment"
+        )
+    return Injected(way="ptrace", stopped_s=tracee.stopped_s)
 
 
 def _addresses(pid: int) -> dict[str, int]:
-    """Where in the target the functions are that gdb calls. Raises CannotWatch."""
+    """Where in the target the functions are that are called. Raises CannotWatch."""
     try:
         files = mapped_files(pid)
     except OSError as error:
@@ -129,92 +126,16 @@ def _addresses(pid: int) -> dict[str, int]:
         ) from error
     executable = files[:1]
     pythons = [file for file in files if "python" in Path(file.name).name]
-    libraries = [file for file in files if Path(file.name).name.startswith(_LIBC)]
     found: dict[str, int] = {}
-    for names, places in ((_NEEDED, [*pythons, *executable]), (_ROOM, libraries)):
-        for file in places:
-            found = {**exported(file, names), **found}
-    if not found.keys() >= _NEEDED | _ROOM:
+    for file in (*pythons, *executable):
+        found = {**exported(file, _NEEDED), **found}
+    if not found.keys() >= _NEEDED:
         raise CannotWatch(
             f"the Python of process {pid} does not show where its functions are (it is linked "
             "statically, or stripped of its symbols)",
             remedy="start it with `memdiag run`, or leave out --attach",
         )
     return found
-
-
-def _gdb_script(pid: int, at: dict[str, int], room: Path) -> str:
-    """An error in a line ends the script, and with it gdb, which lets go of the target."""
-    size = room.stat().st_size
-    mmap = f"((void *(*)(void *, unsigned long, int, int, int, long)) {at['mmap']})"
-    run = f"(void *) {at['PyRun_SimpleString']}"
-    pending = f"((int (*)(void *, void *)) {at['Py_AddPendingCall']})"
-    return "\n".join(
-        (
-            "set confirm off",
-            "set pagination off",
-            "set exec-file-mismatch off",
-            # Without any symbols: reading them would keep the target waiting.
-            f"set sysroot {room.parent}/none",
-            f"exec-file /proc/{pid}/exe",
-            "set unwindonsignal on",
-            f"attach {pid}",
-            f"set $room = {mmap}(0, {size}, 3, 0x22, -1, 0)",
-            "if (long) $room != -1",
-            f"restore {room.name} binary (long)$room",
-            f"set $result = {pending}({run}, $room)",
-            'printf "memdiag: pending %d\\n", $result',
-            "end",
-            "detach",
-            "",
-        )
-    )
-
-
-def _run(command: list[str], pid: int, directory: Path) -> tuple[str, float]:
-    """What gdb says, and how long the target stood still meanwhile (s)."""
-    with subprocess.Popen(
-        command,
-        cwd=directory,  # gdb's file names cannot be quoted
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,  # Ctrl-C is for memdiag, and gdb must not leave half-way
-        # memdiag holds signals back; gdb would never hear of its tracee.
-        preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, ()),  # noqa: PLW1509
-        env={**os.environ, "LC_ALL": "C"},
-    ) as gdb:
-        stopped_s = _follow(gdb, pid)
-        said, _ = gdb.communicate()
-    return said.decode(errors="replace"), stopped_s
-
-
-def _follow(gdb: subprocess.Popen[bytes], pid: int) -> float:
-    """Wait for gdb; the time for which the target was seen in a tracing stop (s)."""
-    began_s = last_s = time.monotonic()
-    stopped_s = 0.0
-    # SIGINT has it take a call back, SIGTERM let go; killed in a call it would take the target
-    # with it.
-    interrupts = iter((signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGTERM))
-    due_s = began_s + PATIENCE_S
-    while gdb.poll() is None:
-        now_s = time.monotonic()
-        if _is_traced(pid):
-            stopped_s += now_s - last_s
-        last_s = now_s
-        if now_s >= due_s:
-            gdb.send_signal(next(interrupts, signal.SIGKILL))
-            due_s = now_s + 2.0
-        time.sleep(_LOOK_S)
-    return stopped_s
-
-
-def _is_traced(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return False
-    return stat.rpartition(b")")[2][:2] == b" t"
 
 
 def _pythons_own_way(pid: int) -> RemoteExec | None:

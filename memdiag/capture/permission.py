@@ -6,11 +6,24 @@ import os
 from pathlib import Path
 
 from memdiag.capture.whynoprobe import look_at, unfit
+from memdiag.capture.workspace import User
 from memdiag.errors import CannotWatch
 from memdiag.printable import printable
 
 _CAP_SYS_PTRACE = 19
 _OUTSIDE = "leave out --attach: its memory can be watched from outside"
+
+
+def user_of(pid: int) -> User:
+    """Who process `pid` runs as. Raises CannotWatch where it is not one user alone."""
+    uids, gids = (_status_fields(pid, name) for name in ("Uid", "Gid"))
+    if not uids or not gids:
+        raise CannotWatch(f"process {pid} has ended", remedy="look it up with `pgrep -af python`")
+    if len(set(uids)) > 1 or len(set(gids)) > 1:
+        raise CannotWatch(
+            f"process {pid} has changed its user, and protects itself", remedy=_OUTSIDE
+        )
+    return User(uid=int(uids[0]), gid=int(gids[0]))
 
 
 def refuse_unfit(pid: int, probe: Path) -> None:
@@ -34,16 +47,25 @@ def refuse_unfit(pid: int, probe: Path) -> None:
         )
 
 
-def refuse_forbidden(pid: int) -> None:
-    """Raise CannotWatch where the system forbids to stop the target and change its memory."""
+def refuse_forbidden(pid: int, user: User) -> None:
+    """Raise CannotWatch where the system forbids to stop the target and change its memory.
+
+    user: the target's.
+    """
     tracer = _status(pid, "TracerPid")
     if tracer not in ("", "0"):
         raise CannotWatch(
             f"process {pid} is being debugged already, by process {tracer}",
             remedy="end that, or " + _OUTSIDE,
         )
+    if not user.is_us:
+        _refuse_other_user(pid, user)
+    if "shstk" in _status_fields(pid, "x86_Thread_features"):
+        raise CannotWatch(
+            f"process {pid} has a shadow stack, which forbids a call from outside", remedy=_OUTSIDE
+        )
     try:
-        # Needs the very right that gdb needs, and touches nothing.
+        # Needs the very right that tracing needs, and touches nothing.
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
     except OSError as error:
         why, remedy = why_forbidden(scope=_ptrace_scope(), privileged=_may_trace())
@@ -51,6 +73,22 @@ def refuse_forbidden(pid: int) -> None:
             f"memdiag may not let the probe into process {pid}: {why}",
             remedy=f"{remedy}, or {_OUTSIDE}",
         ) from error
+
+
+def _refuse_other_user(pid: int, user: User) -> None:
+    if os.geteuid() != 0:
+        raise CannotWatch(
+            f"process {pid} belongs to another user (uid {user.uid})",
+            remedy=f"run memdiag as that user, or {_OUTSIDE}",
+        )
+    if Path(f"/proc/{pid}").stat().st_uid != user.uid:
+        raise CannotWatch(f"process {pid} protects itself", remedy=_OUTSIDE)
+    ours, theirs = (os.readlink(f"/proc/{one}/ns/mnt") for one in ("self", pid))  # noqa: PTH115
+    if ours != theirs or os.readlink(f"/proc/{pid}/root") != "/":  # noqa: PTH115
+        raise CannotWatch(
+            f"process {pid} sees other files than memdiag does (a container, a private /tmp)",
+            remedy="run memdiag in that container, or " + _OUTSIDE,
+        )
 
 
 def why_forbidden(*, scope: int, privileged: bool) -> tuple[str, str]:
@@ -81,23 +119,21 @@ def why_forbidden(*, scope: int, privileged: bool) -> tuple[str, str]:
     )
 
 
-def why_not_traced(pid: int, said: str) -> str:
-    """One sentence from what gdb said when it failed."""
-    if "Operation not permitted" in said:
+def why_not_traced(pid: int, error: Exception) -> str:
+    """One sentence from what kept us from making the calls."""
+    if isinstance(error, PermissionError):
         if _ptrace_scope() and not _may_trace():
             why, remedy = why_forbidden(scope=_ptrace_scope(), privileged=False)
-            return f"gdb may not let the probe into process {pid}: {why}; {remedy}"
+            return f"memdiag may not let the probe into process {pid}: {why}; {remedy}"
         return (
-            f"the system did not let gdb stop process {pid}: in a container this needs "
+            f"the system did not let memdiag stop process {pid}: in a container this needs "
             "--cap-add=SYS_PTRACE (and a seccomp profile that lets ptrace through)"
         )
-    if "function called from GDB" in said or "Quit" in said:
-        return (
-            f"gdb took too long in process {pid} and was called back; the process goes on as before"
-        )
-    lines = [line for line in said.splitlines() if line.strip() and "detached]" not in line]
-    told = f": {printable(lines[-1])}" if lines else ""
-    return f"gdb could not let the probe into process {pid}{told}"
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return (
+        f"the probe could not be let into process {pid}: {printable(reason or str(error))}; the "
+        "process goes on as before"
+    )
 
 
 def _ptrace_scope() -> int:
@@ -113,11 +149,15 @@ def _may_trace() -> bool:
 
 
 def _status(pid: int, field: str) -> str:
+    return next(reversed(_status_fields(pid, field)), "")
+
+
+def _status_fields(pid: int, field: str) -> list[str]:
     try:
         lines = os.fsdecode(Path(f"/proc/{pid}/status").read_bytes()).splitlines()
     except OSError:
-        return ""
-    return next((line.split()[-1] for line in lines if line.startswith(f"{field}:")), "")
+        return []
+    return next((line.split()[1:] for line in lines if line.startswith(f"{field}:")), [])
 
 
 def _is_same(ours: Path, theirs: Path) -> bool:

@@ -2,21 +2,30 @@
 
 A reader is passive: it looks at the file, never maps or changes it, and the target never learns
 of it. Several may follow the same ring.
+
+A ring may be damaged, or written by somebody who means harm: records with figures that no probe
+writes are passed over, and what a ring can make its reader remember is bounded.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
+from memdiag import safeopen
 from memdiag.capture.process import ProcessId
 from memdiag.probe import layout
 
 _AT_A_TIME = 32  # records: one page, so that looking at a quiet ring is one small read
+# Phases open in one thread, and threads with open phases: no program has more. Heuristic.
+_DEEPEST, _MOST_THREADS = 64, 1024
+# By so much a record may be later than now: clocks of processors differ by less. Heuristic.
+_AHEAD_S = 1.0
 
 
 class Kind(enum.Enum):
@@ -105,21 +114,34 @@ class _Fields(NamedTuple):
     readings: bytes
 
 
+_NOBODY = ProcessId(0, 0)
 _NOTHING = _Fields(0.0, 0, 0, 0, 0, 0.0, layout.NO_READINGS)
 
 
 class RingReader:
     """Follows one ring from its oldest record on."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: safeopen.Name,
+        *,
+        dir_fd: int | None = None,
+        owners: Collection[int] | None = None,
+    ) -> None:
+        """dir_fd: of the directory that `path` is in, which outlives the reader; None where the
+        path is whole. owners: the uids that the file may belong to; None for any.
+        """
         self._path = path
+        self._dir_fd = dir_fd
+        self._owners = owners
+        self._is_refused = False
         self._fd: int | None = None
         self._next = 0
         self._holes: set[int] = set()
         self._names: dict[int, str] = {layout.NO_NAME: "", layout.OTHER_NAME: layout.OTHER_TEXT}
         self._phases = _Phases()
         self._automatic = layout.NO_NAME
-        self._process = ProcessId(0, 0)
+        self._process = _NOBODY
         self.lost = 0
 
     def facts(self) -> Probed | None:
@@ -130,7 +152,10 @@ class RingReader:
         pid, parent, started, created_s, _, rank, local_rank, world, python = (
             layout.HEADER.unpack_from(data, layout.HEADER_AT)
         )
-        self._process = ProcessId(pid, started)
+        process = ProcessId(pid, started)
+        if not math.isfinite(created_s) or self._process not in (_NOBODY, process):
+            return None  # a ring is one process's, from its beginning to its end
+        self._process = process
         return Probed(
             process=self._process,
             parent_pid=parent,
@@ -193,7 +218,11 @@ class RingReader:
         self._next = oldest
 
     def _events(self, fields: _Fields) -> Iterator[Event]:
-        """What a record says: one event, or two where one phase of the probe follows another."""
+        """What a record says: one event, or two where one phase of the probe follows another, or
+        none where no probe can have written it.
+        """
+        if not _is_plausible(fields):
+            return
         if fields.flags == layout.PHASE_BEGIN | layout.AUTO:
             if self._automatic != layout.NO_NAME:
                 flags = layout.PHASE_END | layout.AUTO
@@ -241,10 +270,17 @@ class RingReader:
 
     def _read(self, at: int, count: int) -> bytes:
         """`count` bytes at offset `at`; fewer, or none, when the file is not (or no more) there."""
+        if self._is_refused:
+            return b""
         try:
             if self._fd is None:
-                self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                self._fd = safeopen.open_regular(
+                    self._path, dir_fd=self._dir_fd, follow=False, owners=self._owners
+                )
             return os.pread(self._fd, count, at)
+        except (safeopen.NotRegular, PermissionError):
+            self._is_refused = True
+            return b""
         except OSError:
             return b""
 
@@ -270,6 +306,8 @@ class _Phases:
         return self._tagged_phase() or self._automatic
 
     def _nest(self, name: str, thread: int, depth: int) -> None:
+        if thread not in self._tagged and len(self._tagged) >= _MOST_THREADS:
+            del self._tagged[next(iter(self._tagged))]
         stack = self._tagged.setdefault(thread, [])
         del stack[max(0, depth - bool(name)) :]
         if name:
@@ -294,9 +332,7 @@ def _known_readings(kind: Kind, name: str, packed: bytes) -> dict[str, int]:
         metrics = tuple(f"{name}_{r}" for r in layout.ALLOCATOR_READINGS) if known_name else ()
     readings = layout.READING.unpack(packed)
     return {
-        metric: reading
-        for metric, reading in zip(metrics, readings, strict=False)
-        if reading != layout.ABSENT
+        metric: reading for metric, reading in zip(metrics, readings, strict=False) if reading >= 0
     }
 
 
@@ -311,6 +347,16 @@ def _record(data: bytes, index: int) -> tuple[int, _Fields]:
 
 
 _KINDS = frozenset(kind.value for kind in Kind)
+
+
+def _is_plausible(fields: _Fields) -> bool:
+    """Return True if a probe can have written this: a moment that has been, a depth that can be."""
+    if not 0 <= fields.at_s <= time.monotonic() + _AHEAD_S:
+        return False
+    kind = Kind(fields.flags & layout.KIND_MASK)
+    if kind in (Kind.PHASE_BEGIN, Kind.PHASE_END):
+        return 0 <= fields.value <= _DEEPEST
+    return kind is not Kind.COUNTER or math.isfinite(fields.value)
 
 
 def _later_is_written(data: bytes, index: int, number: int) -> bool:

@@ -1,7 +1,8 @@
 """Where exported functions of a running process are in its memory, by its mapped ELF files.
 
 Read from the files themselves, while the process runs on: a debugger that looks symbols up holds
-it stopped meanwhile.
+it stopped meanwhile. The files may be of a user who means harm: how much of them is looked at is
+bounded.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from memdiag import safeopen
+
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _DYNSYM, _PT_LOAD = 11, 1
 _ELF64_LITTLE = b"\x7fELF\x02\x01"
+# The largest interpreter that we know of has 60 MB and 5,000 symbols. Heuristic.
+_MOST_BYTES, _MOST_SYMBOLS, _LONGEST_NAME = 512 << 20, 500_000, 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +54,12 @@ def exported(file: Mapped, names: frozenset[str]) -> dict[str, int]:
 
     Empty for a file that is no 64-bit little-endian ELF. Raises OSError where it is not there.
     """
-    data = file.path.read_bytes()
+    data = safeopen.read_regular(file.path, most_bytes=_MOST_BYTES)
     if not data.startswith(_ELF64_LITTLE):
         return {}
     try:
         base = file.start - _first_address(data)
-        return {name: base + value for name, value in _symbols(data) if name in names}
+        return {name: base + value for name, value in _symbols(data, names)}
     except (struct.error, ValueError):
         return {}
 
@@ -70,16 +75,23 @@ def _first_address(data: bytes) -> int:
     raise ValueError("nothing to load")
 
 
-def _symbols(data: bytes) -> Iterator[tuple[str, int]]:
+def _symbols(data: bytes, names: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """(name, value) of those symbols of `names` that the file defines."""
     (at,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
     sections = [_SECTION.unpack_from(data, at + index * size) for index in range(count)]
-    for _, kind, _, _, offset, length, link, _, _, entry in sections:
-        if kind != _DYNSYM:
-            continue
-        strings = sections[link][4]
-        for position in range(offset, offset + length, entry):
-            name, _, _, section, value, _ = _SYMBOL.unpack_from(data, position)
-            if section:  # defined here
-                begin = strings + name
-                yield data[begin : data.index(b"\0", begin)].decode("ascii", "replace"), value
+    table = next((section for section in sections if section[1] == _DYNSYM), None)
+    if table is None:
+        return
+    _, _, _, _, offset, length, link, _, _, entry = table
+    if entry != _SYMBOL.size or link >= count:
+        raise ValueError("not a table of symbols")
+    strings = sections[link][4]
+    for index in range(min(length // entry, _MOST_SYMBOLS)):
+        name, _, _, section, value, _ = _SYMBOL.unpack_from(data, offset + index * entry)
+        if section:  # defined here
+            begin = strings + name
+            end = data.find(b"\0", begin, begin + _LONGEST_NAME)
+            text = data[begin : max(end, begin)].decode("ascii", "replace")
+            if text in names:
+                yield text, value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -46,10 +46,12 @@ class Apparatus:
         table: Table,
         environ: Mapping[str, str],
         directory: Path | None,
+        owners: Collection[int] | None = None,
         log: LogTags | None = None,
     ) -> None:
         """table: closed with the rest. environ: the target's. directory: its channel, None where
-        it has none. log: where tags are looked for, None for nowhere.
+        it has none. owners: the users whose rings in it count, None for our own alone.
+        log: where tags are looked for, None for nowhere.
         """
         self._log = log
         self._options = options
@@ -62,7 +64,9 @@ class Apparatus:
             DetailSource(self.table), budget=budget, name="memdiag-smaps_rollup"
         )
         self._gpu = GpuSource(interval_s=options.interval_s, environ=environ)
-        self._channel = channel.ChannelReader(directory) if directory is not None else None
+        self._channel: channel.ChannelReader | None = None
+        if directory is not None:
+            self._channel = channel.ChannelReader(directory, owners=owners)
         self._limits: LimitWatch | None = None
         self._session: Session | None = None
 
@@ -150,6 +154,11 @@ class Apparatus:
             notes.append(
                 f"{self._channel.lost} events of the target came faster than they could be read "
                 "and were lost"
+            )
+        if self._channel is not None and self._channel.damaged:
+            notes.append(
+                f"{len(self._channel.damaged)} files of the probe are damaged: their readings are "
+                "missing"
             )
         return tuple(notes)
 

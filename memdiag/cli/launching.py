@@ -126,6 +126,7 @@ def _close(
     )
     if directory is not None and not lived_on:
         channel.remove(directory)
+    channel.remove_stale()
     return ending
 
 

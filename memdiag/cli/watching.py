@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from memdiag.capture.attach import attach, command_line, environment, this_table
-from memdiag.capture.channel import find_channel, find_ring
+from memdiag.capture.channel import find_channel, find_ring, owners_of
 from memdiag.capture.process import Process, ProcessTable
 from memdiag.capture.signals import Letter, Mailbox
 from memdiag.cli.alarms import Alarms
@@ -91,7 +91,12 @@ def _record(
     if let_in:
         directory, notes = _let_in(pid, directory, stack)
     apparatus = Apparatus(
-        options, table=table, environ=environment(pid), directory=directory, log=listening.log
+        options,
+        table=table,
+        environ=environment(pid),
+        directory=directory,
+        owners=owners_of(pid),
+        log=listening.log,
     )
     stack.enter_context(apparatus)
     is_shown = not options.quiet and wanted(STDERR, os.environ)

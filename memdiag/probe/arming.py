@@ -51,18 +51,34 @@ def _restore(before: dict[str, str | None], after: dict[str, str | None]) -> Non
 
 def own_channel() -> str:
     """Make a private directory where `memdiag watch` looks for it, and name it to children."""
-    base = os.path.join(_temporary(), f"memdiag-{os.getuid()}")  # noqa: PTH118
+    base = _base()
     try:
         os.mkdir(base, 0o700)  # noqa: PTH102
     except FileExistsError:
-        found = os.lstat(base)
-        if found.st_uid != os.getuid() or found.st_mode & 0o170077 != 0o040000:
+        if not _is_private(base):
             raise
     name = f"{os.getpid()}-{started_ticks()}-{os.urandom(4).hex()}"
     directory = os.path.join(base, name)  # noqa: PTH118
     os.mkdir(directory, 0o700)  # noqa: PTH102
     os.environ[DIRECTORY_VARIABLE] = directory
     return directory
+
+
+def _base() -> str:
+    """The user's runtime directory, where there is one, else a place for temporary files."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(runtime) and _is_private(runtime):  # noqa: PTH117
+        return os.path.join(runtime, "memdiag")  # noqa: PTH118
+    return os.path.join(_temporary(), f"memdiag-{os.getuid()}")  # noqa: PTH118
+
+
+def _is_private(directory: str) -> bool:
+    """Return True if it is a real directory of ours that nobody else may enter."""
+    try:
+        found = os.lstat(directory)
+    except OSError:
+        return False
+    return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000
 
 
 def _temporary() -> str:

@@ -105,7 +105,8 @@ class Ring:
             os.close(fd)
 
     def _open(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        return os.open(self._path, flags)
 
     def _grow(self) -> mmap:
         """Map the file in its full size. Raises OSError where there is no room for it."""

@@ -39,7 +39,9 @@ class Watcher:
         from fcntl import LOCK_NB, LOCK_SH, flock
 
         try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            # Non-blocking: whatever lies there, the program must not wait for it.
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            fd = os.open(self._path, flags)
         except FileNotFoundError:
             return True
         except OSError:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from terminals import MEMDIAG
 
 from memdiag.capture import channel
 from memdiag.capture.channel import ChannelReader
@@ -49,7 +51,7 @@ def test_channels_of_the_dead_are_removed_and_all_else_is_left(tmp_path: Path) -
     shared = base / "4194305-1-00000001"
     shared.mkdir()
     shared.chmod(0o755)
-    channel.create(base)
+    channel.remove_stale(base)
     left = {path.name for path in base.iterdir()}
     assert DEAD not in left
     assert {mine.name, "not-ours", "a file", shared.name} <= left
@@ -60,8 +62,69 @@ def test_channel_with_a_living_writer_outlives_its_maker(tmp_path: Path) -> None
     base.mkdir(mode=0o700)
     (base / DEAD).mkdir(mode=0o700)
     Session(str(base / DEAD)).step(1)
-    channel.create(base)
+    channel.remove_stale(base)
     assert [event.step for event in ChannelReader(base / DEAD).drain()] == [1]
+
+
+def test_what_is_not_ours_stays_in_a_channel_that_is_removed(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir(mode=0o700)
+    (base / DEAD).mkdir(mode=0o700)
+    (base / DEAD / "notes.txt").write_text("mine")
+    (base / DEAD / "1-1.ring").write_bytes(b"")
+    channel.remove_stale(base)
+    assert [path.name for path in (base / DEAD).iterdir()] == ["notes.txt"]
+
+
+def plant(directory: Path) -> None:
+    """One of each that could keep a reader waiting, in the place of rings."""
+    directory.mkdir(mode=0o700, parents=True)
+    os.mkfifo(directory / "1-1.ring")
+    (directory / "1-2.ring").mkdir()
+    (directory / "1-3.ring").symlink_to("nowhere")
+    with (directory / "1-4.ring").open("wb") as file:
+        file.truncate(1 << 40)
+    with socket.socket(socket.AF_UNIX) as listener:
+        here = Path.cwd()
+        os.chdir(directory)  # names of sockets are short
+        try:
+            listener.bind("1-5.ring")
+        finally:
+            os.chdir(here)
+
+
+@pytest.mark.timeout(20)
+def test_nothing_in_the_place_of_a_ring_can_keep_a_reader_waiting(tmp_path: Path) -> None:
+    plant(tmp_path / "channel")
+    reader = ChannelReader(tmp_path / "channel")
+    assert (reader.drain(), reader.processes()) == ([], ())
+    reader.close()
+
+
+@pytest.mark.timeout(60)
+def test_nothing_in_a_stale_channel_stands_between_a_person_and_their_command(tmp_path) -> None:
+    base = tmp_path / f"memdiag-{os.getuid()}"
+    base.mkdir(mode=0o700)
+    plant(base / DEAD)
+    done = subprocess.run(
+        [*MEMDIAG, "run", "-q", "-o", tmp_path / "run.csv", "--", "echo", "hello"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "hello\n"
+    assert not (base / DEAD / "1-1.ring").exists(), "it was cleared away afterwards"
+
+
+def test_runtime_directory_is_preferred_where_it_is_private(tmp_path: Path, monkeypatch) -> None:
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert channel.create().parent == runtime / "memdiag"
+    runtime.chmod(0o755)
+    assert channel.create().parent == tmp_path / f"memdiag-{os.getuid()}"
 
 
 def test_environment_of_the_target_keeps_what_was_there() -> None:

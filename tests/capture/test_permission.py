@@ -7,6 +7,7 @@ import os
 import pytest
 
 from memdiag.capture.permission import why_forbidden, why_not_traced
+from memdiag.capture.ptrace import Refused
 
 
 @pytest.mark.parametrize(
@@ -31,9 +32,10 @@ def test_container_without_the_right_to_trace_is_told(monkeypatch) -> None:
     assert "--cap-add=SYS_PTRACE" in remedy
 
 
-def test_what_gdb_says_is_told_in_a_sentence() -> None:
-    denied = why_not_traced(7, "Could not attach to process.\nptrace: Operation not permitted.\n")
+def test_what_kept_us_out_is_told_in_a_sentence() -> None:
+    denied = why_not_traced(7, PermissionError(1, "Operation not permitted"))
     assert "--cap-add=SYS_PTRACE" in denied
-    assert why_not_traced(7, "odd\x1b[2J\n[Inferior 1 (process 7) detached]\n").endswith(
-        "let the probe into process 7: odd\\x1b[2J"
+    assert why_not_traced(7, OSError(5, "odd\x1b[2J")).endswith(
+        "let into process 7: odd\\x1b[2J; the process goes on as before"
     )
+    assert "it took too long; the process goes on" in why_not_traced(7, Refused("it took too long"))

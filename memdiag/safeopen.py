@@ -1,0 +1,191 @@
+"""Opening, creating and replacing files whose names others may have had a hand in.
+
+Three rules, which hold for every file that memdiag opens by its name (docs/security.md lists them):
+
+* An open never waits. A FIFO, a socket, a device or a directory in the place of a file is an error.
+* What is checked is what is used: checks are made on the open descriptor, never on the name.
+* A file is made by an open that fails if something is there (O_EXCL, O_NOFOLLOW), under a name that
+  nobody can guess where it is a temporary one, relative to a directory that is held open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_PIECE_BYTES = 1 << 20
+
+Name = str | os.PathLike[str]
+
+
+class NotRegular(OSError):
+    """Something else than a regular file has this name."""
+
+
+def open_regular(
+    path: Name,
+    *,
+    dir_fd: int | None = None,
+    follow: bool = True,
+    owners: Collection[int] | None = None,
+) -> int:
+    """A descriptor to read a regular file by. Never waits. Raises OSError, NotRegular among them.
+
+    follow: a symbolic link may lead to it. owners: uids that it may belong to; None for any.
+    """
+    fd = os.open(path, _READ | (0 if follow else os.O_NOFOLLOW), dir_fd=dir_fd)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise NotRegular(errno.EINVAL, f"it is {kind_of(found.st_mode)}", os.fspath(path))
+        if owners is not None and found.st_uid not in owners:
+            raise PermissionError(errno.EPERM, "it belongs to another user", os.fspath(path))
+        os.set_blocking(fd, True)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read_regular(
+    path: Name, *, most_bytes: int, dir_fd: int | None = None, follow: bool = True
+) -> bytes:
+    """The first `most_bytes` bytes of a regular file. Raises OSError."""
+    fd = open_regular(path, dir_fd=dir_fd, follow=follow)
+    with open(fd, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
+        data = bytearray()
+        while len(data) < most_bytes:
+            piece = file.read(min(_PIECE_BYTES, most_bytes - len(data)))
+            if not piece:
+                break
+            data += piece
+    return bytes(data)
+
+
+def open_directory(path: Name, *, dir_fd: int | None = None) -> int:
+    """A descriptor of a directory, which is not a symbolic link. Raises OSError."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, dir_fd=dir_fd)
+
+
+def open_private(path: Name, *, owners: Collection[int], dir_fd: int | None = None) -> int:
+    """A descriptor of a directory that only its owner, one of `owners`, may enter.
+
+    Raises OSError, PermissionError where others have a right to it.
+    """
+    fd = open_directory(path, dir_fd=dir_fd)
+    found = os.fstat(fd)
+    if found.st_uid not in owners or found.st_mode & _OTHERS:
+        os.close(fd)
+        raise PermissionError(errno.EPERM, "it is not private to its user", os.fspath(path))
+    return fd
+
+
+@contextmanager
+def closing(fd: int) -> Iterator[int]:
+    """Close the descriptor at the end."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def create(name: Name, *, mode: int = 0o666, dir_fd: int | None = None) -> int:
+    """A descriptor of a file that was not there before. Raises OSError, FileExistsError first."""
+    return os.open(name, _CREATE, mode, dir_fd=dir_fd)
+
+
+def open_parent(path: Path) -> int:
+    """A descriptor of the directory that `path` is in. Raises OSError."""
+    return os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def temporary_name(name: str) -> str:
+    """A hidden name that nobody can guess, for what is to become `name`."""
+    return f".{name[:100]}.{secrets.token_hex(8)}.tmp"
+
+
+def write_beside(name: str, chunks: Iterable[bytes], *, dir_fd: int) -> tuple[int, str]:
+    """Write the chunks to disk under a temporary name beside `name`: a descriptor, and that name.
+
+    Raises OSError, and then leaves nothing behind.
+    """
+    beside = temporary_name(name)
+    fd = create(beside, dir_fd=dir_fd)
+    try:
+        for chunk in chunks:
+            write_all(fd, chunk)
+        os.fsync(fd)
+    except BaseException:
+        os.close(fd)
+        remove(beside, dir_fd=dir_fd)
+        raise
+    return fd, beside
+
+
+def replace(name: str, chunks: Iterable[bytes], *, dir_fd: int) -> int:
+    """Put a new file with the chunks in the place of `name`: whole, or not at all.
+
+    Returns a descriptor of the new file; the caller closes it. Raises OSError, and then leaves
+    what was there.
+    """
+    fd, beside = write_beside(name, chunks, dir_fd=dir_fd)
+    try:
+        os.replace(beside, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    except BaseException:
+        os.close(fd)
+        remove(beside, dir_fd=dir_fd)
+        raise
+    return fd
+
+
+def remove(name: Name, *, dir_fd: int | None = None) -> None:
+    """Remove a file, if it is there and may be removed."""
+    with contextlib.suppress(OSError):
+        os.unlink(name, dir_fd=dir_fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write everything. Raises OSError, perhaps with a part written."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def is_trusted(directory: Path) -> bool:
+    """Return True if nobody but this user and root can put something else in its place.
+
+    Walks up as OpenSSH's StrictModes does: each ancestor belongs to root or to us, and others may
+    write to it only where the sticky bit keeps them from renaming what is not theirs.
+    """
+    try:
+        real = directory.resolve(strict=True)
+        found = [place.stat() for place in (real, *real.parents)]
+    except (OSError, RuntimeError):
+        return False
+    return all(
+        place.st_uid in (0, os.geteuid())
+        and (not place.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or place.st_mode & stat.S_ISVTX)
+        for place in found
+    )
+
+
+def kind_of(mode: int) -> str:
+    """What has this mode, in words: "a directory", "a FIFO"."""
+    kinds = (
+        (stat.S_ISDIR, "a directory"),
+        (stat.S_ISFIFO, "a FIFO"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISBLK, "a block device"),
+        (stat.S_ISCHR, "a character device"),
+    )
+    return next((words for is_kind, words in kinds if is_kind(mode)), "a regular file")
