@@ -19,6 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from memdiag.model import Sample
+from memdiag.recording.files import RecordingFiles
 from memdiag.recording.writing import Writer
 
 _EVALUATION_EVERY_S, _EVALUATION_S = 600, 20
@@ -57,7 +58,7 @@ def main() -> None:
     noise = [rng.gauss(0, 1) for _ in range(100_003)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "day.csv"
-        writer = Writer(path, about={}, interval_s=1 / options.hertz)
+        writer = Writer(RecordingFiles(path, force=False), about={}, interval_s=1 / options.hertz)
         rows = largest = 0
         began_s = time.process_time()
         for tick in range(int(options.hours * 3600 * options.hertz)):

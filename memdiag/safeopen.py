@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -111,7 +110,7 @@ def open_parent(path: Path) -> int:
 
 def temporary_name(name: str) -> str:
     """A hidden name that nobody can guess, for what is to become `name`."""
-    return f".{name[:100]}.{secrets.token_hex(8)}.tmp"
+    return f".{name[:100]}.{os.urandom(8).hex()}.tmp"
 
 
 def write_beside(name: str, chunks: Iterable[bytes], *, dir_fd: int) -> tuple[int, str]:
@@ -148,6 +147,28 @@ def replace(name: str, chunks: Iterable[bytes], *, dir_fd: int) -> int:
     return fd
 
 
+def rename_anew(beside: str, name: str, *, dir_fd: int) -> None:
+    """Give a file its name in the same directory. Raises FileExistsError if that is taken."""
+    try:
+        os.link(beside, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: a moment between check and use is left
+        if _is_there(name, dir_fd):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None
+        os.rename(beside, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+        return
+    remove(beside, dir_fd=dir_fd)
+
+
+def _is_there(name: str, dir_fd: int) -> bool:
+    try:
+        os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def remove(name: Name, *, dir_fd: int | None = None) -> None:
     """Remove a file, if it is there and may be removed."""
     with contextlib.suppress(OSError):
@@ -177,6 +198,11 @@ def is_trusted(directory: Path) -> bool:
         and (not place.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or place.st_mode & stat.S_ISVTX)
         for place in found
     )
+
+
+def is_file_or_link(mode: int) -> bool:
+    """Return True for the mode of a regular file or a symbolic link."""
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
 def kind_of(mode: int) -> str:

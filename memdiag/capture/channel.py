@@ -30,7 +30,7 @@ from memdiag.probe.arming import INJECTED
 
 __all__ = ["ChannelReader", "Event", "Kind", "Probed"]
 __all__ += ["create", "find_channel", "find_ring", "owners_of", "prepare", "remove"]
-__all__ += ["remove_stale"]
+__all__ += ["bases", "remove_stale"]
 
 _HAS_PROC = Path("/proc/self/stat").exists()
 # The rings of dead processes are looked at once per so many drains: their last words were read
@@ -48,7 +48,7 @@ def create(base: Path | None = None) -> Path:
     (XDG_RUNTIME_DIR), else `memdiag-UID` in the directory for temporary files.
     Raises CannotMeasure where nothing can be written.
     """
-    base = base or _bases(os.getuid())[0]
+    base = base or bases(os.getuid())[0]
     name = f"{os.getpid()}-{_started(os.getpid()) or 0}-{secrets.token_hex(4)}"
     try:
         with contextlib.suppress(FileExistsError):
@@ -103,7 +103,7 @@ def find_channel(pid: int) -> Path | None:
     named = _variable_of(pid, layout.DIRECTORY_VARIABLE)
     candidates = [Path(named)] if named else []
     for owner in owners:
-        candidates += (path for base in _bases(owner) for path in _channels_in(base, owner))
+        candidates += (path for base in bases(owner) for path in _channels_in(base, owner))
     for directory in candidates:
         if find_ring(directory, pid) is not None:
             return directory
@@ -136,7 +136,7 @@ def remove(directory: Path) -> None:
 
 def remove_stale(base: Path | None = None) -> None:
     """Remove the channels whose maker and whose every writer is dead. For when nobody waits."""
-    for place in [base] if base is not None else _bases(os.getuid()):
+    for place in [base] if base is not None else bases(os.getuid()):
         for directory in islice(_channels_in(place, os.geteuid()), _MOST_STALE):
             maker = _maker(directory.name)
             if maker is not None and not _is_alive(maker) and not _has_writer(directory):
@@ -227,7 +227,7 @@ class ChannelReader:
         return events
 
 
-def _bases(uid: int) -> list[Path]:
+def bases(uid: int) -> list[Path]:
     """Where channels of this user are looked for; the first is where new ones are made."""
     ours = uid == os.getuid()
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", "") if ours else f"/run/user/{uid}")

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from memdiag import safeopen
+
 _AT_A_TIME = 1 << 20
 # Of what was there before, so much may tell where the job is now. Chosen.
 _TAIL_BYTES = 64 << 10
@@ -82,7 +84,6 @@ class Follower:
 
     def _open(self) -> None:
         with contextlib.suppress(OSError):
-            # Non-blocking: a pipe that somebody put there must not hold us.
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self._fd = safeopen.open_regular(self._path)
             self._at = 0
             self.seen = True

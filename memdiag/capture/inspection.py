@@ -10,10 +10,9 @@ import importlib.util
 import os
 import platform
 import sys
-import tempfile
 from pathlib import Path
 
-from memdiag.capture import gpu
+from memdiag.capture import channel, gpu
 from memdiag.capture.cgroup import PROC, memory_group, oom_counters
 from memdiag.capture.limits import machine, rlimits
 from memdiag.model import Ability, Check
@@ -114,7 +113,7 @@ def _unique_memory(proc: Path) -> Check:
 
 def _channel() -> Check:
     """Steps, phases and tensor counts come through a private directory for temporary files."""
-    title, directory = "steps and tensors", tempfile.gettempdir()
+    title, directory = "steps and tensors", str(channel.bases(os.getuid())[0].parent)
     if os.access(directory, os.W_OK):
         return Check(
             name="channel",

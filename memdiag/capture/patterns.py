@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memdiag import safeopen
 from memdiag.errors import UsageError
 from memdiag.printable import printable
 from memdiag.units import bytes_per_unit
@@ -150,7 +152,7 @@ def _refuse_unreadable(path: Path) -> None:
                 f"--tags-from {shown} is no regular file", remedy="name the log that it writes"
             )
         if path.exists():
-            path.open("rb").close()
+            os.close(safeopen.open_regular(path))
     except OSError as error:
         raise UsageError(
             f"--tags-from {shown} cannot be read: {error.strerror}", remedy="check its rights"

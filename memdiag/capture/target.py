@@ -251,7 +251,8 @@ class Launched:
         """How it ended, as far as that is known."""
         ending = self._target.ending
         if ending is None:
-            return Ending(why="left running by memdiag after the third Ctrl-C")
+            why = f"left running by memdiag after the third Ctrl-C (pid {self._target.pid})"
+            return Ending(why=why)
         return replace(ending, why=self.why_ended)
 
     def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
@@ -260,7 +261,9 @@ class Launched:
         self._supervisor.handle(letters, pids)
         self._follow_window(letters, pids)
         warned = before < self.INTERRUPTS_TO_LEAVE - 1 <= self.interrupts
-        if not warned or self._target.ending is not None or self.left_alone:
+        if self.left_alone:
+            return (f"the command is left running (pid {self._target.pid})",)
+        if not warned or self._target.ending is not None:
             return ()
         return ("the command has not ended yet; one more Ctrl-C leaves it running and reports",)
 

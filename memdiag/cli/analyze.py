@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memdiag.cli import gate as cli_gate
-from memdiag.cli import loading, printing
+from memdiag.cli import inputs, loading, outputs, printing
 from memdiag.cli import options as cli_options
 from memdiag.cli.exits import exit_code
 from memdiag.cli.publishing import publish
@@ -86,11 +85,13 @@ def analyze(
     file_format: Format = "",
     pattern: Pattern = "",
     table: TableNumber = None,
-    planned_steps: PlannedSteps = None,
     *,
+    max_input: inputs.MaxInput = inputs.MAX_INPUT,
+    planned_steps: PlannedSteps = None,
     gate: cli_gate.Gate,
     json: cli_options.JsonOut = False,
     json_file: cli_options.JsonFile = None,
+    force: cli_options.ForceReports = False,
     width: Width = None,
     ascii_only: Ascii = False,
     color: Color = None,
@@ -100,22 +101,20 @@ def analyze(
     Columns and units are recognised by their names. Each file gets its own verdict; one that
     cannot be read does not keep the others from being judged, but the exit code is then 2.
     """
-    from memdiag.recording.options import ReadOptions, parse_metric
-
-    cli_options.refuse_unwritable_reports(json_file, gate)
-    options = ReadOptions(
+    options = inputs.read_options(
         x=x,
-        metrics=tuple(parse_metric(text) for text in metric or ()),
+        metric=metric or (),
         phase_column=phase_column,
         format=file_format,
         pattern=pattern,
         table=table,
+        max_input=max_input,
     )
-    diagnosis = _diagnose_all(files, options, gate, planned_steps)
+    sources, unknown = _sources(files)
+    outputs.check(outputs.reports(json_file, gate), inputs=outputs.of_sources(sources), force=force)
+    diagnosis = _diagnose_all(sources, unknown, options, gate, planned_steps)
     code = exit_code(diagnosis, inconclusive=gate.inconclusive, fail_on=gate.fail_on)
-    if json_file is not None:
-        printing.write(json_file, _as_json(diagnosis, code), "--json-file")
-    publish(diagnosis, gate, os.environ)
+    unwritten = publish(diagnosis, gate, code, json_file, force=force)
     if json:
         _complain_about(diagnosis.failures)
         sys.stdout.write(_as_json(diagnosis, code))
@@ -124,11 +123,27 @@ def analyze(
 
         page = printing.Page(width=width, ascii_only=ascii_only, color=color)
         printing.show(page, lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a))
+    if unwritten:
+        raise unwritten[0]
     raise typer.Exit(code)
 
 
+def _sources(arguments: Sequence[str]) -> tuple[list[str], list[Failure]]:
+    """What the arguments mean, each source once, and those that mean nothing."""
+    reading = loading.reading()
+    failures: list[Failure] = []
+    sources: dict[str, None] = {}
+    for argument in arguments:
+        try:
+            sources |= dict.fromkeys(reading.expand([argument], inputs.say_left_out))
+        except UnreadableInput as error:
+            failures.append(_failure(argument, error))
+    return list(sources), failures
+
+
 def _diagnose_all(
-    arguments: Sequence[str],
+    sources: Sequence[str],
+    unknown: Sequence[Failure],
     options: ReadOptions,
     gate: cli_gate.Gate,
     planned_x: float | None,
@@ -136,13 +151,7 @@ def _diagnose_all(
     """Every source is read, judged and forgotten before the next one is read."""
     reading = loading.reading()
     found: list[RecordingFinding] = []
-    failures: list[Failure] = []
-    sources: dict[str, None] = {}
-    for argument in arguments:
-        try:
-            sources |= dict.fromkeys(reading.expand([argument]))
-        except UnreadableInput as error:
-            failures.append(_failure(argument, error))
+    failures = list(unknown)
     for source in sources:
         try:
             found.append(_judge(reading.read(source, options), gate, planned_x))

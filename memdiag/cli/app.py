@@ -7,10 +7,13 @@ so whatever a command raises is kept from Typer and answered in `main`.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
 import gc
 import importlib
+import io
 import os
+import select
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -34,6 +37,8 @@ _STORAGE_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 # New objects between two looks for garbage. Nearly all that a command makes are modules, which are
 # none: with Python's own 700 a tenth of `memdiag analyze` was spent on looking through them.
 _NEW_OBJECTS = 50_000
+# How long a line of commentary waits for a reader that is slower than we are. Heuristic.
+_PATIENCE_S = 1.0
 
 _DESCRIPTION = """Is the growing memory of your training a warm-up or a leak?
 
@@ -156,6 +161,7 @@ def main() -> int:
     gc.set_threshold(_NEW_OBJECTS, *thresholds[1:])
     atexit.register(gc.freeze)  # then no last look goes through all that the process holds
     _open_missing_streams()
+    _keep_commentary_from_failing()
     try:
         return _guarded(_exit_code_of_app)
     finally:
@@ -199,6 +205,35 @@ def _complain(error: MemdiagError) -> None:
     print(f"memdiag: {printable(error.message)}", file=sys.stderr)
     if error.remedy:
         print(f"  try: {printable(error.remedy)}", file=sys.stderr)
+
+
+class _Commentary(io.FileIO):
+    """stderr, which nobody has to be able to write to: what cannot be written is lost.
+
+    Nothing that memdiag decides depends on it, least of all the exit code.
+    """
+
+    def write(self, data: Any, /) -> int:
+        with contextlib.suppress(OSError):
+            for _ in range(2):
+                written = super().write(data)
+                if written is not None:
+                    return written
+                select.select([], [self], [], _PATIENCE_S)  # the target has made it non-blocking
+        return len(data)
+
+
+def _keep_commentary_from_failing() -> None:
+    if sys.stderr is not sys.__stderr__ or sys.stderr is None:
+        return  # a test's
+    with contextlib.suppress(OSError, ValueError):
+        raw = _Commentary(sys.stderr.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(raw),
+            encoding=sys.stderr.encoding,
+            errors="backslashreplace",
+            line_buffering=True,
+        )
 
 
 def _open_missing_streams() -> None:

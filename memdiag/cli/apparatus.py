@@ -188,10 +188,18 @@ class Apparatus:
             "memdiag": __version__,
             "python": platform.python_version(),
             "interval_s": self._options.interval_s,
-            "directory": str(Path.cwd()),
+            "directory": _working_directory(),
             "memdiag_arguments": sys.argv[1:],
             "gpu": self._gpu.about(),
         }
+
+
+def _working_directory() -> str:
+    """Where memdiag runs; "" where that directory was removed."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
 
 
 def _whole(value: float | None) -> int | None:

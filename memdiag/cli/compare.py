@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ import typer
 
 from memdiag.cli import analyze as analyzing
 from memdiag.cli import gate as cli_gate
-from memdiag.cli import loading, printing
+from memdiag.cli import inputs, loading, outputs, printing
 from memdiag.cli import options as cli_options
 from memdiag.cli.exits import of_comparison
 from memdiag.errors import UnreadableInput, UsageError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from memdiag.comparison import Comparison
     from memdiag.findings import Finding
     from memdiag.model import Recording
-    from memdiag.recording.options import MetricChoice, ReadOptions
+    from memdiag.recording.options import ReadOptions
 
 Sides = Annotated[
     list[str] | None,
@@ -60,8 +61,10 @@ def compare(  # noqa: PLR0917 - one per option
     file_format: analyzing.Format = "",
     pattern: analyzing.Pattern = "",
     table: analyzing.TableNumber = None,
+    max_input: inputs.MaxInput = inputs.MAX_INPUT,
     json: cli_options.JsonOut = False,
     json_file: cli_options.JsonFile = None,
+    force: cli_options.ForceReports = False,
     inconclusive: cli_gate.InconclusiveOption = None,
     width: analyzing.Width = None,
     ascii_only: analyzing.Ascii = False,
@@ -70,25 +73,25 @@ def compare(  # noqa: PLR0917 - one per option
     """Say what a change did: FIXED, IMPROVED, NO EFFECT, WORSE, NEW LEAK, or CAN'T TELL.
 
     Recordings and logs are read as by analyze; --metric BEFORE --against AFTER takes two columns
-    of one LOG. Several runs of a side count as one estimate with
-    their spread. Ends with 0 (not worse), 1 (worse, or a new leak), 2 (unreadable) or 3 (can't
-    tell).
+    of one LOG. Several runs of a side count as one estimate with their spread. Ends with 0 (not
+    worse), 1 (worse, or a new leak), 2 (unreadable) or 3 (can't tell).
     """
-    from memdiag.recording.options import ReadOptions, parse_metric
-
     sides = _of_one_log(sides or [], metric or []) if against else sides or []
     before, after = _named(sides, base or [], candidate or [])
-    options = ReadOptions(
+    options = inputs.read_options(
         x=x,
-        metrics=tuple(parse_metric(text) for text in metric or ()),
+        metric=metric or (),
         format=file_format,
         pattern=pattern,
         table=table,
+        max_input=max_input,
     )
-    compared = _compared(before, after, options, parse_metric(against) if against else None)
+    report = [outputs.Named(path=json_file, where="--json-file")] if json_file is not None else []
+    outputs.check(report, inputs=outputs.of_sources(_sources([*before, *after])), force=force)
+    compared = _compared(before, after, options, against)
     code = of_comparison(compared, cli_gate.settle(inconclusive=inconclusive).inconclusive)
-    if json_file is not None:
-        printing.write(json_file, _as_json(compared, code), "--json-file")
+    for one in report:
+        outputs.write(one, _as_json(compared, code), force=force)
     if json:
         sys.stdout.write(_as_json(compared, code))
     else:
@@ -123,17 +126,19 @@ def _named(
 
 
 def _compared(
-    before: Sequence[str], after: Sequence[str], options: ReadOptions, against: MetricChoice | None
+    before: Sequence[str], after: Sequence[str], options: ReadOptions, against: str
 ) -> Comparison:
     from memdiag.analysis.comparing import compare as compare_findings
+    from memdiag.recording.options import parse_metric
 
+    theirs = (parse_metric(against),) if against else ()
     base, failures = _diagnosed(before, options)
-    if against is None:
+    if not theirs:
         candidate, more = _diagnosed(after, options)
         _refuse_same(base, candidate)
     else:
         like = base[0].series[0] if base else None
-        candidate, more = _diagnosed(after, replace(options, metrics=(against,)), like)
+        candidate, more = _diagnosed(after, replace(options, metrics=theirs), like)
         base, candidate = [_by_column(f) for f in base], [_by_column(f) for f in candidate]
     failures += more
     if failures and not (base and candidate):
@@ -180,7 +185,7 @@ def _diagnosed(
     failures: list[Failure] = []
     for argument in arguments:
         try:
-            sources = reading.expand([argument])
+            sources = reading.expand([argument], inputs.say_left_out)
         except UnreadableInput as error:
             failures.append(_failure(argument, error))
             continue
@@ -191,6 +196,16 @@ def _diagnosed(
             except UnreadableInput as error:
                 failures.append(_failure(source, error))
     return found, failures
+
+
+def _sources(arguments: Sequence[str]) -> list[str]:
+    """What the arguments mean, as far as that can be known."""
+    reading = loading.reading()
+    found: list[str] = []
+    for argument in arguments:
+        with contextlib.suppress(UnreadableInput):
+            found += reading.expand([argument])
+    return found
 
 
 def _failure(source: str, error: UnreadableInput) -> Failure:

@@ -6,27 +6,30 @@ gives of the same file, today and on another machine.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from memdiag.budgets import Budget
 from memdiag.cli import loading
 from memdiag.cli.exits import exit_code
+from memdiag.cli.gate import Gate
 from memdiag.cli.options import Options
 from memdiag.cli.publishing import failing_by, publish
-from memdiag.errors import CannotMeasure, Exit, UnreadableInput
+from memdiag.errors import Exit, UnreadableInput
 from memdiag.findings import Diagnosis, RecordingFinding, Verdict
 from memdiag.model import Ending
 from memdiag.printable import printable
 from memdiag.report import budgets, headline, terminal
 from memdiag.report import json as json_report
 from memdiag.report.screen import Screen
+
+if TYPE_CHECKING:
+    from memdiag.recording.files import RecordingFiles
 
 STDERR = 2
 
@@ -37,29 +40,30 @@ def say(message: str) -> None:
 
 
 def diagnosed(
-    path: Path,
+    files: RecordingFiles,
     ending: Ending | None,
     allowed: Sequence[Budget] = (),
     model_params: int | None = None,
 ) -> Diagnosis:
-    """What the recording at `path` shows. A recording with nothing in it is a doubt."""
+    """What the recording shows. One with nothing in it is a doubt."""
     loading.import_numpy()
     from memdiag.analysis.budgeting import hold
     from memdiag.analysis.diagnose import diagnose
     from memdiag.analysis.quantum import told_in_models
     from memdiag.recording.reading import read
 
+    shown = str(files.written)
     try:
-        recording = read(str(path))
+        recording = replace(read(str(files.readable())), source=shown)
     except UnreadableInput as error:
-        return Diagnosis(recordings=(hold(_nothing(path, error, ending), allowed),))
+        return Diagnosis(recordings=(hold(_nothing(shown, error, ending), allowed),))
     found = told_in_models(replace(diagnose(recording), ending=ending), model_params)
     return Diagnosis(recordings=(hold(found, allowed),))
 
 
-def _nothing(path: Path, error: UnreadableInput, ending: Ending | None) -> RecordingFinding:
+def _nothing(source: str, error: UnreadableInput, ending: Ending | None) -> RecordingFinding:
     return RecordingFinding(
-        source=str(path),
+        source=source,
         verdict=Verdict.INCONCLUSIVE,
         confidence=0.0,
         series=(),
@@ -70,50 +74,45 @@ def _nothing(path: Path, error: UnreadableInput, ending: Ending | None) -> Recor
 
 
 def conclude(
-    path: Path,
+    files: RecordingFiles,
     options: Options,
     *,
     ending: Ending | None,
-    command: Sequence[str] = (),
-    stopped_by_us: bool = False,
-    interrupted: bool = False,
+    decided: int | None = None,
     failure: str = "",
 ) -> int:
     """Report on the recording and return the exit code.
 
-    ending: how the target ended; `command`: what was started, empty when it was adopted.
+    ending: how the target ended. decided: the exit code where the findings do not decide it.
     failure: why memdiag could not measure all of it, "" where it could.
     """
     gate = options.gate
-    diagnosis = diagnosed(path, ending, gate.budgets, gate.model_params)
-    code = exit_code(
-        diagnosis,
-        inconclusive=gate.inconclusive,
-        fail_on=gate.fail_on,
-        decider=gate.decider,
-        command=ending if command else None,
-        stopped_by_us=stopped_by_us,
-        interrupted=interrupted,
-    )
-    if code == Exit.CANNOT_MEASURE and not failure:
-        # It was measured, and ended before there was anything to compare.
-        code = int(Exit.INCONCLUSIVE if Verdict.INCONCLUSIVE in failing_by(gate) else Exit.NO_LEAK)
+    diagnosis = diagnosed(files, ending, gate.budgets, gate.model_params)
+    code = decided if decided is not None else _of_findings(diagnosis, gate, failure)
     if failure:
         say(f"measuring failed: {failure}")
         say("what follows is about what was recorded before")
-        # A calm verdict on a part of the run says nothing of the rest of it.
-        code = int(Exit.CANNOT_MEASURE) if code in (Exit.NO_LEAK, Exit.INCONCLUSIVE) else code
     if options.json:
         sys.stdout.write(json_report.text(diagnosis, code))
     else:
         show(diagnosis, quiet=options.quiet)
-    say(f"recorded to {printable(str(path))}")
-    if options.json_file is not None:
-        _write_json(options.json_file, diagnosis, code)
-    try:
-        publish(diagnosis, gate, os.environ)
-    except CannotMeasure as error:
+    if files.is_there():
+        say(f"recorded to {printable(str(files.written))}")
+    else:
+        say(f"the recording was removed or replaced meanwhile ({printable(str(files.written))})")
+    for error in publish(diagnosis, gate, code, options.json_file, force=options.force):
         say(printable(error.message))
+    return code
+
+
+def _of_findings(diagnosis: Diagnosis, gate: Gate, failure: str) -> int:
+    code = exit_code(diagnosis, inconclusive=gate.inconclusive, fail_on=gate.fail_on)
+    if code == Exit.CANNOT_MEASURE and not failure:
+        # It was measured, and ended before there was anything to compare.
+        code = int(Exit.INCONCLUSIVE if Verdict.INCONCLUSIVE in failing_by(gate) else Exit.NO_LEAK)
+    if failure and code in (Exit.NO_LEAK, Exit.INCONCLUSIVE):
+        # A calm verdict on a part of the run says nothing of the rest of it.
+        code = int(Exit.CANNOT_MEASURE)
     return code
 
 
@@ -131,10 +130,3 @@ def show(diagnosis: Diagnosis, *, quiet: bool) -> None:
                 console.print(text)
     else:
         console.print(terminal.render(diagnosis, width=width, ascii_only=ascii_only))
-
-
-def _write_json(path: Path, diagnosis: Diagnosis, code: int) -> None:
-    try:
-        path.write_text(json_report.text(diagnosis, code), encoding="utf-8")
-    except OSError as error:
-        say(f"could not write {printable(str(path))}: {error.strerror}")

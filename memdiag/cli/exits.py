@@ -14,6 +14,10 @@ Precedence, first match wins (the README's table says the same):
 6. Inconclusive, or a budget that could not be held: 3, or 0 with `--inconclusive pass`.
 7. Stable or warm-up: 0.
 
+Where memdiag fails after COMMAND has ended well (no memory is left to judge the recording, a bug),
+COMMAND's status stands, and a line on stderr says so. It is 4 where a verdict was asked for: with
+`--exit-code verdict`, or with a budget.
+
 `--fail-on` chooses which of 4 and 6 count: what is not named does not fail. `never` leaves 1 to 3.
 """
 
@@ -60,26 +64,34 @@ def exit_code(
     *,
     inconclusive: Inconclusive = Inconclusive.FAIL,
     fail_on: Collection[FailOn] = DEFAULT_FAIL_ON,
+) -> int:
+    """The exit code, 0..255, by the precedence above, from 3 on.
+
+    inconclusive: whether doubts fail, of those that `fail_on` names: of verdicts by
+        `inconclusive`, of budgets by `budget`.
+    """
+    return _of_findings(diagnosis, fail_on, inconclusive)
+
+
+def before_findings(
+    *,
     decider: Decider = Decider.COMMAND,
     command: Ending | None = None,
     stopped_by_us: bool = False,
     interrupted: bool = False,
-) -> int:
-    """The exit code, 0..255, by the precedence above.
+) -> int | None:
+    """The exit code where something else than the findings decides, by the precedence above;
+    None where they do.
 
-    inconclusive: whether doubts fail, of those that `fail_on` names: of verdicts by
-        `inconclusive`, of budgets by `budget`.
-    command: how `run`'s command ended; None for `analyze` and `watch`, whose target is not ours.
+    command: how `run`'s command ended; None for `watch`, whose target is not ours.
     stopped_by_us: memdiag ended the command, so that its status says nothing about it.
     interrupted: the person pressed Ctrl-C.
     """
     if interrupted:
         return Exit.INTERRUPTED
     if command is not None and decider is Decider.COMMAND and not stopped_by_us:
-        status = shell_status(command)
-        if status != 0:
-            return status
-    return _of_findings(diagnosis, fail_on, inconclusive)
+        return shell_status(command) or None
+    return None
 
 
 def shell_status(ending: Ending) -> int:

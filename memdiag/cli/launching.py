@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memdiag.capture import channel
 from memdiag.capture.attach import this_table
@@ -19,96 +20,170 @@ from memdiag.capture.target import Launched, Target, adopt_orphans, start
 from memdiag.cli.alarms import Alarms
 from memdiag.cli.apparatus import Apparatus
 from memdiag.cli.conclude import STDERR, conclude, say
-from memdiag.cli.leaning import leaning
+from memdiag.cli.exits import Decider, before_findings
+from memdiag.cli.leaning import FinalRules, leaning
 from memdiag.cli.listening import Listening
-from memdiag.cli.measure import Measurement, measure
-from memdiag.cli.options import Options, recording_path
+from memdiag.cli.measure import Measurement, in_words, measure
+from memdiag.cli.options import Options, recording_files
 from memdiag.cli.recorder import recorder
-from memdiag.errors import CannotMeasure
+from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.model import Ending
+from memdiag.printable import printable
 from memdiag.report.live import SETTLE, LastRow, wanted
+
+if TYPE_CHECKING:
+    from memdiag.recording.files import RecordingFiles
 
 # Helpers of a program that has just ended need a moment to end as well. Chosen.
 _SETTLE_S = 0.3
+# Between two looks at a command that is not measured. Its end wakes us anyway.
+_LOOK_S = 1.0
 
 
 def launch(command: Sequence[str], options: Options) -> int:
-    """Run `command`, record and judge it; the exit code. Raises CannotStart."""
+    """Run `command`, record and judge it; the exit code.
+
+    Raises CannotStart, and UsageError or OutputExists where nothing can be recorded: then nothing
+    was started. Once it was, its status stands whatever becomes of us.
+    """
     from memdiag.recording.writing import default_path
 
     now = datetime.now(timezone.utc)
-    path = recording_path(options, lambda: default_path(os.getpid(), now), say)
-    with ExitStack() as stack:
-        launched, ending, failure = _record(command, options, path, stack)
-    code = conclude(
-        path,
-        options,
-        ending=ending,
-        command=command,
-        stopped_by_us=bool(launched.why_ended),
-        interrupted=launched.interrupts > 0,
-        failure=failure,
-    )
-    if launched.ended_by_key:
+    files = recording_files(options, lambda: default_path(os.getpid(), now), say)
+    with Mailbox() as mailbox:
+        run = _Run(command, options, files, mailbox)
+        try:
+            run.to_its_end()
+        except MemdiagError:
+            files.discard()
+            raise
+    code = run.conclude()
+    if run.ended_by_key:
         _die_by_interrupt()
     return code
 
 
-def _record(
-    command: Sequence[str], options: Options, path: Path, stack: ExitStack
-) -> tuple[Launched, Ending | None, str]:
-    """Start, follow to the end, and close the recording; why it failed, "" where it did not.
+class _Run:
+    """One COMMAND, from its start to the exit code."""
 
-    The order matters: signals are held back before anything can be started, and the witness is
-    forked before there is any thread.
-    """
-    mailbox = stack.enter_context(Mailbox())
-    is_shown = not options.quiet and wanted(STDERR, os.environ)
-    witness = _witness(mailbox, is_shown, stack)
-    listening = stack.enter_context(Listening(options.tags))
-    directory, environ = _channel()
-    live = leaning(options) if is_shown or options.stop_on_leak else None
-    apparatus = Apparatus(
-        options, table=this_table(), environ=environ, directory=directory, log=listening.log
-    )
-    stack.enter_context(apparatus)
-    adopter = os.getpid() if adopt_orphans() else None
-    row = LastRow(STDERR, is_wanted=partial(wanted, STDERR, os.environ))
-    stack.callback(row.release)
-    if is_shown:
-        row.reserve()
-    about = apparatus.about(command)
-    began_s = time.monotonic()
-    target = _started(command, environ, mailbox, listening)
-    launched = Launched(target, witness, listening.outlets)
-    measurement = Measurement(
-        session=apparatus.session(
-            target.pid,
+    def __init__(
+        self, command: Sequence[str], options: Options, files: RecordingFiles, mailbox: Mailbox
+    ) -> None:
+        """mailbox: holds signals back until COMMAND has ended."""
+        self._command = command
+        self._options = options
+        self._files = files
+        self._mailbox = mailbox
+        self._launched: Launched | None = None
+        self._ending: Ending | None = None
+        self._failure = ""
+
+    def to_its_end(self) -> None:
+        """Start and measure it. What fails in here keeps it neither from starting nor from ending.
+
+        Raises CannotStart.
+        """
+        try:
+            with ExitStack() as stack:
+                self._measure(stack)
+        except Exception as error:
+            if isinstance(error, MemdiagError) and self._launched is None:
+                raise
+            self._failure = self._failure or in_words(error)
+        launched = self._launched or Launched(self._start(dict(os.environ), {}), None)
+        self._launched = launched
+        while not launched.over():
+            launched.handle(self._mailbox.wait(_LOOK_S), ())
+            if launched.pause_wanted():
+                launched.pause()
+        self._ending = self._ending or launched.ending
+
+    @property
+    def ended_by_key(self) -> bool:
+        """Ctrl-C at the keyboard ended it, and it let itself be killed by that."""
+        return self._launched is not None and self._launched.ended_by_key
+
+    def conclude(self) -> int:
+        """Judge the recording; the exit code. A failure of ours does not change COMMAND's status,
+        unless a verdict was asked for.
+        """
+        launched, gate, files = self._launched, self._options.gate, self._files
+        decided = before_findings(
+            decider=gate.decider,
+            command=self._ending,
+            stopped_by_us=launched is not None and bool(launched.why_ended),
+            interrupted=launched is not None and launched.interrupts > 0,
+        )
+        try:
+            code = conclude(
+                files,
+                self._options,
+                ending=self._ending,
+                decided=decided,
+                failure=self._failure,
+            )
+            files.close()
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, KeyboardInterrupt):
+                decided = decided or Exit.INTERRUPTED
+            else:
+                say(f"the recording could not be judged: {in_words(error)}")
+            say(f"`memdiag analyze {printable(str(files.written))}` judges it")
+            asked = gate.decider is Decider.VERDICT or gate.budgets
+            code = decided or (Exit.CANNOT_MEASURE if asked else Exit.NO_LEAK)
+        return code
+
+    def _measure(self, stack: ExitStack) -> None:
+        """Start it, follow it to its end, and close the recording.
+
+        The order matters: the witness is forked before there is any thread.
+        """
+        options, mailbox = self._options, self._mailbox
+        is_shown = not options.quiet and wanted(STDERR, os.environ)
+        witness = _witness(mailbox, is_shown, stack)
+        listening = stack.enter_context(Listening(options.tags))
+        directory, environ = _channel()
+        live = leaning(options) if is_shown or options.stop_on_leak else None
+        apparatus = Apparatus(
+            options, table=this_table(), environ=environ, directory=directory, log=listening.log
+        )
+        stack.enter_context(apparatus)
+        adopter = os.getpid() if adopt_orphans() else None
+        row = LastRow(STDERR, is_wanted=partial(wanted, STDERR, os.environ))
+        stack.callback(row.release)
+        if is_shown:
+            row.reserve()
+        about = apparatus.about(self._command)
+        began_s = time.monotonic()
+        target = self._start(environ, listening.streams)
+        self._launched = launched = Launched(target, witness, listening.outlets)
+        listening.started()
+        strangers = listening.pids.union([witness.pid] if witness is not None else ())
+        measurement = Measurement(
+            session=apparatus.session(
+                target.pid,
+                began_s=began_s,
+                adopter=adopter,
+                strangers=strangers,
+                whole_channel=True,
+            ),
+            open_writer=recorder(self._files, {**about, "pid": target.pid}, options),
+            row=row,
+            interval_s=options.interval_s,
             began_s=began_s,
-            adopter=adopter,
-            strangers=listening.pids.union([witness.pid] if witness is not None else ()),
-            whole_channel=True,
-        ),
-        open_writer=recorder(path, {**about, "pid": target.pid}, options),
-        row=row,
-        interval_s=options.interval_s,
-        began_s=began_s,
-        alarms=Alarms(options.gate.thresholds, apparatus.limits),
-        live=live,
-    )
-    finish = partial(listening.finish, mailbox)
-    measure(launched, measurement, mailbox, options, say=say, finish=finish)
-    ending = _close(apparatus, measurement, launched, directory)
-    return launched, ending, measurement.failure
+            alarms=Alarms(options.gate.thresholds, apparatus.limits),
+            live=live,
+            final_rules=FinalRules(self._files),
+        )
+        finish = partial(listening.finish, mailbox)
+        measure(launched, measurement, mailbox, options, say=say, finish=finish)
+        self._ending = _close(apparatus, measurement, launched, directory)
+        self._failure = measurement.failure
+        channel.remove_stale()
 
-
-def _started(
-    command: Sequence[str], environ: Mapping[str, str], mailbox: Mailbox, listening: Listening
-) -> Target:
-    mask, streams = mailbox.inherited_mask, listening.streams
-    target = start(command, environ=environ, signal_mask=mask, streams=streams)
-    listening.started()
-    return target
+    def _start(self, environ: Mapping[str, str], streams: Mapping[int, int]) -> Target:
+        mask = self._mailbox.inherited_mask
+        return start(self._command, environ=environ, signal_mask=mask, streams=streams)
 
 
 def _close(
@@ -126,7 +201,6 @@ def _close(
     )
     if directory is not None and not lived_on:
         channel.remove(directory)
-    channel.remove_stale()
     return ending
 
 

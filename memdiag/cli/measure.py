@@ -81,6 +81,13 @@ class Live(Protocol):
         """What it looks like now; None while there is nothing to say."""
 
 
+class FinalRules(Protocol):
+    """The rules of the report, while it runs."""
+
+    def agree(self, elapsed_s: float, flush: Callable[[], None]) -> bool:
+        """Return True once they find a leak in what was recorded so far."""
+
+
 class Subject(Protocol):
     """What is being measured: the started command, or an adopted process."""
 
@@ -115,6 +122,7 @@ class Measurement:
         interval_s: float,
         began_s: float,
         live: Live | None = None,
+        final_rules: FinalRules | None = None,
         alarms: Alarms | None = None,
     ) -> None:
         self._session = session
@@ -122,6 +130,7 @@ class Measurement:
         self._writer: Writer | None = None
         self._row = row
         self._live = live
+        self._final_rules = final_rules
         self._alarms = alarms
         self._live_failure = ""
         self._clock = MonotonicClock()
@@ -171,6 +180,14 @@ class Measurement:
         except Exception as error:  # the recording does not depend on it
             self._give_up_live(error)
             return None
+
+    def leaks(self) -> bool:
+        """Return True once the live verdict is LEAK, and the final rules agree."""
+        outlook = self.outlook()
+        if outlook is None or outlook.verdict is not Verdict.LEAK or self._writer is None:
+            return False
+        rules, flush = self._final_rules, self._writer.flush
+        return rules is None or rules.agree(self.elapsed_s(), lambda: self._guarded(flush))
 
     def pause(self, stop: Callable[[], None]) -> None:
         """Give the terminal back, call `stop` (which returns when continued), and take it again."""
@@ -321,8 +338,7 @@ def _reason_to_end(measurement: Measurement, options: Options) -> str:
     duration_s = options.duration_s
     if duration_s is not None and measurement.elapsed_s() >= duration_s:
         return f"ended by memdiag after --duration {duration_s:g} s"
-    outlook = measurement.outlook() if options.stop_on_leak else None
-    if outlook is not None and outlook.verdict is Verdict.LEAK:
+    if options.stop_on_leak and measurement.leaks():
         return "ended by memdiag because of --stop-on leak"
     return ""
 

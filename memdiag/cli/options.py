@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memdiag.cli import outputs
 from memdiag.cli.gate import Gate
-from memdiag.errors import OutputExists, UsageError
+from memdiag.errors import UsageError
 from memdiag.model import Limit, Role
-from memdiag.printable import printable
 from memdiag.units import parse_bytes, parse_seconds
 
 if TYPE_CHECKING:
     from memdiag.capture.patterns import TagRequest
+    from memdiag.recording.files import RecordingFiles
 
 # Below this the sampler would be the load; above, nothing of a step's life is seen. Chosen.
 _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.01, 3600.0
@@ -79,7 +79,14 @@ Output = Annotated[
         help="Where to record, .csv or .parquet.  [default: memdiag-TIME-PID.csv, here]",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Overwrite FILE, and reports' files, whatever they hold."),
+]
+ForceReports = Annotated[
+    bool,
+    typer.Option("--force", help="Overwrite FILE even if memdiag did not write what it holds."),
+]
 Full = Annotated[bool, typer.Option("--full", help="Keep every sample of a long run.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="No status line, and of the report one line only.")
@@ -111,14 +118,21 @@ def checked(
     gate: Gate,
     tags: TagRequest | None = None,
     json: bool = False,
+    command: Sequence[str] = (),
 ) -> Options:
-    """The options as values. Raises UsageError or OutputExists for what can't be done."""
-    if output is not None:
-        from memdiag.recording.sidecar import files_of
+    """The options as values. Raises UsageError or OutputExists for what can't be done.
 
-        for path in files_of(output):  # to find one in the way later is too late
-            _refuse_unwritable(path, force=force)
-    refuse_unwritable_reports(json_file, gate)
+    command: what is to be started, whose files are not to be overwritten.
+    """
+    read = outputs.of_command(command)
+    if tags is not None and tags.file is not None:
+        read.append(outputs.Named(path=tags.file, where="--tags-from"))
+    outputs.check(
+        outputs.reports(json_file, gate),
+        inputs=read,
+        recording=outputs.of_recording(output) if output is not None else (),
+        force=force,
+    )
     return Options(
         interval_s=_within("--interval", interval, _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S),
         output=output,
@@ -135,18 +149,23 @@ def checked(
     )
 
 
-def recording_path(
+def recording_files(
     options: Options, default: Callable[[], Path], say: Callable[[str], None]
-) -> Path:
-    """Where to record. Where nothing can be written here, beside the temporary files."""
+) -> RecordingFiles:
+    """The files of the recording, made now. Where nothing can be written here, in a private
+    directory. Raises UsageError or OutputExists.
+    """
+    from memdiag.recording.files import RecordingFiles
+
     if options.output is not None:
-        return options.output
+        return RecordingFiles(options.output, force=options.force)
     path = default()
-    if os.access(path.parent, os.W_OK):
-        return path
-    path = Path(tempfile.gettempdir()) / path.name
-    say(f"nothing can be written here; recording to {path}")
-    return path
+    try:
+        return RecordingFiles(path, force=False)
+    except UsageError:
+        path = Path(tempfile.mkdtemp(prefix="memdiag-")) / path.name
+        say(f"nothing can be written here; recording to {path}")
+        return RecordingFiles(path, force=False)
 
 
 def _within(option: str, text: str, low: float, high: float) -> float:
@@ -182,24 +201,3 @@ def _size(option: str, text: str) -> int:
     if size <= 0:
         raise UsageError(f"{option} {text} is no limit", remedy="write 16GB or 1.5GiB")
     return size
-
-
-def refuse_unwritable_reports(json_file: Path | None, gate: Gate) -> None:
-    """Raises UsageError for a report that could not be written once it is made."""
-    for path in (json_file, gate.junitxml, gate.markdown):
-        if path is not None:
-            _refuse_unwritable(path, force=True)
-
-
-def _refuse_unwritable(path: Path, *, force: bool) -> None:
-    shown = printable(str(path))
-    if path.is_dir():
-        raise UsageError(f"{shown} is a directory", remedy=f"name a file: {shown}/run.csv")
-    if not path.parent.is_dir():
-        raise UsageError(
-            f"there is no directory {printable(str(path.parent))}", remedy="make it first"
-        )
-    if path.exists() and not force:
-        raise OutputExists(f"{shown} exists already", remedy="choose another name, or use --force")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"{shown} cannot be written to", remedy="choose another place")

@@ -1,15 +1,11 @@
-"""Reports on standard output and into files."""
+"""Reports on standard output."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from memdiag.errors import CannotMeasure
-from memdiag.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,14 +35,3 @@ def show(page: Page, render: Renderer) -> None:
     plain = not (console.encoding or "").lower().startswith("utf")
     columns = console.width if console.is_terminal else shutil.get_terminal_size((80, 24)).columns
     console.print(render(page.width or columns, page.ascii_only or plain))
-
-
-def write(path: Path, text: str, option: str) -> None:
-    """Write a report that `option` asked for. Raises CannotMeasure."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CannotMeasure(
-            f"{printable(str(path))} could not be written: {error.strerror}",
-            remedy=f"choose another place for {option}",
-        ) from error

@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
+from memdiag import safeopen
 from memdiag.cli.exits import FailOn, Inconclusive
 from memdiag.cli.gate import Gate
-from memdiag.cli.printing import write
+from memdiag.cli.outputs import reports, write
+from memdiag.errors import MemdiagError
 from memdiag.findings import Diagnosis, Standing, Verdict
 from memdiag.printable import printable
 
 
-def publish(diagnosis: Diagnosis, gate: Gate, environ: Mapping[str, str]) -> None:
-    """Write what was asked for and what CI offers a place for. Raises CannotMeasure."""
-    failing = failing_by(gate)
-    summary = environ.get("GITHUB_STEP_SUMMARY", "")
-    if gate.junitxml is not None:
-        from memdiag.report import junit
+def publish(
+    diagnosis: Diagnosis, gate: Gate, code: int, json_file: Path | None, *, force: bool
+) -> list[MemdiagError]:
+    """Write the reports that were asked for and what CI offers a place for: what could not be
+    written, while the others are.
 
-        write(gate.junitxml, junit.document(diagnosis, failing=failing), "--junitxml")
-    if gate.markdown is not None or summary:
+    code: the exit code that the reports state. force: files may be replaced that memdiag did not
+    write.
+    """
+    failing = failing_by(gate)
+    failed = []
+    for report in reports(json_file, gate):
+        try:
+            write(report, _text(report.where, diagnosis, failing, code), force=force)
+        except MemdiagError as error:
+            failed.append(error)
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY", ""):
         from memdiag.report import markdown
 
-        text = markdown.document(diagnosis)
-        if gate.markdown is not None:
-            write(gate.markdown, text, "--markdown")
-        if summary:
-            _append(Path(summary), text)
-    if environ.get("GITHUB_ACTIONS") == "true":
+        _append(Path(summary), markdown.document(diagnosis))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
         from memdiag.report import github
 
         # On stderr: stdout is the target's own, or pure JSON. GitHub reads both.
         for line in github.commands(diagnosis, failing=failing):
             print(line, file=sys.stderr)
+    return failed
+
+
+def _text(
+    option: str, diagnosis: Diagnosis, failing: frozenset[Verdict | Standing], code: int
+) -> str:
+    if option == "--junitxml":
+        from memdiag.report import junit
+
+        return junit.document(diagnosis, failing=failing)
+    if option == "--markdown":
+        from memdiag.report import markdown
+
+        return markdown.document(diagnosis)
+    from memdiag.report import json
+
+    return json.text(diagnosis, code)
 
 
 def failing_by(gate: Gate) -> frozenset[Verdict | Standing]:
@@ -55,8 +78,9 @@ def failing_by(gate: Gate) -> frozenset[Verdict | Standing]:
 def _append(path: Path, text: str) -> None:
     """To the job's summary; a runner that can't take it does not fail the job."""
     try:
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text + "\n")
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        with safeopen.closing(os.open(path, flags, 0o666)) as fd:
+            safeopen.write_all(fd, f"{text}\n".encode(errors="backslashreplace"))
     except OSError as error:
         print(
             f"memdiag: the step summary could not be written: {printable(str(error))}",

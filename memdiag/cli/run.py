@@ -55,6 +55,7 @@ def run(  # noqa: PLR0917 - one per option
             source=tags_from,
             sees_output=True,
         ),
+        command=command,
     )
     from memdiag.cli.launching import launch
 

@@ -15,9 +15,11 @@ from typing import Any
 
 from memdiag.errors import UsageError
 from memdiag.printable import printable
+from memdiag.safeopen import read_regular
 
 FILE = "pyproject.toml"
 _PREFIX = "MEMDIAG_"
+_MOST_BYTES = 4 << 20
 # How alike a variable's name must be to one of ours to be taken for a slip. Chosen.
 _SLIP = 0.85
 
@@ -92,8 +94,14 @@ def _from_file(path: Path, names: Sequence[str]) -> dict[str, Given]:
 def _table(path: Path) -> dict[str, Any]:
     """[tool.memdiag], empty where there is none."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        raw = read_regular(path, most_bytes=_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise UsageError(
+                f"{FILE} has more than {_MOST_BYTES >> 20} MiB",
+                remedy="run memdiag in another directory",
+            )
+        text = raw.decode()
+    except (OSError, UnicodeDecodeError):  # not there, or nothing that pip could read either
         return {}
     if "memdiag" not in text:  # spares the parser, and others' broken files
         return {}

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memdiag.capture.attach import attach, command_line, environment, this_table
 from memdiag.capture.channel import find_channel, find_ring, owners_of
@@ -18,13 +19,17 @@ from memdiag.capture.signals import Letter, Mailbox
 from memdiag.cli.alarms import Alarms
 from memdiag.cli.apparatus import Apparatus
 from memdiag.cli.conclude import STDERR, conclude, say
-from memdiag.cli.leaning import leaning
+from memdiag.cli.leaning import FinalRules, leaning
 from memdiag.cli.listening import Listening
 from memdiag.cli.measure import Measurement, measure
-from memdiag.cli.options import Options, recording_path
+from memdiag.cli.options import Options, recording_files
 from memdiag.cli.recorder import recorder
+from memdiag.errors import MemdiagError
 from memdiag.model import Ending
 from memdiag.report.live import LastRow, wanted
+
+if TYPE_CHECKING:
+    from memdiag.recording.files import RecordingFiles
 
 _ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
@@ -74,14 +79,20 @@ def follow(pid: int, options: Options, *, let_in: bool = False) -> int:
     from memdiag.recording.writing import default_path
 
     now = datetime.now(timezone.utc)
-    path = recording_path(options, lambda: default_path(os.getpid(), now), say)
-    with ExitStack() as stack:
-        ending, failure = _record(pid, options, path, stack, let_in=let_in)
-    return conclude(path, options, ending=ending, failure=failure)
+    files = recording_files(options, lambda: default_path(os.getpid(), now), say)
+    try:
+        with ExitStack() as stack:
+            ending, failure = _record(pid, options, files, stack, let_in=let_in)
+    except MemdiagError:  # there was nothing to be recorded
+        files.discard()
+        raise
+    code = conclude(files, options, ending=ending, failure=failure)
+    files.close()
+    return code
 
 
 def _record(
-    pid: int, options: Options, path: Path, stack: ExitStack, *, let_in: bool
+    pid: int, options: Options, files: RecordingFiles, stack: ExitStack, *, let_in: bool
 ) -> tuple[Ending, str]:
     mailbox = stack.enter_context(Mailbox(_ENDING_SIGNALS))
     listening = stack.enter_context(Listening(options.tags, follows=True))
@@ -106,12 +117,13 @@ def _record(
     about = {**apparatus.about(command_line(pid)), "pid": pid}
     measurement = Measurement(
         session=apparatus.session(pid, began_s=began_s, whole_channel=False),
-        open_writer=recorder(path, about, options),
+        open_writer=recorder(files, about, options),
         row=row,
         interval_s=options.interval_s,
         began_s=began_s,
         alarms=Alarms(options.gate.thresholds, apparatus.limits),
         live=leaning(options) if is_shown or options.stop_on_leak else None,
+        final_rules=FinalRules(files),
     )
     if is_shown:
         say(f"watching process {pid}; Ctrl-C ends the watch and reports")

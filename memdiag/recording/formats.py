@@ -51,7 +51,7 @@ class Format:
 
 
 def _memdiag(source: Source, options: ReadOptions) -> Table | None:
-    layout = native.layout(source.head(), source.name)
+    layout = native.layout(source.first_lines(), source.name)
     return None if layout is None else read_text_table(source, layout)
 
 
@@ -63,19 +63,19 @@ def _wandb(source: Source, options: ReadOptions) -> Table | None:
 
 
 def _csv(source: Source, options: ReadOptions) -> Table | None:
-    layout = find_layout(source.head(), cut_off=not source.whole)
+    layout = find_layout(source.first_lines(), cut_off=not source.whole)
     return read_text_table(source, layout) if layout is not None and layout.names else None
 
 
 def _numbers(source: Source, options: ReadOptions) -> Table | None:
-    layout = find_layout(source.head(), cut_off=not source.whole)
+    layout = find_layout(source.first_lines(), cut_off=not source.whole)
     bare = layout is not None and not layout.names and layout.columns == 1
     return read_bare(source, layout) if bare and layout is not None else None
 
 
 def _nameless(source: Source, options: ReadOptions) -> Table | None:
     """Figures in several columns without a header: what they are could only be guessed."""
-    layout = find_layout(source.head(), cut_off=not source.whole)
+    layout = find_layout(source.first_lines(), cut_off=not source.whole)
     if layout is None or layout.names or layout.columns == 1:
         return None
     raise UnreadableInput(

@@ -21,7 +21,9 @@ else:
 
     class _Polars:
         def __getattr__(self, name: str) -> Any:
-            return getattr(importlib.import_module("polars"), name)
+            found = getattr(importlib.import_module("polars"), name)
+            setattr(self, name, found)  # not asked again: wide tables ask for each column
+            return found
 
     pl = _Polars()
 

@@ -25,7 +25,7 @@ def parsed(source: Source) -> Any:
     start = content.lstrip()[:_LOOKED_AT]
     if not start.startswith((b"{", b"[")) or _is_lines(start):
         return None
-    raw = source.all_bytes()
+    raw = source.first_bytes(_LARGEST_BYTES + 1)
     if len(raw) > _LARGEST_BYTES:
         raise UnreadableInput(
             f"a JSON document of more than {_LARGEST_BYTES >> 20} MiB is not read",

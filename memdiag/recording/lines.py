@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from memdiag.recording.frames import pl
 from memdiag.recording.pasting import without_escapes
@@ -145,14 +143,8 @@ def _searched(lines: pl.Series) -> pl.DataFrame:
 
 def _blocks(source: Source) -> Iterator[bytes]:
     """The bytes, cut at the ends of lines where there are some."""
-    with _opened(source) as file:
+    with source.opened() as file:
         size = _FIRST_BYTES
         while block := file.read(size):
             yield block + file.readline(size)
             size = _BLOCK_BYTES
-
-
-def _opened(source: Source) -> BinaryIO:
-    if source.whole or source.path is None:
-        return io.BytesIO(source.content)
-    return source.path.open("rb")

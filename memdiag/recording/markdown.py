@@ -94,7 +94,7 @@ def tables_in(source: Source) -> str:
 def _found(source: Source) -> list[_Found]:
     if b"|" not in source.content or b"--" not in source.content:
         return []
-    return _tables(source.all_bytes()[:_MAX_BYTES].decode("utf-8", errors="replace").split("\n"))
+    return _tables(source.first_bytes(_MAX_BYTES).decode("utf-8", errors="replace").split("\n"))
 
 
 def _listed(found: Sequence[_Found], *, only_series: bool = False) -> str:

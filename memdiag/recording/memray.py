@@ -26,7 +26,7 @@ def read_stats(source: Source) -> Table | None:
     in_json = _JSON.match(head.lstrip()) is not None
     if not in_json and _TEXT.search(head) is None:
         return None
-    text = source.all_bytes()[:_MOST_BYTES].decode("utf-8", errors="replace")
+    text = source.first_bytes(_MOST_BYTES).decode("utf-8", errors="replace")
     peaks = list(_json_peaks(text) if in_json else _text_peaks(text))
     if len(peaks) < 2:
         raise UnreadableInput(

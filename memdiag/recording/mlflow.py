@@ -7,6 +7,7 @@ names with slashes (`system/gpu_0_memory_usage_megabytes`) are files in folders 
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
@@ -14,14 +15,18 @@ from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.cells import to_numbers
 from memdiag.recording.frames import pl
+from memdiag.recording.opening import mode_of
+from memdiag.recording.refusals import too_large
 from memdiag.recording.source import STDIN, Source
 from memdiag.recording.table import Table
+from memdiag.safeopen import read_regular
 
 # After the step, newer versions name the data set and the model that the figure is about.
 _LINE = r"^(1[0-9]{12}) ([-+0-9.eEnaifNIF]+)(?: (-?[0-9]+))?(?: [^ ]+){0,3}$"
 _FOLDER = "metrics"
 _LOOKED_AT = 8
 _FILES_AT_MOST = 2000
+_LINE_BYTES = 200
 
 
 def read_metric(source: Source) -> Table | None:
@@ -35,7 +40,9 @@ def read_metric(source: Source) -> Table | None:
 
 def is_run(directory: Path) -> bool:
     """It is the directory of a run's metrics."""
-    return directory.name == _FOLDER and directory.is_dir() and any(_files(directory))
+    if directory.name != _FOLDER or not stat.S_ISDIR(mode_of(directory) or 0):
+        return False
+    return any(_files(directory))
 
 
 def runs_in(directory: Path) -> list[Path]:
@@ -45,12 +52,19 @@ def runs_in(directory: Path) -> list[Path]:
     return [path for path in (directory, *inside) if is_run(path)]
 
 
-def read_run(directory: Path) -> Table:
-    """All metrics of a run as one table."""
-    metrics = {
-        path.relative_to(directory).as_posix(): _lines(path.read_bytes())
-        for path in sorted(_files(directory))[:_FILES_AT_MOST]
-    }
+def read_run(directory: Path, at_most_bytes: int) -> Table:
+    """All metrics of a run as one table. Raises UnreadableInput if they hold more than that."""
+    metrics = {}
+    left_bytes = at_most_bytes
+    for path in sorted(_files(directory))[:_FILES_AT_MOST]:
+        try:
+            content = read_regular(path, most_bytes=left_bytes + 1)
+        except OSError:  # gone, or another by now
+            continue
+        left_bytes -= len(content)
+        if left_bytes < 0:
+            raise too_large(str(directory), at_most_bytes, packed=False)
+        metrics[path.relative_to(directory).as_posix()] = _lines(content)
     return _as_table(metrics, str(directory))
 
 
@@ -58,12 +72,10 @@ def _files(directory: Path) -> Iterator[Path]:
     """Files of the directory and its folders that begin like a metric's."""
     for path in directory.rglob("*"):
         try:
-            if not path.is_file():
-                continue
-            with path.open("rb") as file:
-                first = file.readline(200).decode("utf-8", errors="replace").strip()
+            begin = read_regular(path, most_bytes=_LINE_BYTES)
         except OSError:
             continue
+        first = begin.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
         if re.match(_LINE, first):
             yield path
 

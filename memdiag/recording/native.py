@@ -20,6 +20,7 @@ from memdiag.recording.layout import Layout, split_line
 from memdiag.recording.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.recording.sidecar import Sidecar, read_sidecar, sidecar_path
 from memdiag.recording.table import Table
+from memdiag.recording.width import not_too_wide
 
 _MOST_RANKS = 8
 # As the probe's `facts.UNNAMED_CHILD`, which nobody imports.
@@ -51,9 +52,10 @@ def layout(head: str, source: str) -> Layout | None:
     return Layout(delimiter=",", names=names, skip_lines=1, columns=len(names))
 
 
-def plan(table: Table) -> Plan:
+def plan(table: Table, source: str) -> Plan:
     """The fixed parts; every column that is no metric of memdiag's is a counter of the user's, but
-    for `epoch`, which the probe counts at the passes of a data loader.
+    for `epoch`, which the probe counts at the passes of a data loader. Raises UnreadableInput for
+    more columns than are judged.
     """
     at = {name: position for position, name in enumerate(table.names)}
     metrics = [
@@ -61,6 +63,7 @@ def plan(table: Table) -> Plan:
         for position, name in enumerate(table.names)
         if position >= len(KEY_COLUMNS) and name and name != EPOCH_COLUMN
     ]
+    not_too_wide((meaning for _, meaning in metrics), source, line=1)
     clock = _axis(table, at["at_s"], AxisKind.SECONDS, rank=1)
     step = _axis(table, at["step"], AxisKind.STEP, rank=0)
     tagged = np.isfinite(step.values).sum() > 1

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from memdiag import units
 from memdiag.errors import UsageError
 from memdiag.model import Unit
+
+DEFAULT_MAX_INPUT_BYTES = 8 * 10**9
 
 _COUNTS = {"count", "counts", "number", "1"}
 _PERCENTS = {"percent", "%", "pct"}
@@ -21,6 +24,16 @@ class MetricChoice:
     factor: float = 1.0
 
 
+class Progress(Protocol):
+    """Is told how far the reading of a pipe or a packed file has come."""
+
+    def reached(self, source: str, done_bytes: int, total_bytes: int | None) -> None:
+        """So many bytes were read, of so many; None where nobody knows of how many."""
+
+    def done(self) -> None:
+        """It was read, or given up."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """How to read a source.
@@ -31,6 +44,9 @@ class ReadOptions:
     format: name of the format (`formats.FORMATS`), "" to recognise it.
     pattern: regular expression with named groups for lines of text, "" for none.
     table: number of the table to take from a document with several, counted from 1.
+    max_input_bytes: largest input that is copied, unpacked or read into memory whole. Plain files
+        that are read in place have no limit.
+    progress: is told of inputs that are copied or unpacked, None where nobody looks.
     """
 
     x: str = ""
@@ -39,6 +55,8 @@ class ReadOptions:
     format: str = ""
     pattern: str = ""
     table: int | None = None
+    max_input_bytes: int = DEFAULT_MAX_INPUT_BYTES
+    progress: Progress | None = None
 
 
 DEFAULTS = ReadOptions()

@@ -1,4 +1,4 @@
-"""What is packed by gzip or zstd, unpacked up to a limit.
+"""What is packed by gzip or zstd, unpacked as a stream.
 
 Python knows zstd since 3.14. Where no library for it is there, polars unpacks it line by line,
 which does for text. polars knows no limit: so the blocks are asked beforehand for how much there is
@@ -8,19 +8,19 @@ inside (RFC 8878, section 3.1.1).
 from __future__ import annotations
 
 import contextlib
-import gzip
 import importlib
 import io
-from pathlib import Path
+import zlib
 from types import ModuleType
 
 from memdiag.errors import UnreadableInput
-from memdiag.recording.spooling import TooLarge, spooled
+from memdiag.recording.spooling import Readable, Stream, TooLarge
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-MOST_BYTES = 2 << 30
 _MODULES = ("compression.zstd", "zstandard")
 _HEAD_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 16
+_WITH_HEADER = 31  # of gzip's, in zlib's numbers
 
 _SKIPPABLE = 0x184D2A50  # and the 15 numbers after it
 _MOST_IN_BLOCK = 128 << 10
@@ -32,32 +32,87 @@ def is_packed(head: bytes) -> bool:
     return head.startswith((_GZIP, _ZSTD))
 
 
-def unpacked(name: str, raw: bytes) -> bytes | Path:
-    """What is inside, or a file of it. Raises UnreadableInput for what is too large, or can't be
-    unpacked here; ValueError, EOFError, OSError or zlib.error for damaged data.
+def unpacked(name: str, stream: Stream, *, at_most_bytes: int) -> Readable:
+    """What is inside. Raises UnreadableInput for what can't be unpacked here, TooLarge where that
+    is known beforehand; this and its reading raise ValueError, EOFError, OSError or zlib.error for
+    damaged data.
     """
-    try:
-        if raw.startswith(_GZIP):
-            return spooled(gzip.GzipFile(fileobj=io.BytesIO(raw)), at_most=MOST_BYTES)
-        return _unpacked_zstd(name, raw)
-    except TooLarge as error:
-        raise _too_large(name) from error
-
-
-def _too_large(name: str) -> UnreadableInput:
-    return UnreadableInput(
-        f"it unpacks to more than {MOST_BYTES >> 30} GiB",
-        source=name,
-        remedy="unpack it, and name the file",
-    )
-
-
-def _unpacked_zstd(name: str, raw: bytes) -> bytes | Path:
+    if stream.head().startswith(_GZIP):
+        return _Gzip(stream)
     for module in _MODULES:
         with contextlib.suppress(ImportError):
-            return _unpacked_by(importlib.import_module(module), raw)
-    if largest_size(raw) > MOST_BYTES:
-        raise _too_large(name)
+            return _Zstd(importlib.import_module(module), stream)
+    return io.BytesIO(_unpacked_by_polars(name, _whole(stream), at_most_bytes))
+
+
+class _Gzip:
+    """The members of gzip data, one behind the other. (Python's own `GzipFile` reads zeros behind
+    them byte by byte, and there may be gigabytes of them.)
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._unpacker = zlib.decompressobj(_WITH_HEADER)
+        self._packed = b""
+        self._ended = False
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes; fewer only at the end."""
+        unpacked = bytearray()
+        while len(unpacked) < size and not self._ended:
+            packed = self._packed or self._stream.read(_PIECE_BYTES)
+            if not packed:
+                raise EOFError("the gzip data is cut off")
+            unpacked += self._unpacker.decompress(packed, size - len(unpacked))
+            self._packed = self._unpacker.unconsumed_tail
+            if self._unpacker.eof:
+                self._begin_next(self._unpacker.unused_data)
+        return bytes(unpacked)
+
+    def _begin_next(self, behind: bytes) -> None:
+        """Zeros may pad the end of a file; what follows them is another member."""
+        while not (behind := behind.lstrip(b"\0")):
+            if not (behind := self._stream.read(_PIECE_BYTES)):
+                self._ended = True
+                return
+        self._unpacker = zlib.decompressobj(_WITH_HEADER)
+        self._packed = behind
+
+
+class _Zstd:
+    """What a library for zstd unpacks; damage is a ValueError whichever library it is."""
+
+    def __init__(self, module: ModuleType, stream: Stream) -> None:
+        self._module = module
+        self._empty = True
+        if hasattr(module, "ZstdFile"):
+            self._file = module.ZstdFile(stream)
+        else:
+            unpacker = module.ZstdDecompressor()
+            self._file = unpacker.stream_reader(stream, read_across_frames=True)
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes; fewer only at the end."""
+        try:
+            piece: bytes = self._file.read(size)
+        except (self._module.ZstdError, EOFError) as error:
+            raise ValueError("the zstd data is damaged") from error
+        if self._empty and not piece and size:
+            raise ValueError("the zstd data is cut off")
+        self._empty = False
+        return piece
+
+
+def _whole(stream: Stream) -> bytes:
+    held = bytearray()
+    while piece := stream.read(_PIECE_BYTES):
+        held += piece
+    return bytes(held)
+
+
+def _unpacked_by_polars(name: str, raw: bytes, at_most_bytes: int) -> bytes:
+    if largest_size(raw) > at_most_bytes:
+        raise TooLarge
     text = _unpacked_lines(raw)
     if b"\0" in text[:_HEAD_BYTES]:
         raise UnreadableInput(
@@ -66,20 +121,6 @@ def _unpacked_zstd(name: str, raw: bytes) -> bytes | Path:
             remedy="unpack it with `zstd -d`, or `pip install zstandard`",
         )
     return text
-
-
-def _unpacked_by(module: ModuleType, raw: bytes) -> bytes | Path:
-    try:
-        if hasattr(module, "ZstdFile"):
-            file = module.ZstdFile(io.BytesIO(raw))
-        else:
-            file = module.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        content = spooled(file, at_most=MOST_BYTES)
-    except (module.ZstdError, EOFError) as error:
-        raise ValueError("the zstd data is damaged") from error
-    if not content:
-        raise ValueError("the zstd data is cut off")
-    return content
 
 
 def _unpacked_lines(raw: bytes) -> bytes:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +16,11 @@ from memdiag.printable import printable
 from memdiag.recording import mlflow, native, tidy
 from memdiag.recording.assemble import assemble
 from memdiag.recording.formats import read_table
+from memdiag.recording.opening import mode_of
 from memdiag.recording.options import DEFAULTS, ReadOptions
 from memdiag.recording.schema import is_native
 from memdiag.recording.source import STDIN, open_source
+from memdiag.safeopen import kind_of
 
 _SUFFIXES = tuple(
     kind + packing
@@ -29,6 +33,9 @@ _DEEPEST, _FOLDERS_AT_MOST = 4, 10_000
 _SELF_EVIDENT = {"memdiag", "parquet", "csv"}
 _NAMED = 4
 
+# Is told of what was not taken, and what it is: "a FIFO".
+LeftOut = Callable[[str, str], None]
+
 
 def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
     """The recording in a file, on standard input for "-", or in a directory of MLflow's metrics.
@@ -36,12 +43,13 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
     Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
     """
     if source != STDIN and mlflow.is_run(Path(source)):
-        table, format_ = mlflow.read_run(Path(source)), "mlflow"
+        table, format_ = mlflow.read_run(Path(source), options.max_input_bytes), "mlflow"
     else:
-        table, format_ = read_table(open_source(source), options)
+        with contextlib.closing(open_source(source, options)) as opened:
+            table, format_ = read_table(opened, options)
     if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
         table = native.without_helpers(native.settled_labels(table))
-        plan = native.plan(table)
+        plan = native.plan(table, source)
         recording = assemble(table.only(plan.columns), plan, source)
         return native.with_sidecar(recording, None if source == STDIN else Path(source))
     plan = tidy.plan(table, options, source)
@@ -64,45 +72,72 @@ def _taken(recording: Recording, format_: str, phase: str | None) -> str:
     return f"{text}, phases from {printable(phase[:80])}" if tagged and phase else text
 
 
-def expand(arguments: Sequence[str]) -> list[str]:
-    """The sources that arguments mean: files, directories of recordings, TensorBoard's log
+def expand(arguments: Sequence[str], left_out: LeftOut | None = None) -> list[str]:
+    """The sources that arguments mean: files, pipes, directories of recordings, TensorBoard's log
     directories, MLflow's runs, glob patterns, "-".
 
-    A name that matches nothing stays, so that reading it says what is wrong. Each source comes
-    once. Raises UnreadableInput for a directory without recordings.
+    What is in a directory or matches a pattern counts only if it is a regular file; `left_out` is
+    told of the rest. A name that matches nothing stays, so that reading it says what is wrong. Each
+    source comes once. Raises UnreadableInput where nothing is left.
     """
     found: list[str] = []
     for argument in arguments:
-        path = Path(argument)
-        if argument == STDIN or path.is_file():
+        mode = mode_of(argument)
+        if argument == STDIN or (mode is not None and not stat.S_ISDIR(mode)):
             found.append(argument)
-        elif path.is_dir():
-            found.extend(_recordings_in(path))
+        elif mode is not None:
+            found.extend(_recordings_in(Path(argument), left_out))
         else:
-            # Path.glob takes no absolute pattern.
-            found.extend(sorted(glob.iglob(argument, recursive=True)) or [argument])  # noqa: PTH207
+            found.extend(_matching(argument, left_out))
     return list(dict.fromkeys(found))
 
 
-def _recordings_in(directory: Path) -> list[str]:
+def _matching(pattern: str, left_out: LeftOut | None) -> list[str]:
+    # Path.glob takes no absolute pattern.
+    found = sorted(glob.iglob(pattern, recursive=True)) or [pattern]  # noqa: PTH207
+    runs = {name for name in found if mlflow.is_run(Path(name))}
+    # `**` names the directories as well that it goes through.
+    told = None if "**" in pattern else left_out
+    kept = runs | set(_regular((name for name in found if name not in runs), told))
+    if not kept:
+        raise UnreadableInput(
+            "no regular file matches this pattern",
+            source=pattern,
+            remedy="name the directories or files themselves",
+        )
+    return [name for name in found if name in kept]
+
+
+def _regular(names: Iterable[str], left_out: LeftOut | None) -> Iterator[str]:
+    """Those that lead to a regular file, or to nothing that can be known: reading says why."""
+    for name in names:
+        mode = mode_of(name)
+        if mode is None or stat.S_ISREG(mode):
+            yield name
+        elif left_out is not None:
+            left_out(name, kind_of(mode))
+
+
+def _recordings_in(directory: Path, left_out: LeftOut | None) -> list[str]:
     try:
         inside = sorted(p for p in directory.iterdir() if p.name.lower().endswith(_SUFFIXES))
-        inside += _event_files(directory)
-        inside += mlflow.runs_in(directory)
-    except PermissionError as error:
-        raise UnreadableInput(
-            "no permission to look into this directory",
-            source=str(directory),
-            remedy="name the files, or run as its owner",
-        ) from error
-    if not inside:
+    except OSError as error:
+        message, remedy = f"it cannot be looked into: {error.strerror}", "name the files themselves"
+        if isinstance(error, PermissionError):
+            message = "no permission to look into this directory"
+            remedy = "name the files, or run as its owner"
+        raise UnreadableInput(message, source=str(directory), remedy=remedy) from error
+    inside += _event_files(directory)
+    found = list(_regular(map(str, inside), left_out))
+    found += map(str, mlflow.runs_in(directory))
+    if not found:
         raise UnreadableInput(
             "there are no recordings in this directory",
             source=str(directory),
             remedy="name the files themselves; in a directory .csv, .tsv, .jsonl, .parquet, "
             "TensorBoard's events and MLflow's metrics are read",
         )
-    return [str(path) for path in inside]
+    return found
 
 
 def _event_files(directory: Path) -> list[Path]:

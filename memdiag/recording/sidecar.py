@@ -6,7 +6,6 @@ A recording without its sidecar, or with a damaged one, is still a recording.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from memdiag.model import Cause, Ending, Limit, Mark, MarkLevel, Missing, Role, Unavailable
 from memdiag.printable import printable
-from memdiag.recording.files import replace_file
+from memdiag.safeopen import read_regular
 
 FORMAT_VERSION = 1
 _MAX_BYTES = 4 << 20
@@ -50,19 +49,16 @@ def files_of(recording: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys((recording, rows, sidecar_path(rows))))
 
 
-def write_sidecar(path: Path, sidecar: Sidecar) -> None:
-    """Replaces the file at once: a reader sees the old one or the new one. Raises OSError."""
+def text_of(sidecar: Sidecar) -> str:
+    """The sidecar as the text of its file."""
     document = {"memdiag_recording": FORMAT_VERSION, **_plain(sidecar)}
-    text = json.dumps(document, indent=1, default=str) + "\n"
-    os.close(replace_file(path, [text.encode()]))
+    return json.dumps(document, indent=1, default=str) + "\n"
 
 
 def read_sidecar(path: Path) -> Sidecar | None:
     """The sidecar, or None where there is none or it is damaged."""
     try:
-        with path.open("rb") as file:
-            document = json.loads(file.read(_MAX_BYTES))
-        return _parsed(document)
+        return _parsed(json.loads(read_regular(path, most_bytes=_MAX_BYTES)))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 

@@ -3,44 +3,38 @@
 from __future__ import annotations
 
 import enum
+import io
 import os
 import stat
 import sys
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
+from memdiag.recording.decoding import Decoded, utf16
+from memdiag.recording.opening import HEAD_BYTES, Waiting, mode_of, opened, place_of
+from memdiag.recording.options import DEFAULT_MAX_INPUT_BYTES, DEFAULTS, ReadOptions
 from memdiag.recording.packing import is_packed, unpacked
 from memdiag.recording.pasting import unwrapped
+from memdiag.recording.refusals import no_room, refuse_binary, too_large
 from memdiag.recording.sidecar import rows_path
-from memdiag.recording.spooling import spooled
+from memdiag.recording.spooling import NoRoom, Readable, Stream, TooLarge, spooled
+from memdiag.safeopen import open_regular
 
-HEAD_BYTES = 1 << 16
-_BEGINNING_BYTES = 4 << 20
+_BEGINNING_BYTES, _LONG_LINES_BYTES = 4 << 20, 16 << 20
+# Fewer lines than these say too little of a table: a head may hold a part of its header alone.
+_LINES_IN_HEAD = 20
 STDIN = "-"
 
-_MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG", "a PNG picture"),
-    (b"\xff\xd8\xff", "a JPEG picture"),
-    (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive"),
-    (b"\x7fELF", "a program"),
-    (b"SQLite format 3", "an SQLite database"),
-    (b"\x93NUMPY", "a NumPy array"),
-    (b"memray", "a recording of memray's"),
-    (b'\x04"M\x18', "lz4-compressed"),
-    (b"\x89HDF", "an HDF5 file"),
-    (b"BZh", "bzip2-compressed"),
-    (b"\xfd7zXZ", "xz-compressed"),
-)
-_EXPORT = "export it as CSV with a step or time column and memory columns such as rss_mb"
 _PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 # The first record of an event file: its length, a checksum, when it began (field 1, a double),
 # and then field 3, what wrote it.
 _EVENTS_AT, _EVENTS = 23, b"brain.Event:"
+_MARK = b"\xef\xbb\xbf"
 
 
 class Kind(enum.Enum):
@@ -54,14 +48,15 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What was opened.
+    """What was opened. To be closed when it was read.
 
     name: as the user wrote it.
-    path: of a plain UTF-8 file that may be read again in place; None where `content` is all.
-    content: the bytes, as UTF-8 where they are text; of a plain file (not of a pickle) only its
-        first 64 KiB unless it is small.
+    path: where a plain file may be read again in place; None where `content` is all.
+    content: the bytes, as UTF-8 where they are text; of what has a path its first 64 KiB.
     whole: `content` is everything.
-    tail: the last bytes of the source, at most 64 KiB.
+    tail: the last bytes of a text, at most 64 KiB.
+    at_most_bytes: as `ReadOptions.max_input_bytes`.
+    file: what `path` leads to, held open.
     """
 
     name: str
@@ -70,93 +65,202 @@ class Source:
     whole: bool
     tail: bytes
     kind: Kind = Kind.TEXT
+    at_most_bytes: int = DEFAULT_MAX_INPUT_BYTES
+    file: BinaryIO | None = None
 
     def head(self) -> str:
         """The first 64 KiB as text; what is no UTF-8 shows as U+FFFD."""
         return self.content[:HEAD_BYTES].decode("utf-8", errors="replace")
 
+    def first_lines(self) -> str:
+        """The head, or the first 16 MiB where lines are so long that the head holds few of them.
+        (What has no lines at all is no table.)
+        """
+        if self.content.count(b"\n", 0, HEAD_BYTES) < _LINES_IN_HEAD:
+            begin = self.first_bytes(_LONG_LINES_BYTES)
+            if b"\n" in begin:
+                return begin.decode("utf-8", errors="replace")
+        return self.head()
+
     def begins_with(self, words: bytes) -> bool:
         """These words stand somewhere in its first few megabytes."""
-        if self.whole or self.path is None:
-            return words in self.content
-        with self.path.open("rb") as file:
-            return words in file.read(_BEGINNING_BYTES)
+        return words in (self.content if self.whole else self.first_bytes(_BEGINNING_BYTES))
+
+    def first_bytes(self, most_bytes: int) -> bytes:
+        """Its beginning, of so many bytes."""
+        if self.whole:
+            return self.content[:most_bytes]
+        with self.opened() as file:
+            return file.read(min(most_bytes, os.fstat(file.fileno()).st_size))
 
     def all_bytes(self) -> bytes:
-        """Everything, as UTF-8 (where the source was valid)."""
-        if self.whole or self.path is None:
+        """Everything, as UTF-8 (where the source was valid). Raises UnreadableInput for more than
+        may be read into memory.
+        """
+        if self.whole:
             return self.content
-        return self.path.read_bytes()
+        with self.opened() as file:
+            if os.fstat(file.fileno()).st_size > self.at_most_bytes:
+                raise too_large(self.name, self.at_most_bytes, packed=False)
+            return file.read()
+
+    def opened(self) -> BinaryIO:
+        """All of it as a file, at its beginning."""
+        if self.whole or self.path is None:
+            return io.BytesIO(self.content)
+        return open(open_regular(self.path), "rb")  # noqa: PTH123 - a descriptor
+
+    def close(self) -> None:
+        """Let go of the file. A temporary one is then gone."""
+        if self.file is not None:
+            self.file.close()
 
 
-def open_source(name: str) -> Source:
+def open_source(name: str, options: ReadOptions = DEFAULTS) -> Source:
     """Opens a file or, for "-", standard input. Raises UnreadableInput."""
     try:
-        return _from_stream(name, sys.stdin.buffer) if name == STDIN else _from_file(name)
+        return _from_stdin(name, options) if name == STDIN else _from_file(name, options)
     except FileNotFoundError:
         rows = rows_path(Path(name))
         message, remedy = "there is no such file", "check the path"
-        if rows.is_file():  # a recording that was cut off
+        if stat.S_ISREG(mode_of(rows) or 0):  # a recording that was cut off
             remedy = f"analyse {printable(rows.name)} beside it"
     except IsADirectoryError:
         message, remedy = "this is a directory", "name a file in it"
     except PermissionError:
         message, remedy = "no permission to read it", "make it readable, or run as its owner"
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    except EOFError as error:
+        message, remedy = str(error), "copy it again, or read what is there: zcat FILE | memdiag"
+        remedy += " analyze -"
+    except (OSError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message, remedy = f"it cannot be read: {printable(reason)}", "check the file"
+    finally:
+        if options.progress is not None:
+            options.progress.done()
     raise UnreadableInput(message, source=name, remedy=remedy)
 
 
-def _from_stream(name: str, stream: BinaryIO) -> Source:
-    content = spooled(stream)
-    return _in_place(name, content) if isinstance(content, Path) else _from_bytes(name, content)
+def _from_stdin(name: str, options: ReadOptions) -> Source:
+    if sys.stdin is None:
+        raise UnreadableInput(
+            "standard input is closed", source=name, remedy="name a file, or pipe one to memdiag"
+        )
+    try:
+        below: Readable = Waiting(sys.stdin.fileno())
+    except OSError:  # not the system's
+        below = sys.stdin.buffer
+    stream = Stream(
+        below,
+        at_most_bytes=options.max_input_bytes,
+        # A bar would be drawn over what is typed.
+        watch=None if sys.stdin.isatty() else _watch(name, options, None),
+    )
+    return _from_stream(name, stream, options)
 
 
-def _from_file(name: str) -> Source:
-    path = Path(name)
-    mode = path.stat().st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError
-    if not stat.S_ISREG(mode):  # a pipe of the shell's, /dev/fd/63
-        with path.open("rb") as stream:
-            return _from_stream(name, stream)
-    return _in_place(name, path)
+def _from_file(name: str, options: ReadOptions) -> Source:
+    found = opened(name)
+    if found.size_bytes is not None and _is_plain(found.file):
+        return _in_place(name, found.file, place_of(found.file) or Path(name), options)
+    with found.file:
+        stream = Stream(
+            found.file if found.size_bytes is not None else Waiting(found.file.fileno()),
+            begun=found.begun,
+            at_most_bytes=options.max_input_bytes,
+            watch=_watch(name, options, found.size_bytes),
+        )
+        return _from_stream(name, stream, options)
 
 
-def _in_place(name: str, path: Path) -> Source:
-    with path.open("rb") as file:
+def _watch(name: str, options: ReadOptions, size_bytes: int | None) -> Callable[[int], None] | None:
+    progress = options.progress
+    if progress is None:
+        return None
+    return lambda done_bytes: progress.reached(name, done_bytes, size_bytes)
+
+
+def _from_stream(name: str, stream: Stream, options: ReadOptions) -> Source:
+    """What can be read only once, or has to be unpacked or decoded: in memory, or copied."""
+    packed = False
+    try:
+        packed = is_packed(stream.head())
+        if packed:
+            stream = Stream(unpacked(name, stream, at_most_bytes=options.max_input_bytes))
+            _refuse_packed(name, stream.head())
+        head = stream.head()
+        if _kind(head) is Kind.TEXT:
+            if (flavour := utf16(head)) is not None:
+                stream = Stream(Decoded(stream, flavour))
+                head = stream.head()
+            if len(head) == HEAD_BYTES:  # what is smaller is looked at without what pasting left
+                refuse_binary(name, head)
+        content = spooled(stream, at_most_bytes=options.max_input_bytes)
+    except TooLarge as error:
+        raise too_large(name, options.max_input_bytes, packed=packed) from error
+    except NoRoom as error:
+        raise no_room(name, error, options.max_input_bytes) from error
+    if isinstance(content, bytes):
+        return _from_bytes(name, content)
+    return _in_place(name, content.file, content.path, options)
+
+
+def _refuse_packed(name: str, head: bytes) -> None:
+    if is_packed(head):
+        raise UnreadableInput(
+            "it is packed twice", source=name, remedy="unpack it once, and name the file"
+        )
+
+
+def _is_plain(file: BinaryIO) -> bool:
+    """It needs neither decoding nor unpacking, and its size is known (in /proc it is not)."""
+    head = file.read(HEAD_BYTES)
+    file.seek(0)
+    if len(head) > os.fstat(file.fileno()).st_size:
+        return False
+    return _kind(head) is not Kind.TEXT or not (is_packed(head) or utf16(head))
+
+
+def _in_place(name: str, file: BinaryIO, path: Path, options: ReadOptions) -> Source:
+    """What is in the file at `path`. The file is held open as long as more is to be read of it."""
+    try:
+        file.seek(0)
         head = file.read(HEAD_BYTES)
-        size = os.fstat(file.fileno()).st_size
-        if len(head) >= size:
-            return _from_bytes(name, head, path)
-        kind = _kind(head)
-        if kind in {Kind.PARQUET, Kind.EVENTS}:  # read in place
-            return Source(name=name, path=path, content=head, whole=False, tail=b"", kind=kind)
-        if kind is Kind.TEXT and _is_plain(head):
-            _refuse_binary(name, head)
-            file.seek(max(0, size - HEAD_BYTES))
-            return Source(name=name, path=path, content=head, whole=False, tail=file.read())
-        return _from_bytes(name, head + file.read(), path)
+        size_bytes = os.fstat(file.fileno()).st_size
+        kind, tail = _kind(head), b""
+        if kind is Kind.TEXT and len(head) < size_bytes:
+            refuse_binary(name, head)
+            file.seek(max(0, size_bytes - HEAD_BYTES))
+            tail = file.read(HEAD_BYTES)
+    except BaseException:
+        file.close()
+        raise
+    if len(head) >= size_bytes:
+        file.close()
+        return _from_bytes(name, head)
+    return Source(
+        name=name,
+        path=path,
+        content=head,
+        whole=False,
+        tail=tail,
+        kind=kind,
+        at_most_bytes=options.max_input_bytes,
+        file=file,
+    )
 
 
-def _from_bytes(name: str, raw: bytes, path: Path | None = None) -> Source:
-    plain = path if _kind(raw) is not Kind.TEXT or _is_plain(raw) else None
-    if is_packed(raw):
-        content = unpacked(name, raw)
-        if isinstance(content, Path):
-            return _in_place(name, content)
-        raw = content
+def _from_bytes(name: str, raw: bytes) -> Source:
     kind = _kind(raw)
     if kind is not Kind.TEXT:
-        return Source(name=name, path=plain, content=raw, whole=True, tail=b"", kind=kind)
-    text = unwrapped(_as_utf8(raw))
+        return Source(name=name, path=None, content=raw, whole=True, tail=b"", kind=kind)
+    text = unwrapped(raw.removeprefix(_MARK))
     if not text.strip():
         raise UnreadableInput(
             "it is empty", source=name, remedy="record something first, or name another file"
         )
-    _refuse_binary(name, text[:HEAD_BYTES])
-    return Source(name=name, path=plain, content=text, whole=True, tail=text[-HEAD_BYTES:])
+    refuse_binary(name, text[:HEAD_BYTES])
+    return Source(name=name, path=None, content=text, whole=True, tail=text[-HEAD_BYTES:])
 
 
 def _kind(head: bytes) -> Kind:
@@ -165,34 +269,3 @@ def _kind(head: bytes) -> Kind:
     if head.startswith(_EVENTS, _EVENTS_AT):
         return Kind.EVENTS
     return Kind.PICKLE if head.startswith(_PICKLES) else Kind.TEXT
-
-
-def _is_plain(head: bytes) -> bool:
-    """Needs neither decompressing nor decoding before a CSV reader may have it."""
-    return not is_packed(head) and _utf16(head) is None
-
-
-def _utf16(head: bytes) -> str | None:
-    """The UTF-16 flavour of the text, by its mark or by where the zeros are (PowerShell's `>`)."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    even, odd = head[0:200:2], head[1:200:2]
-    if len(odd) > 1 and any(even) and not any(odd):
-        return "utf-16-le"
-    return "utf-16-be" if len(odd) > 1 and any(odd) and not any(even) else None
-
-
-def _as_utf8(raw: bytes) -> bytes:
-    flavour = _utf16(raw)
-    if flavour is not None:
-        return raw.decode(flavour, errors="replace").encode("utf-8", errors="replace")
-    return raw.removeprefix(b"\xef\xbb\xbf")
-
-
-def _refuse_binary(name: str, head: bytes) -> None:
-    for magic, what in _MAGIC:
-        if head.startswith(magic):
-            raise UnreadableInput(f"it is {what}, no log", source=name, remedy=_EXPORT)
-    controls = sum(head.count(bytes([code])) for code in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17))
-    if b"\0" in head or controls > len(head) / 20:
-        raise UnreadableInput("it is binary, no text", source=name, remedy=_EXPORT)

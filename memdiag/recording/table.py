@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
@@ -48,7 +49,8 @@ class Table:
 
     def only(self, used: Collection[int]) -> Table:
         """The same table with the cells of these columns alone: what else it holds may be large."""
-        columns = (c if at in used else c[:0] for at, c in enumerate(self.columns))
+        nothing = np.empty(0)
+        columns = (c if at in used else nothing for at, c in enumerate(self.columns))
         return replace(self, columns=tuple(columns))
 
 
@@ -84,7 +86,9 @@ def _without_headers(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     again = pl.Series([True]).new_from_index(0, len(frame))
     for column, name in named:
         again &= (column.str.strip_chars() == name).fill_null(value=False)
-    return frame.filter(~again) if again.any() else frame
+        if not again.any():
+            return frame
+    return frame.filter(~again)
 
 
 def read_parquet(source: Source) -> Table:
@@ -112,19 +116,15 @@ def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def csv_to_parquet(csv: Path, parquet: Path) -> None:
-    """A native CSV recording as Parquet, whole or not at all. Raises OSError."""
-    beside = parquet.with_name(f".{parquet.name}.{os.getpid()}.tmp")
+    """Write a native CSV recording to a Parquet file. Raises OSError."""
+    types = dict(
+        zip(KEY_COLUMNS, (pl.Float64, pl.Int64, pl.String, pl.Int64, pl.String), strict=True)
+    )
     try:
-        types = dict(
-            zip(KEY_COLUMNS, (pl.Float64, pl.Int64, pl.String, pl.Int64, pl.String), strict=True)
-        )
         frame = pl.scan_csv(csv, schema_overrides=types, infer_schema_length=None, glob=False)
-        frame.sink_parquet(beside)
-        beside.replace(parquet)
+        frame.sink_parquet(parquet)
     except pl.exceptions.PolarsError as error:
         raise OSError(f"no Parquet could be made of it: {error}") from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def torn_line(source: Source, layout: Layout) -> bool:

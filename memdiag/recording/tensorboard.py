@@ -76,7 +76,7 @@ class _Scalars:
 def read_events(source: Source, options: ReadOptions) -> Table:
     """Steps, times and the scalars that are memory, or that the user asks for."""
     scalars = _Scalars()
-    with _opened(source) as file:
+    with source.opened() as file:
         notes = tuple(_gather(file, scalars))
     if not scalars.at:
         raise UnreadableInput(
@@ -85,12 +85,6 @@ def read_events(source: Source, options: ReadOptions) -> Table:
             remedy="log memory as one: writer.add_scalar('memory/rss_mb', rss_mb, step)",
         )
     return _as_table(scalars, options, notes)
-
-
-def _opened(source: Source) -> BinaryIO:
-    if source.whole or source.path is None:
-        return io.BytesIO(source.content)
-    return source.path.open("rb")
 
 
 def _gather(file: BinaryIO, scalars: _Scalars) -> Iterator[str]:

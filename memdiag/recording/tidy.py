@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Axis, AxisKind, Role, Unit
+from memdiag.model import Axis, AxisKind, Role
 from memdiag.printable import printable
 from memdiag.recording.assemble import Plan
 from memdiag.recording.axis import Candidate, rises_strictly
-from memdiag.recording.cells import to_numbers, to_seconds
+from memdiag.recording.cells import holds_bytes, to_numbers, to_seconds
 from memdiag.recording.columns import Meaning, Part, as_metric, recognise
 from memdiag.recording.frames import as_series, is_numeric, is_text, pl
 from memdiag.recording.names import take_apart
@@ -21,6 +22,7 @@ from memdiag.recording.options import MetricChoice, ReadOptions
 from memdiag.recording.splitting import encode
 from memdiag.recording.table import Table
 from memdiag.recording.vocabulary import NO_AMOUNTS, REQUESTS
+from memdiag.recording.width import not_too_wide
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
@@ -30,14 +32,19 @@ if TYPE_CHECKING:
 _ROWS_PER_LABEL = 2
 _LAST_RANK = 10_000
 _CELLS_LOOKED_AT = 200
+# For a message, and for words that tell runs apart.
+_COLUMNS_LOOKED_AT = 1000
 _AVAILABLE = {"available", "avail"}
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
     """Which column plays which part. Raises UnreadableInput where that is not clear."""
-    meanings = [
-        _meaning(name, column) for name, column in zip(table.names, table.columns, strict=True)
-    ]
+    meanings = not_too_wide(
+        map(_meaning, table.names, table.columns),
+        source,
+        _header_line(table),
+        chosen=bool(options.metrics),
+    )
     phase = _phase(table, meanings, options, source)
     x = _find(table, options.x, source) if options.x else None
     taken = {phase, x}
@@ -70,7 +77,7 @@ def _meaning(name: str, column: Column) -> Meaning:
         return meaning
     if NO_AMOUNTS & set(take_apart(name).words):  # 990m cores are no megabytes
         return meaning
-    if to_numbers(column[:_CELLS_LOOKED_AT]).unit is not Unit.BYTES:
+    if not holds_bytes(as_series(column[:_CELLS_LOOKED_AT])):
         return meaning
     return recognise(f"{name} (bytes)")
 
@@ -78,12 +85,13 @@ def _meaning(name: str, column: Column) -> Meaning:
 def _find(table: Table, wanted: str, source: str) -> int:
     """The column that the user means: by its exact name, its case aside, or its metric's name."""
     lower = wanted.strip().lower()
-    ways = (
-        [at for at, name in enumerate(table.names) if name == wanted],
-        [at for at, name in enumerate(table.names) if name.strip().lower() == lower],
-        [at for at, name in enumerate(table.names) if recognise(name).metric == lower],
+    ways: tuple[Callable[[str], bool], ...] = (
+        lambda name: name == wanted,
+        lambda name: name.strip().lower() == lower,
+        lambda name: recognise(name).metric == lower,
     )
-    for found in ways:
+    for is_meant in ways:
+        found = [at for at, name in enumerate(table.names) if is_meant(name)]
         if len(found) == 1:
             return found[0]
         if len(found) > 1:
@@ -139,7 +147,8 @@ def _metrics(
     ]
     if found:
         return _without_free(found)
-    figures = [at for at, column in enumerate(table.columns) if _has_figures(column)]
+    looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
+    figures = [at for at, column in enumerate(looked_at) if _has_figures(column)]
     if not figures:
         raise UnreadableInput(
             "no column holds figures",
@@ -148,8 +157,11 @@ def _metrics(
             remedy="memdiag needs a step or time column and memory columns such as rss_mb",
         )
     others = tuple(table.names[at] for at in figures)
+    among = ""
+    if len(table.columns) > _COLUMNS_LOOKED_AT:
+        among = f" among the first {_COLUMNS_LOOKED_AT:,}"
     raise UnreadableInput(
-        f"no column looks like memory (columns with figures: {listed(others)})",
+        f"no column looks like memory (columns with figures{among}: {listed(others)})",
         source=source,
         line=_header_line(table),
         remedy=f"say which one it is: --metric '{printable(others[-1][:40])}=MB'",
@@ -190,11 +202,15 @@ def _of_restarts(
     another, each under its own name.
     """
     falls = [set(np.flatnonzero(np.diff(candidate.values) < 0).tolist()) for candidate in axes]
-    for at, meaning in enumerate(meanings):
-        column = table.columns[at]
-        if meaning.part is not Part.OTHER or at in taken or not is_text(column):
-            continue
-        codes, values = encode(as_series(column).fill_null(""))
+    if not any(falls):
+        return []
+    words = (
+        at
+        for at, meaning in enumerate(meanings)
+        if meaning.part is Part.OTHER and at not in taken and is_text(table.columns[at])
+    )
+    for at in islice(words, _COLUMNS_LOOKED_AT):
+        codes, values = encode(as_series(table.columns[at]).fill_null(""))
         changes = np.flatnonzero(np.diff(codes))
         if 1 < len(values) == len(changes) + 1 and any(set(changes.tolist()) == f for f in falls):
             return [("", at)]
@@ -259,9 +275,9 @@ def _rising(
         column = table.columns[at]
         if meaning.part is not Part.OTHER or at in used or not is_numeric(column):
             continue
-        candidate = _candidate(table, at, meaning)
-        if all(rises_strictly(candidate.values[part]) for part in parts):
-            return replace(candidate, rank=_LAST_RANK)
+        values = to_numbers(column).values
+        if all(rises_strictly(values[part]) for part in parts):
+            return replace(_candidate(table, at, meaning), rank=_LAST_RANK)
     return None
 
 

@@ -233,7 +233,7 @@ def _free_cell(cell: str) -> str:
 
 def all_lines(source: Source) -> list[str]:
     """The lines of a source, of its first 512 MiB."""
-    raw = without_escapes(source.all_bytes()[:_MAX_BYTES])
+    raw = without_escapes(source.first_bytes(_MAX_BYTES))
     text = raw.decode("utf-8", errors="replace")
     return text.replace("\r", "").split("\n")
 

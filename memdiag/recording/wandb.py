@@ -7,15 +7,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from memdiag.errors import UnreadableInput
 from memdiag.recording.frames import pl
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table
 
 _OWN = {"_step", "_runtime", "_timestamp"}
 _SPREADS = ("__MIN", "__MAX")
+_MOST_RUNS, _MOST_CELLS = 1000, 50_000_000
 _HINTS = re.compile(rb"_step|_runtime|__MIN|__MAX|system[./](?:gpu|proc|memory)")
 _CHARTED = re.compile(r"(?P<run>.+?) - (?P<metric>.+)", re.S)
 _SYSTEM = re.compile(r"system[./](?P<name>.+)", re.S)
@@ -55,6 +57,7 @@ def _by_run(table: Table, names: Sequence[str]) -> Table:
             shared[name] = column
         elif not name.endswith(_SPREADS):
             runs.setdefault(found["run"], {})[found["metric"]] = column
+    _refuse_too_many(len(table), runs)
     frames = []
     for run, columns in runs.items():
         frame = pl.DataFrame({**shared, **columns})
@@ -66,6 +69,16 @@ def _by_run(table: Table, names: Sequence[str]) -> Table:
         first_line=None,
         notes=table.notes,
     )
+
+
+def _refuse_too_many(rows: int, runs: Mapping[str, Mapping[str, pl.Series]]) -> None:
+    """Below each other, runs take a row for each of theirs, and a column for each metric of any."""
+    metrics = {metric for columns in runs.values() for metric in columns}
+    if len(runs) > _MOST_RUNS or rows * len(runs) * len(metrics) > _MOST_CELLS:
+        raise UnreadableInput(
+            f"its chart has {len(metrics):,} metrics of {len(runs):,} runs, too many to be judged",
+            remedy="export fewer runs at once",
+        )
 
 
 def _plain(name: str) -> str:

@@ -18,12 +18,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdiag.errors import OutputExists, UsageError
+from memdiag import safeopen
 from memdiag.model import Ending, Limit, Mark, Missing, Sample
 from memdiag.printable import printable
-from memdiag.recording.files import replace_file, write_all
+from memdiag.recording.files import RecordingFiles
 from memdiag.recording.rows import Rows
-from memdiag.recording.sidecar import Sidecar, files_of, rows_path, sidecar_path, write_sidecar
+from memdiag.recording.sidecar import Sidecar, text_of
 from memdiag.recording.thinning import Thinner
 
 # Unthinned rows at the file's end: when they exceed this, they are thinned.
@@ -45,48 +45,42 @@ def default_path(pid: int, now: datetime) -> Path:
 class Writer:
     """A recording that is being written.
 
-    path: NAME.csv, or NAME.parquet: then NAME.csv is written first and turned into it at the end.
-    about: plain JSON values for the sidecar: command, host, versions.
-    full: keep every row.
-    force: overwrite.
-
-    Raises OutputExists or UsageError if the files cannot be made. After that no method raises an
-    OSError: `trouble` says what went wrong, "" if nothing did.
+    No method raises an OSError: `trouble` says what went wrong, "" if nothing did.
     """
 
     def __init__(
         self,
-        path: Path,
+        files: RecordingFiles,
         *,
         about: dict[str, Any],
         interval_s: float,
         full: bool = False,
-        force: bool = False,
     ) -> None:
-        self._target = path
-        self._csv = rows_path(path)
+        """files: new and empty. about: plain JSON values for the sidecar: command, host, versions.
+        full: keep every row.
+        """
+        self._files = files
         self._sidecar = Sidecar(about={**about, "interval_s": interval_s})
         self._rows = Rows()
         self._thinner = None if full else Thinner(interval_s=interval_s)
         self._pending: list[Sample] = []
         self._skip_flushes = 0
         self.trouble = ""
-        self._refuse_existing(force)
-        self._fd = self._open_new(force)
         self._size = self._thinned_size = 0
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = False
         self._syncer = threading.Thread(target=self._sync_for_ever, daemon=True)
         self._syncer.start()
+        self._try(self._files.begin)
         self._append(self._rows.header())
         self._thinned_size = self._size
-        self._try(lambda: write_sidecar(sidecar_path(self._csv), self._sidecar))
+        self._try(lambda: self._files.write_sidecar(text_of(self._sidecar)))
 
     @property
     def path(self) -> Path:
         """Where the recording is: the CSV file until `close` has made a Parquet file of it."""
-        return self._target if self._target.exists() else self._csv
+        return self._files.written
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Takes samples, in the order of their time within each process."""
@@ -99,7 +93,7 @@ class Writer:
         end of us all."""
         self._sidecar = replace(self._sidecar, marks=(*self._sidecar.marks, mark))
         with contextlib.suppress(OSError):  # it is written again at the end
-            write_sidecar(sidecar_path(self._csv), self._sidecar)
+            self._files.write_sidecar(text_of(self._sidecar))
 
     def flush(self) -> None:
         """Hands everything to the operating system, which is asked to put it on the disk."""
@@ -137,8 +131,7 @@ class Writer:
         self._closing = True
         self._wake.set()
         self._syncer.join()
-        self._try(lambda: os.fsync(self._fd))
-        os.close(self._fd)
+        self._try(lambda: os.fsync(self._files.fd))
         sidecar = replace(
             self._sidecar,
             about={**self._sidecar.about, "processes": list(processes)},
@@ -149,8 +142,8 @@ class Writer:
             notes=(*notes, *self._own_notes()),
             cost=cost or {},
         )
-        self._try(lambda: write_sidecar(sidecar_path(self._csv), sidecar))
-        if self._target != self._csv:
+        self._try(lambda: self._files.write_sidecar(text_of(sidecar)))
+        if self._files.path != self._files.rows:
             self._try(self._to_parquet)
 
     def _own_notes(self) -> Iterator[str]:
@@ -159,42 +152,14 @@ class Writer:
         if self.trouble:
             yield f"the recording has gaps: {self.trouble}"
 
-    def _refuse_existing(self, force: bool) -> None:
-        for path in files_of(self._target):
-            shown = printable(str(path))
-            if path.exists() and not path.is_file():
-                raise UsageError(f"{shown} is no file", remedy="name a new file, such as run.csv")
-            if path.exists() and not force:
-                raise OutputExists(
-                    f"{shown} exists already", remedy="choose another name, or use --force"
-                )
-
-    def _open_new(self, force: bool) -> int:
-        new = os.O_TRUNC if force else os.O_EXCL
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | new
-        try:
-            if force and self._target != self._csv:
-                self._target.unlink(missing_ok=True)
-            return os.open(self._csv, flags, 0o666)
-        except FileExistsError:
-            raise OutputExists(
-                f"{printable(str(self._csv))} exists already",
-                remedy="choose another name, or use --force",
-            ) from None
-        except OSError as error:
-            raise UsageError(
-                f"{printable(str(self._csv))} cannot be written: {error.strerror}",
-                remedy="choose another place with --output",
-            ) from error
-
     def _append(self, data: bytes) -> bool:
         """All of the data, or nothing: what was written of it is taken back."""
         try:
-            write_all(self._fd, data)
+            safeopen.write_all(self._files.fd, data)
         except OSError as error:
             self._fail(error)
             with contextlib.suppress(OSError):
-                os.ftruncate(self._fd, self._size)
+                os.ftruncate(self._files.fd, self._size)
             return False
         self._size += len(data)
         return True
@@ -216,7 +181,7 @@ class Writer:
         thinner.coarsen(self._size / (_DAY_BYTES * max(share, 0.05)))
 
     def _thinned_chunks(self, keep: bytes) -> Iterator[bytes]:
-        with self._csv.open("rb") as file:
+        with self._files.open_rows() as file:
             left = self._thinned_size
             while left > 0 and (chunk := file.read(min(_CHUNK, left))):
                 left -= len(chunk)
@@ -229,14 +194,14 @@ class Writer:
         """A new header, and blank cells at the end of each row. Cells hold no newlines."""
         if self._size == 0:
             return True
-        with self._csv.open("rb") as file:
+        with self._files.open_rows() as file:
             old = len(file.readline())
         new, blanks = self._rows.header(), b"," * columns
         thinned_rows = self._count_rows(self._thinned_size)
 
         def widened() -> Iterator[bytes]:
             yield new
-            with self._csv.open("rb") as file:
+            with self._files.open_rows() as file:
                 file.seek(old)
                 while chunk := file.read(_CHUNK):
                     yield chunk.replace(b"\n", blanks + b"\n")
@@ -249,7 +214,7 @@ class Writer:
     def _count_rows(self, end: int) -> int:
         """Rows below the header in the first `end` bytes."""
         lines = 0
-        with self._csv.open("rb") as file:
+        with self._files.open_rows() as file:
             while end > 0 and (chunk := file.read(min(_CHUNK, end))):
                 end -= len(chunk)
                 lines += chunk.count(b"\n")
@@ -258,21 +223,17 @@ class Writer:
     def _rewrite(self, chunks: Callable[[], Iterator[bytes]]) -> bool:
         """The file anew, and appending goes on at its new end."""
         try:
-            fd = replace_file(self._csv, chunks())
+            with self._lock:
+                self._size = self._files.replace_rows(chunks())
         except OSError as error:
             self._fail(error)
             return False
-        with self._lock:
-            self._fd, old = fd, self._fd
-        os.close(old)
-        self._size = os.fstat(fd).st_size
         return True
 
     def _to_parquet(self) -> None:
         from memdiag.recording.table import csv_to_parquet  # polars is not for `run`'s start
 
-        csv_to_parquet(self._csv, self._target)
-        self._csv.unlink()
+        self._files.to_parquet(csv_to_parquet)
 
     def _sync_for_ever(self) -> None:
         """Waits for the disk in a thread of its own, so that sampling does not."""
@@ -281,7 +242,7 @@ class Writer:
             self._wake.clear()
             with contextlib.suppress(OSError):  # a disk that fails will fail `write` as well
                 with self._lock:
-                    fd = os.dup(self._fd)
+                    fd = os.dup(self._files.fd)
                 try:
                     os.fsync(fd)
                 finally:
@@ -295,4 +256,5 @@ class Writer:
 
     def _fail(self, error: OSError) -> None:
         self._skip_flushes = _RETRY_FLUSHES
-        self.trouble = self.trouble or f"{error.strerror or error} ({printable(str(self._csv))})"
+        name = printable(str(self._files.rows))
+        self.trouble = self.trouble or f"{error.strerror or error} ({name})"

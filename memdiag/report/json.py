@@ -41,6 +41,10 @@ SCHEMA_VERSION = 1
 Values = dict[str, Any]
 
 
+# How every report begins, by which one is known again.
+BEGINNING = '{\n  "schema_version": '
+
+
 def document(diagnosis: Diagnosis, exit_code: int) -> Values:
     """The whole answer of one command, in the shape of `schema.json`. The order is given."""
     return {

@@ -20,12 +20,15 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _SCREEN = Screen(width=100)
 
 
+# How every report begins, by which one is known again.
+BEGINNING = '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="memdiag">'
+
+
 def document(diagnosis: Diagnosis, *, failing: Collection[Verdict | Standing]) -> str:
     """The XML text. failing: verdicts and standings that fail the command; others pass."""
     suites = [_suite(found, failing) for found in diagnosis.recordings]
     suites += [_failed(failure) for failure in diagnosis.failures]
-    head = '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="memdiag">\n'
-    return f"{head}{''.join(suites)}</testsuites>\n"
+    return f"{BEGINNING}\n{''.join(suites)}</testsuites>\n"
 
 
 def _suite(found: Found, failing: Collection[Verdict | Standing]) -> str:

@@ -28,12 +28,20 @@ _STANDINGS = {
 }
 
 
+_NOT_ANALYSED = "❌ not analysed: "
+# How a report may begin, by which one is known again.
+BEGINNINGS = (
+    f"### {_NOT_ANALYSED}",
+    *(f"### {mark} {words.VERDICTS[verdict]}: " for verdict, mark in _MARKS.items()),
+)
+
+
 def document(diagnosis: Diagnosis) -> str:
     """The whole report; text from outside is escaped."""
     blocks = [line for found in diagnosis.recordings for line in _recording(found)]
     for failure in diagnosis.failures:
         blocks += [
-            f"### ❌ not analysed: {_safe(failure.source)}",
+            f"### {_NOT_ANALYSED}{_safe(failure.source)}",
             f"{_safe(failure.message)}. Try: {_safe(failure.remedy)}",
         ]
     return "\n\n".join(blocks) + "\n"

@@ -10,7 +10,7 @@ import pytest
 from report import diagnoses
 
 from memdiag.cli import exits
-from memdiag.cli.exits import Decider, Inconclusive, exit_code, shell_status
+from memdiag.cli.exits import Decider, Inconclusive, before_findings, exit_code, shell_status
 from memdiag.findings import Diagnosis
 from memdiag.model import Ending
 
@@ -74,14 +74,14 @@ def test_every_combination_has_its_code() -> None:
     wrong = {}
     for combination in COMBINATIONS:
         found, ended, inconclusive, decider, stopped, interrupted = combination
-        code = exit_code(
-            FOUND[found][0],
-            inconclusive=inconclusive,
+        code = before_findings(
             decider=decider,
             command=None if ended is None else ENDED[ended][0],
             stopped_by_us=stopped,
             interrupted=interrupted,
         )
+        if code is None:
+            code = exit_code(FOUND[found][0], inconclusive=inconclusive)
         if code != expected(*combination):
             wrong[combination] = code
     assert wrong == {}
@@ -98,6 +98,11 @@ def test_order_of_recordings_does_not_matter(diagnosis: Diagnosis, code: int) ->
 @pytest.mark.parametrize(("ending", "status"), ENDED.values(), ids=ENDED)
 def test_a_commands_status_is_what_a_shell_shows(ending: Ending, status: int) -> None:
     assert shell_status(ending) == status
+
+
+def test_every_status_of_a_command_is_told_from_our_own() -> None:
+    for code in range(256):
+        assert before_findings(command=Ending(code=code)) == (code or None)
 
 
 def test_the_documented_precedence_has_no_gap() -> None:

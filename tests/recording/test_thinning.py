@@ -12,6 +12,7 @@ import numpy as np
 
 from memdiag.model import Sample
 from memdiag.recording import writing
+from memdiag.recording.files import RecordingFiles
 from memdiag.recording.thinning import Thinner
 from memdiag.recording.writing import Writer
 
@@ -141,7 +142,7 @@ def test_a_growing_file_is_thinned_and_stays_a_table(tmp_path: Path, monkeypatch
     """Four processes for six hours at one sample per second."""
     monkeypatch.setattr(writing, "_COMPACT_BYTES", 1 << 20)  # type: ignore[attr-defined]
     path = tmp_path / "run.csv"
-    writer = Writer(path, about={}, interval_s=1.0)
+    writer = Writer(RecordingFiles(path, force=False), about={}, interval_s=1.0)
     noise = _noise(1e6)
     largest = 0
     for at in range(6 * 3600):
@@ -172,7 +173,7 @@ def test_a_growing_file_is_thinned_and_stays_a_table(tmp_path: Path, monkeypatch
 def test_full_recordings_keep_every_row(tmp_path: Path, monkeypatch: object) -> None:
     monkeypatch.setattr(writing, "_COMPACT_BYTES", 1 << 12)  # type: ignore[attr-defined]
     path = tmp_path / "run.csv"
-    writer = Writer(path, about={}, interval_s=1.0, full=True)
+    writer = Writer(RecordingFiles(path, force=False), about={}, interval_s=1.0, full=True)
     writer.add(list(_samples(5000, lambda at: (5, "", 0))))
     writer.close()
     assert path.read_bytes().count(b"\n") == 5001

@@ -15,6 +15,7 @@ import pytest
 
 from memdiag.errors import OutputExists, UnreadableInput, UsageError
 from memdiag.model import AxisKind, Ending, Limit, Missing, Role, Sample, Unavailable
+from memdiag.recording.files import RecordingFiles
 from memdiag.recording.reading import read
 from memdiag.recording.sidecar import read_sidecar, sidecar_path
 from memdiag.recording.writing import Writer, default_path
@@ -28,7 +29,9 @@ def _sample(at_s: float, rss: int, **more: object) -> Sample:
 
 
 def _writer(path: Path, **options: object) -> Writer:
-    return Writer(path, about={"command": ["train"]}, interval_s=0.1, **options)  # type: ignore[arg-type]
+    force = bool(options.pop("force", False))
+    files = RecordingFiles(path, force=force)
+    return Writer(files, about={"command": ["train"]}, interval_s=0.1, **options)  # type: ignore[arg-type]
 
 
 def _cells(path: Path) -> list[dict[str, str]]:
@@ -191,8 +194,9 @@ _ENDLESS = """
 import sys, time
 from pathlib import Path
 from memdiag.model import Sample
+from memdiag.recording.files import RecordingFiles
 from memdiag.recording.writing import Writer
-writer = Writer(Path(sys.argv[1]), about={}, interval_s=0.1)
+writer = Writer(RecordingFiles(Path(sys.argv[1]), force=False), about={}, interval_s=0.1)
 for n in range(10**9):
     readings = {"rss_bytes": n}
     writer.add([Sample(at_s=n / 10, pid=7, process="main", readings=readings, phase="p")])
@@ -240,9 +244,10 @@ _FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from memdiag.model import Sample
+from memdiag.recording.files import RecordingFiles
 from memdiag.recording.writing import Writer
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-writer = Writer(Path(sys.argv[1]), about={}, interval_s=0.1)
+writer = Writer(RecordingFiles(Path(sys.argv[1]), force=False), about={}, interval_s=0.1)
 def take(n):
     readings = {"rss_bytes": n, **({"late": 1} if n > 1000 else {})}
     writer.add([Sample(at_s=n / 10, pid=7, process="main", readings=readings)])
