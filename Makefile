@@ -5,7 +5,8 @@
 #   make check     format, lint, types, import contract, README and tests: the gate
 #   make bench     the figures that the documentation quotes; SEED=n draws other series,
 #                  ARGS="decide live" runs these alone
-#   make bench-slow, pictures, fuzz, kills, behaviour, gpu-check   longer ones, for those who need them
+#   make bench-slow, pictures, fuzz, kills, behaviour, attack, gpu-check   longer ones, for those
+#                  who need them
 #   make bench-programs  verdict, rate and kind of memory on 22 real trainings; half an hour
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
 #   make fmt       format and fix what can be fixed
@@ -41,8 +42,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-static fmt readme bench clean install
-.PHONY: bench-slow pictures fuzz kills behaviour gpu-check trainers bench-programs
-.PHONY: check-format check-lint check-types check-imports check-sizes check-readme
+.PHONY: bench-slow pictures fuzz kills behaviour attack gpu-check trainers bench-programs
+.PHONY: check-format check-lint check-types check-imports check-sizes check-readme check-touches
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -58,7 +59,7 @@ test: $(READY) $(TORCH_READY)
 check: check-static test
 
 # Each of these says what it looks at, and then nothing if all is well.
-check-static: check-format check-lint check-types check-imports check-sizes check-readme
+check-static: check-format check-lint check-types check-imports check-sizes check-readme check-touches
 
 check-format: $(READY)
 	@echo "format"; $(BIN)/ruff format --check --quiet .
@@ -78,6 +79,9 @@ check-sizes: $(READY)
 
 check-readme: $(READY)
 	@echo "screens in the documentation"; $(BIN)/python tools/readme.py --check
+
+check-touches: $(READY)
+	@echo "what is opened, made and executed"; $(BIN)/python tools/touches.py --check
 
 fmt: $(READY)
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
@@ -110,6 +114,11 @@ kills: $(READY)
 # Test suites of public packages, with and without memdiag: every test must end as it does alone.
 behaviour: $(READY)
 	@$(BIN)/python benchmarks/own_behaviour.py $(ARGS)
+
+# Hostile users, files, rings, signals and disks against memdiag and what it runs; half an hour. Some
+# parts need root, two users and a tmpfs, and say so where they are left out. docs/security.md.
+attack: $(READY)
+	@$(BIN)/python -m benchmarks.attack $(ARGS)
 
 # In an environment of its own: these bring a hundred packages.
 trainers: $(TRAINERS_READY)

@@ -1,0 +1,150 @@
+"""Lists every place in memdiag that opens, makes, changes, removes, executes or signals something.
+
+    python tools/touches.py [--check]
+
+Writes the table in docs/security.md; with --check it fails if the table is not that of the code, or
+if a file has no word about why it may do what it does.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "security.md"
+BEGIN, END = "<!-- touches -->", "<!-- /touches -->"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OF_OS = _words(
+    "open mkdir makedirs unlink remove rmdir rename replace link symlink chmod chown fchmod fchown "
+    "kill killpg fork forkpty posix_spawn posix_spawnp execv execve execvp system popen truncate "
+    "ftruncate mkfifo posix_fallocate openpty waitpid"
+)
+_OF_MODULES = {
+    "os": _OF_OS,
+    "shutil": frozenset({"rmtree", "copy", "copyfile", "copytree", "move"}),
+    "tempfile": frozenset({"mkdtemp", "TemporaryFile", "NamedTemporaryFile", "mkstemp"}),
+    "subprocess": frozenset({"run", "Popen", "check_call", "check_output"}),
+    "ctypes": frozenset({"CDLL"}),
+    "fcntl": frozenset({"flock"}),
+    "safeopen": None,  # all of it
+}
+_OF_PATHS = _words(
+    "open read_text read_bytes write_text write_bytes mkdir unlink chmod touch rmdir"
+)
+_SAFE = frozenset({"closing", "kind_of", "temporary_name", "is_file_or_link", "NotRegular", "Name"})
+# Whose name it is, and what is done about it. One entry for each file of the table.
+WHY = {
+    "capture/cgroup.py": "kernel files below /sys/fs/cgroup",
+    "capture/channel.py": "channels: private directories by descriptor, nothing followed, no wait",
+    "capture/following.py": "the log of `--tags-from`: no wait, read by offset",
+    "capture/forking.py": "forks memdiag's own helpers; /proc/self/comm",
+    "capture/inspection.py": "`doctor`: kernel files below /proc",
+    "capture/limits.py": "kernel files below /proc",
+    "capture/output.py": "pseudo-terminals and pipes without a name",
+    "capture/patterns.py": "the log of `--tags-from`, before anything starts",
+    "capture/permission.py": "kernel files below /proc",
+    "capture/procfs.py": "kernel files below /proc",
+    "capture/ptrace.py": "stops the process that `--attach` names; /proc/PID/mem and maps",
+    "capture/ring.py": "rings: regular files of the expected user, by the channel's descriptor",
+    "capture/signals.py": "forks the witness, collects it",
+    "capture/symbols.py": "executables of the target: regular files, bounded, never executed",
+    "capture/tagger.py": "wakes memdiag itself by SIGCHLD",
+    "capture/target.py": "starts COMMAND as the person typed it; signals its process tree",
+    "capture/whynoprobe.py": "kernel files below /proc",
+    "capture/workspace.py": "attach: directories of ours, made by descriptor, nothing replaced",
+    "cli/app.py": "/dev/null for closed streams",
+    "cli/launching.py": "signals itself, to end as COMMAND did",
+    "cli/options.py": "a private directory where nothing can be written here",
+    "cli/outputs.py": "reports: never an input, an output or a file that is not ours; no wait",
+    "cli/publishing.py": "GITHUB_STEP_SUMMARY, which the runner names: appended, no wait",
+    "cli/settings.py": "pyproject.toml of the working directory: a regular file, bounded",
+    "integrations/repeating.py": "the C library of its own process",
+    "probe/arming.py": "inside the target: a private directory for its channel",
+    "probe/facts.py": "kernel files below /proc/self",
+    "probe/meters.py": "kernel files below /proc/self",
+    "probe/ring.py": "inside the target: its own ring, O_EXCL, O_NOFOLLOW",
+    "probe/watcher.py": "inside the target: the lock of its watcher, no wait",
+    "recording/files.py": "the recording: O_EXCL, locked, then by descriptor alone",
+    "recording/mlflow.py": "files of an MLflow run: regular ones only",
+    "recording/opening.py": "inputs as the person named them: no wait, no directories or sockets",
+    "recording/sidecar.py": "NAME.meta.json beside an input: a regular file, bounded",
+    "recording/source.py": "inputs (recording/opening.py)",
+    "recording/spooling.py": "a temporary file without a name",
+    "recording/writing.py": "writes to the descriptors of recording/files.py",
+    "report/comparison_json.py": "a file of memdiag's own package",
+    "report/json.py": "a file of memdiag's own package",
+    "safeopen.py": "the rules themselves",
+}
+
+
+def main() -> int:
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    rows = list(table())
+    missing = [name for name, _, _ in rows if name not in WHY]
+    stale = sorted(WHY.keys() - {name for name, _, _ in rows})
+    for name in missing:
+        print(f"tools/touches.py: WHY has no entry for {name}")
+    for name in stale:
+        print(f"tools/touches.py: WHY has an entry for {name}, which touches nothing")
+    lines = ["| file | calls | whose name, and what is done |", "|---|---|---|"]
+    lines += [f"| `{name}` | {calls} | {WHY.get(name, '')} |" for name, calls, _ in rows]
+    new = f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}"
+    if "--check" in sys.argv[1:]:
+        if new != text:
+            print(f"{PAGE.relative_to(ROOT)} is not what the code does: python tools/touches.py")
+        return int(new != text or bool(missing or stale))
+    PAGE.write_text(new, encoding="utf-8")
+    return int(bool(missing or stale))
+
+
+def table() -> Iterator[tuple[str, str, int]]:
+    """(file, its calls in words, how many) for each file that touches anything."""
+    package = ROOT / "memdiag"
+    for path in sorted(package.rglob("*.py")):
+        calls = sorted(set(_calls(ast.parse(path.read_text(encoding="utf-8")))))
+        if calls:
+            name = str(path.relative_to(package))
+            yield name, ", ".join(f"`{call}`" for call in calls), len(calls)
+
+
+def _calls(tree: ast.AST) -> Iterator[str]:
+    nodes = list(ast.walk(tree))
+    imported = {
+        alias.asname or alias.name: f"safeopen.{alias.name}"
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module == "memdiag.safeopen"
+        for alias in node.names
+        if alias.name not in _SAFE
+    }
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            name = _named(node.func, imported)
+            if name:
+                yield name
+
+
+def _named(function: ast.expr, imported: dict[str, str]) -> str:
+    if isinstance(function, ast.Name):
+        return "open" if function.id == "open" else imported.get(function.id, "")
+    if not isinstance(function, ast.Attribute):
+        return ""
+    if isinstance(function.value, ast.Name) and function.value.id in _OF_MODULES:
+        known = _OF_MODULES[function.value.id]
+        is_ours = function.attr not in _SAFE if known is None else function.attr in known
+        return f"{function.value.id}.{function.attr}" if is_ours else ""
+    is_path = function.attr in _OF_PATHS and not isinstance(function.value, ast.Constant)
+    return f"Path.{function.attr}" if is_path else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
