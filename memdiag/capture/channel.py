@@ -51,11 +51,11 @@ def create(base: Path | None = None) -> Path:
     base = base or bases(os.getuid())[0]
     name = f"{os.getpid()}-{_started(os.getpid()) or 0}-{secrets.token_hex(4)}"
     try:
-        with contextlib.suppress(FileExistsError):
-            base.mkdir(mode=0o700, parents=True)
         try:
+            with contextlib.suppress(FileExistsError):
+                base.mkdir(mode=0o700, parents=True)
             fd = safeopen.open_private(base, owners=(os.geteuid(),))
-        except PermissionError:  # somebody else has taken the name
+        except OSError:  # somebody else has taken the name, with whatever it is
             base = Path(tempfile.mkdtemp(prefix="memdiag-"))
             fd = safeopen.open_private(base, owners=(os.geteuid(),))
         with safeopen.closing(fd):

@@ -13,6 +13,7 @@ of exported symbols, within bounds, and nothing of either is executed by us.
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import sys
 from collections.abc import Callable
@@ -128,11 +129,12 @@ def _addresses(pid: int) -> dict[str, int]:
     pythons = [file for file in files if "python" in Path(file.name).name]
     found: dict[str, int] = {}
     for file in (*pythons, *executable):
-        found = {**exported(file, _NEEDED), **found}
+        with contextlib.suppress(OSError):  # replaced or removed since it was started
+            found = {**exported(file, _NEEDED), **found}
     if not found.keys() >= _NEEDED:
         raise CannotWatch(
-            f"the Python of process {pid} does not show where its functions are (it is linked "
-            "statically, or stripped of its symbols)",
+            f"the Python of process {pid} does not show where its functions are (it was removed "
+            "or replaced since, is linked statically, or stripped of its symbols)",
             remedy="start it with `memdiag run`, or leave out --attach",
         )
     return found

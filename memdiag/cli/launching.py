@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -18,6 +19,7 @@ from memdiag.capture.attach import this_table
 from memdiag.capture.signals import Mailbox, Witness
 from memdiag.capture.target import Launched, Target, adopt_orphans, start
 from memdiag.cli.alarms import Alarms
+from memdiag.cli.apart import apart
 from memdiag.cli.apparatus import Apparatus
 from memdiag.cli.conclude import STDERR, conclude, say
 from memdiag.cli.exits import Decider, before_findings
@@ -114,23 +116,27 @@ class _Run:
             stopped_by_us=launched is not None and bool(launched.why_ended),
             interrupted=launched is not None and launched.interrupts > 0,
         )
+        judge = partial(
+            conclude,
+            files,
+            self._options,
+            ending=self._ending,
+            decided=decided,
+            failure=self._failure,
+        )
         try:
-            code = conclude(
-                files,
-                self._options,
-                ending=self._ending,
-                decided=decided,
-                failure=self._failure,
-            )
-            files.close()
-        except (Exception, KeyboardInterrupt) as error:
-            if isinstance(error, KeyboardInterrupt):
-                decided = decided or Exit.INTERRUPTED
-            else:
-                say(f"the recording could not be judged: {in_words(error)}")
+            code = apart(judge)
+        except KeyboardInterrupt:
+            decided, code = decided or Exit.INTERRUPTED, None
+        except Exception as error:
+            code = None
+            say(in_words(error))
+        if code is None:
+            say(f"the recording could not be judged{_for_want_of_memory()}")
             say(f"`memdiag analyze {printable(str(files.written))}` judges it")
             asked = gate.decider is Decider.VERDICT or gate.budgets
             code = decided or (Exit.CANNOT_MEASURE if asked else Exit.NO_LEAK)
+        files.close()
         return code
 
     def _measure(self, stack: ExitStack) -> None:
@@ -184,6 +190,15 @@ class _Run:
     def _start(self, environ: Mapping[str, str], streams: Mapping[int, int]) -> Target:
         mask = self._mailbox.inherited_mask
         return start(self._command, environ=environ, signal_mask=mask, streams=streams)
+
+
+def _for_want_of_memory() -> str:
+    """What is probably the reason, where this process may not have as much memory as there is."""
+    for name, what in (("RLIMIT_AS", "ulimit -v"), ("RLIMIT_DATA", "ulimit -d")):
+        most_bytes, _ = resource.getrlimit(getattr(resource, name))
+        if most_bytes != resource.RLIM_INFINITY:
+            return f" within the memory that {what} leaves it ({most_bytes >> 20} MiB)"
+    return ""
 
 
 def _close(

@@ -72,8 +72,11 @@ def check(
     force: reports may replace files that memdiag did not write.
     """
     taken = [(identity, named) for named in inputs if (identity := _identity(named.path))]
+    summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    appended = [Named(path=Path(summary), where="GITHUB_STEP_SUMMARY")] if summary else []
     for output in (*recording, *outputs):
         _refuse_place(output.path)
+    for output in (*recording, *outputs, *appended):
         identity = _identity(output.path)
         for other, named in taken:
             if identity == other:

@@ -35,10 +35,20 @@ def test_base_that_others_may_enter_is_not_used(tmp_path: Path) -> None:
     channel.remove(directory)
 
 
-def test_base_that_is_no_directory_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    (tmp_path / "base").write_text("")
+def test_base_that_is_no_directory_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path)
+    for name in ("file", "link"):
+        directory = channel.create(tmp_path / name)
+        assert not directory.is_relative_to(tmp_path)
+        channel.remove(directory)
+        directory.parent.rmdir()
+
+
+def test_want_of_any_place_is_an_error_with_a_remedy(monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/proc/self")
     with pytest.raises(CannotMeasure) as caught:
-        channel.create(tmp_path / "base")
+        channel.create(Path("/proc/self/base"))
     assert "TMPDIR" in caught.value.remedy
 
 
