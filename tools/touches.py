@@ -61,7 +61,7 @@ WHY = {
     "capture/whynoprobe.py": "kernel files below /proc",
     "capture/workspace.py": "attach: directories of ours, made by descriptor, nothing replaced",
     "cli/app.py": "/dev/null for closed streams",
-    "cli/apart.py": "forks the judge of a recording, collects it, ends it after Ctrl-C",
+    "cli/apart.py": "forks the judge of a recording, collects it or ends it; /dev/null",
     "cli/launching.py": "signals itself, to end as COMMAND did",
     "cli/options.py": "a private directory where nothing can be written here",
     "cli/outputs.py": "reports: never an input, an output or a file that is not ours; no wait",

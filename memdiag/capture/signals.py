@@ -159,7 +159,9 @@ def _next_letter(signals: Signals, timeout_s: float) -> Letter | None:
     if not hasattr(signal, "sigtimedwait"):
         return _next_letter_by_polling(signals, timeout_s)
     info = signal.sigtimedwait(signals, timeout_s)
-    if info is None:
+    # Python returns what it finds in memory where a stop of this process outlasted the wait (its
+    # loop ends at the deadline, after EINTR, without a signal).
+    if info is None or info.si_signo not in signals:
         return None
     return Letter(number=signal.Signals(info.si_signo), sender=info.si_pid)
 

@@ -11,9 +11,7 @@ import contextlib
 import errno
 import gc
 import importlib
-import io
 import os
-import select
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -26,7 +24,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from memdiag import __version__
-from memdiag.cli import conversion
+from memdiag.cli import commentary, conversion
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.printable import printable
 
@@ -37,8 +35,6 @@ _STORAGE_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 # New objects between two looks for garbage. Nearly all that a command makes are modules, which are
 # none: with Python's own 700 a tenth of `memdiag analyze` was spent on looking through them.
 _NEW_OBJECTS = 50_000
-# How long a line of commentary waits for a reader that is slower than we are. Heuristic.
-_PATIENCE_S = 1.0
 
 _DESCRIPTION = """Is the growing memory of your training a warm-up or a leak?
 
@@ -207,33 +203,11 @@ def _complain(error: MemdiagError) -> None:
         print(f"  try: {printable(error.remedy)}", file=sys.stderr)
 
 
-class _Commentary(io.FileIO):
-    """stderr, which nobody has to be able to write to: what cannot be written is lost.
-
-    Nothing that memdiag decides depends on it, least of all the exit code.
-    """
-
-    def write(self, data: Any, /) -> int:
-        with contextlib.suppress(OSError):
-            for _ in range(2):
-                written = super().write(data)
-                if written is not None:
-                    return written
-                select.select([], [self], [], _PATIENCE_S)  # the target has made it non-blocking
-        return len(data)
-
-
 def _keep_commentary_from_failing() -> None:
     if sys.stderr is not sys.__stderr__ or sys.stderr is None:
         return  # a test's
     with contextlib.suppress(OSError, ValueError):
-        raw = _Commentary(sys.stderr.fileno(), "w", closefd=False)
-        sys.stderr = io.TextIOWrapper(
-            io.BufferedWriter(raw),
-            encoding=sys.stderr.encoding,
-            errors="backslashreplace",
-            line_buffering=True,
-        )
+        sys.stderr = commentary.on(sys.stderr.fileno(), sys.stderr.encoding)
 
 
 def _open_missing_streams() -> None:

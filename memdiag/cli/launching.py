@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _SETTLE_S = 0.3
 # Between two looks at a command that is not measured. Its end wakes us anyway.
 _LOOK_S = 1.0
+# Judging a recording, apart from reading it: a hundred times what it takes. Heuristic.
+_JUDGED_WITHIN_S = 30.0
 
 
 def launch(command: Sequence[str], options: Options) -> int:
@@ -125,7 +127,7 @@ class _Run:
             failure=self._failure,
         )
         try:
-            code = apart(judge)
+            code = apart(judge, patience_s=_patience_s(files))
         except KeyboardInterrupt:
             decided, code = decided or Exit.INTERRUPTED, None
         except Exception as error:
@@ -190,6 +192,11 @@ class _Run:
     def _start(self, environ: Mapping[str, str], streams: Mapping[int, int]) -> Target:
         mask = self._mailbox.inherited_mask
         return start(self._command, environ=environ, signal_mask=mask, streams=streams)
+
+
+def _patience_s(files: RecordingFiles) -> float:
+    """How long judging may take. Measured (`benchmarks/speed.py`): 1 s for 10 MB."""
+    return _JUDGED_WITHIN_S + os.fstat(files.fd).st_size / 1e6
 
 
 def _for_want_of_memory() -> str:

@@ -350,6 +350,10 @@ def in_words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = f" ({printable(str(error.filename))})" if error.filename else ""
         return f"{error.strerror}{name}"
+    if isinstance(error, MemoryError):
+        return "no memory is left for memdiag"
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return "no more threads may be started (ulimit -u, or the pids limit of the container)"
     where = traceback.extract_tb(error.__traceback__)[-1]
     told = printable(f"{type(error).__name__} in {where.name}:{where.lineno}: {error}")
     return f"{told} (a bug in memdiag)"

@@ -118,9 +118,9 @@ def write(output: Named, text: str, *, force: bool) -> None:
 
 def _refuse_place(path: Path) -> None:
     shown = printable(str(path))
-    if path.is_dir():
+    if _is_dir(path):
         raise UsageError(f"{shown} is a directory", remedy=f"name a file: {shown}/run.csv")
-    if not path.parent.is_dir():
+    if not _is_dir(path.parent):
         raise UsageError(
             f"there is no directory {printable(str(path.parent))}", remedy="make it first"
         )
@@ -217,6 +217,13 @@ def _identity(path: Path) -> tuple[object, ...] | None:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
     except (OSError, ValueError):
         return False
 
