@@ -9,7 +9,8 @@ from .facts import started_ticks
 from .layout import DIRECTORY_VARIABLE
 
 PACKAGE = "_memdiag_probe"
-INJECTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "inject")  # noqa: PTH100, PTH118, PTH120
+# (In the target this module has no __file__.)
+INJECTED = os.path.join(os.path.abspath(sys.modules[__package__].__path__[0]), "inject")  # noqa: PTH100, PTH118
 
 
 def arm(directory: str = "") -> None:

@@ -9,7 +9,7 @@ import sys
 
 from . import allocators
 from .heartbeat import Heartbeat
-from .imports import AfterImport, Finder, LentTags
+from .imports import Finder
 from .roles import at_end_of_worker, when_child_of_multiprocessing
 from .session import Session
 from .watcher import watcher_of
@@ -49,6 +49,7 @@ def boot(directory: str) -> Probe:
         after_in_child=probe.after_fork_in_child,
     )
     atexit.register(session.last_words)
+    awaited: dict[str, Callable[[Any], None]] = {}
     for name, loaded in (
         ("torch", probe.torch_loaded),
         ("jax", probe.jax_loaded),
@@ -60,8 +61,9 @@ def boot(directory: str) -> Probe:
         if module is not None and hasattr(module, _COMPLETE[name]):
             loaded(module)
         else:
-            sys.meta_path.insert(0, AfterImport(name, loaded))
-    sys.meta_path.append(LentTags())
+            awaited[name] = loaded
+    finder: Any = Finder(awaited)
+    sys.meta_path.insert(0, finder)
     return probe
 
 

@@ -29,6 +29,9 @@ def enter(directory):
         package = module_from_spec(spec)  # type: ignore[arg-type]
         sys.modules[name] = package
         spec.loader.exec_module(package)  # type: ignore[union-attr]
+        from _memdiag_probe.unseen import hide  # type: ignore[import-not-found]
+
+        hide(here)
         from _memdiag_probe.arming import arm  # type: ignore[import-not-found]
 
         arm(directory)

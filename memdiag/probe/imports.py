@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 import sys
 
+from .unseen import IMPORT_SYSTEM
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,9 +16,20 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+_LENT = "memdiag"
+
 
 class Finder:
-    """One of ours on `sys.meta_path`."""
+    """First on `sys.meta_path`: tells when a module has been imported, and lends the tags.
+
+    What it is asked for it asks the other finders for. Names that it does not wait for it only
+    declines, since every import of the program comes by.
+    """
+
+    def __init__(self, awaited: dict[str, Callable[[Any], None]]) -> None:
+        """awaited: name of a module -> what to call with it once its import is complete."""
+        self._awaited = awaited
+        self._asking: set[str] = set()
 
     def leave(self) -> None:
         """Stand aside for good."""
@@ -24,38 +37,30 @@ class Finder:
         if us in sys.meta_path:
             sys.meta_path.remove(us)
 
-
-class AfterImport(Finder):
-    """A finder that finds nothing by itself: it has `then` called after `name` was imported.
-
-    It stands first on `sys.meta_path` until then, and asks the others for the module. The
-    module's loader is left as it is but for one attribute of the instance, for one call.
-    """
-
-    def __init__(self, name: str, then: Callable[[Any], None]) -> None:
-        self._name = name
-        self._then = then
-        self._asking = False
-
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec that the finders behind this one give, with a loader that tells us."""
         try:
-            if name != self._name or self._asking:
+            if name not in self._awaited and name != _LENT:
                 return None
-            self._asking = True
+            if name in self._asking or path is not None:
+                return None
+            self._asking.add(name)
             try:
                 spec = _from_others(self, name, path, target)
             finally:
-                self._asking = False
+                self._asking.discard(name)
+            if name == _LENT:
+                return spec or _tags()
             if spec is not None:
-                self._follow(spec.loader)
+                self._follow(name, spec.loader)
             return spec
         except Exception:
             return None  # the others will be asked again, and raise what is theirs to raise
 
-    def _follow(self, loader: Any) -> None:
+    def _follow(self, name: str, loader: Any) -> None:
+        """Have this loader tell; it is left as it is but for one attribute, for one call."""
         try:
             load = loader.exec_module
 
@@ -66,44 +71,36 @@ class AfterImport(Finder):
                     pass
                 load(module)
                 try:
-                    self.leave()
-                    self._then(module)
+                    self._awaited.pop(name)(module)
                 except Exception:
                     return
 
+            # Its frame is below all that the module does while it is imported.
+            exec_module.__code__ = exec_module.__code__.replace(co_filename=IMPORT_SYSTEM)
             loader.exec_module = exec_module
         except Exception:
             return  # a loader that takes no attribute: the module goes unnoticed
 
 
-class LentTags(Finder):
-    """The last finder of all: `import memdiag` finds the tags where nothing else finds it.
+def _tags() -> ModuleSpec | None:
+    """The package that the probe came with, no more of it than the tags.
 
     A training that tags its steps runs under a memdiag that is installed elsewhere (`uvx memdiag
-    run`). What is imported is as plain as the probe: no more than the tags.
+    run`): `import memdiag` finds them where nothing else finds it.
     """
+    from importlib.util import spec_from_file_location
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """The spec of the package that the probe came with."""
-        try:
-            if name != "memdiag" or path is not None:
-                return None
-            from importlib.util import spec_from_file_location
-
-            here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-            return spec_from_file_location(
-                name,
-                os.path.join(here, "__init__.py"),  # noqa: PTH118 (no pathlib in here)
-                submodule_search_locations=[here],
-            )
-        except Exception:
-            return None
+    probe = os.path.abspath(sys.modules[__package__].__path__[0])  # noqa: PTH100
+    here = os.path.dirname(probe)  # noqa: PTH120 (no pathlib in here)
+    return spec_from_file_location(
+        _LENT,
+        os.path.join(here, "__init__.py"),  # noqa: PTH118
+        submodule_search_locations=[here],
+    )
 
 
 def _from_others(
-    us: AfterImport, name: str, path: Sequence[str] | None, target: ModuleType | None
+    us: Finder, name: str, path: Sequence[str] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
     """As the import system goes on after us."""
     for finder in list(sys.meta_path):

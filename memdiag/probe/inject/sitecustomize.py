@@ -25,6 +25,9 @@ def _let_in(probe):
     package.__package__ = name
     sys.modules[name] = package
     loader.exec_module(package)
+    from _memdiag_probe.unseen import hide  # type: ignore[import-not-found]
+
+    hide(probe)
     from _memdiag_probe.arming import arm  # type: ignore[import-not-found]
 
     arm()
@@ -32,6 +35,7 @@ def _let_in(probe):
 
 _here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 sys.path[:] = [_entry for _entry in sys.path if _entry != _here]
+sys.path_importer_cache.pop(_here, None)
 try:  # noqa: SIM105
     _let_in(os.path.dirname(_here))  # noqa: PTH120
 except Exception:
