@@ -143,7 +143,7 @@ def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:
     return _Metric(
         column=name,
         meaning=meaning,
-        name=metric,
+        name=printable(metric),
         unit=unit,
         values=measurable(_scaled(cells.values, factor)),
         resolution=step,

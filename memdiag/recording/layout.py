@@ -24,6 +24,8 @@ NUMBER = re.compile(
     r"\s*[A-Za-z%]{0,5}[\s*`\"]*",
     re.I,
 )
+# A float has at most 24 characters; with blanks, quotes and a unit around it. Heuristic.
+_LONGEST_NUMBER = 100
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 _DATE = re.compile(
     r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
@@ -77,6 +79,8 @@ def split_line(line: str, delimiter: str) -> list[str]:
 
 def is_number(cell: str) -> bool:
     """A cell that holds a figure, a date or a time of day."""
+    if len(cell) > _LONGEST_NUMBER:  # the patterns would look at each part of it from each digit
+        return False
     return NUMBER.fullmatch(cell) is not None or _DATE.fullmatch(cell) is not None
 
 

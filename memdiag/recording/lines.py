@@ -83,6 +83,8 @@ def blocks(source: Source) -> Iterator[bytes]:
 def _lines(block: bytes) -> pl.Series:
     try:
         return raw_lines(block).alias("line")
+    except OSError:  # a line that begins as packed files do
+        return raw_lines(b"-\n" + block).slice(1).alias("line")
     except pl.exceptions.PolarsError:  # nothing but ends of lines, for one
         decoded = block.decode("utf-8", errors="replace")
         return pl.Series("line", decoded.split("\n"), dtype=pl.String)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from memdiag.errors import UnreadableInput
 from memdiag.model import Recording
 from memdiag.printable import printable
@@ -42,6 +44,11 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
 
     Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
     """
+    with np.errstate(all="ignore"):  # figures beyond what a float holds are missing, not news
+        return _read(source, options)
+
+
+def _read(source: str, options: ReadOptions) -> Recording:
     if source != STDIN and mlflow.is_run(Path(source)):
         table, format_ = mlflow.read_run(Path(source), options.max_input_bytes), "mlflow"
     else:

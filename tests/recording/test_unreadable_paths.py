@@ -261,11 +261,11 @@ def test_a_block_device_is_refused(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("empty.csv", b"", "it is empty"),
-        ("cut.csv.gz", gzip.compress(FLAT.encode())[:40], "the gzip data is cut off"),
-        ("begun.csv.gz", gzip.compress(FLAT.encode())[:5], "the gzip data is cut off"),
-        ("twice.gz", gzip.compress(gzip.compress(FLAT.encode())), "it is packed twice"),
+        ("cut.csv.gz", gzip.compress(FLAT.encode(), mtime=0)[:40], "the gzip data is cut off"),
+        ("begun.csv.gz", gzip.compress(FLAT.encode(), mtime=0)[:5], "the gzip data is cut off"),
+        ("twice.gz", gzip.compress(gzip.compress(FLAT.encode(), mtime=0)), "it is packed twice"),
         ("wrong.gz", b"\x1f\x8b" + b"wrong" * 9, "it cannot be read"),
-        ("more.gz", gzip.compress(FLAT.encode()) + b"more", "it cannot be read"),
+        ("more.gz", gzip.compress(FLAT.encode(), mtime=0) + b"more", "it cannot be read"),
         ("line\nand\x1b[31m.csv", b"\x89PNG\r\n\x1a\n" + bytes(99), "it is a PNG picture"),
         ("\udcff.csv", b"", "it is empty"),
         ("parquet", b"PAR1" + bytes(50), "the Parquet file is damaged"),
@@ -333,3 +333,24 @@ def test_what_may_not_be_read_is_a_clear_error(name: str, message: str) -> None:
     assert message in " ".join(done.stdout.split("-" * 9 + "\n")[1].split())
     assert "Traceback" not in done.stderr
     assert done.returncode == (0 if message == "STABLE" else 2)
+
+
+@pytest.mark.timeout(20)
+def test_line_of_digits_without_end_is_no_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("rss_mb\n" + "17" * 40_000 + "\n1\n")
+    assert called("analyze", tmp_path / "a.csv").returncode == 2
+
+
+def test_line_that_begins_like_a_packed_file_is_text(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\x1f\x8b\n\x28\xb5\x2f\xfd rss 5 MB\n" * 3)
+    done = called("analyze", tmp_path / "a.log", "--format", "text")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 2
+
+
+def test_figures_beyond_all_measure_are_missing_without_a_warning(tmp_path: Path) -> None:
+    rows = "".join(f"{n},1e30{n % 9}\n" for n in range(40))
+    (tmp_path / "a.csv").write_text(f"step,rss_gb\n{rows}41,1e400\n")
+    done = called("analyze", tmp_path / "a.csv")
+    assert "Warning" not in done.stderr
+    assert done.returncode in (0, 2, 3)
