@@ -1,0 +1,148 @@
+"""Rings that no probe has written: forged ones, and those of a hostile program."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import struct
+from pathlib import Path
+
+from memdiag.probe import layout
+
+# What is in a forged ring, and in no other: if it comes up anywhere, it was believed.
+STEP = 777_123
+BYTES = 123_456_789_012
+PHASE = "forged phase"
+SIGNS = (str(STEP), str(BYTES), "123.46 GB", "123.5 GB", PHASE, "forged")
+
+_BITS = tuple(1 << shift for shift in (0, 8, 15, 16, 31, 32, 47, 62))
+_WHOLE = (0, 1, -1, -2, *_BITS, *(-bit for bit in _BITS), (1 << 63) - 1, -(1 << 63))
+_FLOATS = (0.0, -0.0, -1.0, 1e-320, 1e18, 1e300, -1e300, math.nan, math.inf, -math.inf)
+_TEXTS = (
+    "",
+    " ",
+    "\x1b[2J\x1b[31mred",
+    "a\nb\rc\td",
+    "\x00\x00",
+    "at_s",
+    "step,phase",
+    '"quoted"',
+    "=cmd|' /C calc'!A0",
+    "../../etc/passwd",
+    "[bold red]x[/]",
+    "\u202egnp.exe",
+    "\U0001f600" * 30,
+    "x" * 300,
+    "rss_bytes",
+    "vram",
+    "%s%n{0}",
+    "</script><b>",
+)
+_KINDS = (*range(12), 255)
+
+
+def facts(pid: int, started: int, *, role: str = "", program: str = "python") -> bytearray:
+    """The first page of a ring of process `pid`."""
+    page = bytearray(layout.NAMES_AT)
+    page[: len(layout.MAGIC)] = layout.MAGIC
+    values = (pid, 1, started, 1.0, 1.0, -1, -1, -1, 0x030B00F0)
+    layout.HEADER.pack_into(page, layout.HEADER_AT, *values)
+    for at, text, room in (
+        (layout.ROLE_AT, role, layout.ROLE_BYTES),
+        (layout.PROGRAM_AT, program, layout.PROGRAM_BYTES),
+    ):
+        entry = layout.text_bytes(text, room)
+        page[at : at + len(entry)] = entry
+    return page
+
+
+def ring(pid: int, started: int, now_s: float) -> bytes:
+    """A ring with the SIGNS in it, of records that lie around `now_s`."""
+    data = facts(pid, started, role="forged role") + bytes(layout.FILE_BYTES - layout.NAMES_AT)
+    name = layout.text_bytes(PHASE, layout.NAME_BYTES)
+    at = layout.NAMES_AT + layout.NAME_BYTES
+    data[at : at + len(name)] = name
+    absent = [layout.ABSENT] * (len(layout.READINGS) - 1)
+    readings = layout.READING.pack(BYTES, *absent)
+    for number in range(600):
+        kind = (layout.STEP, layout.PHASE_BEGIN, layout.METERS)[number % 3]
+        at_s = now_s + number * 0.02
+        put(data, number, (at_s, kind, 1, 0, STEP + number // 100, 1.0, readings))
+    return bytes(data)
+
+
+def put(data: bytearray, number: int, fields: tuple) -> None:
+    """Write record `number` into a ring."""
+    at = layout.RECORDS_AT + number % layout.RECORDS * layout.RECORD_BYTES
+    layout.RECORD.pack_into(data, at, number + 1, *fields, number + 1)
+
+
+def started_ticks(pid: int) -> int:
+    """When a process has started, as its ring says it."""
+    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+
+
+def plant(directory: Path, data: bytes, name: str, owner: int) -> Path:
+    """Put a ring into a directory, as a file of `owner`."""
+    path = directory / name
+    path.write_bytes(data)
+    path.chmod(0o644)
+    os.chown(path, owner, owner)
+    return path
+
+
+def hostile(chance: random.Random, valid: bytes, now_s: float) -> bytes:
+    """A ring of a program that means harm, or that has gone mad: `valid` damaged, or invented."""
+    data = bytearray(valid)
+    if chance.random() < 0.4:
+        _damage(chance, data)
+    else:
+        _invent(chance, data, now_s)
+    if chance.random() < 0.2:
+        _damage_header(chance, data)
+    if chance.random() < 0.2:
+        del data[chance.randrange(len(data)) :]
+    elif chance.random() < 0.1:
+        data += chance.randbytes(chance.randrange(1, 9000))
+    return bytes(data)
+
+
+def _damage(chance: random.Random, data: bytearray) -> None:
+    """Other bytes in some places, mostly where there is something."""
+    used = layout.RECORDS_AT + 64 * layout.RECORD_BYTES
+    for _ in range(chance.randrange(1, 60)):
+        at = chance.randrange(min(len(data), used if chance.random() < 0.8 else len(data)))
+        piece = chance.randbytes(chance.choice((1, 1, 2, 8, 40)))
+        data[at : at + len(piece)] = piece
+
+
+def _damage_header(chance: random.Random, data: bytearray) -> None:
+    at = layout.HEADER_AT + chance.randrange(layout.HEADER.size - 8)
+    data[at : at + 8] = struct.pack("<q", chance.choice(_WHOLE))
+
+
+def _invent(chance: random.Random, data: bytearray, now_s: float) -> None:
+    """Records that are whole, and make no sense; names that make none either."""
+    for index in range(1, chance.randrange(2, 40)):
+        entry = layout.text_bytes(chance.choice(_TEXTS), layout.NAME_BYTES)
+        at = layout.NAMES_AT + index * layout.NAME_BYTES
+        data[at : at + len(entry)] = entry
+    first = chance.choice((0, 0, 0, layout.RECORDS - 5, 10**6, 1 << 40, (1 << 64) - 400))
+    for number in range(first, first + chance.choice((1, 20, 300))):
+        put(data, min(number, (1 << 64) - 2), _fields(chance, now_s))
+
+
+def _fields(chance: random.Random, now_s: float) -> tuple:
+    """Any values at all, often some that a reader may believe at first."""
+    whole = lambda low, high: min(max(chance.choice(_WHOLE), low), high)  # noqa: E731
+    at_s = now_s + chance.random() * 3 if chance.random() < 0.7 else chance.choice(_FLOATS)
+    step = chance.choice(_WHOLE) if chance.random() < 0.5 else chance.randrange(100)
+    step = min(max(step, -(1 << 63)), (1 << 63) - 1)
+    value = chance.choice((*_FLOATS, 1.0, 2.0, 3.0, float(chance.randrange(-9, 10**6))))
+    kind = chance.choice(_KINDS) | chance.choice((0, 0, layout.AUTO, 0x8000))
+    readings = [whole(-(1 << 63), (1 << 63) - 1) for _ in layout.READINGS]
+    known = [chance.randrange(1 << 34) if chance.random() < 0.5 else r for r in readings]
+    name = chance.choice((0, 1, 2, 5, 255, 256, 65535))
+    thread = chance.choice((0, 0, 1, (1 << 32) - 1, chance.randrange(1 << 32)))
+    return (at_s, kind, name, thread, step, value, layout.READING.pack(*known))
