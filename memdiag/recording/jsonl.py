@@ -7,6 +7,7 @@ import io
 from memdiag.errors import UnreadableInput
 from memdiag.printable import printable
 from memdiag.recording.frames import pl
+from memdiag.recording.opening import HEAD_BYTES
 from memdiag.recording.source import Source
 from memdiag.recording.table import Table, without_lists
 
@@ -15,6 +16,7 @@ _NESTING = 4
 
 def read_jsonl(source: Source) -> Table | None:
     """The objects' members as columns, nested ones joined by dots. None if it is no such log."""
+    _refuse_endless_object(source)
     head = source.content.lstrip()[:1]
     first = source.content.lstrip().split(b"\n", 1)[0].strip()
     if head != b"{" or not first.endswith(b"}") or b'"' not in first:
@@ -36,6 +38,21 @@ def read_jsonl(source: Source) -> Table | None:
     return Table(
         names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=1, notes=notes
     )
+
+
+def _refuse_endless_object(source: Source) -> None:
+    """Raise UnreadableInput for a flat object that fills the whole head: thousands of members,
+    which every reader of lines would look through again and again.
+    """
+    head = source.content.lstrip()[:HEAD_BYTES]
+    is_long = not source.whole and len(head) > HEAD_BYTES // 2 and b"\n" not in head
+    if is_long and head.startswith(b"{") and b"[" not in head and head.count(b"{") == 1:
+        raise UnreadableInput(
+            "its first object has thousands of members: too many to be judged at once",
+            source=source.name,
+            line=1,
+            remedy="write the step and the members that are memory alone",
+        )
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:

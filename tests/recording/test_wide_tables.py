@@ -146,3 +146,12 @@ def test_units_in_cells_are_seen_without_reading_them(cells: list[str | None]) -
     column = pl.Series(cells, dtype=pl.String)
     unit = to_numbers(column).unit
     assert holds_bytes(column) == (unit is not None and unit.value == "bytes")
+
+
+@pytest.mark.timeout(30)
+def test_json_of_a_hundred_thousand_members_is_refused_at_once(tmp_path: Path) -> None:
+    members = ", ".join(f'"c{n}_mb": {n}' for n in range(100_000))
+    (tmp_path / "a.jsonl").write_text(f'{{"step": 1, {members}}}\n' * 3)
+    done = called("analyze", tmp_path / "a.jsonl")
+    assert done.returncode == 2
+    assert "thousands of members" in " ".join(done.stdout.split())
