@@ -263,7 +263,7 @@ SUITES: tuple[Suite, ...] = (
             *("test_utf8_mode", "test_c_locale_coercion", "test_tempfile", "test_venv"),
             *("test_multiprocessing_main_handling", "test_asyncio"),
         ),
-        limit_s=900,
+        limit_s=1500,
     ),
     # Some builds of Python leave the four lines out that make tests of a start method of it.
     OfPython(

@@ -43,6 +43,7 @@ def main() -> int:
     asked = parser.parse_args()
     # A shell's `&` has it ignored, and the suites would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and end the suite that runs
     differing = 0
     for suite in SUITES:
         if suite.name.startswith(asked.only):

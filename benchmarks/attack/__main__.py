@@ -167,10 +167,14 @@ def _table(results: Sequence[Result]) -> str:
 def _keep(results: Sequence[Result]) -> None:
     """All violations in full, for a look later."""
     failures = [f"{result.name}: {text}" for result in results for text in result.failures]
-    if failures:
+    if not failures:
+        return
+    try:
         KEPT.mkdir(parents=True, exist_ok=True)
         (KEPT / "violations.txt").write_text("\n".join([*failures, ""]), errors="replace")
         print(f"in full: {KEPT / 'violations.txt'}")
+    except OSError as error:
+        print(f"the violations are not saved: {error}", file=sys.stderr)
 
 
 def _write(table: str, given: argparse.Namespace) -> None:

@@ -166,9 +166,12 @@ def _save(kind: str, ground: Ground, number: int) -> str:
     if kind != "inputs":
         return "rings are made anew from the seed"
     made = mutations.hostile(random.Random(f"{ground.seed}/{kind}/{number}"))
-    ground.kept.mkdir(parents=True, exist_ok=True)
     path = ground.kept / f"{ground.seed}-{number}-{made.name}"
-    path.write_bytes(made.content)
-    if made.sidecar is not None:
-        path.with_name(f"{path.stem}.meta.json").write_bytes(made.sidecar)
+    try:
+        ground.kept.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(made.content)
+        if made.sidecar is not None:
+            path.with_name(f"{path.stem}.meta.json").write_bytes(made.sidecar)
+    except OSError as error:
+        return f"not saved: {error}"
     return str(path)
