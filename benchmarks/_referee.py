@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding
 from memdiag.recording.reading import read
+from memdiag.verdicts import Verdict
 
 CORPUS = Path(__file__).resolve().parent.parent / "fixtures" / "corpus"
 CALM = (Verdict.STABLE, Verdict.WARMUP)

@@ -22,7 +22,8 @@ from _rows import Row, at_least, at_most, missed, table
 from _series import FAMILIES, Made, make
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding
+from memdiag.verdicts import Verdict
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 LENGTHS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)

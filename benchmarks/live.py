@@ -33,9 +33,9 @@ from _series import CALM, LEAKS, Floats, Made, make
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.live import LiveVerdict
-from memdiag.findings import Verdict
 from memdiag.model import AxisKind, Sample
 from memdiag.policy import DEFAULT, LIVE_TAILS, Policy
+from memdiag.verdicts import Verdict
 
 LEVEL = 4e9
 LOOKS = 100

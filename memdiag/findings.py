@@ -12,45 +12,7 @@ from dataclasses import dataclass
 from memdiag.budgets import Budget
 from memdiag.model import Axis, Ending, Mark, Missing, Role, Unit
 from memdiag.room import Capacity, Foretold
-
-
-class Verdict(enum.Enum):
-    """What is said of a series, a recording, and all of them."""
-
-    STABLE = "stable"
-    WARMUP = "warmup"
-    LEAK = "leak"
-    INCONCLUSIVE = "inconclusive"
-
-
-class Reason(enum.Enum):
-    """Why a series got its verdict: the rule that decided, for report and JSON."""
-
-    # calm
-    FLAT = "flat"  # did not keep growing beyond its own noise
-    PLATEAU = "plateau"  # grew, then stayed
-    FALLING = "falling"  # the last regime gives memory back
-    BOUNDED_CYCLES = "bounded_cycles"  # sawtooth or spikes on a flat floor
-    NEGLIGIBLE = "negligible"  # grows, but comes to nothing over any horizon
-    # leak
-    GROWTH_AFTER_PLATEAU = "growth_after_plateau"
-    OUTLASTS_WARMUP = "outlasts_warmup"  # steady growth, longer than warm-ups last
-    REGULAR_GROWTH = "regular_growth"  # equal increments per step, cycle or phase event
-    EXACT_METER = "exact_meter"  # an exact meter (in-use bytes, tensors) grows
-    # not to be told
-    TOO_FEW_SAMPLES = "too_few_samples"
-    STILL_CLIMBING = "still_climbing"  # no longer than a warm-up may last
-    SLOWING = "slowing"  # grows, and slows down
-    IRREGULAR = "irregular"  # grows in a way that fits no model
-    RECENT_STEP = "recent_step"  # a staircase whose last step is too recent
-    RECLAIMED_BEFORE = "reclaimed_before"  # an equal growth was given back before
-    UNCERTAIN_TREND = "uncertain_trend"  # growth neither shown nor excluded
-    AT_LIMIT = "at_limit"  # flat only because it sits at a limit
-    FEW_PAGES = "few_pages"  # no more than memory touched for the first time
-    FILLING = "filling"  # no more than a record of fixed length takes until it is full
-    NOT_COLLECTED = "not_collected"  # a collected heap that was hardly collected yet
-    NOT_A_METER = "not_a_meter"  # address space, page cache: growth of it is no evidence
-    OVERRULED = "overruled"  # a more exact series of the same memory decides otherwise
+from memdiag.verdicts import Argument, Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +187,7 @@ class Finding:
     recurring: growth that every tagged event shares, where no phase is blamed.
     restarts: earlier incarnations that were set apart (this finding is about the last).
     planned: the forecasts are for the run's planned end.
+    trail: every argument that was made about the series, in order.
     """
 
     metric: str
@@ -260,6 +223,7 @@ class Finding:
     planned: bool = False
     dropped_start: int = 0
     dropped_end: int = 0
+    trail: tuple[Argument, ...] = ()
 
 
 class EvidenceKind(enum.Enum):

@@ -8,9 +8,10 @@ import pytest
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.errors import UnreadableInput
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding
 from memdiag.recording.options import ReadOptions
 from memdiag.recording.reading import read
+from memdiag.verdicts import Verdict
 
 DOCUMENTS = Path(__file__).parents[1] / "fixtures" / "documents"
 

@@ -16,8 +16,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding
 from memdiag.recording.reading import read
+from memdiag.verdicts import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

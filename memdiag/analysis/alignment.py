@@ -10,8 +10,9 @@ from statistics import median
 from memdiag.analysis import pooling
 from memdiag.analysis.pooling import Estimate
 from memdiag.comparison import Difference, Measure
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding
 from memdiag.model import AxisKind
+from memdiag.verdicts import Verdict
 
 CALM = frozenset({Verdict.STABLE, Verdict.WARMUP})
 # 1.96 + 0.84: a difference of this many standard errors shows in four of five tries at 95 %.

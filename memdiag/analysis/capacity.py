@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding
 from memdiag.model import Limit, Role, Unit
 from memdiag.room import Capacity, Memory
 from memdiag.thresholds import one_gpu
+from memdiag.verdicts import Verdict
 
 CALM = (Verdict.STABLE, Verdict.WARMUP)
 # Which series speak for a memory, the most telling first, and which others may object.

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from memdiag.analysis import effects
 from memdiag.analysis.alignment import Side, aligned, measured
 from memdiag.comparison import BAD, Comparison, Effect, SeriesComparison
-from memdiag.findings import Finding, RecordingFinding, Verdict
+from memdiag.findings import Finding, RecordingFinding
 from memdiag.model import Role
+from memdiag.verdicts import Verdict
 
 _MEMORY = frozenset(Role) - {
     Role.VIRTUAL,

@@ -10,10 +10,10 @@ samples is ever sure.
 from __future__ import annotations
 
 from memdiag.analysis.calibration import RIGHT
-from memdiag.analysis.classification import Classified
+from memdiag.analysis.decision.case import Decision
 from memdiag.analysis.prepare import Prepared
-from memdiag.findings import Reason, Verdict
 from memdiag.policy import Policy
+from memdiag.verdicts import Reason, Verdict
 
 SIZES = (0, 12, 24, 60, 240)
 """Fewest samples of each size class (chosen: about equally many of the corpus's series in each)."""
@@ -40,12 +40,16 @@ def share_right(verdict: Verdict, reason: Reason, samples: int) -> float:
     return RIGHT.get((said, reason.value, size(samples)), RIGHT.get((said, "", 0), UNKNOWN[said]))
 
 
-def confidence(classified: Classified, prepared: Prepared, policy: Policy) -> float:
+def confidence(decision: Decision, prepared: Prepared, policy: Policy) -> float:
     """Calibrated probability, 0..1, that the verdict is right."""
-    share = share_right(classified.verdict, classified.reason, prepared.samples)
-    cap = policy.few_confidence if prepared.samples < policy.few_samples else policy.most_confidence
-    if classified.verdict is Verdict.LEAK:
-        share *= classified.posterior_leak
-    if classified.verdict is Verdict.INCONCLUSIVE:
-        cap = min(cap, policy.open_confidence)
+    share = share_right(decision.verdict, decision.reason, prepared.samples)
+    cap = (
+        policy.reporting.few_confidence
+        if prepared.samples < policy.common.few_samples
+        else policy.reporting.most_confidence
+    )
+    if decision.verdict is Verdict.LEAK:
+        share *= decision.posterior
+    if decision.verdict is Verdict.INCONCLUSIVE:
+        cap = min(cap, policy.reporting.open_confidence)
     return min(share, cap)

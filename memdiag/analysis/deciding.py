@@ -14,9 +14,10 @@ from memdiag.analysis.fusion import (
     speed,
 )
 from memdiag.analysis.garbage import PYTHON_BLOCKS
-from memdiag.findings import Finding, Reason, Verdict
+from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.policy import EXACT_ROLES, NO_METERS, PAGES
+from memdiag.verdicts import Reason, Verdict
 
 COUNTS = frozenset({Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER})
 """Roles that count things and not memory: they explain, and decide only where nothing else can."""

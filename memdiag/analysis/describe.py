@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis import forecast
-from memdiag.analysis.classification import Classified
 from memdiag.analysis.confidence import confidence
+from memdiag.analysis.decision.case import Context, Decision
 from memdiag.analysis.device import CALM
 from memdiag.analysis.needmore import need_more
 from memdiag.analysis.peaks import peaks_grow
 from memdiag.analysis.prepare import MOST, Prepared
 from memdiag.analysis.trend import Trend, trend
-from memdiag.findings import Finding, Interval, LimitHit, Plateau, Segment, Verdict
+from memdiag.findings import Finding, Interval, LimitHit, Plateau, Segment
 from memdiag.model import Limit, Phases, Series, Unit
 from memdiag.policy import Policy
+from memdiag.verdicts import Verdict
 
 if TYPE_CHECKING:
     from memdiag.analysis.attribution import Attributed
@@ -33,17 +34,15 @@ TRACE_POINTS = 300
 def describe(
     series: Series,
     prepared: Prepared,
-    classified: Classified,
+    decision: Decision,
     policy: Policy,
-    *,
-    limits: Sequence[Limit] = (),
-    planned_x: float | None = None,
+    context: Context,
 ) -> Finding:
-    """Everything a report shows of one series. Values are as recorded, growth is memory in use."""
-    classified = _whole_stay(prepared, classified, policy)
-    growth, projection = _growth(prepared, classified, policy), _projection(prepared, classified)
-    x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, classified)
-    ahead = forecast.positions(_first(x), _last(x), planned_x=planned_x)
+    """All that a report shows of one series. Values are as recorded, growth is memory in use."""
+    decision = _whole_stay(prepared, decision, policy)
+    growth, projection = _growth(prepared, decision, policy), _projection(prepared, decision)
+    x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, decision)
+    ahead = forecast.positions(_first(x), _last(x), planned_x=context.planned_x)
     return Finding(
         metric=series.metric,
         column=series.column,
@@ -51,33 +50,34 @@ def describe(
         role=series.role,
         unit=series.unit,
         axis=prepared.axis,
-        verdict=classified.verdict,
-        confidence=confidence(classified, prepared, policy),
-        reason=classified.reason,
+        verdict=decision.verdict,
+        confidence=confidence(decision, prepared, policy),
+        reason=decision.reason,
         samples=prepared.samples,
         first_x=_first(x),
         last_x=_last(x),
         start_value=_first(y),
         latest_value=_last(y[: max(len(y) - prepared.dropped_end, 1)]),
         peak_value=_peak(prepared),
-        segments=_segments(prepared, classified),
+        segments=_segments(prepared, decision),
         growth_per_x=growth,
         growth_per_s=_per_second(growth, prepared),
         growth_per_epoch=_per_epoch(growth, series.x_per_epoch),
-        plateau=_plateau(prepared, classified),
-        onset_x=_onset(prepared, classified),
+        plateau=_plateau(prepared, decision),
+        onset_x=_onset(prepared, decision),
         forecasts=() if projection is None else forecast.forecasts(projection, ahead),
-        limit_hits=_limit_hits(prepared, projection, series, limits),
-        need_more=need_more(classified, prepared, policy),
+        limit_hits=_limit_hits(prepared, projection, series, context.limits),
+        need_more=need_more(decision, prepared, policy),
         phases=() if attributed is None else attributed.phases,
         recurring=None if attributed is None else attributed.recurring,
         trace=_trace(x, y),
         tops=_tops(prepared),
-        peaks_grow=peaks_grow(classified, prepared, policy),
+        peaks_grow=peaks_grow(decision, prepared, policy),
         restarts=prepared.restarts,
-        planned=ahead == (planned_x,),
+        planned=ahead == (context.planned_x,),
         dropped_start=prepared.dropped_start,
         dropped_end=prepared.dropped_end,
+        trail=decision.trail,
     )
 
 
@@ -95,18 +95,18 @@ def _interval(fitted: Trend, sign: float = 1.0) -> Interval:
     return Interval(value=value, low=value - half, high=value + half)
 
 
-def _growth(prepared: Prepared, classified: Classified, policy: Policy) -> Interval | None:
+def _growth(prepared: Prepared, decision: Decision, policy: Policy) -> Interval | None:
     """Rate of the last regime with its 95 % interval.
 
     Wider than the fit's own: both ends may be off by an allocator step or by what samples miss of
     a cycle (each uniform), and the regime's start was picked (`Policy.rate_widening`).
     """
-    fitted, tail_x = _fitted(prepared, classified), prepared.x[classified.tail :]
+    fitted, tail_x = _fitted(prepared, decision), prepared.x[decision.tail :]
     if fitted is None:
         return Interval(value=0.0, low=0.0, high=0.0) if len(prepared.x) >= 4 else None
     run = max(float(tail_x[-1] - tail_x[0]), 1e-300)
     coarse = math.hypot(prepared.quantum, prepared.blur) / math.sqrt(3) / run
-    half = policy.rate_widening * math.hypot(fitted.half_width(), 1.96 * coarse)
+    half = policy.reporting.rate_widening * math.hypot(fitted.half_width(), 1.96 * coarse)
     return Interval(value=fitted.slope, low=fitted.slope - half, high=fitted.slope + half)
 
 
@@ -116,13 +116,13 @@ LEAST_BINS = 8
 """Bins that are left of it, or it is kept (chosen)."""
 
 
-def _fitted(prepared: Prepared, classified: Classified) -> Trend | None:
+def _fitted(prepared: Prepared, decision: Decision) -> Trend | None:
     """The trend of the last regime; of a leak without the head of a regime whose start was picked,
     where the end of a warm-up, or a plateau, may reach into it."""
-    binned, fitted = classified.binned, classified.trend
-    if classified.verdict is not Verdict.LEAK or classified.tail == 0 or binned is None:
+    binned, fitted = decision.binned, decision.trend
+    if decision.verdict is not Verdict.LEAK or decision.tail == 0 or binned is None:
         return fitted
-    start = int(np.searchsorted(binned.start, classified.tail))
+    start = int(np.searchsorted(binned.start, decision.tail))
     first = start + round(HEAD * (len(binned.x) - start))
     floor = binned.floor(prepared.noise)
     if len(binned.x) - first < LEAST_BINS or fitted is None:
@@ -147,9 +147,9 @@ def _per_epoch(growth: Interval | None, x_per_epoch: float | None) -> Interval |
     return Interval(value=growth.value * x_per_epoch, low=low, high=high)
 
 
-def _segments(prepared: Prepared, classified: Classified) -> tuple[Segment, ...]:
+def _segments(prepared: Prepared, decision: Decision) -> tuple[Segment, ...]:
     """The regimes in recorded values, each with its slope's interval."""
-    binned, segmentation = classified.binned, classified.segmentation
+    binned, segmentation = decision.binned, decision.segmentation
     if binned is None or segmentation is None:
         return ()
     floor = binned.floor(prepared.noise)
@@ -173,38 +173,38 @@ def _segments(prepared: Prepared, classified: Classified) -> tuple[Segment, ...]
     return tuple(out)
 
 
-def _tail_of_all(prepared: Prepared, classified: Classified) -> slice:
+def _tail_of_all(prepared: Prepared, decision: Decision) -> slice:
     """The last regime among all samples (floors and ends included at their places)."""
     if not len(prepared.x):
         return slice(0, 0)
-    start = prepared.x[min(classified.tail, len(prepared.x) - 1)]
+    start = prepared.x[min(decision.tail, len(prepared.x) - 1)]
     first = int(np.searchsorted(prepared.all_x, start))
     return slice(first, len(prepared.all_x) - prepared.dropped_end)
 
 
-def _whole_stay(prepared: Prepared, classified: Classified, policy: Policy) -> Classified:
+def _whole_stay(prepared: Prepared, decision: Decision, policy: Policy) -> Decision:
     """Of a calm series, its stay from where it begins, with the trend of all of it.
 
     The last regime may be three samples of a tear-down, which tell nothing of the rate.
     """
-    if classified.verdict not in CALM or len(prepared.x) < 2:
-        return classified
-    binned, first = classified.binned, _stays_from(prepared, classified, policy)
-    if binned is None or first >= classified.tail:
-        return classified
+    if decision.verdict not in CALM or len(prepared.x) < 2:
+        return decision
+    binned, first = decision.binned, _stays_from(prepared, decision, policy)
+    if binned is None or first >= decision.tail:
+        return decision
     bin_first = int(np.searchsorted(binned.start, first))
     fitted = trend(binned.x[bin_first:], binned.y[bin_first:], binned.floor(prepared.noise))
-    return replace(classified, tail=first, trend=fitted)
+    return replace(decision, tail=first, trend=fitted)
 
 
-def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
+def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:
     """Where a calm series stays, since when, within which range."""
-    if classified.verdict not in CALM or len(prepared.x) < 2:
+    if decision.verdict not in CALM or len(prepared.x) < 2:
         return None
-    tail = _tail_of_all(prepared, classified)
+    tail = _tail_of_all(prepared, decision)
     values = prepared.recorded_y[tail]
-    since = float(prepared.x[classified.tail])
-    before = float(prepared.x[max(classified.tail - 1, 0)])
+    since = float(prepared.x[decision.tail])
+    before = float(prepared.x[max(decision.tail - 1, 0)])
     return Plateau(
         since_x=Interval(value=since, low=before, high=since),
         low_value=float(values.min()),
@@ -213,18 +213,18 @@ def _plateau(prepared: Prepared, classified: Classified) -> Plateau | None:
     )
 
 
-def _stays_from(prepared: Prepared, classified: Classified, policy: Policy) -> int:
+def _stays_from(prepared: Prepared, decision: Decision, policy: Policy) -> int:
     """The first sample of the stay that ends the run, which may be older than its last regime.
 
     A small fall at the end makes a regime of its own without ending the stay before it: earlier
     regimes belong to it while they do not rise and lie at its level, or slightly above.
     """
-    binned, segmentation, first = classified.binned, classified.segmentation, classified.tail
+    binned, segmentation, first = decision.binned, decision.segmentation, decision.tail
     if binned is None or segmentation is None:
         return first
     low, high = float(prepared.y[first:].min()), float(prepared.y[first:].max())
-    high += max(high - low, policy.calm_growth * prepared.level)
-    few = policy.immaterial_share * prepared.level
+    high += max(high - low, policy.common.calm_growth * prepared.level)
+    few = policy.common.immaterial_share * prepared.level
     for piece in reversed([p for p in segmentation.pieces if binned.start[p.last] <= first]):
         y = binned.y[piece.first : piece.last]
         rises = not piece.flat and piece.slope > 0 and float(np.ptp(y)) > few
@@ -234,15 +234,15 @@ def _stays_from(prepared: Prepared, classified: Classified, policy: Policy) -> i
     return first
 
 
-def _onset(prepared: Prepared, classified: Classified) -> Interval | None:
+def _onset(prepared: Prepared, decision: Decision) -> Interval | None:
     """Where the growth that makes a leak began: between two samples at best.
 
     Its length is counted between middles of bins; growth since the first bin is since the start.
     """
-    if classified.verdict is not Verdict.LEAK:
+    if decision.verdict is not Verdict.LEAK:
         return None
-    middles = prepared.x if classified.binned is None else classified.binned.x
-    start_x = float(middles[-1]) - classified.span_x
+    middles = prepared.x if decision.binned is None else decision.binned.x
+    start_x = float(middles[-1]) - decision.span_x
     if start_x <= float(middles[0]) + 1e-9 * prepared.run:
         start_x = float(prepared.x[0])
     index = int(np.searchsorted(prepared.x, start_x - 1e-9 * max(abs(start_x), 1.0)))
@@ -251,13 +251,13 @@ def _onset(prepared: Prepared, classified: Classified) -> Interval | None:
     return Interval(value=start_x, low=low, high=high)
 
 
-def _projection(prepared: Prepared, classified: Classified) -> forecast.Projection | None:
-    x, y = prepared.x[classified.tail :], prepared.y[classified.tail :]
+def _projection(prepared: Prepared, decision: Decision) -> forecast.Projection | None:
+    x, y = prepared.x[decision.tail :], prepared.y[decision.tail :]
     if len(x) < 2 or prepared.sign < 0 or not float(np.ptp(x)) > 1 / MOST:
         return None
-    if classified.verdict in CALM:
+    if decision.verdict in CALM:
         return forecast.stay(x, y)
-    return forecast.grow_on(x, y, may_stop=classified.verdict is Verdict.INCONCLUSIVE)
+    return forecast.grow_on(x, y, may_stop=decision.verdict is Verdict.INCONCLUSIVE)
 
 
 def _limit_hits(
@@ -277,10 +277,10 @@ def _limit_hits(
     )
 
 
-def _phases(series: Series, prepared: Prepared, classified: Classified) -> Attributed | None:
+def _phases(series: Series, prepared: Prepared, decision: Decision) -> Attributed | None:
     """Growth by phase over the last regime, from the samples as they were recorded."""
-    tail = _tail_of_all(prepared, classified)
-    phases = None if classified.verdict in CALM else series.phases
+    tail = _tail_of_all(prepared, decision)
+    phases = None if decision.verdict in CALM else series.phases
     if phases is None or prepared.axis != series.axis or tail.stop - tail.start < 3:
         return None
     keep = (np.abs(series.x) < MOST) & (np.abs(series.y) < MOST)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import mean
 
-from memdiag.findings import Evidence, EvidenceKind, Finding, Verdict
+from memdiag.findings import Evidence, EvidenceKind, Finding
 from memdiag.model import Role
+from memdiag.verdicts import Verdict
 
 CALM = (Verdict.STABLE, Verdict.WARMUP)
 ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from memdiag.analysis import fusion
 from memdiag.analysis.capacity import capacity
-from memdiag.analysis.ceiling import unless_at_limit
-from memdiag.analysis.classification import classify
 from memdiag.analysis.deciding import decide
+from memdiag.analysis.decision import decide as decision
+from memdiag.analysis.decision.case import Context
 from memdiag.analysis.describe import describe
-from memdiag.analysis.filling import unless_filling
 from memdiag.analysis.hindsight import foretold
 from memdiag.analysis.kinds import leaking
 from memdiag.analysis.prepare import prepare
@@ -69,15 +68,8 @@ def _find(series: Series, recording: Recording, policy: Policy) -> Finding | Non
     prepared = prepare(series, policy)
     if prepared.samples == 0:
         return None
-    classified = classify(prepared, policy, recording.planned_x)
     ranks = len({one.process for one in recording.series if one.is_rank})
-    classified = unless_filling(classified, prepared, series, ranks, policy)
-    classified = unless_at_limit(classified, prepared, series, recording.limits, policy)
-    return describe(
-        series,
-        prepared,
-        classified,
-        policy,
-        limits=recording.limits,
-        planned_x=recording.planned_x,
-    )
+    records = ranks if series.process == "tree" else int(series.is_rank)
+    context = Context(planned_x=recording.planned_x, records=records, limits=recording.limits)
+    decided = decision.decide(prepared, policy, context)
+    return describe(series, prepared, decided, policy, context)

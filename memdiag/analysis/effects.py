@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from memdiag.analysis.alignment import CALM, SHOWN, Pair, Side, noise
 from memdiag.analysis.pooling import Estimate
 from memdiag.comparison import Difference, Effect, Measure, Why
-from memdiag.findings import Verdict
 from memdiag.model import Unit
+from memdiag.verdicts import Verdict
 
 # A rate counts as changed when it changed by a tenth at the least, as equal when a change by a
 # third is excluded (so never when it halved). Chosen.

@@ -8,9 +8,10 @@ from dataclasses import replace
 from memdiag.analysis import device, garbage
 from memdiag.analysis.device import CALM, FOLLOWS, ON_DEVICE, rise
 from memdiag.analysis.garbage import PYTHON_BLOCKS
-from memdiag.findings import Evidence, EvidenceKind, Finding, Reason, Verdict
+from memdiag.findings import Evidence, EvidenceKind, Finding
 from memdiag.model import Role
 from memdiag.policy import DEFAULT, PAGES
+from memdiag.verdicts import Reason, Verdict
 
 # A coarse meter and the exact one that it contains: if the exact one does not grow, the coarse
 # one's growth is holes, cache or shared pages, which are bounded by the largest working set.
@@ -140,7 +141,7 @@ def _slow_since(finding: Finding, settled: Finding, pace: float) -> bool:
         return False
     later = rise(finding, replace(settled, onset_x=settled.plateau.since_x))
     way = finding.last_x - settled.plateau.since_x.value
-    return later <= max(_SLOW * pace * way, DEFAULT.touched_bytes)
+    return later <= max(_SLOW * pace * way, DEFAULT.common.touched_bytes)
 
 
 def _confirmed(finding: Finding, findings: Sequence[Finding]) -> Finding:

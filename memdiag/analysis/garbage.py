@@ -13,8 +13,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from memdiag.analysis.device import ON_DEVICE, rise
-from memdiag.findings import Finding, NeedMore, Reason, Verdict
+from memdiag.findings import Finding, NeedMore
 from memdiag.model import Role, Unit
+from memdiag.verdicts import Reason, Verdict
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"
 YOUNG_FREED, PYTHON_BLOCKS = "gc_young_freed_objects", "python_blocks"

@@ -14,8 +14,9 @@ from statistics import median
 
 from memdiag.analysis.device import ON_DEVICE
 from memdiag.analysis.fusion import is_same
-from memdiag.findings import Finding, Leaking, MemoryKind, Verdict
+from memdiag.findings import Finding, Leaking, MemoryKind
 from memdiag.model import Unit
+from memdiag.verdicts import Verdict
 
 # Of the growth, what one kind has to hold to be named (chosen: more than all others together).
 MOST = 0.5

@@ -18,14 +18,16 @@ from typing import TypeVar
 import numpy as np
 
 from memdiag.analysis import live_odds
-from memdiag.analysis.classification import Classified, classify
 from memdiag.analysis.confidence import confidence
+from memdiag.analysis.decision.case import Decision
+from memdiag.analysis.decision.decide import decide
 from memdiag.analysis.prepare import Prepared, prepare
 from memdiag.analysis.stream import Floors
-from memdiag.findings import Interval, Reason, Verdict
+from memdiag.findings import Interval
 from memdiag.model import Axis, AxisKind, Role, Sample, Series, Unit
 from memdiag.policy import DEFAULT, NO_METERS, Policy
 from memdiag.recording.schema import METRIC_ROLES
+from memdiag.verdicts import Reason, Verdict
 
 MOST_TRACKS = 128  # series followed at a time; the longest unseen is dropped: chosen
 LEAST_BINS = 16  # somewhat more rising floors than the e-process needs for its alarm
@@ -169,7 +171,7 @@ class _Track:
         self.said = replace(NOTHING, metric=metric, process=process)
 
     def _begin(self) -> None:
-        chance = self._policy.live_chance / (2 + len(COARSE))
+        chance = self._policy.live.chance / (2 + len(COARSE))
         self._fine = Floors(chance=chance)
         self._coarse = [Floors(NARROW, w, chance=chance, seed=100 * w) for w in COARSE]
         self._cycles = Floors(NARROW, chance=chance, seed=1)
@@ -216,7 +218,7 @@ class _Track:
             self._rising_since = self._fine.samples
         risen = self._fine.samples - self._rising_since
         self._next = self._fine.samples + max(
-            self._policy.live_patience * risen, LEAST_MORE * self._fine.width
+            self._policy.live.patience * risen, LEAST_MORE * self._fine.width
         )
         prepared, found = self._worst([self._fine, *floors])
         verdict = found.verdict
@@ -224,7 +226,7 @@ class _Track:
             self._leaks = 0
         elif float(prepared.x[-1]) > self._leak_x:  # the same floors once more say nothing new
             self._leaks, self._leak_x = self._leaks + 1, float(prepared.x[-1])
-        if verdict is Verdict.LEAK and self._leaks < self._policy.live_times:
+        if verdict is Verdict.LEAK and self._leaks < self._policy.live.times:
             verdict = Verdict.INCONCLUSIVE
         growth = None
         if found.trend is not None:
@@ -240,16 +242,16 @@ class _Track:
         may not be asked too often: at sample counts that grow by `live_patience`.
         """
         if self._fine.samples >= self._next_teeth:
-            self._next_teeth = self._fine.samples * (1 + self._policy.live_patience)
+            self._next_teeth = self._fine.samples * (1 + self._policy.live.patience)
             prepared = prepare(self._series(self._fine), self._policy)
             self._teeth_rose = False
             if prepared.floors:
-                found = classify(prepared, self._policy)
-                rising = found.trend is not None and found.trend.p_growth < self._policy.live_alpha
+                found = decide(prepared, self._policy)
+                rising = found.trend is not None and found.trend.p_growth < self._policy.live.alpha
                 self._teeth_rose = rising and found.verdict is Verdict.LEAK
         return self._teeth_rose
 
-    def _worst(self, looks: list[Floors]) -> tuple[Prepared, Classified]:
+    def _worst(self, looks: list[Floors]) -> tuple[Prepared, Decision]:
         """What the rules say of readings or, where those do not show a leak, of floors."""
         readings, first = self._found(looks[0])
         if first.verdict is Verdict.LEAK:
@@ -258,22 +260,22 @@ class _Track:
             prepared, found = self._found(floors)
             if (
                 found.verdict is not Verdict.LEAK
-                or len(prepared.y) - found.tail < self._policy.live_tail_bins
+                or len(prepared.y) - found.tail < self._policy.live.tail_bins
             ):
                 continue
             if not live_odds.is_one_tooth(readings, found, self._policy):
                 return prepared, found
         return readings, first
 
-    def _found(self, floors: Floors) -> tuple[Prepared, Classified]:
+    def _found(self, floors: Floors) -> tuple[Prepared, Decision]:
         """What the rules say; LEAK only where the odds of a run that goes on are for it too."""
         prepared = prepare(self._series(floors), self._policy)
-        found = classify(prepared, self._policy)
+        found = decide(prepared, self._policy)
         if found.verdict is not Verdict.LEAK:
             return prepared, found
         sure = live_odds.posterior(prepared, found, self._policy)
-        if sure >= self._policy.live_posterior:
-            return prepared, replace(found, posterior_leak=sure)
+        if sure >= self._policy.live.posterior:
+            return prepared, replace(found, posterior=sure)
         doubt = replace(found, verdict=Verdict.INCONCLUSIVE, reason=Reason.STILL_CLIMBING)
         return prepared, doubt
 
@@ -291,7 +293,7 @@ class _Track:
     def _calm(self) -> Verdict:
         """Where growth is not evident: STABLE, WARMUP, or INCONCLUSIVE while floors still rise."""
         floors, _, _ = self._fine.values
-        half, much = len(floors) // 2, self._policy.calm_growth
+        half, much = len(floors) // 2, self._policy.common.calm_growth
         early, late = float(np.median(floors[:half])), float(np.median(floors[half:]))
         if late - early > much * abs(early):
             return Verdict.INCONCLUSIVE

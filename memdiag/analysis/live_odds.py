@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis.classification import Classified
-from memdiag.analysis.climbing import undiminished
+from memdiag.analysis.decision.case import Decision
+from memdiag.analysis.decision.growth import reclaimed_before
+from memdiag.analysis.decision.prior import undiminished
 from memdiag.analysis.prepare import Prepared
-from memdiag.analysis.saturation import GOOD_FIT, saturation
+from memdiag.analysis.saturation import saturation
 from memdiag.analysis.view import View, r_squared
-from memdiag.findings import Reason
 from memdiag.policy import EXACT_ROLES, Policy, WarmupLength
+from memdiag.verdicts import Reason
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
@@ -51,49 +52,49 @@ class _Climb:
     before_rise: float
 
 
-def posterior(prepared: Prepared, found: Classified, policy: Policy) -> float:
+def posterior(prepared: Prepared, found: Decision, policy: Policy) -> float:
     """Probability, 0..1, that growth which the rules call a leak is one."""
     climb = _climb(prepared, found, policy)
-    if climb is None or climb.p_growth > policy.live_alpha:
+    if climb is None or climb.p_growth > policy.live.alpha:
         return 0.0
-    if climb.slope * climb.length_x < policy.immaterial_share * prepared.level:
+    if climb.slope * climb.length_x < policy.common.immaterial_share * prepared.level:
         return 0.0
     if _has_slowed(found, climb, policy):
         return 0.0
     length = _lengths(prepared, policy)
     base = max(abs(climb.base), prepared.noise)
-    whole = policy.live_rise * base / climb.slope
-    odds = policy.prior_leak_odds / length.survival(max(_lasted(climb, prepared, policy), whole))
+    whole = policy.live.rise * base / climb.slope
+    odds = policy.prior.leak_odds / length.survival(max(_lasted(climb, prepared, policy), whole))
     if _is_even(prepared, found, policy):
-        odds *= policy.live_even_odds
+        odds *= policy.live.even_odds
     if climb.plateau_x > 0:
-        odds *= 1 + policy.live_plateau_odds * (1 - length.survival(climb.plateau_x))
+        odds *= 1 + policy.live.plateau_odds * (1 - length.survival(climb.plateau_x))
     return odds / (1 + odds)
 
 
 def _lasted(climb: _Climb, prepared: Prepared, policy: Policy) -> float:
     """Length of the growth that counts, axis units: a part of it while it may be a start's ramp."""
     may_be_start = climb.plateau_x <= 0 and prepared.role not in EXACT_ROLES
-    return climb.length_x * (policy.live_lasted if may_be_start else 1.0)
+    return climb.length_x * (policy.live.lasted if may_be_start else 1.0)
 
 
 def _lengths(prepared: Prepared, policy: Policy) -> WarmupLength:
     """Lengths of warm-ups; the heavier tail is one of pages, pools and caches of the system."""
-    length = policy.warmup_lengths[prepared.axis.kind]
+    length = policy.prior.warmup_lengths[prepared.axis.kind]
     if prepared.role in EXACT_ROLES:
         return length
-    return replace(length, shape=min(length.shape, policy.live_tails[prepared.axis.kind]))
+    return replace(length, shape=min(length.shape, policy.live.tails[prepared.axis.kind]))
 
 
-def _is_even(prepared: Prepared, found: Classified, policy: Policy) -> bool:
+def _is_even(prepared: Prepared, found: Decision, policy: Policy) -> bool:
     """An exact meter that grew along a straight line, up to now."""
     first = found.tail
-    if prepared.role not in EXACT_ROLES or len(prepared.x) - first < policy.few_samples:
+    if prepared.role not in EXACT_ROLES or len(prepared.x) - first < policy.common.few_samples:
         return False
-    return r_squared(prepared.x[first:], prepared.y[first:]) >= policy.regular_r2
+    return r_squared(prepared.x[first:], prepared.y[first:]) >= policy.common.regular_r2
 
 
-def _climb(prepared: Prepared, found: Classified, policy: Policy) -> _Climb | None:
+def _climb(prepared: Prepared, found: Decision, policy: Policy) -> _Climb | None:
     if found.trend is None or found.binned is None or found.segmentation is None:
         return None
     x, y = prepared.x, prepared.y
@@ -110,7 +111,7 @@ def _climb(prepared: Prepared, found: Classified, policy: Policy) -> _Climb | No
     )
 
 
-def _plateau(prepared: Prepared, found: Classified, policy: Policy) -> float:
+def _plateau(prepared: Prepared, found: Decision, policy: Policy) -> float:
     """Length of the plateau that growth left, in axis units."""
     if found.reason is not Reason.GROWTH_AFTER_PLATEAU:
         return 0.0
@@ -129,7 +130,7 @@ def _plateau(prepared: Prepared, found: Classified, policy: Policy) -> float:
     return undiminished(view, policy).plateau_x
 
 
-def _has_slowed(found: Classified, climb: _Climb, policy: Policy) -> bool:
+def _has_slowed(found: Decision, climb: _Climb, policy: Policy) -> bool:
     """It was clearly faster before, and may bend into a ceiling.
 
     Growth that a saturating curve describes must go on beside that curve; where no such curve
@@ -138,26 +139,26 @@ def _has_slowed(found: Classified, climb: _Climb, policy: Policy) -> bool:
     """
     if climb.plateau_x > 0 or climb.before_x <= 0:
         return False
-    if climb.before_rise <= policy.live_slowed * climb.slope * climb.before_x:
+    if climb.before_rise <= policy.live.slowed * climb.slope * climb.before_x:
         return False
-    if climb.length_x < policy.live_settled * climb.before_x:
+    if climb.length_x < policy.live.settled * climb.before_x:
         return True
     return any(_may_saturate(found, climb.before_x * part, policy) for part in (0.0, 0.5, 0.75))
 
 
-def _may_saturate(found: Classified, skipped_x: float, policy: Policy) -> bool:
+def _may_saturate(found: Decision, skipped_x: float, policy: Policy) -> bool:
     """A saturating curve describes all but the first `skipped_x`, and growth beside it is none."""
     assert found.binned is not None
     assert found.segmentation is not None
     x, y = found.binned.x, found.binned.y
     kept = x >= x[0] + skipped_x
     curve = saturation(x[kept], y[kept], found.segmentation.noise)
-    if curve is None or curve.misfit > GOOD_FIT:
+    if curve is None or curve.misfit > policy.saturation.misfit:
         return False
-    return curve.creep < policy.live_creep_errors * curve.creep_error
+    return curve.creep < policy.live.creep_errors * curve.creep_error
 
 
-def is_one_tooth(readings: Prepared, found: Classified, policy: Policy) -> bool:
+def is_one_tooth(readings: Prepared, found: Decision, policy: Policy) -> bool:
     """Growth of floors that is the next rise of what fell back before, by the readings.
 
     Bins of a fixed width can be shorter than a tooth; of several teeth some fall within the growth.
@@ -166,10 +167,13 @@ def is_one_tooth(readings: Prepared, found: Classified, policy: Policy) -> bool:
         return False
     start = readings.all_x[-1] - found.span_x
     fell = _deepest_fall(readings.all_y[readings.all_x < start])
-    if fell < policy.big_drop_noises * readings.noise:
+    if fell < policy.preparation.drop_noises * readings.noise:
         return False
     falls_inside = _deepest_fall(readings.all_y[readings.all_x >= start]) >= 0.5 * fell
-    return not falls_inside and found.trend.slope * found.span_x < policy.reclaimed_factor * fell
+    return (
+        not falls_inside
+        and found.trend.slope * found.span_x < reclaimed_before.CHECK.parameters.factor * fell
+    )
 
 
 def _deepest_fall(y: Floats) -> float:

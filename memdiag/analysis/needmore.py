@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from memdiag.analysis.classification import Classified
+from memdiag.analysis.decision.case import Decision
 from memdiag.analysis.prepare import Prepared
-from memdiag.findings import NeedMore, Reason, Verdict
+from memdiag.findings import NeedMore
 from memdiag.policy import Policy
+from memdiag.verdicts import Reason, Verdict
 
 _AWAITED = {
     Reason.RECENT_STEP: "time for the next step to show or to stay away",
@@ -17,68 +18,73 @@ _AWAITED = {
 NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
 
 
-def need_more(classified: Classified, prepared: Prepared, policy: Policy) -> NeedMore | None:
+def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMore | None:
     """Further axis units (and seconds) after which the verdict is expected to be settled.
 
     None for a series that is decided. "Not decidable in this run" where more than
     `Policy.hopeless_runs` times what was recorded would be needed, or where no more of the same
     helps (address space, a meter overruled by another).
     """
-    if classified.verdict is not Verdict.INCONCLUSIVE:
+    if decision.verdict is not Verdict.INCONCLUSIVE:
         return None
-    more, why = _more(classified, prepared, policy)
-    if more is None or (len(prepared.x) >= 12 and more > policy.hopeless_runs * prepared.run):
+    more, why = _more(decision, prepared, policy)
+    if more is None or (
+        len(prepared.x) >= 12 and more > policy.reporting.hopeless_runs * prepared.run
+    ):
         return NEVER if not why else NeedMore(more_x=None, more_s=None, why=why)
     pace = prepared.seconds_per_x
     return NeedMore(more_x=more, more_s=None if pace is None else more * pace, why=why)
 
 
-def _more(classified: Classified, prepared: Prepared, policy: Policy) -> tuple[float | None, str]:
+def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float | None, str]:
     stride = prepared.run / max(len(prepared.x) - 1, 1)
-    reason = classified.reason
+    reason = decision.reason
     if reason is Reason.TOO_FEW_SAMPLES:
         if len(prepared.x) < 2:
             return None, "one position tells nothing"
-        return stride * max(policy.enough_samples - len(prepared.x), 1), "a few more samples"
+        return stride * max(
+            policy.reporting.enough_samples - len(prepared.x), 1
+        ), "a few more samples"
     if reason is Reason.STILL_CLIMBING:
-        more = _outlast(classified, prepared, policy)
-        return policy.need_margin * more + 0.7 * prepared.run, "longer than warm-ups go on growing"
+        more = _outlast(decision, prepared, policy)
+        return (
+            policy.reporting.need_margin * more + 0.7 * prepared.run,
+            "longer than warm-ups go on growing",
+        )
     if reason in _AWAITED:
-        wait = policy.need_margin * (classified.need_x or 0.0)
+        wait = policy.reporting.need_margin * (decision.need_x or 0.0)
         return max(wait, prepared.run), _AWAITED[reason]
     if reason is Reason.NOT_COLLECTED:
         return max(prepared.run, stride), "the heap has to be collected a few times"
     if reason in (Reason.SLOWING, Reason.IRREGULAR, Reason.RECLAIMED_BEFORE):
         return max(prepared.run, stride), "as long again"
     if reason is Reason.UNCERTAIN_TREND:
-        return _sharper(classified, prepared, policy, stride), "a slope this small shows slowly"
+        return _sharper(decision, prepared, policy, stride), "a slope this small shows slowly"
     return None, ""
 
 
-def _outlast(classified: Classified, prepared: Prepared, policy: Policy) -> float:
+def _outlast(decision: Decision, prepared: Prepared, policy: Policy) -> float:
     """Length whose survival brings the posterior to the threshold, less what has passed.
 
     Solves prior / S(length) = threshold odds for the log-logistic S. The prior with its factors
     is read off the posterior that was reached.
     """
-    length = policy.warmup_lengths[prepared.axis.kind]
-    reached = classified.posterior_leak / max(1 - classified.posterior_leak, 1e-12)
-    factors = reached * length.survival(classified.span_x)
-    wanted = policy.leak_posterior / (1 - policy.leak_posterior)
+    length = policy.prior.warmup_lengths[prepared.axis.kind]
+    reached = decision.posterior / max(1 - decision.posterior, 1e-12)
+    factors = reached * length.survival(decision.span_x)
+    wanted = policy.prior.leak_posterior / (1 - policy.prior.leak_posterior)
     ratio = max(wanted / max(factors, 1e-12) - 1, 0.0)
     needed: float = length.median * ratio ** (1 / length.shape)
-    return max(needed - classified.span_x, prepared.run / max(len(prepared.x) - 1, 1))
+    return max(needed - decision.span_x, prepared.run / max(len(prepared.x) - 1, 1))
 
 
-def _sharper(
-    classified: Classified, prepared: Prepared, policy: Policy, stride: float
-) -> float | None:
+def _sharper(decision: Decision, prepared: Prepared, policy: Policy, stride: float) -> float | None:
     """The error of a slope shrinks with length to the power -3/2 (at constant sampling)."""
-    fitted = classified.trend
+    fitted = decision.trend
     if fitted is None:
         return None
-    tail_x = float(prepared.x[-1] - prepared.x[classified.tail])
-    wanted = policy.calm_growth * prepared.level / max(prepared.run, 1e-300)
+    tail_x = float(prepared.x[-1] - prepared.x[decision.tail])
+    wanted = policy.common.calm_growth * prepared.level / max(prepared.run, 1e-300)
     room = max(abs(wanted - max(fitted.slope, 0.0)), 0.3 * wanted)
     factor = (max(2.3 * fitted.error / room, 1.0)) ** (2 / 3)
     return (

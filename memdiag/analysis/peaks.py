@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from memdiag.analysis.classification import Classified
+from memdiag.analysis.decision.case import Decision
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.segmentation import bins
 from memdiag.analysis.trend import trend
-from memdiag.findings import Verdict
 from memdiag.policy import Policy
+from memdiag.verdicts import Verdict
 
 
-def peaks_grow(classified: Classified, prepared: Prepared, policy: Policy) -> bool:
+def peaks_grow(decision: Decision, prepared: Prepared, policy: Policy) -> bool:
     """Whether the highest reading of each cycle rises, where the floor does not.
 
     Of the cycles since the floor became level. The rise has to pass the test for growth, has to
     be seen between the first and the middle third as well as between the middle and the last, and
     has to be worth a word against the level.
     """
-    if classified.verdict is Verdict.LEAK or prepared.sign < 0 or not len(prepared.x):
+    if decision.verdict is Verdict.LEAK or prepared.sign < 0 or not len(prepared.x):
         return False
-    if classified.trend is not None and classified.trend.p_growth < policy.alpha:
+    if decision.trend is not None and decision.trend.p_growth < policy.common.alpha:
         return False
     peak_x, all_peaks = prepared.peak_x, prepared.peaks
     if not len(peak_x) and prepared.tops is not prepared.all_y:  # peaks within the steps
-        tops = bins(prepared.all_x, prepared.tops, policy.resolution)
+        tops = bins(prepared.all_x, prepared.tops, policy.segmentation.bins)
         peak_x, all_peaks = tops.x, tops.y
-    since = peak_x >= prepared.x[classified.tail]
+    since = peak_x >= prepared.x[decision.tail]
     x, peaks = peak_x[since], all_peaks[since]
-    if len(peaks) < policy.peak_cycles or not x[-1] > x[0]:
+    if len(peaks) < policy.preparation.peak_cycles or not x[-1] > x[0]:
         return False
     fitted = trend(x, peaks, prepared.noise)
     rise = fitted.slope * float(x[-1] - x[0])
-    if fitted.p_growth >= policy.alpha or rise <= policy.calm_growth * prepared.level:
+    if fitted.p_growth >= policy.common.alpha or rise <= policy.common.calm_growth * prepared.level:
         return False
     first, middle, last = (float(np.median(part)) for part in np.array_split(peaks, 3))
     return first < middle < last

@@ -46,7 +46,7 @@ class Prepared:
     blur: how much a floor may be off because samples miss the moment of the drop.
     samples: readings before reduction.
     rounds: passes over the data and cycles of phases.
-    pool: growth of so much may be a pool that fills.
+    metric: name of the series.
     """
 
     x: Floats
@@ -75,7 +75,7 @@ class Prepared:
     restarts: int
     sign: float
     rounds: Rounds = UNKNOWN
-    pool: float = 0.0
+    metric: str = ""
 
     @property
     def recorded_y(self) -> Floats:
@@ -146,7 +146,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         restarts=restarts,
         sign=-1.0 if series.falling else 1.0,
         rounds=rounds_of(series, axis, x, finite),
-        pool=policy.pools.get(series.metric, 0.0),
+        metric=series.metric,
     )
 
 
@@ -275,7 +275,9 @@ def _noises(y: Floats, quantum: float, least: float) -> tuple[float, float]:
 
 def _least(level: float, role: Role, policy: Policy) -> float:
     """Least noise of any reading of such a meter."""
-    return level * (policy.exact_noise if role in EXACT_ROLES else policy.page_noise)
+    return level * (
+        policy.preparation.exact_noise if role in EXACT_ROLES else policy.preparation.page_noise
+    )
 
 
 def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
@@ -288,11 +290,11 @@ def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
 def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> int:
     """Samples left when final drops that nothing recovers from are taken as tear-down."""
     n = len(y)
-    window = int(policy.tear_down_share * n)
+    window = int(policy.preparation.tear_down_share * n)
     if n < 24 or window < 1:
         return n
     falls = -np.diff(y)
-    limit = max(2 * policy.big_drop_noises * noise, 0.02 * level)
+    limit = max(2 * policy.preparation.drop_noises * noise, 0.02 * level)
     late = n - window + np.flatnonzero(falls[n - window - 1 :] >= limit)
     for at in late[lasting(x, y, late - 1, policy)[late - 1]]:
         recovers = y[at:].max() > y[at - 1] - 0.5 * falls[at - 1]

@@ -72,15 +72,15 @@ def rounds_odds(rounds: Rounds, begin: float, end: float, kind: AxisKind, policy
     passes = _passes(rounds, end - begin, kind, policy)
     cycles = _cycles(rounds, begin, end, kind, policy)
     still = min(
-        policy.warmup_lengths[AxisKind.EPOCH].survival(passes),
-        policy.warmup_lengths[AxisKind.INDEX].survival(cycles),
+        policy.prior.warmup_lengths[AxisKind.EPOCH].survival(passes),
+        policy.prior.warmup_lengths[AxisKind.INDEX].survival(cycles),
     )
-    return 1.0 / (1.0 - policy.round_share + policy.round_share * still)
+    return 1.0 / (1.0 - policy.prior.round_share + policy.prior.round_share * still)
 
 
 def _least(kind: AxisKind, policy: Policy) -> float:
     """Rounds shorter than this go with the steps and tell nothing that they do not."""
-    return policy.least_round * policy.warmup_lengths[kind].median
+    return policy.prior.least_round * policy.prior.warmup_lengths[kind].median
 
 
 def _passes(rounds: Rounds, length: float, kind: AxisKind, policy: Policy) -> float:
@@ -97,9 +97,9 @@ def _cycles(rounds: Rounds, begin: float, end: float, kind: AxisKind, policy: Po
     fewest = 0.0
     for at in rounds.begins:
         gaps = np.diff(at[(at >= begin) & (at <= end)])
-        if len(gaps) < policy.least_cycles or gaps.mean() < _least(kind, policy):
+        if len(gaps) < policy.prior.least_cycles or gaps.mean() < _least(kind, policy):
             return 0.0
-        if float(gaps.std()) > policy.even_rounds * float(gaps.mean()):
+        if float(gaps.std()) > policy.prior.even_rounds * float(gaps.mean()):
             return 0.0
         fewest = min(fewest or len(gaps), len(gaps))
     return fewest

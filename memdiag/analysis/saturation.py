@@ -19,8 +19,6 @@ TIMES = (0.01, 2.0)
 GRID = 14
 """Time constants per pass, geometrically spaced; each pass zooms into the best one's
 neighbourhood, three passes give three digits (chosen)."""
-GOOD_FIT = 3.0
-"""Residual variance over that of the noise up to which the curve describes a climb (chosen)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,51 +95,13 @@ def _creep(u: Floats, y: Floats, time: float, noise: float) -> tuple[float, floa
     return float(coefficients[2]), math.sqrt(variance * float(inverse[2, 2]))
 
 
-def is_converging(view: View, policy: Policy, posterior: float) -> bool:
-    """The climb that ends now bends into a ceiling that it has nearly reached.
-
-    Looks at the whole climb where the curve fits it, else at the last regime alone. posterior: of
-    a leak by the length of growth; a long climb must have come nearer.
-    """
-    noise = max(view.segmentation.noise, view.floor)
-    for first in dict.fromkeys((_climb(view), view.tail)):
-        found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
-        if found is not None and found.misfit <= GOOD_FIT:
-            return _nearly_there(found, view, first, policy, posterior)
-    return False
-
-
-def is_bending(view: View, policy: Policy) -> bool:
-    """The whole climb that ends now bends into a ceiling, however far that still is."""
-    noise = max(view.segmentation.noise, view.floor)
-    first = _climb(view)
-    found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
-    if found is None or found.misfit > GOOD_FIT or not _bends(found, policy):
-        return False
-    return found.slowed < policy.slowing
-
-
-def _bends(found: Saturation, policy: Policy) -> bool:
+def bends(found: Saturation, policy: Policy) -> bool:
     """It is no line, and nothing goes on beside the curve."""
-    creeps = found.creep > policy.creep_errors * found.creep_error
-    return found.evidence >= policy.converging_evidence and not creeps
+    creeps = found.creep > policy.saturation.creep_errors * found.creep_error
+    return found.evidence >= policy.saturation.evidence and not creeps
 
 
-def _nearly_there(
-    found: Saturation, view: View, first: int, policy: Policy, posterior: float
-) -> bool:
-    if not _bends(found, policy):
-        return False
-    share = policy.converging_share if posterior < policy.leak_posterior else policy.calm_growth
-    x, y = view.binned.x, view.binned.y
-    if found.left > float(y[-1] - y[first]):
-        return False  # most of the way is still to come: a line with a jump in it looks like that
-    creeping = (found.creep + found.creep_error) * float(x[-1] - x[first])
-    level = view.prepared.level
-    return 0 <= found.left < share * level and creeping < share * level
-
-
-def _climb(view: View) -> int:
+def climb(view: View) -> int:
     """First bin of the unbroken climb that ends now, without a lone reading before it."""
     y = view.binned.y
     first = view.tail

@@ -76,7 +76,7 @@ def cycles(
     """
     noise, least = noises
     found = _cycles(x, y, noise, level, policy)
-    if len(found.middles) or found.falls >= policy.floor_cycles or noise <= least:
+    if len(found.middles) or found.falls >= policy.preparation.floor_cycles or noise <= least:
         return found
     quiet = max(between_spikes(y), least)
     if quiet >= SPIKY * noise:
@@ -89,7 +89,9 @@ def _cycles(
     x: Floats, y: Floats, noise: float, level: float, policy: Policy, of_spikes: float = 0.0
 ) -> Cycles:
     """`of_spikes`: least drop where cycles are looked for that are spikes."""
-    limit = max(policy.big_drop_noises * noise, policy.big_drop_share * level, of_spikes)
+    limit = max(
+        policy.preparation.drop_noises * noise, policy.preparation.drop_share * level, of_spikes
+    )
     big = np.flatnonzero(np.diff(y) < -limit)
     none = np.empty(0)
     whole = Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
@@ -99,13 +101,13 @@ def _cycles(
         top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
         whole = replace(whole, peak_x=x[top], peaks=y[top])
     left = big
-    if len(big) < max(policy.peak_cycles, len(y) / policy.floor_readings):
+    if len(big) < max(policy.preparation.peak_cycles, len(y) / policy.preparation.floor_readings):
         kept = lasting(x, y, big, policy)
         left = np.flatnonzero(np.diff(y[kept]) < -limit)
         recur = recur and _recur(left, int(kept.sum()), policy)
         whole = whole if recur else replace(whole, x=x[kept], y=y[kept])
     if not recur:
-        few = policy.cycles <= len(left) < policy.floor_cycles
+        few = policy.preparation.cycles <= len(left) < policy.preparation.floor_cycles
         return replace(whole, climb=climb(whole.x, whole.y, left)) if few else whole
     return _on_floors(whole, starts, noise, spiky=of_spikes > 0)
 
@@ -198,8 +200,8 @@ REGULAR_OFF = 0.7
 
 def _recur(drops: Ints, n: int, policy: Policy) -> bool:
     """Drops come again and again over the whole run."""
-    if len(drops) < policy.floor_cycles:
+    if len(drops) < policy.preparation.floor_cycles:
         return False
     gaps = np.diff(drops)
     longest = max(int(gaps.max()), int(drops[0]), n - 1 - int(drops[-1]))
-    return longest <= policy.floor_gaps * float(np.median(gaps))
+    return longest <= policy.preparation.floor_gaps * float(np.median(gaps))

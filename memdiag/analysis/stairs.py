@@ -8,24 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.segmentation import Piece
-from memdiag.analysis.view import View, r_squared
+from memdiag.analysis.view import View
 from memdiag.policy import Policy
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
-
-FLAT_TREAD = 0.25
-"""A tread rises by less than this part of the mean jump (chosen: half of it is a ramp)."""
-
-
-LEAST_RISE = 4.0
-"""Standard deviations of a sample's noise that a staircase rises by at least (chosen)."""
-
-ALIKE = 5.0
-"""Steps of one staircase differ by at most this factor from their mean (chosen)."""
-
-EDGE_BINS = 3
-"""A sloped regime of at most so many bins is an edge between two treads (segmentation's least)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +36,11 @@ class Stairs:
         return float(np.mean(np.diff(self.at[-6:])))
 
     @property
+    def median_gap(self) -> float:
+        """Median distance between steps."""
+        return float(np.median(np.diff(self.at)))
+
+    @property
     def longest_gap(self) -> float:
         """Longest distance between steps."""
         return float(np.max(np.diff(self.at)))
@@ -57,50 +49,40 @@ class Stairs:
         """Axis units until the staircase counts as ended; 0 or less where it does."""
         if len(self.at) < 3:
             return self.gap - self.waited if self._are_equal(policy) else 0.0
-        uneven = policy.stair_waits * self.gap
-        even = policy.stair_waits_regular * self.longest_gap
+        uneven = policy.stairs.waits * self.gap
+        even = policy.stairs.even_waits * self.longest_gap
         gaps = np.diff(self.at)
-        regular = float(np.std(gaps)) < 0.5 * float(np.mean(gaps))
+        regular = float(np.std(gaps)) < policy.stairs.even * float(np.mean(gaps))
         return (min(even, uneven) if regular else uneven) - self.waited
 
     def _are_equal(self, policy: Policy) -> bool:
-        return float(self.jumps.max()) < policy.stair_equal * float(self.jumps.min())
-
-    def goes_on(self, policy: Policy) -> bool:
-        """Even steps up to now: a line through them, no wait longer than the gaps before."""
-        if len(self.at) < policy.stair_steps:
-            return False
-        straight = r_squared(self.at, self.level) >= policy.stair_r2
-        half = len(self.at) // 2
-        early = (self.level[half] - self.level[0]) / max(self.at[half] - self.at[0], 1e-300)
-        late = (self.level[-1] - self.level[half]) / max(self.at[-1] - self.at[half], 1e-300)
-        waits = self.waited < policy.stair_pause * float(np.median(np.diff(self.at)))
-        return straight and bool(late >= policy.slowing * early) and waits
+        return float(self.jumps.max()) < policy.stairs.equal * float(self.jumps.min())
 
 
-def _treads(view: View) -> tuple[Piece, ...]:
+def _treads(view: View, edge_bins: int) -> tuple[Piece, ...]:
     """Regimes without the shortest ones, which are what bins make of an edge."""
     pieces = view.segmentation.pieces
-    inner = tuple(p for p in pieces[1:-1] if p.flat or p.last - p.first > EDGE_BINS)
+    inner = tuple(p for p in pieces[1:-1] if p.flat or p.last - p.first > edge_bins)
     return (pieces[0], *inner, pieces[-1]) if len(pieces) > 1 else pieces
 
 
-def stairs(view: View) -> Stairs | None:
+def stairs(view: View, policy: Policy) -> Stairs | None:
     """The last unbroken run of upward steps between flat treads, at least two, else None."""
-    return _stairs(view, view.binned.y, ends_on_edge=False)
+    return _stairs(view, view.binned.y, policy, ends_on_edge=False)
 
 
-def stairs_to_the_edge(view: View) -> Stairs | None:
+def stairs_to_the_edge(view: View, policy: Policy) -> Stairs | None:
     """The same where the run ends on an edge: the next tread is too short to be seen as one."""
     last, y = view.segmentation.pieces[-1], view.binned.y.copy()
-    if last.flat or last.slope <= 0 or last.last - last.first > EDGE_BINS:
+    if last.flat or last.slope <= 0 or last.last - last.first > policy.stairs.edge_bins:
         return None
     y[last.first :] = y[-1]
-    return _stairs(view, y, ends_on_edge=True)
+    return _stairs(view, y, policy, ends_on_edge=True)
 
 
-def _stairs(view: View, y: Floats, *, ends_on_edge: bool) -> Stairs | None:
-    pieces, x = _treads(view), view.binned.x
+def _stairs(view: View, y: Floats, policy: Policy, *, ends_on_edge: bool) -> Stairs | None:
+    given = policy.stairs
+    pieces, x = _treads(view, given.edge_bins), view.binned.x
     at: list[float] = []
     level: list[float] = []
     jumps: list[float] = []
@@ -108,23 +90,23 @@ def _stairs(view: View, y: Floats, *, ends_on_edge: bool) -> Stairs | None:
     jump = 0.0
     for left, right in zip(reversed(pieces[:-1]), reversed(pieces[1:]), strict=True):
         jump = float(np.median(y[right.first : right.last]) - np.median(y[left.first : left.last]))
-        if jump <= max(1.5 * view.segmentation.noise, 3 * view.floor):
+        if jump <= max(given.jump_noises * view.segmentation.noise, given.jump_floors * view.floor):
             break
         rise = abs(left.slope) * float(x[left.last - 1] - x[left.first])
         usual = sum(jumps) / max(len(jumps), 1)
-        if not left.flat and rise > FLAT_TREAD * max(jump, usual):
+        if not left.flat and rise > given.flat_tread * max(jump, usual):
             break
-        if jumps and not usual / ALIKE <= jump <= ALIKE * usual:
+        if jumps and not usual / given.alike <= jump <= given.alike * usual:
             break
         jumps.append(jump)
         at.append(float(x[right.first]))
         level.append(float(np.median(y[right.first : right.last])))
         first = left.first
-    if len(at) < 2 or level[0] - level[-1] + jump < LEAST_RISE * view.prepared.noise:
+    if len(at) < 2 or level[0] - level[-1] + jump < given.least_rise * view.prepared.noise:
         return None
     last = pieces[-1]
     last_rise = abs(last.slope) * float(x[-1] - x[last.first])
-    if not (last.flat or ends_on_edge) and last_rise > FLAT_TREAD * sum(jumps) / len(jumps):
+    if not (last.flat or ends_on_edge) and last_rise > given.flat_tread * sum(jumps) / len(jumps):
         return None
     return Stairs(
         at=np.array(at[::-1]),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.segmentation import Binned, Piece, Segmentation, bins, segment
 from memdiag.analysis.trend import Trend, line, trend
+from memdiag.analysis.waves import Waves, waves
 from memdiag.policy import Policy
 
 if TYPE_CHECKING:
@@ -49,18 +52,30 @@ class View:
         """Prepared samples in the last regime."""
         return len(self.prepared.x) - self.first_sample
 
+    def recent_waves(self, policy: Policy) -> Waves | None:
+        """The waves of the last two thirds of the run, so that a warm-up may have come before."""
+        return self._waves(len(self.binned.y) // 3, policy, policy.waves.turn)
+
+    def all_waves(self, policy: Policy, turn: float) -> Waves | None:
+        """The waves of the whole run. turn: part of the range that makes one."""
+        return self._waves(0, policy, turn)
+
+    def _waves(self, first: int, policy: Policy, turn: float) -> Waves | None:
+        x, y = self.binned.x[first:], self.binned.y[first:]
+        return waves(x, y, policy.waves.noises * self.floor, turn)
+
 
 def look(prepared: Prepared, policy: Policy) -> View:
     """Cut into regimes and weigh the trend of the last one."""
-    binned = bins(prepared.x, prepared.y, policy.resolution)
+    binned = bins(prepared.x, prepared.y, policy.segmentation.bins)
     floor = binned.floor(prepared.noise)
     segmentation = segment(binned.x, binned.y, floor)
     starts = _starts(segmentation, len(binned.x))
     tail = max(starts, key=lambda s: starts[s])
     calm_slope = (
-        policy.negligible_share
+        policy.materiality.share
         * prepared.level
-        / max(policy.horizons[prepared.axis.kind], prepared.run, 1e-300)
+        / max(policy.materiality.horizons[prepared.axis.kind], prepared.run, 1e-300)
     )
     return View(
         prepared=prepared,
@@ -99,3 +114,17 @@ def r_squared(x: Floats, y: Floats) -> float:
     rest = y - level - slope * (x - x.mean())
     power = float(((y - level) ** 2).sum())
     return 1 - float(rest @ rest) / power if power > 0 else 0.0
+
+
+def rose(view: View, policy: Policy) -> bool:
+    """The level rose before the last regime: a warm-up, not a stable run."""
+    y = view.binned.y
+    rise = float(np.median(y[view.tail :]) - np.min(y[: max(1, min(3, view.tail or 3))]))
+    return rise > policy.common.calm_growth * view.prepared.level
+
+
+def fell(view: View, policy: Policy) -> bool:
+    """The last regime comes down, and may be a swing of what goes up."""
+    x = view.binned.x
+    fall = -view.trend.slope * float(x[-1] - x[view.tail])
+    return fall > policy.common.calm_growth * view.prepared.level

@@ -22,11 +22,6 @@ from memdiag.analysis.trend import line, upper_tail
 if TYPE_CHECKING:
     from memdiag.model import Floats
 
-TURN = 1 / 2
-"""Part of the whole range by which the level turns back at a high or a low (chosen)."""
-SLIGHT_TURN = 1 / 3
-"""The same where a missed wave would be a false alarm: warm-ups widen the range (chosen)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waves:
@@ -51,7 +46,7 @@ class Waves:
         return line(self.x[half:], self.y[half:])[1] >= share * pace > 0
 
 
-def waves(x: Floats, y: Floats, least: float, turn: float = TURN) -> Waves | None:
+def waves(x: Floats, y: Floats, least: float, turn: float) -> Waves | None:
     """The waves of y over x, shape (n,); None with fewer than two highs and two lows.
 
     least: no wave is lower than that (noise). turn: part of the range, 0..1. Waves are looked for

@@ -21,12 +21,13 @@ from memdiag.cli.gate import Gate
 from memdiag.cli.options import Options
 from memdiag.cli.publishing import failing_by, publish
 from memdiag.errors import Exit, UnreadableInput
-from memdiag.findings import Diagnosis, RecordingFinding, Verdict
+from memdiag.findings import Diagnosis, RecordingFinding
 from memdiag.model import Ending
 from memdiag.printable import printable
 from memdiag.report import budgets, headline, terminal
 from memdiag.report import json as json_report
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Verdict
 
 if TYPE_CHECKING:
     from memdiag.recording.files import RecordingFiles

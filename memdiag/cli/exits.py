@@ -28,8 +28,9 @@ from collections.abc import Collection
 
 from memdiag.comparison import BAD, Comparison, Effect
 from memdiag.errors import Exit
-from memdiag.findings import Diagnosis, Standing, Verdict
+from memdiag.findings import Diagnosis, Standing
 from memdiag.model import Ending
+from memdiag.verdicts import Verdict
 
 
 class Inconclusive(enum.Enum):

@@ -10,10 +10,11 @@ from memdiag.cli import loading
 from memdiag.cli.conclude import diagnosed, say
 from memdiag.cli.measure import Outlook, in_words
 from memdiag.cli.options import Options
-from memdiag.findings import Interval, Verdict
+from memdiag.findings import Interval
 from memdiag.model import Axis, AxisKind, Sample, Unit
 from memdiag.policy import DEFAULT
 from memdiag.report import rates
+from memdiag.verdicts import Verdict
 
 if TYPE_CHECKING:
     from memdiag.recording.files import RecordingFiles

@@ -21,12 +21,12 @@ from memdiag.cli.alarms import Alarms
 from memdiag.cli.conclude import say
 from memdiag.cli.options import Options
 from memdiag.errors import MemdiagError
-from memdiag.findings import Verdict
 from memdiag.model import Ending, Limit, Mark, Missing, Sample
 from memdiag.printable import printable
 from memdiag.report import marks
 from memdiag.report.live import LastRow, Status
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Verdict
 
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
 _EARLY_S = 0.005  # at most so often between two ticks

@@ -11,8 +11,9 @@ from memdiag.cli.exits import FailOn, Inconclusive
 from memdiag.cli.gate import Gate
 from memdiag.cli.outputs import reports, write
 from memdiag.errors import MemdiagError
-from memdiag.findings import Diagnosis, Standing, Verdict
+from memdiag.findings import Diagnosis, Standing
 from memdiag.printable import printable
+from memdiag.verdicts import Verdict
 
 
 def publish(

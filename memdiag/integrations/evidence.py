@@ -9,10 +9,11 @@ import numpy as np
 from rich.console import Console
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Diagnosis, Finding, Interval, Reason, RecordingFinding, Verdict
+from memdiag.findings import Diagnosis, Finding, Interval, RecordingFinding
 from memdiag.integrations.repeating import Meter, Outcome, Settled
 from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
 from memdiag.report import terminal
+from memdiag.verdicts import Reason, Verdict
 
 METRICS = {
     Meter.MALLOC: ("malloc_in_use_bytes", Role.IN_USE, Unit.BYTES),

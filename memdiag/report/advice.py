@@ -6,19 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memdiag.findings import (
-    Evidence,
-    EvidenceKind,
-    Finding,
-    MemoryKind,
-    Reason,
-    RecordingFinding,
-    Verdict,
-)
+from memdiag.findings import Evidence, EvidenceKind, Finding, MemoryKind, RecordingFinding
 from memdiag.model import Role
 from memdiag.report import naming, numbers, outlook
 from memdiag.report.layout import joined, paragraph
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Reason, Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text

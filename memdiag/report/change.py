@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from memdiag.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
-from memdiag.findings import Interval, Verdict
+from memdiag.findings import Interval
 from memdiag.model import AxisKind
 from memdiag.report import naming, numbers, rates, words
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Verdict
 
 EFFECTS = {
     Effect.FIXED: "FIXED",

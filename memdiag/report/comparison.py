@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from memdiag.comparison import Comparison, Effect, SeriesComparison
-from memdiag.findings import Verdict
 from memdiag.report import change, naming, overview, words
 from memdiag.report.layout import INDENT, Column, Columns, paragraph
 from memdiag.report.plot import Plot, behind_stroke, draw
 from memdiag.report.screen import Screen
 from memdiag.report.terminal import laid_out
+from memdiag.verdicts import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Group

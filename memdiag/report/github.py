@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from memdiag.findings import Diagnosis, Standing, Verdict
+from memdiag.findings import Diagnosis, Standing
 from memdiag.printable import printable
 from memdiag.report import budgets, headline, words
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Verdict
 
 _SCREEN = Screen(width=100)
 

@@ -7,11 +7,12 @@ import math
 from rich.cells import cell_len
 from rich.text import Text
 
-from memdiag.findings import Finding, Reason, RecordingFinding, Verdict
+from memdiag.findings import Finding, RecordingFinding
 from memdiag.model import AxisKind
 from memdiag.report import naming, numbers, outlook, phases, rates, words
 from memdiag.report.layout import INDENT, joined
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Reason, Verdict
 
 NOTHING_MEASURED = "nothing was measured"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memdiag.findings import Diagnosis, Finding, RecordingFinding, Standing, Verdict
+from memdiag.findings import Diagnosis, Finding, RecordingFinding, Standing
 from memdiag.printable import printable
 from memdiag.report import budgets, headline, naming, numbers, rates, words
 from memdiag.report.screen import Screen
 from memdiag.report.series import ranked
+from memdiag.verdicts import Verdict
 
 _SCREEN = Screen(width=100)
 _ROWS = 8

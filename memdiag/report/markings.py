@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding
 from memdiag.report import headline, naming, numbers, words
 from memdiag.report.plot import Level, Mark, Plot, draw
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text

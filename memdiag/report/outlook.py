@@ -5,19 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from memdiag.findings import (
-    Finding,
-    FirstLimit,
-    Interval,
-    LimitHit,
-    NeedMore,
-    RecordingFinding,
-    Verdict,
-)
+from memdiag.findings import Finding, FirstLimit, Interval, LimitHit, NeedMore, RecordingFinding
 from memdiag.model import AxisKind
 from memdiag.report import naming, numbers, words
 from memdiag.report.layout import paragraph
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from memdiag.findings import Diagnosis, Failure, RecordingFinding, Verdict
+from memdiag.findings import Diagnosis, Failure, RecordingFinding
 from memdiag.report import headline, naming, numbers, words
 from memdiag.report.layout import INDENT, Column, Columns, joined, paragraph
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Verdict
 
 _ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
 

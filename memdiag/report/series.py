@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from memdiag.findings import Finding, Reason, RecordingFinding, Verdict
+from memdiag.findings import Finding, RecordingFinding
 from memdiag.model import Role
 from memdiag.report import naming, numbers, rates, words
 from memdiag.report.layout import Column, Columns, joined, paragraph
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Reason, Verdict
 
 _ROWS = 8
 _MANY = 20  # samples from which an interval is taken as it is

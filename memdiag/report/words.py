@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from memdiag.findings import EvidenceKind, MemoryKind, Reason, Verdict
+from memdiag.findings import EvidenceKind, MemoryKind
 from memdiag.model import Axis, AxisKind, Role
+from memdiag.verdicts import Reason, Verdict
 
 VERDICTS = {
     Verdict.STABLE: "STABLE",

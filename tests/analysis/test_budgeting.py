@@ -10,8 +10,9 @@ from report.diagnoses import MB, interval
 
 from memdiag.analysis.budgeting import hold
 from memdiag.budgets import Budget, BudgetKind, Stretch, parse_budget
-from memdiag.findings import BudgetFinding, Finding, Plateau, Reason, Standing, Verdict
+from memdiag.findings import BudgetFinding, Finding, Plateau, Standing
 from memdiag.model import Axis, AxisKind, Role, Unit
+from memdiag.verdicts import Reason, Verdict
 
 TRACE = [
     (float(step), (1000.0 + (900 - step if step < 90 else step % 3)) * MB) for step in range(200)

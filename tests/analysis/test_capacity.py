@@ -9,11 +9,12 @@ import pytest
 
 from memdiag.analysis.capacity import GB, SIZES_GB
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import RecordingFinding, Verdict
+from memdiag.findings import RecordingFinding
 from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
 from memdiag.report import capacity as shown
 from memdiag.report.screen import Screen
 from memdiag.room import Capacity, Memory
+from memdiag.verdicts import Verdict
 
 STEPS = 600
 ROLES = {

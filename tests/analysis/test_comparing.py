@@ -17,8 +17,9 @@ from memdiag.analysis.comparing import compare
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.pooling import Estimate
 from memdiag.comparison import Comparison, Effect, Measure, Why
-from memdiag.findings import RecordingFinding, Verdict
+from memdiag.findings import RecordingFinding
 from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
+from memdiag.verdicts import Verdict
 
 MB = 1e6
 

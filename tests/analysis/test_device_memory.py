@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import EvidenceKind, Reason, RecordingFinding, Verdict
+from memdiag.findings import EvidenceKind, RecordingFinding
 from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
 from memdiag.report import advice
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Reason, Verdict
 
 STEPS = 600
 MIB = 1 << 20

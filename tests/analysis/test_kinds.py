@@ -11,9 +11,10 @@ from report.diagnoses import interval
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.fusion import evidence, fuse
 from memdiag.analysis.kinds import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
-from memdiag.findings import EvidenceKind, Finding, Leaking, MemoryKind, Reason, Verdict
+from memdiag.findings import EvidenceKind, Finding, Leaking, MemoryKind
 from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.recording.schema import METRIC_ROLES
+from memdiag.verdicts import Reason, Verdict
 
 STEPS = 200
 SECONDS = Axis(name="at_s", kind=AxisKind.SECONDS)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.live import MOST_TRACKS, LiveVerdict
-from memdiag.findings import Verdict
 from memdiag.model import AxisKind, Sample
+from memdiag.verdicts import Verdict
 
 GB = 1e9
 

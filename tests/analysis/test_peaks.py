@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from memory_series import judge, series_of
 
-from memdiag.findings import Finding, Verdict
+from memdiag.findings import Finding
+from memdiag.verdicts import Verdict
 
 MB = 1e6
 

@@ -12,8 +12,9 @@ from report.diagnoses import interval
 
 from memdiag.analysis.deciding import decide
 from memdiag.analysis.fusion import evidence
-from memdiag.findings import EvidenceKind, Finding, Reason, Verdict
+from memdiag.findings import EvidenceKind, Finding
 from memdiag.model import AxisKind, Role, Series, Unit
+from memdiag.verdicts import Reason, Verdict
 
 
 def of(process: str, growth_bytes_per_step: float) -> Finding:

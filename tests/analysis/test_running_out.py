@@ -13,8 +13,9 @@ from memory_series import until_killed
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.running_out import first_limit
 from memdiag.capture.cgroup import MemoryGroup
-from memdiag.findings import Finding, Interval, LimitHit, RecordingFinding, Verdict
+from memdiag.findings import Finding, Interval, LimitHit, RecordingFinding
 from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
+from memdiag.verdicts import Verdict
 
 MIB = 1 << 20
 STEPS = 600

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memory_series import judge, series_of
 
 from memdiag.analysis.period import regular_starts
-from memdiag.findings import Verdict
+from memdiag.verdicts import Verdict
 
 MB = 1e6
 CALM = {Verdict.STABLE, Verdict.WARMUP}

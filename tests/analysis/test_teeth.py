@@ -6,7 +6,7 @@ import numpy as np
 from memory_series import judge, series_of
 
 from memdiag.analysis.teeth import climb
-from memdiag.findings import Verdict
+from memdiag.verdicts import Verdict
 
 CALM = {Verdict.STABLE, Verdict.WARMUP}
 

@@ -7,7 +7,7 @@ import pytest
 from memory_series import judge, series_of
 
 from memdiag.analysis.waves import turns, waves
-from memdiag.findings import Verdict
+from memdiag.verdicts import Verdict
 
 CALM = {Verdict.STABLE, Verdict.WARMUP}
 
@@ -57,7 +57,7 @@ def test_smaller_turns_than_noise_are_none() -> None:
 
 def test_rising_waves_have_a_height_a_rise_and_a_small_p() -> None:
     x = np.arange(600.0)
-    found = waves(x, np.sin(2 * np.pi * x / 100) + x / 200, 0.1)
+    found = waves(x, np.sin(2 * np.pi * x / 100) + x / 200, 0.1, 0.5)
     assert found is not None
     assert found.height == pytest.approx(2, rel=0.05)
     assert found.rise == pytest.approx(3, rel=0.05)
@@ -65,4 +65,4 @@ def test_rising_waves_have_a_height_a_rise_and_a_small_p() -> None:
 
 
 def test_what_does_not_move_has_no_waves() -> None:
-    assert waves(np.arange(50.0), np.full(50, 1e9), 0.0) is None
+    assert waves(np.arange(50.0), np.full(50, 1e9), 0.0, 0.5) is None

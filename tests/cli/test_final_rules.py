@@ -10,11 +10,11 @@ import pytest
 
 from memdiag.analysis.live import LiveVerdict
 from memdiag.cli.leaning import FinalRules
-from memdiag.findings import Verdict
 from memdiag.model import Sample
 from memdiag.policy import DEFAULT
 from memdiag.recording.files import RecordingFiles
 from memdiag.recording.writing import Writer
+from memdiag.verdicts import Verdict
 
 STEPS, PLATEAU = 1700, 800
 Readings = Callable[[int], dict[str, int]]

@@ -12,9 +12,9 @@ from pathlib import Path
 from cgroups import limited_group
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Verdict
 from memdiag.model import Limit, Role
 from memdiag.recording.reading import read
+from memdiag.verdicts import Verdict
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "programs"
 LIMIT_BYTES = 200 << 20

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Verdict
 from memdiag.model import AxisKind, Recording, Role, Series
 from memdiag.recording.options import DEFAULTS
 from memdiag.recording.reading import read
+from memdiag.verdicts import Verdict
 
 KIB, MIB, GIB = 1024.0, 2.0**20, 2.0**30
 N = 40

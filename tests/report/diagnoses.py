@@ -17,13 +17,12 @@ from memdiag.findings import (
     NeedMore,
     PhaseGrowth,
     Plateau,
-    Reason,
     RecordingFinding,
     Segment,
     SizeMatch,
-    Verdict,
 )
 from memdiag.model import Axis, AxisKind, Ending, Missing, Role, Unavailable, Unit
+from memdiag.verdicts import Reason, Verdict
 
 MB = 1e6
 MODEL_COPIES = SizeMatch(multiple=2.97, what=KnownSize.MODEL, size_bytes=496_000_000)

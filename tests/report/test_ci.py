@@ -11,16 +11,11 @@ from report.diagnoses import MB, interval
 from rich.cells import cell_len
 
 from memdiag.budgets import Budget, BudgetKind, Stretch
-from memdiag.findings import (
-    BudgetFinding,
-    Diagnosis,
-    RecordingFinding,
-    Standing,
-    Verdict,
-)
+from memdiag.findings import BudgetFinding, Diagnosis, RecordingFinding, Standing
 from memdiag.model import AxisKind, Unit
 from memdiag.report import budgets, github, junit, markdown
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Verdict
 
 ALL = frozenset({Verdict.LEAK, Verdict.INCONCLUSIVE, Standing.BROKEN, Standing.UNCLEAR})
 GROWTH = Budget(

@@ -13,11 +13,12 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from memdiag.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
-from memdiag.findings import Failure, Interval, Verdict
+from memdiag.findings import Failure, Interval
 from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.report import change, comparison
 from memdiag.report.comparison_json import document, schema_text
 from memdiag.report.json import dumps
+from memdiag.verdicts import Verdict
 
 MB = 1e6
 VALIDATOR = Draft202012Validator(json.loads(schema_text()))

@@ -11,11 +11,11 @@ from report import diagnoses
 from rich.cells import cell_len
 from rich.text import Text
 
-from memdiag.findings import Reason, Verdict
 from memdiag.model import Axis, AxisKind, Unit
 from memdiag.report import rates, words
 from memdiag.report.layout import Column, Columns, joined, paragraph
 from memdiag.report.screen import Screen
+from memdiag.verdicts import Reason, Verdict
 
 PLAIN = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), max_size=300)
 

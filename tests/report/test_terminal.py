@@ -12,10 +12,11 @@ from report import diagnoses
 from report.draw_screens import CASES, FOLDER, path, text
 from rich.cells import cell_len
 
-from memdiag.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval, Reason, Verdict
+from memdiag.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval
 from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.report import words
 from memdiag.report.terminal import render
+from memdiag.verdicts import Reason, Verdict
 
 WIDTHS = (40, 60, 80, 100, 160)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

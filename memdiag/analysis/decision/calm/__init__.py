@@ -1,0 +1,1 @@
+"""Checks that argue for or against calm: one module each."""

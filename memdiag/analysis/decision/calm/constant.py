@@ -1,0 +1,29 @@
+"""All readings are the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.verdicts import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None."""
+
+
+def ask(case: Case, window: Window | None, parameters: Parameters) -> Says | None:
+    """Argue for calm, and need no statistics."""
+    y = case.prepared.y
+    if float(y.max()) > float(y.min()):
+        return None
+    return Says(
+        text="all {readings} readings are {level_y}",
+        numbers={"readings": float(len(y)), "level_y": float(y[0])},
+        reason=Reason.FLAT,
+        verdict=Verdict.STABLE,
+    )
+
+
+CHECK = Check(name="constant", ask=ask, parameters=Parameters())

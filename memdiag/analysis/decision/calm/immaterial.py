@@ -1,0 +1,39 @@
+"""All that moved after the first third is next to nothing against the level; or, where the last
+regime is long enough to speak for itself, what moved in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from memdiag.analysis.decision.calm.began_lower import began_lower
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.verdicts import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Argue for calm."""
+    prepared, common = case.prepared, case.policy.common
+    n, tail = len(prepared.y), window.first_sample
+    long = prepared.share_after(tail, common.tail_samples) > common.settled_share
+    first = max(n // 3, tail) if long else n // 3
+    moved = float(np.ptp(prepared.y[first:]))
+    if moved >= common.immaterial_share * prepared.level:
+        return None
+    warm = began_lower(prepared, case.policy)
+    return Says(
+        text="moved by no more than {moved_y} lately, at a level of {level_y}",
+        numbers={"moved_y": moved, "level_y": prepared.level},
+        reason=Reason.PLATEAU if warm else Reason.FLAT,
+        verdict=Verdict.WARMUP if warm else Verdict.STABLE,
+    )
+
+
+CHECK = Check(name="immaterial", ask=ask, parameters=Parameters())

@@ -1,0 +1,39 @@
+"""The last regime may grow: a slope keeps too much weight beside the flat model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.calm.within_one_step import is_one_step
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import number
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Beside `Policy.common.flat_doubt`."""
+
+    falls_p: float = number(0.5, "1", "p-value of growth above which a falling slope is no growth")
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to calm."""
+    view = case.view
+    is_flat = view.growing < case.policy.common.flat_doubt
+    if is_flat or is_one_step(view, case.policy):
+        return None
+    if view.trend.slope <= 0 and view.p_growth > parameters.falls_p:
+        return None
+    return Says(
+        text="may grow at {growth_rate}, by chance with a probability of {growth_p}",
+        numbers={
+            "growth_rate": view.trend.slope,
+            "growth_p": view.p_growth,
+            "growing_share": view.growing,
+        },
+        reason=Reason.UNCERTAIN_TREND,
+    )
+
+
+CHECK = Check(name="not_flat", ask=ask, parameters=Parameters())

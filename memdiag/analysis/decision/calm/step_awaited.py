@@ -1,0 +1,34 @@
+"""A staircase whose last tread is no longer than those before: its next step may come.
+
+Three mean gaps without one are 5 % of a staircase whose steps come at random, exp(-3); for even
+ones one and a half of the longest is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own: `Policy.stairs`."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to calm before the wait is over."""
+    steps = case.stairs
+    wait = 0.0 if steps is None else steps.still_to_wait(case.policy)
+    if steps is None or wait <= 0:
+        return None
+    return Says(
+        text="rose by {steps} steps, the last of them {waited_x} ago, {gap_x} apart",
+        numbers={"steps": float(len(steps.at)), "waited_x": steps.waited, "gap_x": steps.gap},
+        reason=Reason.RECENT_STEP,
+        need_x=wait,
+    )
+
+
+CHECK = Check(name="step_awaited", ask=ask, parameters=Parameters())

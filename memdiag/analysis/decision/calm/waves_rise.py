@@ -1,0 +1,37 @@
+"""Slow waves rise as a whole, by more than a small part of their height."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.waves import Waves
+from memdiag.policy import Policy
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to calm of the last two thirds."""
+    slow = case.recent_waves
+    if slow is None or not waves_rise(slow, case.policy):
+        return None
+    return Says(
+        text="its waves, {height_y} high, rise by {rise_y}",
+        numbers={"height_y": slow.height, "rise_y": slow.rise, "growth_p": slow.p_rise},
+        reason=Reason.UNCERTAIN_TREND,
+    )
+
+
+def waves_rise(slow: Waves | None, policy: Policy) -> bool:
+    """Whether waves rise beyond chance, and by more than is kept of a cycle."""
+    if slow is None or slow.p_rise >= policy.common.alpha:
+        return False
+    return slow.rise > policy.common.kept_share * slow.height
+
+
+CHECK = Check(name="waves_rise", ask=ask, parameters=Parameters())

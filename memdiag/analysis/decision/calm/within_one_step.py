@@ -1,0 +1,13 @@
+"""The last regime rose by no more than the step that readings move by."""
+
+from __future__ import annotations
+
+from memdiag.analysis.view import View
+from memdiag.policy import Policy
+
+
+def is_one_step(view: View, policy: Policy) -> bool:
+    """Whether it did."""
+    x = view.binned.x
+    rise = view.trend.slope * float(x[-1] - x[view.tail])
+    return 0 < rise < policy.common.flat_steps * view.prepared.quantum

@@ -1,0 +1,357 @@
+"""The whole decision on one series. Read it from top to bottom.
+
+One question is asked of several windows: does memory grow here, and for longer than a warm-up
+would? The first window that finds growth proposes a leak. Checks object to it; without an objection
+it stands. Where nothing grows, other checks argue for and against calm. What stays open is asked
+again with a coarser look, without its last readings, and over slow waves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memdiag.analysis.decision import ends
+from memdiag.analysis.decision.calm import (
+    always_rises,
+    at_limit,
+    bounded_cycles,
+    climbs_as_a_whole,
+    constant,
+    cycles_rise,
+    equivalence,
+    immaterial,
+    not_flat,
+    pause,
+    short_plateau,
+    step_awaited,
+    still_rises,
+    too_few,
+    waves_rise,
+)
+from memdiag.analysis.decision.calm.within_one_step import is_one_step
+from memdiag.analysis.decision.case import Case, Context, Decision, Window
+from memdiag.analysis.decision.growth import (
+    allocator_step,
+    bending,
+    faint,
+    few_readings,
+    first_touch,
+    flight_recorder,
+    free_list,
+    irregular,
+    negligible,
+    not_a_meter,
+    one_jump,
+    reclaimed_before,
+    rest_at_end,
+    return_to_level,
+    sampling_blur,
+    saturating,
+    slower_lately,
+    slowing,
+    step_due,
+    uncollected_heap,
+    warmup_prior,
+    waves_slow,
+)
+from memdiag.analysis.decision.windows import (
+    block_trend,
+    last_regime,
+    staircase,
+    staircase_edge,
+    turning_points,
+    whole_climb,
+)
+from memdiag.analysis.view import fell, rose
+from memdiag.verdicts import Argument, Reason, Side, Verdict
+
+if TYPE_CHECKING:
+    from memdiag.analysis.prepare import Prepared
+    from memdiag.policy import Policy
+
+# What needs no statistics.
+AT_ONCE = (too_few.CHECK, constant.CHECK)
+
+# Where growth is looked for. The first that finds some proposes a leak.
+WINDOWS = (staircase.PROPOSAL, staircase_edge.PROPOSAL, last_regime.PROPOSAL, whole_climb.PROPOSAL)
+# Where it is looked for again, if that has shown no leak and no long plateau.
+COARSE = block_trend.PROPOSAL
+WAVES = turning_points.PROPOSAL
+
+# Why growth is no evidence of a leak, whatever its shape.
+NOT_EVIDENCE = (
+    negligible.CHECK,
+    not_a_meter.CHECK,
+    free_list.CHECK,
+    first_touch.CHECK,
+    uncollected_heap.CHECK,
+)
+# Why it may be a warm-up after all.
+MAY_END = (
+    saturating.CHECK,
+    reclaimed_before.CHECK,
+    return_to_level.CHECK,
+    slowing.CHECK,
+    faint.CHECK,
+    sampling_blur.CHECK,
+    allocator_step.CHECK,
+    warmup_prior.CHECK,
+    few_readings.CHECK,
+    bending.CHECK,
+    irregular.CHECK,
+    one_jump.CHECK,
+)
+# The same for a staircase.
+STEPS_MAY_END = (step_due.CHECK,)
+# Why what a coarse look shows may be over.
+IS_OVER = (rest_at_end.CHECK, slower_lately.CHECK)
+
+# Why a series that does not grow beyond chance is not called calm.
+NOT_CALM = (
+    not_flat.CHECK,
+    cycles_rise.CHECK,
+    always_rises.CHECK,
+    waves_rise.CHECK,
+    step_awaited.CHECK,
+    short_plateau.CHECK,
+    still_rises.CHECK,
+)
+# The same where the coarse look shows no line.
+MAY_GO_ON = (pause.CHECK, climbs_as_a_whole.CHECK)
+
+# What settles a doubt that is left: readings that fall back again and again, and keep nothing.
+CYCLES = (bounded_cycles.CHECK,)
+# A climb that is nearly over, where growth is not beyond chance.
+ENDING = (saturating.CHECK,)
+# What else settles one, each for some of the doubts.
+SETTLES = (
+    (
+        immaterial.CHECK,
+        (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP, Reason.RECLAIMED_BEFORE, Reason.IRREGULAR),
+    ),
+    (
+        equivalence.CHECK,
+        (
+            Reason.UNCERTAIN_TREND,
+            Reason.RECLAIMED_BEFORE,
+            Reason.IRREGULAR,
+            Reason.SLOWING,
+            Reason.STILL_CLIMBING,
+        ),
+    ),
+)
+# What objects to any leak, and to any calm, by what is known beside the readings.
+LEAK_IN_CONTEXT = (flight_recorder.CHECK,)
+CALM_IN_CONTEXT = (at_limit.CHECK,)
+
+# Doubts that a last reading may have raised.
+_PENDING = (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP)
+
+
+def decide(prepared: Prepared, policy: Policy, context: Context | None = None) -> Decision:
+    """Verdict on one prepared series, with all that was argued."""
+    case = Case(prepared, policy, context or Context())
+    found = _in_context(case, _by_readings(case))
+    trail = tuple(replace(a, is_decisive=True) if a is found.by else a for a in case.trail)
+    return replace(found, trail=trail)
+
+
+def _by_readings(case: Case) -> Decision:
+    at_once = case.at_once(AT_ONCE)
+    if at_once is not None:
+        return Decision(verdict=at_once.verdict, reason=at_once.reason, by=at_once)
+    found = _by_regimes(case)
+    for end in ends.ENDS:
+        if found.reason in _PENDING:
+            found = _without_end(case, found, end)
+    if found.is_calm:
+        return found
+    found = _by_waves(case, found)
+    return found if found.verdict is Verdict.LEAK else _settled(case, found)
+
+
+def _by_regimes(case: Case) -> Decision:
+    """The first look, and a coarser one where that shows neither a leak nor a long plateau."""
+    first = _first_look(case)
+    case.tail = first.tail
+    long = case.last_share > case.policy.common.settled_share
+    if first.verdict is Verdict.LEAK or (first.is_calm and long):
+        return first
+    window = case.propose(COARSE)
+    return _but_for_a_pause(case, first) if window is None else _coarse_look(case, first, window)
+
+
+def _first_look(case: Case) -> Decision:
+    for proposal in WINDOWS:
+        window = case.propose(proposal)
+        if window is not None:
+            found = _weigh(case, window)
+            sure = found.verdict is Verdict.LEAK or proposal is not staircase_edge.PROPOSAL
+            if sure or is_one_step(case.view, case.policy):
+                return found
+    return _calm_or_open(case)
+
+
+def _weigh(case: Case, window: Window) -> Decision:
+    """A leak, unless something objects; calm all the same, if it only comes and goes."""
+    assert window.argument is not None
+    barred = case.first(NOT_EVIDENCE, window, Side.AGAINST_LEAK)
+    if barred is not None:
+        return _decision(window, barred)
+    steps = window.argument.check.startswith(staircase.PROPOSAL.name)
+    doubt = case.first(STEPS_MAY_END if steps else MAY_END, window, Side.AGAINST_LEAK)
+    if doubt is None:
+        return _decision(window, window.argument)
+    settled = None
+    if doubt.verdict is Verdict.INCONCLUSIVE and not steps:
+        settled = case.first(CYCLES, window, Side.FOR_CALM)
+    return _decision(window, settled or doubt)
+
+
+def _calm_or_open(case: Case) -> Decision:
+    """Where nothing grows beyond chance: calm, unless something objects."""
+    window = case.end
+    doubt = case.first(NOT_CALM, window, Side.AGAINST_CALM)
+    if doubt is None:
+        return _decision(window, _calm(case))
+    settled = None
+    if doubt.check == not_flat.CHECK.name:
+        settled = case.first(ENDING, window, Side.FOR_CALM)
+    if settled is None and doubt.check in (not_flat.CHECK.name, step_awaited.CHECK.name):
+        settled = case.first(CYCLES, window, Side.FOR_CALM)
+    return _decision(window, settled or doubt)
+
+
+def _calm(case: Case) -> Argument:
+    """What a last regime that does not grow is called."""
+    view, warm = case.view, rose(case.view, case.policy)
+    reason = Reason.FALLING if view.trend.t < -case.policy.common.falling_errors else Reason.FLAT
+    if warm:
+        reason = Reason.PLATEAU
+    if case.prepared.floors:
+        reason = Reason.BOUNDED_CYCLES
+    return case.argue(
+        Argument(
+            check="flat",
+            side=Side.FOR_CALM,
+            text="does not grow beyond chance (probability {growth_p}) in its last {length_x}",
+            numbers={"growth_p": view.p_growth, "length_x": case.end.length_x},
+            reason=reason,
+            verdict=Verdict.WARMUP if warm else Verdict.STABLE,
+        )
+    )
+
+
+def _coarse_look(case: Case, first: Decision, window: Window) -> Decision:
+    """What a line through coarse blocks says to what was found first."""
+    coarse = _weigh(case, window)
+    if coarse.verdict is not Verdict.LEAK:
+        return coarse if first.is_calm else first
+    over = case.first(IS_OVER, window, Side.AGAINST_LEAK)
+    if over is not None and over.check == rest_at_end.CHECK.name:
+        return first if first.is_calm else _open(first, over)
+    if over is not None:
+        return _open(first, over)
+    surely = window.view.p_growth < case.policy.common.alpha
+    if surely and (case.last_share < case.policy.common.short_share or not first.is_calm):
+        return coarse
+    return _open(first, window.argument) if first.is_calm else first
+
+
+def _but_for_a_pause(case: Case, first: Decision) -> Decision:
+    """`first`, unless the run climbed as a whole, and what is called calm may be a rest of it."""
+    if first.reason is Reason.PLATEAU:
+        pausing = case.first((pause.CHECK,), case.end, Side.AGAINST_CALM)
+        if pausing is not None:
+            return replace(_open(first, pausing), need_x=pausing.need_x)
+    falls = first.verdict is Verdict.WARMUP and fell(case.view, case.policy)
+    if falls or first.verdict is Verdict.STABLE:
+        climbing = case.first((climbs_as_a_whole.CHECK,), case.end, Side.AGAINST_CALM)
+        if climbing is not None:
+            return _open(first, climbing)
+    return first
+
+
+def _without_end(case: Case, found: Decision, end: ends.End[Any]) -> Decision:
+    readings = 0 if end.name in case.policy.off else end.readings(case, found, end.parameters)
+    if readings == 0:
+        return found
+    before = case.without_last(readings)
+    without = _by_regimes(before)
+    if not end.is_settled(case, without, end.parameters):
+        return found
+    case.trail = before.trail
+    return without
+
+
+def _by_waves(case: Case, found: Decision) -> Decision:
+    """Growth under slow waves is judged on their turning points."""
+    if found.verdict is Verdict.LEAK:
+        slow = case.first((waves_slow.CHECK,), case.end, Side.AGAINST_LEAK)
+        return found if slow is None else _open(found, slow)
+    window = case.propose(WAVES)
+    leak = None if window is None else _weigh(case, window)
+    if window is None or leak is None or leak.verdict is not Verdict.LEAK:
+        return found
+    tail = int(np.searchsorted(case.prepared.x, window.view.prepared.x[0]))
+    return replace(leak, tail=tail, binned=found.binned, segmentation=found.segmentation)
+
+
+def _settled(case: Case, found: Decision) -> Decision:
+    """Doubts that are too small to care, or over."""
+    window = replace(case.end, first_sample=found.tail)
+    for check, reasons in SETTLES:
+        small = check is immaterial.CHECK and _is_small(found, case.policy)
+        if found.reason in reasons or small:
+            calm = case.first((check,), window, Side.FOR_CALM)
+            if calm is not None:
+                found = replace(found, verdict=calm.verdict, reason=calm.reason, by=calm)
+                if check is immaterial.CHECK:
+                    return found
+                tail, fitted = equivalence.last_half(case.prepared, case.policy)
+                return replace(found, tail=tail, trend=fitted)
+    return found
+
+
+def _is_small(found: Decision, policy: Policy) -> bool:
+    if found.reason is not Reason.FEW_PAGES or found.trend is None:
+        return False
+    return found.trend.slope * found.span_x < first_touch.CHECK.parameters.least_bytes
+
+
+def _in_context(case: Case, found: Decision) -> Decision:
+    case.so_far = found.verdict
+    if found.verdict is Verdict.INCONCLUSIVE:
+        return found
+    window = replace(case.end, first_sample=found.tail, span_x=found.span_x)
+    if found.trend is not None:
+        window = replace(window, trend=found.trend)
+    if found.is_calm:
+        said = case.first(CALM_IN_CONTEXT, window, Side.AGAINST_CALM)
+    else:
+        said = case.first(LEAK_IN_CONTEXT, window, Side.AGAINST_LEAK)
+    return found if said is None else replace(_open(found, said), need_x=said.need_x)
+
+
+def _decision(window: Window, argument: Argument) -> Decision:
+    return Decision(
+        verdict=argument.verdict,
+        reason=argument.reason,
+        posterior=window.posterior,
+        tail=window.first_sample,
+        span_x=window.span_x,
+        trend=window.trend,
+        binned=window.view.binned,
+        segmentation=window.view.segmentation,
+        need_x=argument.need_x,
+        by=argument,
+    )
+
+
+def _open(found: Decision, by: Argument | None) -> Decision:
+    """The same, not to be told."""
+    reason = Reason.UNCERTAIN_TREND if by is None or by.verdict is Verdict.LEAK else by.reason
+    return replace(found, verdict=Verdict.INCONCLUSIVE, reason=reason, by=by)

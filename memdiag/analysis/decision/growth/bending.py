@@ -1,0 +1,34 @@
+"""The whole climb that ends now bends into a ceiling, however far that still is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.saturation import bends, climb, saturation
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to a climb that a saturating curve describes, with nothing beside it."""
+    view, policy = window.view, case.policy
+    noise = max(view.segmentation.noise, view.floor)
+    first = climb(view)
+    found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
+    if found is None or found.misfit > policy.saturation.misfit or not bends(found, policy):
+        return None
+    if found.slowed >= policy.common.slowing:
+        return None
+    return Says(
+        text="bends: its slope at the end is {slowed_share} of that at the start",
+        numbers={"slowed_share": found.slowed, "evidence": found.evidence},
+        reason=Reason.SLOWING,
+    )
+
+
+CHECK = Check(name="bending", ask=ask, parameters=Parameters())

@@ -1,0 +1,44 @@
+"""Pages that a process touches for the first time: heaps, libraries and a parent's memory after a
+fork are there before they are in RAM, and going through them raises the pages of a process along a
+line as straight as any leak's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.model import Unit
+from memdiag.parameters import number
+from memdiag.policy import PAGES
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """How much may be touched for the first time: `Policy.common.touched_bytes` at most, and no
+    more than the larger of these two."""
+
+    share: float = number(5e-3, "level", "part of the level, for small processes")
+    least_bytes: float = number(2.0**18, "bytes", "what Python's allocator takes at a time")
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to growth of pages by less than that."""
+    prepared, slope = window.view.prepared, window.trend.slope
+    rise = slope * window.span_x
+    if prepared.role not in PAGES or prepared.unit is not Unit.BYTES or rise <= 0:
+        return None
+    share = max(parameters.share * prepared.level, parameters.least_bytes)
+    most = min(case.policy.common.touched_bytes, share)
+    if rise >= most:
+        return None
+    return Says(
+        text="rose by {rise_y}, and {most_y} may be memory touched for the first time",
+        numbers={"rise_y": rise, "most_y": most},
+        reason=Reason.FEW_PAGES,
+        need_x=(most - rise) / slope,
+    )
+
+
+CHECK = Check(name="first_touch", ask=ask, parameters=Parameters())

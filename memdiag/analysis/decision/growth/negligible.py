@@ -1,0 +1,62 @@
+"""Growth that comes to nothing: over the run's plan, or over a horizon that few runs reach.
+
+A training keeps a little of every step (loss histories, interned objects); a hundred bytes a step
+for a million steps are no leak that anybody would look for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.prepare import Prepared
+from memdiag.model import AxisKind, Unit
+from memdiag.policy import Policy
+from memdiag.verdicts import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own: `Policy.materiality`."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to growth of next to nothing."""
+    prepared, slope = window.view.prepared, window.trend.slope
+    horizon, grown, least = weigh(prepared, slope, case.policy, case.context.planned_x)
+    if grown >= least:
+        return None
+    return Says(
+        text="comes to {grown_y} in {horizon_x}, and {least_y} would be worth a word",
+        numbers={"grown_y": grown, "horizon_x": horizon, "least_y": least},
+        reason=Reason.NEGLIGIBLE,
+        verdict=Verdict.STABLE,
+    )
+
+
+def is_negligible(
+    prepared: Prepared, slope: float, policy: Policy, planned_x: float | None
+) -> bool:
+    """Growth at this slope comes to nothing."""
+    _, grown, least = weigh(prepared, slope, policy, planned_x)
+    return grown < least
+
+
+def weigh(
+    prepared: Prepared, slope: float, policy: Policy, planned_x: float | None
+) -> tuple[float, float, float]:
+    """How far is looked ahead, what growth comes to by then, and what would be worth a word."""
+    given, kind = policy.materiality, prepared.axis.kind
+    horizon = max(given.horizons[kind], given.horizon_runs * prepared.run)
+    if planned_x is not None and len(prepared.x) and planned_x > prepared.x[-1]:
+        horizon = float(planned_x - prepared.x[-1])
+    grown = max(slope * horizon, float(prepared.y[-1] - prepared.y[0]))
+    least = given.share * prepared.level
+    if prepared.unit is Unit.BYTES:
+        least = max(least, min(given.least_bytes, given.times * prepared.level))
+    if kind is AxisKind.STEP:
+        least = max(least, given.background_per_step.get(prepared.role, 0.0) * horizon)
+    return horizon, grown, least
+
+
+CHECK = Check(name="negligible", ask=ask, parameters=Parameters())

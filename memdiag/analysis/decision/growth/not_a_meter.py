@@ -1,0 +1,28 @@
+"""Growth of a metric that is no evidence of a leak.
+
+Address space, page cache, free blocks, event counts: what only rises, or can be taken back at any
+time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.policy import NO_METERS
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to growth of such a role."""
+    if case.prepared.role not in NO_METERS:
+        return None
+    return Says(text="growth of such a metric is no evidence", reason=Reason.NOT_A_METER)
+
+
+CHECK = Check(name="not_a_meter", ask=ask, parameters=Parameters())

@@ -1,0 +1,62 @@
+"""The climb that ends now bends into a ceiling that it has nearly reached.
+
+A saturating exponential against a straight line, by BIC, with what goes on beside the curve. Looks
+at the whole climb where the curve fits it, else at the last regime alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.saturation import Saturation, bends, climb, saturation
+from memdiag.parameters import number
+from memdiag.verdicts import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """How near the ceiling must be."""
+
+    share: float = number(0.05, "level", "growth still to come below which a warm-up is over")
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Say WARMUP of a climb that is nearly over."""
+    return says(case, window, parameters, window.posterior)
+
+
+def says(case: Case, window: Window, parameters: Parameters, posterior: float) -> Says | None:
+    """The same for a posterior of a leak by the length of growth: a long climb must have come
+    nearer."""
+    view, policy = window.view, case.policy
+    noise = max(view.segmentation.noise, view.floor)
+    for first in dict.fromkeys((climb(view), view.tail)):
+        found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
+        if found is None or found.misfit > policy.saturation.misfit:
+            continue
+        sure = posterior < policy.prior.leak_posterior
+        share = parameters.share if sure else policy.common.calm_growth
+        if not _nearly_there(found, case, window, first, share):
+            return None
+        return Says(
+            text="bends into a ceiling that is {left_y} away",
+            numbers={"left_y": found.left, "evidence": found.evidence},
+            reason=Reason.PLATEAU,
+            verdict=Verdict.WARMUP,
+        )
+    return None
+
+
+def _nearly_there(found: Saturation, case: Case, window: Window, first: int, share: float) -> bool:
+    if not bends(found, case.policy):
+        return False
+    x, y = window.view.binned.x, window.view.binned.y
+    if found.left > float(y[-1] - y[first]):
+        return False  # most of the way is still to come: a line with a jump in it looks like that
+    creeping = (found.creep + found.creep_error) * float(x[-1] - x[first])
+    level = window.view.prepared.level
+    return 0 <= found.left < share * level and creeping < share * level
+
+
+CHECK = Check(name="saturating", ask=ask, parameters=Parameters())

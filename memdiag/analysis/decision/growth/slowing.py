@@ -1,0 +1,66 @@
+"""The second half of the growth is clearly slower than the first: the end of a warm-up looks so.
+
+Half of its way where a quarter of the readings or fewer are there; of few readings, each rate lower
+than the one before.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.trend import trend
+from memdiag.parameters import number
+from memdiag.verdicts import Reason
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
+
+LEAST_OF_HALF = 3  # bins make a slope with an error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """When two halves are compared."""
+
+    bins: int = number(10, "bins", "fewest of which two halves make slopes with errors")
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to growth that slows down."""
+    view, share = window.view, case.policy.common.slowing
+    x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
+    if len(x) < parameters.bins:
+        least = case.policy.common.tail_samples
+        return _falls_steadily(np.diff(y) / np.diff(x), least, share)
+    half, by_way = len(x) // 2, int(np.searchsorted(x, (x[0] + x[-1]) / 2))
+    if len(x) - by_way <= len(x) // 4:
+        half = min(by_way, len(x) - LEAST_OF_HALF)
+    early, late = trend(x[:half], y[:half], view.floor), trend(x[half:], y[half:], view.floor)
+    unsure = 2 * math.hypot(early.error, late.error)
+    if late.slope >= share * early.slope or early.slope - late.slope <= unsure:
+        return None
+    return _says(early.slope, late.slope)
+
+
+def _falls_steadily(rates: Floats, least: int, share: float) -> Says | None:
+    """Each of a few rates is lower than the one before."""
+    falling = len(rates) >= least and bool((np.diff(rates) < 0).all())
+    if not falling or rates[-1] >= share * rates[0]:
+        return None
+    return _says(float(rates[0]), float(rates[-1]))
+
+
+def _says(early: float, late: float) -> Says:
+    return Says(
+        text="grew at {early_rate} in its first half and at {late_rate} in its second",
+        numbers={"early_rate": early, "late_rate": late},
+        reason=Reason.SLOWING,
+    )
+
+
+CHECK = Check(name="slowing", ask=ask, parameters=Parameters())

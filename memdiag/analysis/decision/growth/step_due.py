@@ -1,0 +1,34 @@
+"""A staircase no longer than warm-ups last, or whose steps make no line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to a staircase that may be a warm-up's."""
+    policy = case.policy
+    rises = window.trend.p_growth <= policy.common.alpha
+    if rises and window.posterior >= policy.prior.leak_posterior:
+        return None
+    return Says(
+        text="a leak with a probability of {posterior_share} by its length, {least_share} is asked",
+        numbers={
+            "posterior_share": window.posterior,
+            "least_share": policy.prior.leak_posterior,
+            "growth_p": window.trend.p_growth,
+        },
+        reason=Reason.RECENT_STEP,
+        need_x=window.need_x,
+    )
+
+
+CHECK = Check(name="step_due", ask=ask, parameters=Parameters())

@@ -1,0 +1,44 @@
+"""A collected heap grows until it is collected: Go doubles (GOGC=100), V8 lets it grow by at most
+four.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.decision.prior import is_exact
+from memdiag.model import Role
+from memdiag.parameters import number
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """When growth of such a heap means something."""
+
+    collections: int = number(3, "big drops", "after which it counts as collected")
+    growth: float = number(
+        2.5, "1", "times it has grown without a collection", "GOGC=100 doubles; V8 times four"
+    )
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to growth of a heap that was hardly collected, and need not have been."""
+    prepared = window.view.prepared
+    if prepared.role is not Role.COLLECTED_HEAP or prepared.falls >= parameters.collections:
+        return None
+    y = prepared.all_y
+    times = float(y[-1]) / max(float(np.abs(y).min()), 1e-300)
+    if times >= parameters.growth or is_exact(window.view, case.policy):
+        return None
+    return Says(
+        text="is {times} times what it was least, after {collections} collections",
+        numbers={"times": times, "collections": float(prepared.falls)},
+        reason=Reason.NOT_COLLECTED,
+    )
+
+
+CHECK = Check(name="uncollected_heap", ask=ask, parameters=Parameters())

@@ -1,0 +1,28 @@
+"""Growth no longer than warm-ups last: the posterior of a leak, by length and regularity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own: `Policy.prior`."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to a posterior below `leak_posterior`."""
+    least = case.policy.prior.leak_posterior
+    if window.posterior >= least:
+        return None
+    return Says(
+        text="a leak with a probability of {posterior_share} by its length, {least_share} is asked",
+        numbers={"posterior_share": window.posterior, "least_share": least},
+        reason=Reason.STILL_CLIMBING,
+    )
+
+
+CHECK = Check(name="warmup_prior", ask=ask, parameters=Parameters())

@@ -1,0 +1,127 @@
+"""Is growth of this length and regularity a leak? Posterior odds of leak to warm-up:
+
+    odds = prior * plateau factor * regularity factor * rounds factor / S(length)
+
+with S the survival function of warm-up lengths on this kind of axis, and the length that of
+undiminished growth.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.rounds import rounds_odds
+from memdiag.analysis.segmentation import Piece
+from memdiag.analysis.view import View, r_squared, rate
+from memdiag.model import AxisKind, Role
+from memdiag.policy import EXACT_ROLES, Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Undiminished growth: the bin it began in, its length, and what went before it.
+
+    plateau_x: length of the plateau before, 0 without one. slowed: it grew much faster before.
+    """
+
+    first_bin: int
+    length_x: float
+    plateau_x: float = 0.0
+    slowed: bool = False
+
+
+def undiminished(view: View, policy: Policy) -> Span:
+    """How far back growth went on at about the present rate, jumps between regimes included.
+
+    A short rest at the very start is no plateau: the program had not yet begun. Nor is a rest that
+    is no longer than those of the growth after it: it is one of its treads.
+    """
+    x, slope, prior = view.binned.x, view.trend.slope, policy.prior
+    start, plateau, slowed = view.tail, 0.0, False
+    for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
+        if _is_plateau(view, piece, start, policy):
+            plateau = float(x[start] - x[piece.first])
+            idle = piece.first <= 1 and plateau < prior.idle_share * float(x[-1] - x[start])
+            plateau = 0.0 if idle or plateau <= _longest_rest(view, start) else plateau
+            break
+        pace = rate(view, piece)
+        if not prior.least_pace * slope <= pace <= prior.most_pace * slope:
+            slowed = pace > prior.most_pace * slope and piece.last - piece.first > 1
+            break
+        start = piece.first
+    return Span(first_bin=start, length_x=float(x[-1] - x[start]), plateau_x=plateau, slowed=slowed)
+
+
+def _longest_rest(view: View, first: int) -> float:
+    """Length of the longest flat regime from bin `first` on."""
+    x = view.binned.x
+    flat = [p for p in view.segmentation.pieces if p.first >= first and p.flat]
+    ends = [min(p.last, len(x) - 1) for p in flat]
+    return max((float(x[end] - x[p.first]) for p, end in zip(flat, ends, strict=True)), default=0.0)
+
+
+def _is_plateau(view: View, piece: Piece, start: int, policy: Policy) -> bool:
+    """A flat regime that growth leaves without a jump: growth that restarts, no staircase."""
+    x, y, slope, prior = view.binned.x, view.binned.y, view.trend.slope, policy.prior
+    if piece.last - piece.first < 2 or abs(piece.slope) >= prior.plateau_pace * slope:
+        return False
+    expected = slope * float(x[start] - x[piece.last - 1])
+    flat = y[piece.first : piece.last]
+    if float(y[-1] - flat.max()) < prior.plateau_ranges * float(np.ptp(flat)):
+        return False
+    jump = float(y[start] - np.median(flat))
+    return jump <= prior.jump_paces * expected + prior.jump_noises * view.segmentation.noise
+
+
+def posterior_leak(view: View, policy: Policy, span: Span, regular_odds: float) -> float:
+    """Posterior probability that growth of this length and regularity is a leak, 0..1."""
+    prior = policy.prior
+    kind, end = view.prepared.axis.kind, float(view.prepared.x[-1])
+    length = prior.warmup_lengths[kind]
+    odds = prior.leak_odds * regular_odds / length.survival(span.length_x)
+    odds *= rounds_odds(view.prepared.rounds, end - span.length_x, end, kind, policy)
+    if span.plateau_x > 0:
+        odds *= 1 + prior.plateau_odds * (1 - length.survival(span.plateau_x))
+    if span.slowed:
+        odds *= prior.slowed_odds
+    return odds / (1 + odds)
+
+
+def regular_odds(view: View, policy: Policy) -> float:
+    """Factor on the odds for growth by equal increments, none of them late or small."""
+    prior = policy.prior
+    length = prior.warmup_lengths[view.prepared.axis.kind]
+    first = view.first_sample
+    x, y = view.prepared.x[first:], view.prepared.y[first:]
+    if len(x) < 2 * policy.common.tail_samples:
+        return 1.0
+    odds = _in_use_odds(view.prepared, policy)
+    if is_exact(view, policy):
+        return length.exact_odds * odds
+    half = len(x) // 2
+    early = (y[half] - y[0]) / (x[half] - x[0])
+    late = (y[-1] - y[half]) / (x[-1] - x[half])
+    r2 = r_squared(x, y) if late > prior.undiminished * early else 0.0
+    if r2 >= policy.common.regular_r2:
+        return length.regular_odds * odds
+    return math.sqrt(length.regular_odds) if r2 >= prior.even_r2 else 1.0
+
+
+def _in_use_odds(prepared: Prepared, policy: Policy) -> float:
+    """Of bytes that malloc has handed out, and of Python's blocks, each of which is memory."""
+    is_in_use = prepared.role in (Role.IN_USE, Role.OBJECTS)
+    return policy.prior.in_use_odds if is_in_use and prepared.axis.kind is AxisKind.STEP else 1.0
+
+
+def is_exact(view: View, policy: Policy) -> bool:
+    """An exact meter that grew by the very same amount in every increment of the last regime."""
+    first, prior = view.first_sample, policy.prior
+    x, y = view.prepared.x[first:], view.prepared.y[first:]
+    if view.prepared.role not in EXACT_ROLES or len(x) <= prior.exact_increments:
+        return False
+    rates = np.diff(y) / np.diff(x)
+    return bool(np.ptp(rates) <= prior.exact_spread * abs(float(rates.mean())))

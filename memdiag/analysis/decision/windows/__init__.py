@@ -1,0 +1,1 @@
+"""Where growth is looked for: each module proposes one kind of window."""

@@ -1,0 +1,31 @@
+"""The last regime of the best partition into lines: does memory grow in it?
+
+A slope test that holds for autocorrelated noise (Perron and Yabu, J. Econometrics 151 (2009)
+56-69), and the weight of all last regimes that have a slope worth a word against the flat ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.calm import within_one_step
+from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
+from memdiag.analysis.decision.windows import grown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own: `flat_doubt` and `alpha` are common."""
+
+
+def propose(case: Case, parameters: Parameters) -> Window | Absent:
+    """The last regime, where its growth is beyond chance."""
+    view, common = case.view, case.policy.common
+    if within_one_step.is_one_step(view, case.policy):
+        return Absent(text="it moved by no more than one step of its readings")
+    if view.p_growth >= common.alpha or view.growing <= common.flat_doubt:
+        return Absent(text="its growth may be chance")
+    return grown.window(view, case.policy)
+
+
+PROPOSAL = Proposal(name="last_regime", propose=propose, parameters=Parameters())

@@ -1,0 +1,80 @@
+"""Growth by steps between flat treads, as pools and caching allocators show it.
+
+A staircase that goes on is weighed like growth along its steps: a line through them, no slower at
+its end, and no wait longer than the gaps before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
+from memdiag.analysis.decision.prior import Span, posterior_leak
+from memdiag.analysis.stairs import Stairs
+from memdiag.analysis.trend import trend
+from memdiag.analysis.view import r_squared
+from memdiag.parameters import number
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """When a staircase goes on."""
+
+    steps: int = number(4, "steps", "fewest upward steps that show a staircase")
+    r2: float = number(0.95, "1", "R2 of the line through its steps")
+    pause: float = number(2.0, "median gaps", "that it waits at most")
+
+
+def propose(case: Case, parameters: Parameters) -> Window | Absent:
+    """The staircase that ends the run."""
+    steps = case.stairs
+    if steps is None:
+        return Absent(text="no steps between flat treads")
+    return window(case, steps, parameters)
+
+
+def window(case: Case, steps: Stairs, parameters: Parameters) -> Window | Absent:
+    """A staircase that goes on as a window."""
+    policy, view = case.policy, case.view
+    if not _goes_on(steps, parameters, policy.common.slowing):
+        return Absent(text="its steps do not go on evenly")
+    fitted = trend(steps.at, steps.level, view.floor)
+    length_x = float(steps.at[-1] - steps.at[0])
+    span = Span(first_bin=steps.first_bin, length_x=length_x)
+    posterior = posterior_leak(view, policy, span, 1.0)
+    length = policy.prior.warmup_lengths[view.prepared.axis.kind]
+    return Window(
+        view=view,
+        trend=fitted,
+        first_sample=int(view.binned.start[steps.first_bin]),
+        span_x=float(view.binned.x[-1] - view.binned.x[steps.first_bin]),
+        posterior=posterior,
+        reason=Reason.OUTLASTS_WARMUP,
+        text="rose by {steps} even steps over {length_x}; {longer_share} of warm-ups go on for "
+        "longer",
+        numbers={
+            "steps": float(len(steps.at)),
+            "length_x": length_x,
+            "growth_rate": fitted.slope,
+            "growth_p": fitted.p_growth,
+            "longer_share": length.survival(length_x),
+            "posterior_share": posterior,
+        },
+        need_x=max(steps.still_to_wait(policy), 0.0) or None,
+    )
+
+
+def _goes_on(steps: Stairs, parameters: Parameters, slowing: float) -> bool:
+    at, level = steps.at, steps.level
+    if len(at) < parameters.steps:
+        return False
+    half = len(at) // 2
+    early = (level[half] - level[0]) / max(at[half] - at[0], 1e-300)
+    late = (level[-1] - level[half]) / max(at[-1] - at[half], 1e-300)
+    waits = steps.waited < parameters.pause * steps.median_gap
+    straight = r_squared(at, level) >= parameters.r2
+    return straight and bool(late >= slowing * early) and waits
+
+
+PROPOSAL = Proposal(name="staircase", propose=propose, parameters=Parameters())

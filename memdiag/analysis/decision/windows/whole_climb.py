@@ -1,0 +1,48 @@
+"""The whole climb since the last plateau, where several regimes make one line, or speed up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.blocks import from_bin
+from memdiag.analysis.decision.calm import within_one_step
+from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
+from memdiag.analysis.decision.prior import undiminished
+from memdiag.analysis.decision.windows import grown
+from memdiag.analysis.view import View, r_squared
+from memdiag.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own."""
+
+
+def propose(case: Case, parameters: Parameters) -> Window | Absent:
+    """The climb."""
+    policy = case.policy
+    if within_one_step.is_one_step(case.view, policy):
+        return Absent(text="it moved by no more than one step of its readings")
+    whole = from_bin(case.view, undiminished(case.view, policy).first_bin)
+    if whole.p_growth >= policy.common.alpha or not (
+        _is_one_line(whole, policy) or _speeds_up(whole)
+    ):
+        return Absent(text="several regimes make no line that climbs")
+    return grown.window(whole, policy)
+
+
+def _is_one_line(view: View, policy: Policy) -> bool:
+    """What was cut into several climbing regimes is a straight line after all."""
+    x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
+    common = policy.common
+    return len(x) >= common.tail_samples and r_squared(x, y) >= common.regular_r2
+
+
+def _speeds_up(view: View) -> bool:
+    """The last regimes all climb, each at least as fast as the one before it."""
+    slopes = [p.slope for p in view.segmentation.pieces if p.first >= view.tail and not p.flat]
+    cut = sum(p.first >= view.tail for p in view.segmentation.pieces)
+    return cut == len(slopes) > 1 and slopes[0] > 0 and slopes == sorted(slopes)
+
+
+PROPOSAL = Proposal(name="whole_climb", propose=propose, parameters=Parameters())
