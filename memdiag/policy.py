@@ -281,6 +281,23 @@ class WaveTurns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Across:
+    """What series of one recording say to each other."""
+
+    follows: float = number(
+        0.5, "rise", "part of another's growth by which a meter shows it: what leaks fills holes"
+    )
+    settling_samples: int = number(
+        20, "readings", "from which on an exact meter's calm says something of pages"
+    )
+    passing: float = number(0.25, "readings", "part of the most: there for a part of the run")
+    gone: float = number(0.1, "run", "that a process has not been seen for: it has ended")
+    owns: float = number(0.5, "growth", "of a tree that a process has to itself")
+    overlooked: float = number(2.0, "1", "times malloc's growth that pages grow by")
+    alone: float = number(0.9, "growth", "of all like it that a process has to itself")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
     """Numbers that change no verdict: rates, confidence, and how much longer."""
 
@@ -336,6 +353,7 @@ class Policy:
     saturation: SaturationFit = SaturationFit()
     stairs: StairSteps = StairSteps()
     waves: WaveTurns = WaveTurns()
+    across: Across = Across()
     live: Live = field(default_factory=Live)
     reporting: Reporting = Reporting()
     checks: Mapping[str, object] = field(default_factory=dict)

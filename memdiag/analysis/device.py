@@ -10,6 +10,7 @@ from statistics import mean
 
 from memdiag.findings import Evidence, EvidenceKind, Finding
 from memdiag.model import Role
+from memdiag.policy import DEFAULT
 from memdiag.verdicts import Verdict
 
 CALM = (Verdict.STABLE, Verdict.WARMUP)
@@ -19,10 +20,6 @@ _SOURCES = frozenset({"vram", "xpu", "mps", "jax", "tensorflow"})
 _OF_ALLOCATORS = frozenset(
     {Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED, Role.HOLES, Role.EVENTS, Role.TENSORS}
 )
-
-FOLLOWS = 0.5
-"""A meter shows another one's growth if it rose by at least this part of it (chosen: what was
-leaked fills holes first)."""
 
 
 def source(finding: Finding) -> str:
@@ -93,7 +90,8 @@ def rise(finding: Finding, leaking: Finding) -> float:
 
 def _follows(other: Finding, subject: Finding) -> bool:
     grown = rise(subject, subject)
-    return grown > 0 and other.axis == subject.axis and rise(other, subject) >= FOLLOWS * grown
+    least = DEFAULT.across.follows * grown
+    return grown > 0 and other.axis == subject.axis and rise(other, subject) >= least
 
 
 def _is_allocated(finding: Finding) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memdiag.analysis import fusion
 from memdiag.analysis.capacity import capacity
-from memdiag.analysis.deciding import decide
-from memdiag.analysis.decision import decide as decision
+from memdiag.analysis.decision import decide
+from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.decision.case import Context
 from memdiag.analysis.describe import describe
+from memdiag.analysis.evidence import evidence
 from memdiag.analysis.hindsight import foretold
 from memdiag.analysis.kinds import leaking
 from memdiag.analysis.prepare import prepare
@@ -23,15 +23,16 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     Pure: the same recording and policy give the same finding.
     """
     found = [(s, _find(s, recording, policy)) for s in recording.series]
-    findings = fusion.fuse([f for _, f in found if f is not None])
-    verdict, confidence, decided_by = decide(findings, _ended(recording))
+    ended = _ended(recording, policy)
+    findings = across.correct([f for _, f in found if f is not None], policy)
+    verdict, confidence, decided_by = across.decide(findings, ended, policy)
     return RecordingFinding(
         source=recording.source,
         verdict=verdict,
         confidence=confidence,
-        series=findings,
+        series=across.settled(findings, ended, policy),
         decided_by=decided_by,
-        evidence=fusion.evidence(findings, decided_by),
+        evidence=evidence(findings, decided_by, policy),
         notes=recording.notes
         + tuple(f"{s.column} holds no readings" for s, f in found if f is None),
         missing=recording.missing,
@@ -48,18 +49,14 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     )
 
 
-# A process that has not been seen for so much of the run has ended (chosen).
-_GONE = 0.1
-
-
-def _ended(recording: Recording) -> frozenset[str]:
+def _ended(recording: Recording, policy: Policy) -> frozenset[str]:
     """Processes of a tree that were gone well before the recording's end."""
     times = [(s.process, s.at_s) for s in recording.series if s.at_s is not None and len(s.at_s)]
     if not times:
         return frozenset()
     began_s = min(float(at_s[0]) for _, at_s in times)
     end_s = max(float(at_s[-1]) for _, at_s in times)
-    late_s = end_s - _GONE * (end_s - began_s)
+    late_s = end_s - policy.across.gone * (end_s - began_s)
     alive = {process for process, at_s in times if float(at_s[-1]) >= late_s}
     return frozenset(process for process, _ in times) - alive
 
@@ -71,5 +68,5 @@ def _find(series: Series, recording: Recording, policy: Policy) -> Finding | Non
     ranks = len({one.process for one in recording.series if one.is_rank})
     records = ranks if series.process == "tree" else int(series.is_rank)
     context = Context(planned_x=recording.planned_x, records=records, limits=recording.limits)
-    decided = decision.decide(prepared, policy, context)
+    decided = decide.decide(prepared, policy, context)
     return describe(series, prepared, decided, policy, context)

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from statistics import median
 
+from memdiag.analysis.decision.across.meters import Meters
 from memdiag.analysis.device import ON_DEVICE
-from memdiag.analysis.fusion import is_same
 from memdiag.findings import Finding, Leaking, MemoryKind
 from memdiag.model import Unit
+from memdiag.policy import DEFAULT
 from memdiag.verdicts import Verdict
 
 # Of the growth, what one kind has to hold to be named (chosen: more than all others together).
@@ -41,11 +42,8 @@ def leaking(findings: Sequence[Finding], decided_by: int | None) -> Leaking | No
         return None
     if subject.unit is not Unit.BYTES:
         return None
-    meters = {
-        f.metric: f
-        for f in findings
-        if f.axis == subject.axis and is_same(subject, f, findings) and f.process != "tree"
-    }
+    same = Meters(findings=findings, policy=DEFAULT).same(subject)
+    meters = {f.metric: f for f in same if f.axis == subject.axis and f.process != "tree"}
     rates = {metric: _rate(finding, subject) for metric, finding in meters.items()}
     count = meters.get("tensors")
     accumulate = count is not None and count.verdict is Verdict.LEAK

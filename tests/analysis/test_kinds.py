@@ -8,8 +8,8 @@ import pytest
 from report import diagnoses
 from report.diagnoses import interval
 
-from memdiag.analysis.deciding import decide
-from memdiag.analysis.fusion import evidence, fuse
+from memdiag.analysis.decision.across.decide import correct, decide
+from memdiag.analysis.evidence import evidence
 from memdiag.analysis.kinds import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
 from memdiag.findings import EvidenceKind, Finding, Leaking, MemoryKind
 from memdiag.model import Axis, AxisKind, Role, Unit
@@ -151,7 +151,7 @@ def by_holes(free: float, malloc: float = 0, pages: float = 9e4) -> tuple[Findin
     """Pages that grow, in a job of one process; a megabyte is free from the start."""
     meters = [meter("rss_bytes", pages), meter("rss_bytes", pages, process="tree")]
     meters += [meter("malloc_bytes", malloc), meter("python_blocks", 0)]
-    return fuse([*meters, meter("malloc_free_bytes", free)])
+    return correct([*meters, meter("malloc_free_bytes", free)])
 
 
 def test_pages_that_grow_by_mallocs_holes_alone_are_no_leak() -> None:

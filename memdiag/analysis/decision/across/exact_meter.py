@@ -1,0 +1,85 @@
+"""A coarse meter that rises with a leaking exact one leaks; one that hides it is not calm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from memdiag.analysis.decision.across.meters import CALM, Cross, Meters
+from memdiag.analysis.decision.case import Says
+from memdiag.analysis.device import rise
+from memdiag.findings import Finding
+from memdiag.model import Role
+from memdiag.parameters import number
+from memdiag.verdicts import Reason, Verdict
+
+# An exact meter and the coarse ones that its memory is part of.
+PART_OF = {
+    Role.IN_USE: (Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL),
+    Role.DEVICE_ALLOCATED: (Role.DEVICE, Role.DEVICE_RESERVED),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What is borrowed from the exact meter."""
+
+    confidence: float = number(0.95, "1", "most confidence that is (changes no verdict)")
+
+
+def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+    """Confirm the leak, or object to calm."""
+    exact = _leaking_part(finding, meters)
+    if exact is None:
+        return None
+    if _rises_with(finding, exact, meters):
+        return Says(
+            text=f"rises with {exact.metric}, which leaks and is part of it",
+            reason=Reason.EXACT_METER,
+            verdict=Verdict.LEAK,
+        )
+    return Says(text=f"does not show the leak of {exact.metric}", reason=Reason.OVERRULED)
+
+
+def _leaking_part(finding: Finding, meters: Meters) -> Finding | None:
+    """The first leaking exact meter that has something to say to it."""
+    if finding.verdict is Verdict.LEAK:
+        return None
+    for other in meters.same(finding):
+        part = finding.role in PART_OF.get(other.role, ()) and other.axis == finding.axis
+        if not part or other.verdict is not Verdict.LEAK:
+            continue
+        if finding.verdict in CALM or _rises_with(finding, other, meters):
+            return other
+    return None
+
+
+def _rises_with(finding: Finding, exact: Finding, meters: Meters) -> bool:
+    return rise(finding, exact) >= meters.policy.across.follows * rise(exact, exact)
+
+
+def change(finding: Finding, meters: Meters, parameters: Parameters) -> Finding:
+    """The finding, with what it borrows of the exact meter."""
+    exact = _leaking_part(finding, meters)
+    assert exact is not None
+    if not _rises_with(finding, exact, meters):
+        return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.OVERRULED, plateau=None)
+    return replace(
+        _without_rate(finding),
+        verdict=Verdict.LEAK,
+        reason=Reason.EXACT_METER,
+        confidence=min(exact.confidence, parameters.confidence),
+        onset_x=exact.onset_x,
+        plateau=None,
+        need_more=None,
+    )
+
+
+def _without_rate(finding: Finding) -> Finding:
+    """Of pages that were given back in the end, the last rate is not that of what leaks."""
+    rate = finding.growth_per_x
+    if rate is None or rate.low > 0:
+        return finding
+    return replace(finding, growth_per_x=None, growth_per_s=None, growth_per_epoch=None)
+
+
+CHECK = Cross(name="exact_meter", ask=ask, parameters=Parameters(), change=change)

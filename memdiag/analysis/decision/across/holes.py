@@ -1,0 +1,57 @@
+"""Pages grow with what malloc holds free, while all that is in use is steady.
+
+Holes between blocks, which the largest working set bounds; or within them, as some was never
+touched before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.across.meters import CALM, MALLOC, PYTHON_BLOCKS, Cross, Meters
+from memdiag.analysis.decision.case import Says
+from memdiag.analysis.device import rise
+from memdiag.findings import Finding
+from memdiag.model import Role
+from memdiag.parameters import number
+from memdiag.policy import PAGES
+from memdiag.verdicts import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """When holes explain the growth of pages."""
+
+    touched_share: float = number(
+        0.1,
+        "level",
+        "growth of pages that malloc's free memory, touched at last, may be: beyond it a leak of "
+        "memory unknown to malloc would hide",
+    )
+
+
+def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+    """Overrule a leak of pages."""
+    if finding.verdict is not Verdict.LEAK or finding.role not in PAGES:
+        return None
+    across = meters.policy.across
+    same = [f for f in meters.same(finding) if f.axis == finding.axis]
+    calm = {f.metric for f in same if f.verdict in CALM and f.samples >= across.settling_samples}
+    grown = rise(finding, finding)
+    small = grown <= parameters.touched_share * finding.peak_value
+    for free in same:
+        if free.role is not Role.HOLES or not free.metric.startswith("malloc_"):
+            continue
+        risen = rise(free, finding)
+        explains = risen >= across.follows * grown > 0 or (small and free.peak_value >= grown)
+        if explains and {MALLOC, PYTHON_BLOCKS} <= calm:
+            return Says(
+                text="rose by {grown_y}, and what malloc holds free by {free_y}, while all that is "
+                "in use stays level: holes between blocks",
+                numbers={"grown_y": grown, "free_y": risen},
+                reason=Reason.OVERRULED,
+            )
+    return None
+
+
+CHECK = Cross(name="holes", ask=ask, parameters=Parameters())

@@ -1,0 +1,44 @@
+"""A process that has ended, or was there for a small part of the run: a worker that each epoch
+starts anew. Where the tree's pages are calm, a doubt about it is none about the job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.across.meters import CALM, Cross, Meters
+from memdiag.analysis.decision.case import Says
+from memdiag.analysis.device import ON_DEVICE
+from memdiag.findings import Finding
+from memdiag.model import Role
+from memdiag.policy import PAGES
+from memdiag.verdicts import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own: `Policy.across.passing`."""
+
+
+def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+    """Settle a doubt about such a process."""
+    if finding.role in ON_DEVICE:  # of which the tree's pages say nothing
+        return None
+    pages = [f for f in meters.findings if f.role in PAGES]
+    seen = max((f.samples for f in pages if f.process == finding.process), default=0)
+    tree = max((f.samples for f in pages if f.process == "tree"), default=0)
+    is_part = finding.process not in {"", "main", "tree"}
+    hardly = is_part and seen < meters.policy.across.passing * tree
+    whole = [f for f in pages if f.process == "tree" and f.role is Role.RESIDENT]
+    if not (hardly or finding.process in meters.ended) or not whole:
+        return None
+    if not all(f.verdict in CALM for f in whole):
+        return None
+    return Says(
+        text="its process was there for a part of the run alone, and the tree does not grow",
+        reason=Reason.OVERRULED,
+        verdict=Verdict.STABLE,
+    )
+
+
+CHECK = Cross(name="passing_process", ask=ask, parameters=Parameters())

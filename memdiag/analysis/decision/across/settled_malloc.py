@@ -1,0 +1,59 @@
+"""It grew as memory in use did, and no more than slowly since that has settled.
+
+A cache that is full looks like this. Pages go on rising for a while by holes, and tensors may not have been counted since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from memdiag.analysis.decision.across.meters import CALM, MALLOC, Cross, Meters
+from memdiag.analysis.decision.case import Says
+from memdiag.analysis.device import rise
+from memdiag.findings import Finding
+from memdiag.parameters import number
+from memdiag.policy import PAGES
+from memdiag.verdicts import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """When growth is over."""
+
+    behind: float = number(0.05, "run", "by which the other's last reading may be older")
+    slow: float = number(
+        0.1, "pace", "that growth may go on at: a leak beside a cache goes on at a third or more"
+    )
+
+
+def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+    """Overrule a leak of pages, or of tensors on the host."""
+    is_part = finding.role in PAGES or meters.is_on_host(finding)
+    if finding.verdict is not Verdict.LEAK or not is_part:
+        return None
+    across = meters.policy.across
+    grown, length = rise(finding, finding), finding.last_x - finding.first_x
+    for f in meters.same(finding):
+        known = f.metric == MALLOC and f.verdict in CALM and f.samples >= across.settling_samples
+        ends = finding.last_x - f.last_x <= parameters.behind * length
+        same = f.axis == finding.axis
+        if known and ends and same and rise(f, finding) >= across.follows * grown > 0:
+            return _slow_since(finding, f, parameters.slow * grown / length, meters)
+    return None
+
+
+def _slow_since(finding: Finding, settled: Finding, pace: float, meters: Meters) -> Says | None:
+    if settled.plateau is None:
+        return None
+    later = rise(finding, replace(settled, onset_x=settled.plateau.since_x))
+    way = finding.last_x - settled.plateau.since_x.value
+    if later > max(pace * way, meters.policy.common.touched_bytes):
+        return None
+    return Says(
+        text="rose by no more than {later_y} since memory in use has settled",
+        numbers={"later_y": later},
+        reason=Reason.OVERRULED,
+    )
+
+
+CHECK = Cross(name="settled_malloc", ask=ask, parameters=Parameters())

@@ -1,0 +1,46 @@
+"""Every process of a tree is calm by the same meter, and together they are nearly all of it.
+
+Small steps of each at different times make no growth of the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.across.meters import CALM, Cross, Meters
+from memdiag.analysis.decision.case import Says
+from memdiag.findings import Finding
+from memdiag.model import Role
+from memdiag.parameters import number
+from memdiag.verdicts import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What is nearly all."""
+
+    share: float = number(0.9, "tree", "of its memory that the processes have between them")
+
+
+def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+    """Settle a doubt about a tree."""
+    if finding.process != "tree":
+        return None
+    alike = [f for f in meters.findings if f.metric == finding.metric]
+    parts = [f for f in alike if f.process not in {"", "tree"}]
+    number = [f for f in meters.findings if f.role is Role.PROCESSES]
+    if len(parts) < 2 or not all(f.verdict in CALM for f in (*parts, *number)):
+        return None
+    if max(part.samples for part in parts) < finding.samples // 2:
+        return None
+    if sum(part.latest_value for part in parts) < parameters.share * finding.latest_value:
+        return None
+    return Says(
+        text="none of its {parts} processes grows, and they are nearly all of it",
+        numbers={"parts": float(len(parts))},
+        reason=Reason.OVERRULED,
+        verdict=Verdict.STABLE,
+    )
+
+
+CHECK = Cross(name="tree_of_calm", ask=ask, parameters=Parameters())
