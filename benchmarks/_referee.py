@@ -41,19 +41,20 @@ class Judged:
 def corpus() -> Iterator[Judged]:
     """Every labelled series of the corpus, through the reader; grey where the label is unsure."""
     for entry in json.loads((CORPUS / "index.json").read_text()):
-        found = {_stem(f.metric): f for f in diagnose(read(str(CORPUS / entry["file"]))).series}
+        found = {stem(f.metric): f for f in diagnose(read(str(CORPUS / entry["file"]))).series}
         for metric, label in entry["metric_truth"].items():
-            if label in LABELS and _stem(metric) in found:
+            if label in LABELS and stem(metric) in found:
                 truth = "grey" if entry["confidence"] == "low" else LABELS[label]
                 yield Judged(
                     name=f"{entry['id']}:{metric}",
                     group=entry["group"],
                     truth=truth,
-                    finding=found[_stem(metric)],
+                    finding=found[stem(metric)],
                 )
 
 
-def _stem(metric: str) -> str:
+def stem(metric: str) -> str:
+    """A metric's name without its unit."""
     for unit in ("_bytes", "_kb", "_mb", "_gb", "_kib", "_mib", "_gib", "_percent"):
         if metric.endswith(unit):
             return metric[: -len(unit)]

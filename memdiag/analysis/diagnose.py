@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from memdiag.analysis.capacity import capacity
 from memdiag.analysis.decision import decide
 from memdiag.analysis.decision.across import decide as across
@@ -15,6 +17,36 @@ from memdiag.analysis.running_out import first_limit
 from memdiag.findings import Finding, RecordingFinding
 from memdiag.model import Recording, Series
 from memdiag.policy import DEFAULT, Policy
+from memdiag.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """The findings of a recording's series (None where it has no readings), and its verdict.
+
+    decided_by: index of the finding that speaks for the recording, of those that are not None.
+    """
+
+    found: tuple[Finding | None, ...]
+    findings: tuple[Finding, ...]
+    verdict: Verdict
+    confidence: float
+    decided_by: int | None
+
+
+def judge(recording: Recording, policy: Policy = DEFAULT) -> Judgment:
+    """The decision on a recording, without what follows from it."""
+    found = tuple(_find(s, recording, policy) for s in recording.series)
+    ended = _ended(recording, policy)
+    findings = across.correct([f for f in found if f is not None], policy)
+    verdict, confidence, decided_by = across.decide(findings, ended, policy)
+    return Judgment(
+        found=found,
+        findings=across.settled(findings, ended, policy),
+        verdict=verdict,
+        confidence=confidence,
+        decided_by=decided_by,
+    )
 
 
 def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding:
@@ -22,15 +54,14 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
 
     Pure: the same recording and policy give the same finding.
     """
-    found = [(s, _find(s, recording, policy)) for s in recording.series]
-    ended = _ended(recording, policy)
-    findings = across.correct([f for _, f in found if f is not None], policy)
-    verdict, confidence, decided_by = across.decide(findings, ended, policy)
+    judged = judge(recording, policy)
+    findings, verdict, decided_by = judged.findings, judged.verdict, judged.decided_by
+    found = list(zip(recording.series, judged.found, strict=True))
     return RecordingFinding(
         source=recording.source,
         verdict=verdict,
-        confidence=confidence,
-        series=across.settled(findings, ended, policy),
+        confidence=judged.confidence,
+        series=findings,
         decided_by=decided_by,
         evidence=evidence(findings, decided_by, policy),
         notes=recording.notes

@@ -32,7 +32,14 @@ from memdiag.analysis.decision.calm import (
     waves_rise,
 )
 from memdiag.analysis.decision.calm.within_one_step import is_one_step
-from memdiag.analysis.decision.case import Case, Context, Decision, Window
+from memdiag.analysis.decision.case import (
+    Case,
+    Check,
+    Context,
+    Decision,
+    Proposal,
+    Window,
+)
 from memdiag.analysis.decision.growth import (
     allocator_step,
     bending,
@@ -146,6 +153,14 @@ SETTLES = (
 # What objects to any leak, and to any calm, by what is known beside the readings.
 LEAK_IN_CONTEXT = (flight_recorder.CHECK,)
 CALM_IN_CONTEXT = (at_limit.CHECK,)
+
+
+def everything() -> tuple[Proposal[Any] | Check[Any], ...]:
+    """Every window and check of this list, for the documentation and the ablation."""
+    checks = (*AT_ONCE, *NOT_EVIDENCE, *MAY_END, *STEPS_MAY_END, *IS_OVER, *NOT_CALM, *MAY_GO_ON)
+    others = (*CYCLES, *(check for check, _ in SETTLES), *LEAK_IN_CONTEXT, *CALM_IN_CONTEXT)
+    return (*WINDOWS, COARSE, WAVES, *checks, waves_slow.CHECK, *others)
+
 
 # Doubts that a last reading may have raised.
 _PENDING = (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP)
@@ -281,10 +296,11 @@ def _without_end(case: Case, found: Decision, end: ends.End[Any]) -> Decision:
         return found
     before = case.without_last(readings)
     without = _by_regimes(before)
-    if not end.is_settled(case, without, end.parameters):
-        return found
-    case.trail = before.trail
-    return without
+    for argument in before.trail:
+        said = case.argue(replace(argument, look=end.name))
+        if argument is without.by:
+            without = replace(without, by=said)
+    return without if end.is_settled(case, without, end.parameters) else found
 
 
 def _by_waves(case: Case, found: Decision) -> Decision:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from memdiag.analysis.decision.across import (
     bounding_pages,
@@ -34,6 +35,7 @@ from memdiag.analysis.decision.across.meters import (
     COUNTS,
     MALLOC,
     PYTHON_BLOCKS,
+    Cross,
     Meters,
     corrected,
     first,
@@ -58,6 +60,12 @@ SETTLES = (
     exact_and_calm.CHECK,
     passing_process.CHECK,
 )
+
+
+def everything() -> tuple[Cross[Any], ...]:
+    """Every check across series, for the documentation and the ablation."""
+    return (*OVERRULES, *CONFIRMS, *SETTLES)
+
 
 # Which of several leaking series tells most: an exact meter has the true rate, a process tells
 # more than the tree.

@@ -1,6 +1,7 @@
 """It grew as memory in use did, and no more than slowly since that has settled.
 
-A cache that is full looks like this. Pages go on rising for a while by holes, and tensors may not have been counted since.
+A cache that is full looks like this. Pages go on rising for a while by holes, and tensors may not
+have been counted since.
 """
 
 from __future__ import annotations
