@@ -122,7 +122,9 @@ class _Worker:
             lines = self._lines()
             if lines is None:
                 code = self._process.wait()
-                tally.note(self._number, f"the reader died with {code}", f"died with {code}")
+                if code:
+                    said = f"died with {code}"
+                    tally.note(self._number, f"the reader {said}", said)
                 break
             for line in lines:
                 self._take(line, tally)

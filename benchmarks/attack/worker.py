@@ -31,6 +31,8 @@ _EVERY_JUDGED = 8
 _EXITS = frozenset({0, 1, 2, 3, 4})
 _CONTROLS = frozenset(map(chr, range(32))) - {"\n", "\t"} | {"\x7f", "\x9b", "\u202e", "\u2028"}
 _DRAINS = 3
+# Address space grows from input to input, as threads of libraries have heaps of their own.
+_INPUTS = 2000
 # Four rings of 4096 records; a phase of the probe may be two events.
 _MOST_EVENTS = 100_000
 
@@ -50,7 +52,7 @@ def main() -> None:
     noise = os.open(directory / "noise", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(noise, 2)
     number = int(first)
-    while True:
+    for _ in range(_INPUTS):
         report.write(f"{number}\n")
         report.flush()
         complaint = tried(tries, number, seed, kind, directory) or _heard(noise)

@@ -86,6 +86,8 @@ def _sharper(decision: Decision, prepared: Prepared, policy: Policy, stride: flo
     tail_x = float(prepared.x[-1] - prepared.x[decision.tail])
     wanted = policy.common.calm_growth * prepared.level / max(prepared.run, 1e-300)
     room = max(abs(wanted - max(fitted.slope, 0.0)), 0.3 * wanted)
+    if room <= 0:  # (a level of 0, or of next to nothing over a run without an end)
+        return None
     factor = (max(2.3 * fitted.error / room, 1.0)) ** (2 / 3)
     return (
         max(tail_x * (factor - 1), 2.0 * prepared.run, 3 * stride)
