@@ -66,6 +66,12 @@ PlannedSteps = Annotated[
         "--planned-steps", metavar="N", help="Forecast to here: how far the run is to go."
     ),
 ]
+Why = Annotated[
+    bool,
+    typer.Option(
+        "--why", help="Print what was argued for and against each verdict, in place of figures."
+    ),
+]
 Width = Annotated[
     int | None, typer.Option("--width", metavar="N", min=20, help="Columns of the report.")
 ]
@@ -92,6 +98,7 @@ def analyze(
     json: cli_options.JsonOut = False,
     json_file: cli_options.JsonFile = None,
     force: cli_options.ForceReports = False,
+    why: Why = False,
     width: Width = None,
     ascii_only: Ascii = False,
     color: Color = None,
@@ -119,10 +126,8 @@ def analyze(
         _complain_about(diagnosis.failures)
         sys.stdout.write(_as_json(diagnosis, code))
     else:
-        from memdiag.report import terminal
-
         page = printing.Page(width=width, ascii_only=ascii_only, color=color)
-        printing.show(page, lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a))
+        _show(diagnosis, page, why=why)
     if unwritten:
         raise unwritten[0]
     raise typer.Exit(code)
@@ -179,6 +184,12 @@ def _failure(source: str, error: MemdiagError) -> Failure:
     line = error.line if isinstance(error, UnreadableInput) else None
     where = "" if line is None else f"line {line}: "
     return Failure(source=source, message=where + error.message, remedy=error.remedy)
+
+
+def _show(diagnosis: Diagnosis, page: printing.Page, *, why: bool) -> None:
+    from memdiag.report import terminal
+
+    printing.show(page, lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a, why=why))
 
 
 def _as_json(diagnosis: Diagnosis, code: int) -> str:

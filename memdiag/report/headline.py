@@ -9,7 +9,7 @@ from rich.text import Text
 
 from memdiag.findings import Finding, RecordingFinding
 from memdiag.model import AxisKind
-from memdiag.report import naming, numbers, outlook, phases, rates, words
+from memdiag.report import arguments, naming, numbers, outlook, phases, rates, words
 from memdiag.report.layout import INDENT, joined
 from memdiag.report.screen import Screen
 from memdiag.verdicts import Reason, Verdict
@@ -104,7 +104,7 @@ def subject(found: RecordingFinding, screen: Screen) -> str:
 def story(finding: Finding, screen: Screen) -> str:
     """What happened, in a few sentences that only say what the finding holds."""
     name = naming.opening(finding, screen)
-    grounds = words.GROUNDS[finding.reason]
+    grounds = arguments.grounds(finding)
     match finding.verdict:
         case Verdict.LEAK:
             hits = [outlook.limit(hit, finding, screen) for hit in finding.limit_hits[:1]]

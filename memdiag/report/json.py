@@ -33,8 +33,9 @@ from memdiag.findings import (
     Segment,
 )
 from memdiag.model import Axis, AxisKind, Ending, Mark, Missing, Unit
-from memdiag.report import numbers
+from memdiag.report import arguments, numbers
 from memdiag.room import Capacity
+from memdiag.verdicts import Argument, Side
 
 SCHEMA_VERSION = 1
 
@@ -127,6 +128,28 @@ def _series(finding: Finding) -> Values:
         "needs": None if finding.need_more is None else _needs(finding.need_more, axis),
         "phases": [_phase(phase, unit) for phase in finding.phases],
         "recurring": None if finding.recurring is None else _recurring(finding.recurring, unit),
+        "trail": [_argument(argument, finding) for argument in finding.trail],
+    }
+
+
+def _argument(argument: Argument, finding: Finding) -> Values:
+    """`verdict` and `reason` are null where nothing was argued."""
+    argued = argument.side is not Side.NOT_CONSIDERED
+    unit, axis = finding.unit.value, axis_key(finding.axis)
+    endings = {"y": unit, "x": axis, "rate": f"{unit}_per_{axis}", "p": "p_value"}
+    figures = {}
+    for key, value in argument.numbers.items():
+        name, _, ending = key.rpartition("_")
+        figures[f"{name}_{endings[ending]}" if ending in endings else key] = number(value)
+    return {
+        "check": argument.check,
+        "side": argument.side.value,
+        "window": argument.window,
+        "text": arguments.sentence(argument, finding),
+        "numbers": figures,
+        "verdict": argument.verdict.value if argued else None,
+        "reason": argument.reason.value if argued else None,
+        "decisive": argument is arguments.decisive(finding),
     }
 
 

@@ -43,19 +43,24 @@ def _wrap(text: str, width: int, hanging: int) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Words, a number and its unit kept together."""
+    """Words, a number and its unit kept together, and a probability."""
     words: list[str] = []
     glue = False
     for word in text.split(" "):
         if not word:
             continue
         glued = glue and (_GLUED.fullmatch(word) is not None or words[-1].endswith(("±", "+-")))
-        if glued:
+        if glued or (words and _is_probability(words[-1], word)):
             words[-1] += f" {word}"
         else:
             words.append(word)
         glue = _NUMBER.fullmatch(word) is not None or (glued and word in {"±", "+-"})
     return words
+
+
+def _is_probability(before: str, word: str) -> bool:
+    """`p = .004` stands together."""
+    return (before.lstrip("(") == "p" and word in {"=", "<"}) or before.endswith(("p =", "p <"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

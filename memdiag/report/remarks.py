@@ -20,12 +20,14 @@ _NOTES = 8
 
 def evidence(found: RecordingFinding, screen: Screen) -> list[Text]:
     """What kind of memory it is, and a sentence for each statement that weighed in, each once."""
-    lines: list[Text] = []
-    if found.leaking is not None:
-        lines += paragraph(_leaking(found.leaking), screen.measure)
-    for text in dict.fromkeys(_statement(statement, screen) for statement in found.evidence):
-        lines += paragraph(text, screen.measure)
-    return lines
+    return [line for told in statements(found, screen) for line in paragraph(told, screen.measure)]
+
+
+def statements(found: RecordingFinding, screen: Screen) -> list[str]:
+    """The same as sentences."""
+    leaking = [] if found.leaking is None else [_leaking(found.leaking)]
+    said = [_statement(statement, screen) for statement in found.evidence]
+    return list(dict.fromkeys([*leaking, *said]))
 
 
 def _leaking(leaking: Leaking) -> str:

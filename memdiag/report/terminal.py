@@ -26,6 +26,7 @@ from memdiag.report import (
     remarks,
     series,
 )
+from memdiag.report import why as reasons
 from memdiag.report.layout import INDENT, paragraph
 from memdiag.report.screen import Screen
 
@@ -34,23 +35,30 @@ _IN_FULL = 3
 
 
 def render(
-    diagnosis: Diagnosis, *, width: int, ascii_only: bool = False, command: str = ""
+    diagnosis: Diagnosis,
+    *,
+    width: int,
+    ascii_only: bool = False,
+    command: str = "",
+    why: bool = False,
 ) -> Group:
     """The whole report as lines for `console.print`.
 
     width: cells of a line; below 40 the report stays 40 wide, above 100 it stays 100 wide.
     ascii_only: use no character outside ASCII.
     command: the command line that was recorded, shown above the report where given.
+    why: in place of picture, figures and advice, what was argued for and against each verdict.
     """
     screen = Screen(width=width, ascii_only=ascii_only)
     blocks = [_command(command, screen)] if command else []
-    if len(diagnosis.recordings) > _IN_FULL:
+    are_many = len(diagnosis.recordings) > _IN_FULL
+    if are_many:
         blocks.append(overview.table(diagnosis.recordings, screen))
         blocks.append(budgets.of_many(diagnosis.recordings, screen))
-    else:
+    if why or not are_many:
         for at, found in enumerate(diagnosis.recordings):
-            blocks += [_rule(screen)] if at else []
-            blocks += _recording(found, screen)
+            blocks += [_rule(screen)] if at or are_many else []
+            blocks += _reasons(found, screen) if why else _recording(found, screen)
     blocks.append(overview.failures(diagnosis.failures, screen))
     if len(diagnosis.recordings) + len(diagnosis.failures) != 1:
         blocks.append(overview.overall(diagnosis, screen))
@@ -71,15 +79,32 @@ def _rule(screen: Screen) -> list[Text]:
     return [Text(" " * INDENT + stroke * (screen.measure - INDENT))]
 
 
+def _reasons(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
+    """The blocks of one recording, with what was argued in place of figures."""
+    return [
+        _top(found, screen),
+        budgets.lines(found, screen),
+        *reasons.blocks(found, screen),
+        remarks.closing(found, screen),
+    ]
+
+
+def _top(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """Verdict, source and story."""
+    top = headline.line(found, screen) + paragraph(headline.subject(found, screen), screen.measure)
+    finding = found.deciding
+    if finding is None:
+        return top
+    return top + paragraph(headline.story(finding, screen), screen.measure)
+
+
 def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
     """The blocks of one recording's full report."""
-    top = headline.line(found, screen) + paragraph(headline.subject(found, screen), screen.measure)
-    closing = remarks.closing(found, screen)
+    top, closing = _top(found, screen), remarks.closing(found, screen)
     finding = found.deciding
     held, is_over = budgets.lines(found, screen), postmortem.is_out_of_memory(found)
     if finding is None:
         return [top, held, closing, advice.lines(found, screen)]
-    top += paragraph(headline.story(finding, screen), screen.measure)
     return [
         top,
         held,

@@ -49,7 +49,7 @@ REASONS = {
     Reason.OVERRULED: "a more exact meter decides",
 }
 
-# Why the reason leads to its verdict: a sentence each.
+# Why the reason leads to its verdict, where no argument of the decision says so: a sentence each.
 GROUNDS = {
     Reason.FLAT: "It did not keep growing beyond its own noise.",
     Reason.PLATEAU: "It grew and then stayed level.",
@@ -60,7 +60,7 @@ GROUNDS = {
     Reason.OUTLASTS_WARMUP: "It has grown steadily for longer than warm-ups last.",
     Reason.REGULAR_GROWTH: "Each rise is of nearly the same size, as in leaks.",
     Reason.EXACT_METER: (
-        "This meter counts what is in use, so the growth is none of the allocator's holes."
+        "A more exact meter of the same memory leaks, and this one grows with it."
     ),
     Reason.TOO_FEW_SAMPLES: "There are too few samples to tell anything.",
     Reason.STILL_CLIMBING: "A warm-up of this length is common; a leak would look the same.",

@@ -192,3 +192,32 @@ def test_a_number_of_parameters_that_is_none_is_an_error(run: Run, text: str) ->
     done = run(f"--model-params={text}", str(BURN))
     assert done.returncode == 2
     assert "--model-params" in done.stderr
+
+
+def test_why_prints_the_arguments_of_each_recording(run: Run, folder: Path) -> None:
+    names = [str(folder / f"{name}.csv") for name in ("flat", "leak", "short")]
+    done = run("--why", *names)
+    assert done.returncode == 1
+    verdicts = [line.split()[1] for line in done.stdout.split("\n") if line.startswith(" Why ")]
+    assert verdicts == ["STABLE:", "LEAK:", "INCONCLUSIVE:"]
+    assert " ".join(done.stdout.split()).count("This decides.") == 3
+    assert max(map(len, done.stdout.split("\n"))) <= 80
+
+
+def test_why_obeys_width_and_ascii_and_a_hostile_column(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    rows = "".join(f"{n},{5000 + 30 * n}\n" for n in range(900))
+    path.write_text(f"step,\x1b[31mrss\u202e_[bold]mb\n{rows}", encoding="utf-8")
+    metric = "rss\u202e_[bold]mb=MB"
+    done = run("--why", "--ascii", "--width", "40", "--metric", metric, str(path))
+    assert "This decides." in " ".join(done.stdout.split())
+    assert done.stdout.isascii()
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.split("\n"))) <= 40
+
+
+def test_why_and_json_is_json_alone(run: Run, folder: Path) -> None:
+    done = run("--why", "--json", str(folder / "leak.csv"))
+    (series,) = json.loads(done.stdout)["recordings"][0]["series"]
+    assert [argument["check"] for argument in series["trail"] if argument["decisive"]]
+    assert done.stdout == run("--json", str(folder / "leak.csv")).stdout

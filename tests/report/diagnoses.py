@@ -22,7 +22,7 @@ from memdiag.findings import (
     SizeMatch,
 )
 from memdiag.model import Axis, AxisKind, Ending, Missing, Role, Unavailable, Unit
-from memdiag.verdicts import Reason, Verdict
+from memdiag.verdicts import Argument, Reason, Side, Verdict
 
 MB = 1e6
 MODEL_COPIES = SizeMatch(multiple=2.97, what=KnownSize.MODEL, size_bytes=496_000_000)
@@ -95,6 +95,32 @@ def of(*recordings: RecordingFinding, failures: tuple[Failure, ...] = ()) -> Dia
     return Diagnosis(recordings=recordings, failures=failures)
 
 
+LEAK_TRAIL = (
+    Argument(
+        check="staircase",
+        side=Side.NOT_CONSIDERED,
+        text="it does not rise by steps between level stretches",
+        reason=Reason.UNCERTAIN_TREND,
+        verdict=Verdict.INCONCLUSIVE,
+    ),
+    Argument(
+        check="last_regime",
+        side=Side.FOR_LEAK,
+        text="it grew by equal amounts for {length_x}, as leaks do and few warm-ups",
+        numbers={
+            "length_x": 34.0,
+            "growth_rate": 291.2 * MB,
+            "growth_p": 4.3e-13,
+            "longer_share": 0.7,
+        },
+        reason=Reason.REGULAR_GROWTH,
+        verdict=Verdict.LEAK,
+        window="last_regime",
+        is_decisive=True,
+    ),
+)
+
+
 def leak() -> Finding:
     """VRAM that grows in the Predict and Correct phases of a hybrid trainer."""
     steps = (0, 10, 15, 20, 25, 30, 35, 40, 49)
@@ -130,6 +156,7 @@ def leak() -> Finding:
         forecasts=(Forecast(at_x=100, value=interval(28.98e9, 0.6e9)),),
         limit_hits=(hit,),
         phases=phases,
+        trail=LEAK_TRAIL,
     )
 
 

@@ -15,7 +15,7 @@ from memdiag.findings import EvidenceKind, Finding, FirstLimit, Interval
 from memdiag.model import Axis, AxisKind, Cause, Ending, Mark, MarkLevel, Role, Unit
 from memdiag.report.json import document, dumps, schema_text
 from memdiag.room import Capacity, Foretold, Memory
-from memdiag.verdicts import Reason
+from memdiag.verdicts import Reason, Side
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -141,6 +141,33 @@ def test_growth_per_epoch_is_there_where_it_is_known() -> None:
     assert series["growth_bytes_per_epoch"] == {"value": 7e6, "low": 6e6, "high": 8e6}
     axis = Axis(name="epoch", kind=AxisKind.EPOCH)
     assert first_series(replace(diagnoses.leak(), axis=axis))["growth_bytes_per_epoch"]["value"]
+
+
+@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("kind", AxisKind)
+def test_arguments_have_units_in_their_keys(unit: Unit, kind: AxisKind) -> None:
+    axis = {AxisKind.SECONDS: "s", AxisKind.TICK: "index"}.get(kind, kind.value)
+    finding = replace(diagnoses.leak(), unit=unit, axis=Axis(name="x", kind=kind))
+    finding = replace(
+        finding,
+        trail=(*finding.trail, replace(finding.trail[1], numbers={"rise_y": float("inf")})),
+    )
+    absent, argument, unknown = first_series(finding)["trail"]
+    assert (absent["verdict"], absent["reason"], absent["numbers"]) == (None, None, {})
+    assert set(argument["numbers"]) == {
+        f"length_{axis}",
+        f"growth_{unit.value}_per_{axis}",
+        "growth_p_value",
+        "longer_share",
+    }
+    assert unknown["numbers"] == {f"rise_{unit.value}": None}
+    assert [one["decisive"] for one in (absent, argument, unknown)] == [False, False, True]
+
+
+@pytest.mark.parametrize("side", Side)
+def test_every_side_is_in_the_schema(side: Side) -> None:
+    trail = (replace(diagnoses.LEAK_TRAIL[1], side=side),)
+    assert first_series(replace(diagnoses.leak(), trail=trail))["trail"][0]["side"] == side.value
 
 
 def test_seconds_have_one_rate() -> None:

@@ -162,6 +162,12 @@ def everything() -> tuple[Proposal[Any] | Check[Any], ...]:
     return (*WINDOWS, COARSE, WAVES, *checks, waves_slow.CHECK, *others)
 
 
+# What is said of calm that has more to it than being level.
+_CALM = {
+    Reason.FALLING: "it gives memory back in its last {length_x}",
+    Reason.BOUNDED_CYCLES: "it rises and falls, and the floors of its cycles did not grow beyond "
+    "chance in the last {length_x} ({growth_p})",
+}
 # Doubts that a last reading may have raised.
 _PENDING = (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP)
 
@@ -252,7 +258,9 @@ def _calm(case: Case) -> Argument:
         Argument(
             check="flat",
             side=Side.FOR_CALM,
-            text="does not grow beyond chance (probability {growth_p}) in its last {length_x}",
+            text=_CALM.get(
+                reason, "it did not grow beyond chance in its last {length_x} ({growth_p})"
+            ),
             numbers={"growth_p": view.p_growth, "length_x": case.end.length_x},
             reason=reason,
             verdict=Verdict.WARMUP if warm else Verdict.STABLE,

@@ -46,7 +46,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if waves_rise(slow, policy) or falls < parameters.cycles:
         return None
     return Says(
-        text="fell back {falls} times, and the later half lies no higher than the half before",
+        text="it fell back {falls} times, and its later half lies no higher than the half before",
         numbers={"falls": float(falls)},
         reason=Reason.BOUNDED_CYCLES,
         verdict=Verdict.WARMUP if rose(view, policy) else Verdict.STABLE,

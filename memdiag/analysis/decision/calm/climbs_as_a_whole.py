@@ -21,7 +21,9 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to calm at the end of such a run."""
     if not blocks.climbs_as_a_whole(case.view, case.policy, parameters.r2):
         return None
-    return Says(text="the whole run climbs along a line", reason=Reason.UNCERTAIN_TREND)
+    return Says(
+        text="averages over long parts of the run climb along a line", reason=Reason.UNCERTAIN_TREND
+    )
 
 
 CHECK = Check(name="climbs_as_a_whole", ask=ask, parameters=Parameters())

@@ -19,7 +19,7 @@ def ask(case: Case, window: Window | None, parameters: Parameters) -> Says | Non
     if float(y.max()) > float(y.min()):
         return None
     return Says(
-        text="all {readings} readings are {level_y}",
+        text="all {readings} readings are the same",
         numbers={"readings": float(len(y)), "level_y": float(y[0])},
         reason=Reason.FLAT,
         verdict=Verdict.STABLE,

@@ -40,7 +40,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         if rise <= common.immaterial_share * prepared.level:
             return None
         return Says(
-            text="each of {floors} floors lies higher than the one before, by {rise_y} in all",
+            text="the lows of its last {floors} cycles lie each above the one before, by {rise_y} "
+            "in all",
             numbers={"floors": float(len(floors)), "rise_y": rise},
             reason=Reason.UNCERTAIN_TREND,
         )
@@ -49,8 +50,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if fitted.p_growth >= parameters.hint or way <= common.calm_growth * prepared.level:
         return None
     return Says(
-        text="the medians of its cycles rise by {rise_y}, by chance with a probability of "
-        "{growth_p}",
+        text="the medians of its cycles rise by {rise_y}, which may be more than chance "
+        "({growth_p})",
         numbers={"rise_y": way, "growth_p": fitted.p_growth},
         reason=Reason.UNCERTAIN_TREND,
     )

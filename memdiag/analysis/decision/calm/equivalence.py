@@ -38,7 +38,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         return None
     warm = began_lower(prepared, policy)
     return Says(
-        text="its last half surely grows by less than {most_rate}, which comes to nothing",
+        text="in its last half it grows at {most_rate} at most, which comes to nothing",
         numbers={"most_rate": most, "growth_rate": fitted.slope},
         reason=Reason.PLATEAU if warm else Reason.NEGLIGIBLE,
         verdict=Verdict.WARMUP if warm else Verdict.STABLE,

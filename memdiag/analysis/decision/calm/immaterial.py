@@ -29,7 +29,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         return None
     warm = began_lower(prepared, case.policy)
     return Says(
-        text="moved by no more than {moved_y} lately, at a level of {level_y}",
+        text="it moved by no more than {moved_y} lately, next to nothing at a level of {level_y}",
         numbers={"moved_y": moved, "level_y": prepared.level},
         reason=Reason.PLATEAU if warm else Reason.FLAT,
         verdict=Verdict.WARMUP if warm else Verdict.STABLE,

@@ -26,7 +26,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if view.trend.slope <= 0 and view.p_growth > parameters.falls_p:
         return None
     return Says(
-        text="may grow at {growth_rate}, by chance with a probability of {growth_p}",
+        text="it may grow: a trend of {growth_rate} is neither surely growth nor surely chance "
+        "({growth_p})",
         numbers={
             "growth_rate": view.trend.slope,
             "growth_p": view.p_growth,

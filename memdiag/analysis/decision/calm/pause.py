@@ -46,7 +46,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if wait <= 0:
         return None
     return Says(
-        text="rests for {now_x}, and has rested for {longest_x} before it went on",
+        text="it has rested for {now_x}, and rested for up to {longest_x} before it went on "
+        "growing",
         numbers={"now_x": now, "longest_x": longest, "second_x": second},
         reason=Reason.RECENT_STEP,
         need_x=wait,

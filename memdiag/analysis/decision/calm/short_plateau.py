@@ -41,7 +41,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if length >= parameters.climbs * half:
         return None
     return Says(
-        text="its plateau lasts {length_x}, the upper half of the climb before took {half_x}",
+        text="it has been level for {length_x}, too short beside the upper half of the climb "
+        "before, which took {half_x}",
         numbers={"length_x": length, "half_x": half},
         reason=Reason.RECENT_STEP,
     )

@@ -24,7 +24,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if steps is None or wait <= 0:
         return None
     return Says(
-        text="rose by {steps} steps, the last of them {waited_x} ago, {gap_x} apart",
+        text="it rose by {steps} steps, {gap_x} apart, and the last was {waited_x} ago: the next "
+        "may come",
         numbers={"steps": float(len(steps.at)), "waited_x": steps.waited, "gap_x": steps.gap},
         reason=Reason.RECENT_STEP,
         need_x=wait,

@@ -28,7 +28,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if climb <= common.climb_noises * case.prepared.noise or rise <= parameters.share * climb:
         return None
     return Says(
-        text="its last {readings} readings rose by {rise_y}, after {climb_y}",
+        text="its last {readings} readings rose by {rise_y}, after a rise of {climb_y} before them",
         numbers={"readings": float(len(y) - first), "rise_y": rise, "climb_y": climb},
         reason=Reason.RECENT_STEP,
     )

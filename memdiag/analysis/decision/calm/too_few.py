@@ -24,13 +24,17 @@ def ask(case: Case, window: Window | None, parameters: Parameters) -> Says | Non
     x, y, common = case.prepared.x, case.prepared.y, case.policy.common
     readings = {"readings": float(len(y))}
     if len(y) < common.min_samples:
-        return Says(text="{readings} readings", numbers=readings, reason=Reason.TOO_FEW_SAMPLES)
+        return Says(
+            text="there are too few readings ({readings})",
+            numbers=readings,
+            reason=Reason.TOO_FEW_SAMPLES,
+        )
     span = float(x[-1] - x[0])
     brief = case.prepared.axis.kind is AxisKind.SECONDS and span < parameters.span_s
     if not brief or len(y) >= common.few_samples or not y.max() > y.min():
         return None
     return Says(
-        text="{readings} readings in {span_x}",
+        text="there are too few readings ({readings} in {span_x})",
         numbers={**readings, "span_x": span},
         reason=Reason.TOO_FEW_SAMPLES,
     )

@@ -24,7 +24,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if window.rise >= parameters.steps * quantum:
         return None
     return Says(
-        text="rose by {rise_y}, and readings move by {quantum_y} at a time",
+        text="it rose by {rise_y}, which is few of the steps of {quantum_y} that its readings "
+        "move by",
         numbers={"rise_y": window.rise, "quantum_y": quantum},
         reason=Reason.UNCERTAIN_TREND,
     )

@@ -25,7 +25,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if found.slowed >= policy.common.slowing:
         return None
     return Says(
-        text="bends: its slope at the end is {slowed_share} of that at the start",
+        text="it slows down all along: at its end it grows at {slowed_share} of its first pace",
         numbers={"slowed_share": found.slowed, "evidence": found.evidence},
         reason=Reason.SLOWING,
     )

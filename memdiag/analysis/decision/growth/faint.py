@@ -26,7 +26,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if window.rise >= parameters.share * climb:
         return None
     return Says(
-        text="rose by {rise_y} behind a climb of {climb_y}",
+        text="it rose by {rise_y} after a climb of {climb_y}, as the end of a warm-up does",
         numbers={"rise_y": window.rise, "climb_y": climb, "errors": view.trend.t},
         reason=Reason.SLOWING,
     )

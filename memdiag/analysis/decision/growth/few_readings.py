@@ -19,7 +19,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if readings >= case.policy.common.tail_samples:
         return None
     return Says(
-        text="{readings} readings",
+        text="only {readings} readings show this growth",
         numbers={"readings": float(readings)},
         reason=Reason.STILL_CLIMBING,
     )

@@ -34,7 +34,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if rise >= most:
         return None
     return Says(
-        text="rose by {rise_y}, and {most_y} may be memory touched for the first time",
+        text="it rose by {rise_y}, and a program without a leak may touch up to {most_y} of its "
+        "memory for the first time",
         numbers={"rise_y": rise, "most_y": most},
         reason=Reason.FEW_PAGES,
         need_x=(most - rise) / slope,

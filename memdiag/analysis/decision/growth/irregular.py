@@ -38,7 +38,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if r2 >= parameters.r2 and kendall >= parameters.kendall:
         return None
     return Says(
-        text="eight parts of it make no line (R2 {r2})",
+        text="it does not grow steadily: a line through the averages of eight parts of it has an "
+        "R2 of {r2}",
         numbers={"r2": r2, "kendall": kendall},
         reason=Reason.IRREGULAR,
     )

@@ -27,7 +27,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if grown >= least:
         return None
     return Says(
-        text="comes to {grown_y} in {horizon_x}, and {least_y} would be worth a word",
+        text="it comes to {grown_y} in {horizon_x}, and less than {least_y} does not matter",
         numbers={"grown_y": grown, "horizon_x": horizon, "least_y": least},
         reason=Reason.NEGLIGIBLE,
         verdict=Verdict.STABLE,

@@ -22,7 +22,10 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to growth of such a role."""
     if case.prepared.role not in NO_METERS:
         return None
-    return Says(text="growth of such a metric is no evidence", reason=Reason.NOT_A_METER)
+    return Says(
+        text="it counts what is no memory by itself, so its growth is no evidence of a leak",
+        reason=Reason.NOT_A_METER,
+    )
 
 
 CHECK = Check(name="not_a_meter", ask=ask, parameters=Parameters())

@@ -40,7 +40,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if not 0 < of_step < of_line * math.exp(-(math.log(n) + parameters.evidence) / n):
         return None
     return Says(
-        text="one step up fits better than a line (BIC {evidence} less)",
+        text="one jump describes its growth better than a line does (BIC lower by {evidence})",
         numbers={"evidence": n * math.log(of_line / of_step) - math.log(n)},
         reason=Reason.IRREGULAR,
     )

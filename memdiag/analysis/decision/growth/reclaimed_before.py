@@ -31,7 +31,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if window.rise >= parameters.factor * drawdown:
         return None
     return Says(
-        text="rose by {rise_y}, and {fall_y} were given back before",
+        text="it rose by {rise_y}, and gave back {fall_y} after an earlier rise",
         numbers={"rise_y": window.rise, "fall_y": drawdown},
         reason=Reason.RECLAIMED_BEFORE,
     )

@@ -32,7 +32,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if not flat and moved >= common.immaterial_share * prepared.level:
         return None
     return Says(
-        text="is over: the last {rest_share} of the run is level",
+        text="the growth is over: the last {rest_share} of the run is level",
         numbers={"rest_share": max(case.last_share, share) if flat else share},
         reason=Reason.UNCERTAIN_TREND,
     )

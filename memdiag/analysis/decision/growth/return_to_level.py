@@ -30,7 +30,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if end - before >= parameters.share * rise:
         return None
     return Says(
-        text="rose by {rise_y} to {end_y}, and was at {before_y} before",
+        text="it rose by {rise_y} to {end_y}, but had been at {before_y} before",
         numbers={"rise_y": rise, "end_y": end, "before_y": before},
         reason=Reason.RECLAIMED_BEFORE,
     )

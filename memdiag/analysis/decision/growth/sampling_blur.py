@@ -25,7 +25,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if blur <= 0 or min(surely, rise / parameters.factor) >= blur:
         return None
     return Says(
-        text="its floors rose by {rise_y}, and samples may miss {blur_y} of a cycle",
+        text="the floors of its cycles rose by {rise_y}, and samples may miss a floor by {blur_y}",
         numbers={"rise_y": rise, "blur_y": blur},
         reason=Reason.UNCERTAIN_TREND,
     )

@@ -40,7 +40,7 @@ def says(case: Case, window: Window, parameters: Parameters, posterior: float) -
         if not _nearly_there(found, case, window, first, share):
             return None
         return Says(
-            text="bends into a ceiling that is {left_y} away",
+            text="it levels off at a ceiling that is only {left_y} higher",
             numbers={"left_y": found.left, "evidence": found.evidence},
             reason=Reason.PLATEAU,
             verdict=Verdict.WARMUP,

@@ -57,7 +57,8 @@ def _falls_steadily(rates: Floats, least: int, share: float) -> Says | None:
 
 def _says(early: float, late: float) -> Says:
     return Says(
-        text="grew at {early_rate} in its first half and at {late_rate} in its second",
+        text="it slows down: {early_rate} in the first half of the growth, {late_rate} in the "
+        "second",
         numbers={"early_rate": early, "late_rate": late},
         reason=Reason.SLOWING,
     )

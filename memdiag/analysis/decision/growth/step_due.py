@@ -20,7 +20,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if rises and window.posterior >= policy.prior.leak_posterior:
         return None
     return Says(
-        text="a leak with a probability of {posterior_share} by its length, {least_share} is asked",
+        text="steps over this length are a leak with a probability of {posterior_share}, where "
+        "{least_share} is needed, and may be chance ({growth_p})",
         numbers={
             "posterior_share": window.posterior,
             "least_share": policy.prior.leak_posterior,

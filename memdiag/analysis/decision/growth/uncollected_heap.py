@@ -35,7 +35,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if times >= parameters.growth or is_exact(window.view, case.policy):
         return None
     return Says(
-        text="is {times} times what it was least, after {collections} collections",
+        text="garbage was collected too seldom to tell (collections seen: {collections}), and it "
+        "is at {times} times its lowest reading",
         numbers={"times": times, "collections": float(prepared.falls)},
         reason=Reason.NOT_COLLECTED,
     )

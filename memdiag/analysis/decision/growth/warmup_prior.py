@@ -19,7 +19,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if window.posterior >= least:
         return None
     return Says(
-        text="a leak with a probability of {posterior_share} by its length, {least_share} is asked",
+        text="warm-ups of this length are common: it is a leak with a probability of "
+        "{posterior_share}, where {least_share} is needed",
         numbers={"posterior_share": window.posterior, "least_share": least},
         reason=Reason.STILL_CLIMBING,
     )

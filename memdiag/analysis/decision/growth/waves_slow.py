@@ -30,7 +30,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if slow is None or slow.goes_on(case.policy.common.slowing):
         return None
     return Says(
-        text="lies under {falls} slow waves, whose turning points do not go on rising",
+        text="it swings in {falls} slow waves, whose highs and lows do not go on rising",
         numbers={"falls": float(slow.falls)},
         reason=Reason.SLOWING,
     )

@@ -32,7 +32,7 @@ def propose(case: Case, parameters: Parameters) -> Window | Absent:
     """From the earliest regime on from which the blocks climb on a line."""
     first = steady_from(case.view, case.policy, parameters.r2)
     if first is None:
-        return Absent(text="coarse blocks make no line that climbs")
+        return Absent(text="averages over long parts of the run do not climb along a line")
     return grown.window(from_bin(case.view, first), case.policy)
 
 

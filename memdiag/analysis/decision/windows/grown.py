@@ -8,6 +8,12 @@ from memdiag.analysis.view import View
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason
 
+_AFTER_PLATEAU = (
+    "it had settled for {plateau_x} and then grew again for {length_x}, as few warm-ups do"
+)
+_REGULAR = "it grew by equal amounts for {length_x}, as leaks do and few warm-ups"
+_LONG = "it grew for {length_x}; {longer_share} of warm-ups go on for longer"
+
 
 def window(view: View, policy: Policy) -> Window:
     """The last regime of the view, with the posterior of its growth."""
@@ -15,11 +21,11 @@ def window(view: View, policy: Policy) -> Window:
     factor = regular_odds(view, policy)
     posterior = posterior_leak(view, policy, span, factor)
     if span.plateau_x > 0:
-        reason, text = Reason.GROWTH_AFTER_PLATEAU, "grew for {length_x} after a plateau"
+        reason, text = Reason.GROWTH_AFTER_PLATEAU, _AFTER_PLATEAU
     elif factor > 1:
-        reason, text = Reason.REGULAR_GROWTH, "grew by equal amounts for {length_x}"
+        reason, text = Reason.REGULAR_GROWTH, _REGULAR
     else:
-        reason, text = Reason.OUTLASTS_WARMUP, "grew for {length_x}"
+        reason, text = Reason.OUTLASTS_WARMUP, _LONG
     length = policy.prior.warmup_lengths[view.prepared.axis.kind]
     return Window(
         view=view,
@@ -28,7 +34,7 @@ def window(view: View, policy: Policy) -> Window:
         span_x=span.length_x,
         posterior=posterior,
         reason=reason,
-        text=f"{text} at {{growth_rate}}; {{longer_share}} of warm-ups go on for longer",
+        text=text,
         numbers={
             "length_x": span.length_x,
             "plateau_x": span.plateau_x,

@@ -22,9 +22,9 @@ def propose(case: Case, parameters: Parameters) -> Window | Absent:
     """The last regime, where its growth is beyond chance."""
     view, common = case.view, case.policy.common
     if within_one_step.is_one_step(view, case.policy):
-        return Absent(text="it moved by no more than one step of its readings")
+        return Absent(text="its readings rose by no more than the step that they move by")
     if view.p_growth >= common.alpha or view.growing <= common.flat_doubt:
-        return Absent(text="its growth may be chance")
+        return Absent(text="what grows since the last bend of the curve may be chance")
     return grown.window(view, case.policy)
 
 

@@ -30,7 +30,7 @@ def propose(case: Case, parameters: Parameters) -> Window | Absent:
     """The staircase that ends the run."""
     steps = case.stairs
     if steps is None:
-        return Absent(text="no steps between flat treads")
+        return Absent(text="it does not rise by steps between level stretches")
     return window(case, steps, parameters)
 
 
@@ -38,7 +38,7 @@ def window(case: Case, steps: Stairs, parameters: Parameters) -> Window | Absent
     """A staircase that goes on as a window."""
     policy, view = case.policy, case.view
     if not _goes_on(steps, parameters, policy.common.slowing):
-        return Absent(text="its steps do not go on evenly")
+        return Absent(text="it rises by steps, but they do not go on evenly")
     fitted = trend(steps.at, steps.level, view.floor)
     length_x = float(steps.at[-1] - steps.at[0])
     span = Span(first_bin=steps.first_bin, length_x=length_x)
@@ -51,7 +51,7 @@ def window(case: Case, steps: Stairs, parameters: Parameters) -> Window | Absent
         span_x=float(view.binned.x[-1] - view.binned.x[steps.first_bin]),
         posterior=posterior,
         reason=Reason.OUTLASTS_WARMUP,
-        text="rose by {steps} even steps over {length_x}; {longer_share} of warm-ups go on for "
+        text="it rose by {steps} even steps over {length_x}; {longer_share} of warm-ups go on for "
         "longer",
         numbers={
             "steps": float(len(steps.at)),

@@ -11,7 +11,7 @@ def propose(case: Case, parameters: staircase.Parameters) -> Window | Absent:
     """The staircase, its last edge taken for a step."""
     steps = stairs_to_the_edge(case.view, case.policy) if case.stairs is None else None
     if steps is None:
-        return Absent(text="does not end on the edge of a step")
+        return Absent(text="it does not end on a step up")
     return staircase.window(case, steps, parameters)
 
 

@@ -22,12 +22,12 @@ def propose(case: Case, parameters: Parameters) -> Window | Absent:
     """The climb."""
     policy = case.policy
     if within_one_step.is_one_step(case.view, policy):
-        return Absent(text="it moved by no more than one step of its readings")
+        return Absent(text="its readings rose by no more than the step that they move by")
     whole = from_bin(case.view, undiminished(case.view, policy).first_bin)
     if whole.p_growth >= policy.common.alpha or not (
         _is_one_line(whole, policy) or _speeds_up(whole)
     ):
-        return Absent(text="several regimes make no line that climbs")
+        return Absent(text="all since the last plateau does not climb along a line")
     return grown.window(whole, policy)
 
 
