@@ -65,6 +65,7 @@ class Argument:
     where it speaks of the whole series. text: in English, with the names of `numbers` in braces.
     numbers: what the text says; the end of a name is its unit: `_y` that of the series, `_x` that
     of its axis, `_rate` the one per the other, `_share` a part of 1, `_p` a probability, else none.
+    against: the other series that it is about, as "process metric", "" for none.
     look: what was left out when it was made (an `End`), "" for nothing.
     reason, verdict: what the series would be, were it the first argument to decide. need_x: axis
     units after which it may be settled, None where unknown. is_decisive: the verdict is this one's.
@@ -78,5 +79,6 @@ class Argument:
     verdict: Verdict
     window: str = ""
     look: str = ""
+    against: str = ""
     need_x: float | None = None
     is_decisive: bool = False

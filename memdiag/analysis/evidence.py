@@ -12,6 +12,7 @@ from memdiag.analysis.decision.across.meters import (
     MALLOC,
     PYTHON_BLOCKS,
     Meters,
+    name,
     speed,
 )
 from memdiag.analysis.device import ON_DEVICE, rise
@@ -41,9 +42,9 @@ def evidence(
     meters, subject = Meters(findings=findings, policy=policy), findings[decided_by]
     out = []
     if subject.restarts:
-        out.append(Evidence(kind=EvidenceKind.EARLIER_RUN, subject=_name(subject)))
+        out.append(Evidence(kind=EvidenceKind.EARLIER_RUN, subject=name(subject)))
     if subject.verdict is Verdict.LEAK and _is_alone(subject, meters):
-        out.append(Evidence(kind=EvidenceKind.ONE_PROCESS, subject=_name(subject)))
+        out.append(Evidence(kind=EvidenceKind.ONE_PROCESS, subject=name(subject)))
     if subject.verdict in CALM:
         out += _holes_beside(subject, meters)
         out += _counts_beside(subject, findings)
@@ -53,8 +54,8 @@ def evidence(
                 out += [
                     Evidence(
                         kind=kind,
-                        subject=_name(subject),
-                        against=_name(other),
+                        subject=name(subject),
+                        against=name(other),
                         supports=other.verdict,
                     )
                     for kind in _says(subject, other, findings)
@@ -71,8 +72,8 @@ def _holes_beside(subject: Finding, meters: Meters) -> Iterator[Evidence]:
         if rise(held[0], pages) < meters.policy.across.follows * rise(pages, pages):
             yield Evidence(
                 kind=EvidenceKind.IN_USE_FLAT,
-                subject=_name(pages),
-                against=_name(held[0]),
+                subject=name(pages),
+                against=name(held[0]),
                 supports=subject.verdict,
             )
             return
@@ -87,8 +88,8 @@ def _counts_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Ev
         for counted in [f for f in growing if f.role is role][:1]:
             yield Evidence(
                 kind=kind,
-                subject=_name(subject),
-                against=_name(counted),
+                subject=name(subject),
+                against=name(counted),
                 supports=counted.verdict,
             )
 
@@ -162,7 +163,3 @@ def _tensors_say(subject: Finding, other: Finding) -> EvidenceKind | None:
 
 def _metric(name: str) -> str:
     return name.rpartition(" ")[2]
-
-
-def _name(finding: Finding) -> str:
-    return f"{finding.process} {finding.metric}".strip()

@@ -7,12 +7,10 @@ import re
 
 from memdiag.findings import Finding, Interval
 from memdiag.report import naming, numbers, rates, words
-from memdiag.verdicts import Argument, Reason, Side
+from memdiag.verdicts import Argument
 
 _UNKNOWN = "?"
 _NUMBER = re.compile(r"\{(\w+)\}")
-# What a series may be for the sake of others alone.
-_BY_OTHERS = frozenset({Reason.OVERRULED, Reason.EXACT_METER, Reason.NOT_COLLECTED})
 # Levels, not changes. Of a column that falls as memory is used they are known upside down.
 _LEVELS = frozenset({"level_y", "limit_y", "end_y", "before_y"})
 # Shares nearer to none or to all than this are not told apart (chosen).
@@ -20,19 +18,17 @@ _LEAST_SHARE = 0.001
 
 
 def decisive(finding: Finding) -> Argument | None:
-    """The argument that the verdict rests on; None where another series has changed the verdict."""
-    by = next((one for one in reversed(finding.trail) if one.is_decisive), None)
-    if by is None or by.side is Side.ACROSS or by.reason is finding.reason:
-        return by
-    return None if finding.reason in _BY_OTHERS else by
+    """The argument that the verdict rests on; None of a finding without a trail."""
+    return next((one for one in reversed(finding.trail) if one.is_decisive), None)
 
 
 def grounds(finding: Finding) -> str:
     """Why it has its verdict, in a sentence."""
     by = decisive(finding)
-    if by is None or by.verdict is not finding.verdict:
-        return words.GROUNDS[finding.reason]
-    return sentence(by, finding)
+    if by is not None:
+        return sentence(by, finding)
+    told = words.REASONS[finding.reason]
+    return f"{told[:1].upper()}{told[1:]}."
 
 
 def name(identifier: str) -> str:

@@ -145,6 +145,8 @@ def _argument(argument: Argument, finding: Finding) -> Values:
         "check": argument.check,
         "side": argument.side.value,
         "window": argument.window,
+        "look": argument.look,
+        "against": argument.against,
         "text": arguments.sentence(argument, finding),
         "numbers": figures,
         "verdict": argument.verdict.value if argued else None,

@@ -22,6 +22,8 @@ _GROUPS = {
     Side.NOT_CONSIDERED: "Not considered",
 }
 _DECIDES = "This decides."
+# What an argument leaves out.
+_WITHOUT = {"last_hundredth": " without the last readings", "last_reading": " without the last one"}
 _OTHERS = 6
 _GROWTH = "growth_rate"
 
@@ -68,9 +70,11 @@ def _sides(finding: Finding) -> Iterator[Side]:
 
 
 def _of_side(finding: Finding, side: Side) -> list[Argument]:
-    """The arguments of one side, the one that decides first."""
-    said = [argument for argument in finding.trail if argument.side is side]
+    """The arguments of one side, the one that decides first; of a look without the last readings
+    only where that one decides."""
     by = arguments.decisive(finding)
+    looks = {"", "" if by is None else by.look}
+    said = [one for one in finding.trail if one.side is side and one.look in looks]
     return sorted(said, key=lambda argument: argument is not by)
 
 
@@ -88,6 +92,8 @@ def _group(side: Side, finding: Finding, screen: Screen) -> list[Text]:
         windows = [*dict.fromkeys(arguments.name(one.window) for one in said if one.window)]
         of_others = windows and windows != [arguments.name(one.check) for one in said]
         lead = f"{checks} (of {joined(windows)})" if of_others else checks
+        lead += _WITHOUT.get(said[0].look, "")
+        lead += f" ({screen.show(said[0].against)})" if said[0].against else ""
         lead += f", {of}" if of and side is Side.FOR_LEAK else ""
         lines += _item(lead, told, finding.verdict if by in said else None, screen)
     return lines
@@ -119,8 +125,6 @@ def _item(lead: str, told: str, decides: Verdict | None, screen: Screen) -> list
 def _across(found: RecordingFinding, finding: Finding, screen: Screen) -> list[Text]:
     """What other series say, and whether that has changed the verdict."""
     lines = _group(Side.ACROSS, finding, screen)[1:]
-    if finding.trail and arguments.decisive(finding) is None:
-        lines += _item("", words.GROUNDS[finding.reason], finding.verdict, screen)
     for told in remarks.statements(found, screen):
         lines += _item("", told, None, screen)
     return [*_heading(Side.ACROSS), *lines] if lines else []

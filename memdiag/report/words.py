@@ -49,41 +49,6 @@ REASONS = {
     Reason.OVERRULED: "a more exact meter decides",
 }
 
-# Why the reason leads to its verdict, where no argument of the decision says so: a sentence each.
-GROUNDS = {
-    Reason.FLAT: "It did not keep growing beyond its own noise.",
-    Reason.PLATEAU: "It grew and then stayed level.",
-    Reason.FALLING: "Lately it gives memory back.",
-    Reason.BOUNDED_CYCLES: "It rises and falls, and returns to the same floor each time.",
-    Reason.NEGLIGIBLE: "The growth is real, but comes to next to nothing over any likely run.",
-    Reason.GROWTH_AFTER_PLATEAU: "It had settled and then grew again, as warm-ups do not.",
-    Reason.OUTLASTS_WARMUP: "It has grown steadily for longer than warm-ups last.",
-    Reason.REGULAR_GROWTH: "Each rise is of nearly the same size, as in leaks.",
-    Reason.EXACT_METER: (
-        "A more exact meter of the same memory leaks, and this one grows with it."
-    ),
-    Reason.TOO_FEW_SAMPLES: "There are too few samples to tell anything.",
-    Reason.STILL_CLIMBING: "A warm-up of this length is common; a leak would look the same.",
-    Reason.SLOWING: "The growth slows down, as a warm-up's does, but has not ended.",
-    Reason.IRREGULAR: "The growth fits neither a leak nor a warm-up.",
-    Reason.RECENT_STEP: "It rises in steps, and the last one is too recent to be followed by more.",
-    Reason.RECLAIMED_BEFORE: "It has grown by as much before and given it back.",
-    Reason.UNCERTAIN_TREND: "The noise is too large to show growth or to exclude it.",
-    Reason.AT_LIMIT: "It is level, but at a limit that it could not have exceeded.",
-    Reason.FEW_PAGES: (
-        "So far it is no more than a program that leaks nothing may touch of what it already has."
-    ),
-    Reason.FILLING: (
-        "In each rank of a distributed job torch keeps its last 2,000 collectives, which takes as "
-        "much until there are so many."
-    ),
-    Reason.NOT_COLLECTED: (
-        "Garbage was hardly collected so far, so the growth may be what waits for the collector."
-    ),
-    Reason.NOT_A_METER: "It counts what is no memory by itself, so its growth is no evidence.",
-    Reason.OVERRULED: "A more exact meter of the same memory decides instead.",
-}
-
 ROLES = {
     Role.RESIDENT: "memory resident in RAM",
     Role.UNIQUE: "RAM of this process alone",

@@ -35,6 +35,7 @@ class Says:
     reason: Reason
     verdict: Verdict = Verdict.INCONCLUSIVE
     need_x: float | None = None
+    against: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

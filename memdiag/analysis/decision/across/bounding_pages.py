@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.decision.across.meters import CALM, Cross, Meters
+from memdiag.analysis.decision.across.meters import CALM, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
@@ -25,7 +25,8 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     for f in meters.same(finding):
         if f.role is Role.RESIDENT and f.verdict in CALM and f.samples >= finding.samples:
             return Says(
-                text=f"{f.metric}, which it is part of, does not grow",
+                text="the resident memory that it is part of does not grow",
+                against=name(f),
                 reason=Reason.OVERRULED,
                 verdict=Verdict.STABLE,
             )

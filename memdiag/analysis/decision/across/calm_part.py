@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memdiag.analysis import device
-from memdiag.analysis.decision.across.meters import CALM, Cross, Meters
+from memdiag.analysis.decision.across.meters import CALM, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
@@ -35,7 +35,8 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
             continue
         if _contains(finding, other, meters):
             return Says(
-                text=f"{other.metric}, which is part of it and more exact, does not grow",
+                text="a more exact meter of memory inside it does not grow",
+                against=name(other),
                 reason=Reason.OVERRULED,
             )
     return None

@@ -33,7 +33,7 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     if not {Role.IN_USE, Role.OBJECTS} <= known:
         return None
     return Says(
-        text="neither memory in use nor Python's objects grow: what is left are holes",
+        text="neither memory in use nor Python's objects grow: what is left is holes",
         reason=Reason.OVERRULED,
         verdict=Verdict.STABLE,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from memdiag.analysis.decision.across.meters import CALM, Cross, Meters
+from memdiag.analysis.decision.across.meters import CALM, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
@@ -33,11 +33,16 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
         return None
     if _rises_with(finding, exact, meters):
         return Says(
-            text=f"rises with {exact.metric}, which leaks and is part of it",
+            text="it rises with an exact meter of memory inside it, which leaks",
+            against=name(exact),
             reason=Reason.EXACT_METER,
             verdict=Verdict.LEAK,
         )
-    return Says(text=f"does not show the leak of {exact.metric}", reason=Reason.OVERRULED)
+    return Says(
+        text="it does not show the leak of an exact meter of memory inside it",
+        reason=Reason.OVERRULED,
+        against=name(exact),
+    )
 
 
 def _leaking_part(finding: Finding, meters: Meters) -> Finding | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.decision.across.meters import CALM, MALLOC, PYTHON_BLOCKS, Cross, Meters
+from memdiag.analysis.decision.across.meters import CALM, MALLOC, PYTHON_BLOCKS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
@@ -46,8 +46,9 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
         explains = risen >= across.follows * grown > 0 or (small and free.peak_value >= grown)
         if explains and {MALLOC, PYTHON_BLOCKS} <= calm:
             return Says(
-                text="rose by {grown_y}, and what malloc holds free by {free_y}, while all that is "
-                "in use stays level: holes between blocks",
+                text="it rose by {grown_y}, and what malloc holds free by {free_y}, while all "
+                "that is in use stays level: its growth is holes between blocks",
+                against=name(free),
                 numbers={"grown_y": grown, "free_y": risen},
                 reason=Reason.OVERRULED,
             )

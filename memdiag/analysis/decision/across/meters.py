@@ -89,6 +89,7 @@ def first(
                 reason=says.reason,
                 verdict=says.verdict,
                 need_x=says.need_x,
+                against=says.against,
                 is_decisive=True,
             )
     return None
@@ -118,3 +119,8 @@ def speed(finding: Finding) -> float:
     """Growth per second where there is a clock, else per unit of the axis."""
     growth = finding.growth_per_s or finding.growth_per_x
     return 0.0 if growth is None else growth.value
+
+
+def name(finding: Finding) -> str:
+    """A series as "process metric"."""
+    return f"{finding.process} {finding.metric}".strip()

@@ -36,7 +36,7 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     if finding.samples >= least and not {Role.OBJECTS, Role.TENSORS} <= known:
         return None
     return Says(
-        text="was read {readings} times, and nothing else of its process grows",
+        text="it was read {readings} times, and nothing else of its process grows",
         numbers={"readings": float(finding.samples)},
         reason=Reason.OVERRULED,
         verdict=Verdict.STABLE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.decision.across.meters import CALM, COUNTS, Cross, Meters
+from memdiag.analysis.decision.across.meters import CALM, COUNTS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.verdicts import Reason, Verdict
@@ -22,7 +22,8 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     for f in meters.same(finding):
         if f.verdict in CALM and f.role not in COUNTS and f.samples > finding.samples:
             return Says(
-                text=f"{f.metric} of the same memory was read more often, and does not grow",
+                text="another meter of the same memory was read more often, and does not grow",
+                against=name(f),
                 reason=Reason.OVERRULED,
                 verdict=Verdict.STABLE,
             )

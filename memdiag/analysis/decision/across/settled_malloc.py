@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from memdiag.analysis.decision.across.meters import CALM, MALLOC, Cross, Meters
+from memdiag.analysis.decision.across.meters import CALM, MALLOC, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
@@ -51,7 +51,8 @@ def _slow_since(finding: Finding, settled: Finding, pace: float, meters: Meters)
     if later > max(pace * way, meters.policy.common.touched_bytes):
         return None
     return Says(
-        text="rose by no more than {later_y} since memory in use has settled",
+        text="it rose by no more than {later_y} since memory in use has settled",
+        against=name(settled),
         numbers={"later_y": later},
         reason=Reason.OVERRULED,
     )

@@ -36,7 +36,7 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     if sum(part.latest_value for part in parts) < parameters.share * finding.latest_value:
         return None
     return Says(
-        text="none of its {parts} processes grows, and they are nearly all of it",
+        text="none of the tree's {parts} processes grows, and they are nearly all of it",
         numbers={"parts": float(len(parts))},
         reason=Reason.OVERRULED,
         verdict=Verdict.STABLE,
