@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import _jobs
 from _referee import CORPUS, LABELS, stem
 from _series import FAMILIES, make
 
@@ -117,6 +118,17 @@ def seeded(seed: int, per_family: int) -> Set:
     made = [make(family, seed, number) for family in FAMILIES for number in range(per_family)]
     cases = [Labelled(name=m.name, recording=m.recording(), truth={"rss": m.truth}) for m in made]
     return Set(name=f"series {seed}", cases=cases)
+
+
+def jobs(seed: int, per_family: int) -> Set:
+    """Recordings of `_jobs.py`, most of them of several series: their verdict as a whole."""
+    made = [
+        _jobs.make(family, seed, number)
+        for family in _jobs.FAMILIES
+        for number in range(per_family)
+    ]
+    cases = [Labelled(name=m.name, recording=m.recording, truth={"": m.truth}) for m in made]
+    return Set(name=f"jobs {seed}", cases=cases)
 
 
 def leakbench(seed: int, per_family: int) -> Set:

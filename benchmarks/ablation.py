@@ -3,7 +3,7 @@
     python benchmarks/ablation.py [--seed S] [--per-family N] [--numbers] [--jobs 2] [--write]
 
 Each window and check is switched off alone, and each number is taken x 0.7 and x 1.4, on three
-seeds of each generator (`_series.py`, leakbench) and on the corpus. A line says by how many
+seeds of each generator (`_series.py`, `_jobs.py`, leakbench) and on the corpus. A line says by how many
 verdicts the errors change, with the 95 % interval of the change of the rate (Agresti and Min,
 Biometrics 61 (2005) 515-523: adjusted Wald of discordant pairs). `--write` puts the tables into
 docs/sensitivity.md.
@@ -109,6 +109,7 @@ def make_sets(seed: int, per_family: int) -> None:
     SETS[:] = [_sets.corpus()]
     for number in range(3):
         SETS.append(_sets.seeded(seed + number, per_family))
+        SETS.append(_sets.jobs(seed + number, max(per_family // 2, 1)))
         if _sets.LEAKBENCH.exists():
             SETS.append(_sets.leakbench(seed + number, per_family))
     for one in SETS:
