@@ -113,13 +113,16 @@ class Common:
     """What several checks ask in the same way."""
 
     alpha: float = number(0.004, "p", "one-sided level of the tests for growth")
-    min_samples: int = number(4, "readings", "fewest of which anything is said")
+    min_samples: int = number(3, "readings", "fewest of which anything is said")
     few_samples: int = number(20, "readings", "below which they are few")
-    tail_samples: int = number(4, "readings", "fewest of a regime that are evidence of a leak")
+    tail_samples: int = number(3, "readings", "fewest of a regime that are evidence of a leak")
     window_samples: int = number(24, "readings", "fewest of a coarse line: three a block")
     blocks: int = number(8, "blocks", "that turn a staircase into a line")
+    block_r2: float = number(
+        0.9, "1", "R2 of a line through the blocks: growth", "benchmarks/decide.py --sizes"
+    )
     flat_doubt: float = number(
-        0.5, "weight", "of a growing last regime, below which it is taken as flat"
+        0.7, "weight", "of a growing last regime, below which it is taken as flat"
     )
     flat_steps: float = number(1.0, "steps", "of the readings, of which fewer are no growth")
     slowing: float = number(

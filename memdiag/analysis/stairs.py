@@ -66,22 +66,19 @@ def _treads(view: View, edge_bins: int) -> tuple[Piece, ...]:
     return (pieces[0], *inner, pieces[-1]) if len(pieces) > 1 else pieces
 
 
+def _ends_on_edge(view: View, edge_bins: int) -> bool:
+    last = view.segmentation.pieces[-1]
+    return not last.flat and last.slope > 0 and last.last - last.first <= edge_bins
+
+
 def stairs(view: View, policy: Policy) -> Stairs | None:
     """The last unbroken run of upward steps between flat treads, at least two, else None."""
-    return _stairs(view, view.binned.y, policy, ends_on_edge=False)
 
-
-def stairs_to_the_edge(view: View, policy: Policy) -> Stairs | None:
-    """The same where the run ends on an edge: the next tread is too short to be seen as one."""
-    last, y = view.segmentation.pieces[-1], view.binned.y.copy()
-    if last.flat or last.slope <= 0 or last.last - last.first > policy.stairs.edge_bins:
-        return None
-    y[last.first :] = y[-1]
-    return _stairs(view, y, policy, ends_on_edge=True)
-
-
-def _stairs(view: View, y: Floats, policy: Policy, *, ends_on_edge: bool) -> Stairs | None:
-    given = policy.stairs
+    given, y = policy.stairs, view.binned.y
+    ends_on_edge = _ends_on_edge(view, given.edge_bins)
+    if ends_on_edge:  # its tread is too short yet to be seen as one
+        y = y.copy()
+        y[view.segmentation.pieces[-1].first :] = y[-1]
     pieces, x = _treads(view, given.edge_bins), view.binned.x
     at: list[float] = []
     level: list[float] = []

@@ -121,10 +121,3 @@ def rose(view: View, policy: Policy) -> bool:
     y = view.binned.y
     rise = float(np.median(y[view.tail :]) - np.min(y[: max(1, min(3, view.tail or 3))]))
     return rise > policy.common.calm_growth * view.prepared.level
-
-
-def fell(view: View, policy: Policy) -> bool:
-    """The last regime comes down, and may be a swing of what goes up."""
-    x = view.binned.x
-    fall = -view.trend.slope * float(x[-1] - x[view.tail])
-    return fall > policy.common.calm_growth * view.prepared.level

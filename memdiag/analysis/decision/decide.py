@@ -18,7 +18,6 @@ from memdiag.analysis.decision.calm import (
     always_rises,
     at_limit,
     bounded_cycles,
-    climbs_as_a_whole,
     constant,
     cycles_rise,
     equivalence,
@@ -27,11 +26,9 @@ from memdiag.analysis.decision.calm import (
     pause,
     short_plateau,
     step_awaited,
-    still_rises,
     too_few,
     waves_rise,
 )
-from memdiag.analysis.decision.calm.within_one_step import is_one_step
 from memdiag.analysis.decision.case import (
     Case,
     Check,
@@ -51,9 +48,7 @@ from memdiag.analysis.decision.growth import (
     irregular,
     negligible,
     not_a_meter,
-    one_jump,
     reclaimed_before,
-    rest_at_end,
     return_to_level,
     sampling_blur,
     saturating,
@@ -68,11 +63,10 @@ from memdiag.analysis.decision.windows import (
     block_trend,
     last_regime,
     staircase,
-    staircase_edge,
     turning_points,
     whole_climb,
 )
-from memdiag.analysis.view import fell, rose
+from memdiag.analysis.view import rose
 from memdiag.verdicts import Argument, Reason, Side, Verdict
 
 if TYPE_CHECKING:
@@ -83,7 +77,7 @@ if TYPE_CHECKING:
 AT_ONCE = (too_few.CHECK, constant.CHECK)
 
 # Where growth is looked for. The first that finds some proposes a leak.
-WINDOWS = (staircase.PROPOSAL, staircase_edge.PROPOSAL, last_regime.PROPOSAL, whole_climb.PROPOSAL)
+WINDOWS = (staircase.PROPOSAL, last_regime.PROPOSAL, whole_climb.PROPOSAL)
 # Where it is looked for again, if that has shown no leak and no long plateau.
 COARSE = block_trend.PROPOSAL
 WAVES = turning_points.PROPOSAL
@@ -95,6 +89,7 @@ NOT_EVIDENCE = (
     free_list.CHECK,
     first_touch.CHECK,
     uncollected_heap.CHECK,
+    flight_recorder.CHECK,
 )
 # Why it may be a warm-up after all.
 MAY_END = (
@@ -109,26 +104,21 @@ MAY_END = (
     few_readings.CHECK,
     bending.CHECK,
     irregular.CHECK,
-    one_jump.CHECK,
+    slower_lately.CHECK,
+    waves_slow.CHECK,
 )
 # The same for a staircase.
 STEPS_MAY_END = (step_due.CHECK,)
-# Why what a coarse look shows may be over.
-IS_OVER = (rest_at_end.CHECK, slower_lately.CHECK)
-
 # Why a series that does not grow beyond chance is not called calm.
 NOT_CALM = (
     not_flat.CHECK,
-    cycles_rise.CHECK,
     always_rises.CHECK,
+    cycles_rise.CHECK,
     waves_rise.CHECK,
     step_awaited.CHECK,
     short_plateau.CHECK,
-    still_rises.CHECK,
+    pause.CHECK,
 )
-# The same where the coarse look shows no line.
-MAY_GO_ON = (pause.CHECK, climbs_as_a_whole.CHECK)
-
 # What settles a doubt that is left: readings that fall back again and again, and keep nothing.
 CYCLES = (bounded_cycles.CHECK,)
 # A climb that is nearly over, where growth is not beyond chance.
@@ -150,16 +140,15 @@ SETTLES = (
         ),
     ),
 )
-# What objects to any leak, and to any calm, by what is known beside the readings.
-LEAK_IN_CONTEXT = (flight_recorder.CHECK,)
+# What objects to any calm, by what is known beside the readings.
 CALM_IN_CONTEXT = (at_limit.CHECK,)
 
 
 def everything() -> tuple[Proposal[Any] | Check[Any], ...]:
     """Every window and check of this list, for the documentation and the ablation."""
-    checks = (*AT_ONCE, *NOT_EVIDENCE, *MAY_END, *STEPS_MAY_END, *IS_OVER, *NOT_CALM, *MAY_GO_ON)
-    others = (*CYCLES, *(check for check, _ in SETTLES), *LEAK_IN_CONTEXT, *CALM_IN_CONTEXT)
-    return (*WINDOWS, COARSE, WAVES, *checks, waves_slow.CHECK, *others)
+    checks = (*AT_ONCE, *NOT_EVIDENCE, *MAY_END, *STEPS_MAY_END, *NOT_CALM, *CYCLES)
+    settling = tuple(check for check, _ in SETTLES)
+    return (*WINDOWS, COARSE, WAVES, *checks, *settling, *CALM_IN_CONTEXT)
 
 
 # What is said of calm that has more to it than being level.
@@ -190,7 +179,8 @@ def _by_readings(case: Case) -> Decision:
             found = _without_end(case, found, end)
     if found.is_calm:
         return found
-    found = _by_waves(case, found)
+    if found.verdict is not Verdict.LEAK:
+        found = _by_waves(case, found)
     return found if found.verdict is Verdict.LEAK else _settled(case, found)
 
 
@@ -202,17 +192,14 @@ def _by_regimes(case: Case) -> Decision:
     if first.verdict is Verdict.LEAK or (first.is_calm and long):
         return first
     window = case.propose(COARSE)
-    return _but_for_a_pause(case, first) if window is None else _coarse_look(case, first, window)
+    return first if window is None else _coarse_look(case, first, window)
 
 
 def _first_look(case: Case) -> Decision:
     for proposal in WINDOWS:
         window = case.propose(proposal)
         if window is not None:
-            found = _weigh(case, window)
-            sure = found.verdict is Verdict.LEAK or proposal is not staircase_edge.PROPOSAL
-            if sure or is_one_step(case.view, case.policy):
-                return found
+            return _weigh(case, window)
     return _calm_or_open(case)
 
 
@@ -273,29 +260,10 @@ def _coarse_look(case: Case, first: Decision, window: Window) -> Decision:
     coarse = _weigh(case, window)
     if coarse.verdict is not Verdict.LEAK:
         return coarse if first.is_calm else first
-    over = case.first(IS_OVER, window, Side.AGAINST_LEAK)
-    if over is not None and over.check == rest_at_end.CHECK.name:
-        return first if first.is_calm else _open(first, over)
-    if over is not None:
-        return _open(first, over)
     surely = window.view.p_growth < case.policy.common.alpha
     if surely and (case.last_share < case.policy.common.short_share or not first.is_calm):
         return coarse
     return _open(first, window.argument) if first.is_calm else first
-
-
-def _but_for_a_pause(case: Case, first: Decision) -> Decision:
-    """`first`, unless the run climbed as a whole, and what is called calm may be a rest of it."""
-    if first.reason is Reason.PLATEAU:
-        pausing = case.first((pause.CHECK,), case.end, Side.AGAINST_CALM)
-        if pausing is not None:
-            return replace(_open(first, pausing), need_x=pausing.need_x)
-    falls = first.verdict is Verdict.WARMUP and fell(case.view, case.policy)
-    if falls or first.verdict is Verdict.STABLE:
-        climbing = case.first((climbs_as_a_whole.CHECK,), case.end, Side.AGAINST_CALM)
-        if climbing is not None:
-            return _open(first, climbing)
-    return first
 
 
 def _without_end(case: Case, found: Decision, end: ends.End[Any]) -> Decision:
@@ -313,9 +281,6 @@ def _without_end(case: Case, found: Decision, end: ends.End[Any]) -> Decision:
 
 def _by_waves(case: Case, found: Decision) -> Decision:
     """Growth under slow waves is judged on their turning points."""
-    if found.verdict is Verdict.LEAK:
-        slow = case.first((waves_slow.CHECK,), case.end, Side.AGAINST_LEAK)
-        return found if slow is None else _open(found, slow)
     window = case.propose(WAVES)
     leak = None if window is None else _weigh(case, window)
     if window is None or leak is None or leak.verdict is not Verdict.LEAK:
@@ -347,17 +312,13 @@ def _is_small(found: Decision, policy: Policy) -> bool:
 
 
 def _in_context(case: Case, found: Decision) -> Decision:
-    case.so_far = found.verdict
-    if found.verdict is Verdict.INCONCLUSIVE:
+    if not found.is_calm:
         return found
-    window = replace(case.end, first_sample=found.tail, span_x=found.span_x)
-    if found.trend is not None:
-        window = replace(window, trend=found.trend)
-    if found.is_calm:
-        said = case.first(CALM_IN_CONTEXT, window, Side.AGAINST_CALM)
-    else:
-        said = case.first(LEAK_IN_CONTEXT, window, Side.AGAINST_LEAK)
-    return found if said is None else replace(_open(found, said), need_x=said.need_x)
+    case.so_far = found.verdict
+    said = case.first(
+        CALM_IN_CONTEXT, replace(case.end, first_sample=found.tail), Side.AGAINST_CALM
+    )
+    return found if said is None else _open(found, said)
 
 
 def _decision(window: Window, argument: Argument) -> Decision:

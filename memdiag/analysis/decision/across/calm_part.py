@@ -12,7 +12,7 @@ from memdiag.analysis.decision.across.meters import CALM, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
-from memdiag.verdicts import Reason, Verdict
+from memdiag.verdicts import Reason
 
 CONTAINS = {
     Role.RESIDENT: (Role.UNIQUE,),
@@ -28,8 +28,6 @@ class Parameters:
 
 def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
     """Overrule a leak of the coarse meter."""
-    if finding.verdict is not Verdict.LEAK:
-        return None
     for other in meters.same(finding):
         if other.verdict not in CALM or other.samples < finding.samples // 2:
             continue

@@ -17,17 +17,13 @@ from dataclasses import replace
 from typing import Any
 
 from memdiag.analysis.decision.across import (
-    bounding_pages,
+    bounded_by,
     calm_part,
-    exact_and_calm,
+    calm_processes,
     exact_meter,
     holes,
-    host_tensors,
     passing_process,
-    rarely_read_malloc,
-    read_more_often,
     settled_malloc,
-    tree_of_calm,
     uncollected_garbage,
 )
 from memdiag.analysis.decision.across.meters import (
@@ -47,19 +43,17 @@ from memdiag.policy import DEFAULT, EXACT_ROLES, NO_METERS, Policy
 from memdiag.verdicts import Reason, Verdict
 
 # What takes a leak away, asked of the findings as they are,
-OVERRULES = (holes.CHECK, settled_malloc.CHECK, calm_part.CHECK, uncollected_garbage.CHECK)
+OVERRULES = (
+    holes.CHECK,
+    settled_malloc.CHECK,
+    calm_part.CHECK,
+    calm_processes.CHECK,
+    uncollected_garbage.CHECK,
+)
 # then what an exact meter adds.
 CONFIRMS = (exact_meter.CHECK,)
 # What makes a doubt none about the recording.
-SETTLES = (
-    tree_of_calm.CHECK,
-    read_more_often.CHECK,
-    bounding_pages.CHECK,
-    host_tensors.CHECK,
-    rarely_read_malloc.CHECK,
-    exact_and_calm.CHECK,
-    passing_process.CHECK,
-)
+SETTLES = (calm_processes.CHECK, bounded_by.CHECK, passing_process.CHECK)
 
 
 def everything() -> tuple[Cross[Any], ...]:
@@ -95,7 +89,9 @@ _LARGEST_SMALL_BYTES = 512
 def correct(findings: Sequence[Finding], policy: Policy = DEFAULT) -> tuple[Finding, ...]:
     """The findings, each corrected where a more exact series of the same memory says more."""
     meters = Meters(findings=findings, policy=policy)
-    overruled = tuple(corrected(f, OVERRULES, meters) for f in findings)
+    overruled = tuple(
+        corrected(f, OVERRULES, meters) if f.verdict is Verdict.LEAK else f for f in findings
+    )
     after = replace(meters, findings=overruled)
     return tuple(corrected(f, CONFIRMS, after) for f in overruled)
 

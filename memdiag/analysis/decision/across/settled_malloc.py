@@ -14,7 +14,7 @@ from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.parameters import number
 from memdiag.policy import PAGES
-from memdiag.verdicts import Reason, Verdict
+from memdiag.verdicts import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,7 @@ class Parameters:
 
 def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
     """Overrule a leak of pages, or of tensors on the host."""
-    is_part = finding.role in PAGES or meters.is_on_host(finding)
-    if finding.verdict is not Verdict.LEAK or not is_part:
+    if finding.role not in PAGES and not meters.is_on_host(finding):
         return None
     across = meters.policy.across
     grown, length = rise(finding, finding), finding.last_x - finding.first_x

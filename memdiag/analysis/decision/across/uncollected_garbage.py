@@ -45,9 +45,7 @@ class Parameters:
 
 def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
     """Leave a leak of host memory open."""
-    if finding.verdict is not Verdict.LEAK or finding.role in ON_DEVICE:
-        return None
-    if finding.role in {Role.PROCESSES, Role.COUNTER}:
+    if finding.role in {*ON_DEVICE, Role.PROCESSES, Role.COUNTER}:
         return None
     waiting = _waiting(meters, parameters)
     if finding.process == "tree":

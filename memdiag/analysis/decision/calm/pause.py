@@ -12,7 +12,7 @@ import numpy as np
 
 from memdiag.analysis.blocks import climbs_as_a_whole
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.view import View
+from memdiag.analysis.view import View, rose
 from memdiag.parameters import number
 from memdiag.verdicts import Reason
 
@@ -30,7 +30,9 @@ class Parameters:
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to a plateau that may be such a rest."""
     view, policy = case.view, case.policy
-    if case.last_share >= policy.common.short_share:
+    if case.last_share >= policy.common.short_share or view.prepared.floors:
+        return None
+    if not rose(view, policy):
         return None
     if not (
         climbs_as_a_whole(view, policy, parameters.r2) or _thirds_rise(view, parameters.higher)

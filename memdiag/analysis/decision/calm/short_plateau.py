@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.view import rose
 from memdiag.parameters import number
 from memdiag.verdicts import Reason
 
@@ -25,6 +26,12 @@ class Parameters:
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to a shorter one."""
     view, common = case.view, case.policy.common
+    if view.tail_samples < common.tail_samples and rose(view, case.policy):
+        return Says(
+            text="only {readings} readings show a plateau",
+            numbers={"readings": float(view.tail_samples)},
+            reason=Reason.RECENT_STEP,
+        )
     x, y, first = view.binned.x, view.binned.y, view.tail
     for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
         if piece.flat or piece.slope <= 0:

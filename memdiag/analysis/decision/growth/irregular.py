@@ -19,7 +19,6 @@ from memdiag.verdicts import Reason
 class Parameters:
     """What is steady."""
 
-    r2: float = number(0.8, "1", "R2 of the line through the blocks", "sixty public host traces")
     kendall: int = number(
         18, "pairs", "S of eight blocks: rising at p = .016", "Mann 1945, exact table"
     )
@@ -35,7 +34,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     blocks = bins(x, y, case.policy.common.blocks)
     rising = np.sign(blocks.y[None, :] - blocks.y[:, None])[np.triu_indices(len(blocks.y), 1)]
     r2, kendall = r_squared(blocks.x, blocks.y), float(rising.sum())
-    if r2 >= parameters.r2 and kendall >= parameters.kendall:
+    if r2 >= case.policy.common.block_r2 and kendall >= parameters.kendall:
         return None
     return Says(
         text="it does not grow steadily: a line through the averages of eight parts of it has an "

@@ -15,22 +15,17 @@ from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.windows import grown
 from memdiag.analysis.segmentation import stretches
 from memdiag.analysis.view import View, r_squared
-from memdiag.parameters import number
 from memdiag.policy import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """When blocks make a line."""
-
-    r2: float = number(
-        0.9, "1", "R2 of the line through the blocks", "benchmarks/decide.py --sizes"
-    )
+    """None of its own: `Policy.common.block_r2`."""
 
 
 def propose(case: Case, parameters: Parameters) -> Window | Absent:
     """From the earliest regime on from which the blocks climb on a line."""
-    first = steady_from(case.view, case.policy, parameters.r2)
+    first = steady_from(case.view, case.policy, case.policy.common.block_r2)
     if first is None:
         return Absent(text="averages over long parts of the run do not climb along a line")
     return grown.window(from_bin(case.view, first), case.policy)

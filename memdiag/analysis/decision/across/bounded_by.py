@@ -1,0 +1,47 @@
+"""What holds a series' memory does not grow: then it cannot either.
+
+Pages of a process alone are among all its pages; malloc holds all tensors of the host; beside what
+malloc and Python's own allocator hand out, pages have the holes between, which the largest working
+set bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.across.meters import CALM, IN_PART, MALLOC, Cross, Meters
+from memdiag.analysis.decision.case import Says
+from memdiag.findings import Finding
+from memdiag.model import Role
+from memdiag.policy import PAGES
+from memdiag.verdicts import Reason, Verdict
+
+_OF_ALL_PAGES = frozenset({Role.UNIQUE, Role.PROPORTIONAL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own: `Policy.across.settling_samples`."""
+
+
+def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+    """Settle a doubt about such a series."""
+    if finding.reason is Reason.TOO_FEW_SAMPLES:
+        return None
+    least = meters.policy.across.settling_samples
+    level = [f for f in meters.same(finding) if f.verdict in CALM]
+    as_often = {f.role for f in level if f.samples >= finding.samples}
+    known = {f.role for f in level if f.samples >= least and f.metric not in IN_PART}
+    malloc = any(f.metric == MALLOC and f.samples >= least for f in level)
+    if finding.role in _OF_ALL_PAGES and Role.RESIDENT in as_often:
+        holder = "the resident memory that it is part of"
+    elif meters.is_on_host(finding) and malloc:
+        holder = "the memory in use that it is part of"
+    elif finding.role in PAGES and {Role.IN_USE, Role.OBJECTS} <= known:
+        holder = "what malloc and Python's own allocator hand out of it"
+    else:
+        return None
+    return Says(text=f"{holder} does not grow", reason=Reason.OVERRULED, verdict=Verdict.STABLE)
+
+
+CHECK = Cross(name="bounded_by", ask=ask, parameters=Parameters())
