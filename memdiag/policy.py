@@ -36,23 +36,6 @@ class WarmupLength:
         return float(1.0 / (1.0 + ratio**self.shape))
 
 
-# Where the medians and shapes come from: fixtures/corpus and what its threads say. Allocator
-# pools and optimizer state take tens to about a hundred optimizer steps; data caches, first
-# evaluations and variable lengths one or two epochs; workers that touch a Python dataset 70 s of
-# straight line; a service under constant load up to four hours (siphon519); a server's cache
-# sixty requests (ollama17924); a repeated operation a few cycles.
-WARMUP_LENGTHS: Mapping[AxisKind, WarmupLength] = MappingProxyType(
-    {
-        AxisKind.STEP: WarmupLength(median=60.0, shape=1.5),
-        AxisKind.EPOCH: WarmupLength(median=1.2, shape=2.0, regular_odds=2.0),
-        AxisKind.SECONDS: WarmupLength(median=80.0, shape=0.75),
-        AxisKind.REQUEST: WarmupLength(median=60.0, shape=1.0, regular_odds=4.0, exact_odds=10.0),
-        AxisKind.INDEX: WarmupLength(median=4.0, shape=1.5, regular_odds=4.0, exact_odds=10.0),
-        # Monitors look every one to sixty seconds: as long as of steps, which last as long. Chosen.
-        AxisKind.TICK: WarmupLength(median=60.0, shape=1.5),
-    }
-)
-
 # While a run is watched every ramp is met in the middle, the longest ones most often: a heavier
 # tail than that of recorded warm-ups (chosen; one in twenty-five lasts longer than 35 000 steps).
 # Seconds have a heavy one already.
@@ -67,19 +50,6 @@ LIVE_TAILS: Mapping[AxisKind, float] = MappingProxyType(
     }
 )
 
-# How far a planless run is looked ahead when growth is weighed: the issue's own defaults for
-# steps and time, and the same order of magnitude of work for the other axes (chosen).
-HORIZONS: Mapping[AxisKind, float] = MappingProxyType(
-    {
-        AxisKind.STEP: 1e6,
-        AxisKind.EPOCH: 1e3,
-        AxisKind.SECONDS: 30 * 86400.0,
-        AxisKind.REQUEST: 1e6,
-        AxisKind.INDEX: 1e4,
-        AxisKind.TICK: 1e6,
-    }
-)
-
 # What healthy trainings keep per optimizer step (loss histories, interned objects, the probe's own
 # bookkeeping): malloc in use moved by at most 160 bytes and Python's blocks by at most 3.7 per step
 # in the healthy recordings of fixtures/corpus (own_*_steps), leaks of 1 KB by 1460 bytes. Blocks
@@ -87,6 +57,8 @@ HORIZONS: Mapping[AxisKind, float] = MappingProxyType(
 BACKGROUND_PER_STEP: Mapping[Role, float] = MappingProxyType(
     {Role.IN_USE: 200.0, Role.OBJECTS: 8.0}
 )
+
+CORPUS = "fixtures/corpus and what its threads say"
 
 EXACT_ROLES = frozenset(
     {
@@ -155,8 +127,24 @@ class Common:
 class Prior:
     """Odds of leak to warm-up, by how long and how regularly memory has grown."""
 
-    warmup_lengths: Mapping[AxisKind, WarmupLength] = number(
-        WARMUP_LENGTHS, "axis", "survival of a warm-up's growth", "fixtures/corpus and its threads"
+    median_steps: float = number(
+        60.0, "steps, requests or ticks", "that half of all warm-ups grow for", CORPUS
+    )
+    median_s: float = number(
+        80.0, "s", "the same on an axis of time: workers touch a dataset for 70 s", CORPUS
+    )
+    median_epochs: float = number(1.2, "epochs", "the same: caches, first evaluations", CORPUS)
+    median_cycles: float = number(4.0, "cycles", "the same for a repeated operation", CORPUS)
+    shape: float = number(1.5, "1", "of the survival function of lengths", CORPUS)
+    shape_s: float = number(
+        0.75, "1", "the same for time, where services take up to four hours", CORPUS
+    )
+    shape_requests: float = number(1.0, "1", "the same for requests", CORPUS)
+    regular_odds: float = number(
+        4.0, "odds", "factor for equal increments per epoch, request or cycle: few warm-ups do so"
+    )
+    exact_odds: float = number(
+        10.0, "odds", "factor for the very same increment of an exact meter per request or cycle"
     )
     leak_odds: float = number(1.0, "odds", "of leak to warm-up before the length is looked at")
     leak_posterior: float = number(0.9, "1", "posterior from which a leak is said")
@@ -170,32 +158,45 @@ class Prior:
     least_pace: float = number(0.4, "1", "of the present rate that still is about the same")
     most_pace: float = number(2.0, "1", "of the present rate that still is about the same")
     plateau_pace: float = number(0.25, "1", "of the present rate below which a regime is flat")
-    plateau_ranges: float = number(
-        1.5, "ranges", "of a plateau that growth after it must exceed: else it is its next swing"
-    )
     jump_paces: float = number(1.5, "1", "of what growth explains, more is a jump")
     jump_noises: float = number(3.0, "noise", "standard deviations beside it")
-    undiminished: float = number(0.8, "1", "of the pace of its first half: growth goes on")
-    even_r2: float = number(0.97, "1", "R2 from which increments count half as equal")
     in_use_odds: float = number(
         1.5, "odds", "factor for equal increments per step of memory in use, and of objects"
     )
     exact_spread: float = number(1e-3, "mean", "range of increments that are the same")
     exact_increments: int = number(8, "increments", "fewest that are called the same every time")
-    round_share: float = number(
-        0.5, "1", "part of warm-ups that ends with passes or cycles, not with steps"
-    )
-    least_round: float = number(1 / 6, "median", "of warm-up lengths: shorter rounds are steps")
-    least_cycles: int = number(2, "cycles", "of every phase that growth must have outlasted")
-    even_rounds: float = number(0.5, "mean", "spread of a phase's cycles that come round evenly")
+
+    @property
+    def warmup_lengths(self) -> Mapping[AxisKind, WarmupLength]:
+        """Survival of a warm-up's growth for each kind of axis."""
+        regular, exact = self.regular_odds, self.exact_odds
+        by_step = WarmupLength(median=self.median_steps, shape=self.shape)
+        return {
+            AxisKind.STEP: by_step,
+            # Monitors look every one to sixty seconds: as long as of steps, which last as long.
+            AxisKind.TICK: by_step,
+            AxisKind.EPOCH: WarmupLength(
+                median=self.median_epochs, shape=self.shape, regular_odds=regular
+            ),
+            AxisKind.SECONDS: WarmupLength(median=self.median_s, shape=self.shape_s),
+            AxisKind.REQUEST: WarmupLength(
+                median=self.median_steps,
+                shape=self.shape_requests,
+                regular_odds=regular,
+                exact_odds=exact,
+            ),
+            AxisKind.INDEX: WarmupLength(
+                median=self.median_cycles, shape=self.shape, regular_odds=regular, exact_odds=exact
+            ),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materiality:
     """Which growth is worth a word."""
 
-    horizons: Mapping[AxisKind, float] = number(
-        HORIZONS, "axis", "how far a run without a plan is looked ahead"
+    horizon_lengths: float = number(
+        20_000.0, "median warm-ups", "that a run without a plan is looked ahead: a million steps"
     )
     horizon_runs: float = number(3.0, "runs", "that are looked ahead at least")
     share: float = number(0.02, "level", "growth by then that is negligible")
@@ -361,6 +362,10 @@ class Policy:
     reporting: Reporting = Reporting()
     checks: Mapping[str, object] = field(default_factory=dict)
     off: frozenset[str] = frozenset()
+
+    def horizon(self, kind: AxisKind) -> float:
+        """How far a run without a plan is looked ahead, axis units."""
+        return self.materiality.horizon_lengths * self.prior.warmup_lengths[kind].median
 
 
 DEFAULT = Policy()

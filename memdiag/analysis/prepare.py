@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.excursions import lasting
-from memdiag.analysis.rounds import UNKNOWN, Rounds, rounds_of
 from memdiag.analysis.sawtooth import Cycles
 from memdiag.analysis.sawtooth import cycles as cycles_of
 from memdiag.analysis.segmentation import least_noise
@@ -45,7 +44,6 @@ class Prepared:
     teeth_climb: slope of the levels of teeth too few for floors, over its standard error.
     blur: how much a floor may be off because samples miss the moment of the drop.
     samples: readings before reduction.
-    rounds: passes over the data and cycles of phases.
     metric: name of the series.
     """
 
@@ -74,7 +72,6 @@ class Prepared:
     dropped_end: int
     restarts: int
     sign: float
-    rounds: Rounds = UNKNOWN
     metric: str = ""
 
     @property
@@ -145,7 +142,6 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         dropped_end=min((len(ys) - last) * width, len(all_y)),
         restarts=restarts,
         sign=-1.0 if series.falling else 1.0,
-        rounds=rounds_of(series, axis, x, finite),
         metric=series.metric,
     )
 

@@ -75,7 +75,7 @@ def look(prepared: Prepared, policy: Policy) -> View:
     calm_slope = (
         policy.materiality.share
         * prepared.level
-        / max(policy.materiality.horizons[prepared.axis.kind], prepared.run, 1e-300)
+        / max(policy.horizon(prepared.axis.kind), prepared.run, 1e-300)
     )
     return View(
         prepared=prepared,

@@ -1,6 +1,6 @@
 """Is growth of this length and regularity a leak? Posterior odds of leak to warm-up:
 
-    odds = prior * plateau factor * regularity factor * rounds factor / S(length)
+    odds = prior * plateau factor * regularity factor / S(length)
 
 with S the survival function of warm-up lengths on this kind of axis, and the length that of
 undiminished growth.
@@ -8,13 +8,10 @@ undiminished growth.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from memdiag.analysis.prepare import Prepared
-from memdiag.analysis.rounds import rounds_odds
 from memdiag.analysis.segmentation import Piece
 from memdiag.analysis.view import View, r_squared, rate
 from memdiag.model import AxisKind, Role
@@ -71,8 +68,6 @@ def _is_plateau(view: View, piece: Piece, start: int, policy: Policy) -> bool:
         return False
     expected = slope * float(x[start] - x[piece.last - 1])
     flat = y[piece.first : piece.last]
-    if float(y[-1] - flat.max()) < prior.plateau_ranges * float(np.ptp(flat)):
-        return False
     jump = float(y[start] - np.median(flat))
     return jump <= prior.jump_paces * expected + prior.jump_noises * view.segmentation.noise
 
@@ -80,10 +75,8 @@ def _is_plateau(view: View, piece: Piece, start: int, policy: Policy) -> bool:
 def posterior_leak(view: View, policy: Policy, span: Span, regular_odds: float) -> float:
     """Posterior probability that growth of this length and regularity is a leak, 0..1."""
     prior = policy.prior
-    kind, end = view.prepared.axis.kind, float(view.prepared.x[-1])
-    length = prior.warmup_lengths[kind]
+    length = prior.warmup_lengths[view.prepared.axis.kind]
     odds = prior.leak_odds * regular_odds / length.survival(span.length_x)
-    odds *= rounds_odds(view.prepared.rounds, end - span.length_x, end, kind, policy)
     if span.plateau_x > 0:
         odds *= 1 + prior.plateau_odds * (1 - length.survival(span.plateau_x))
     if span.slowed:
@@ -99,22 +92,17 @@ def regular_odds(view: View, policy: Policy) -> float:
     x, y = view.prepared.x[first:], view.prepared.y[first:]
     if len(x) < 2 * policy.common.tail_samples:
         return 1.0
-    odds = _in_use_odds(view.prepared, policy)
+    in_use = view.prepared.role in (Role.IN_USE, Role.OBJECTS)
+    odds = 1.0
+    if in_use and view.prepared.axis.kind is AxisKind.STEP:
+        odds = prior.in_use_odds  # (pages, pools and holes, which fill for long, are not in it)
     if is_exact(view, policy):
         return length.exact_odds * odds
     half = len(x) // 2
     early = (y[half] - y[0]) / (x[half] - x[0])
     late = (y[-1] - y[half]) / (x[-1] - x[half])
-    r2 = r_squared(x, y) if late > prior.undiminished * early else 0.0
-    if r2 >= policy.common.regular_r2:
-        return length.regular_odds * odds
-    return math.sqrt(length.regular_odds) if r2 >= prior.even_r2 else 1.0
-
-
-def _in_use_odds(prepared: Prepared, policy: Policy) -> float:
-    """Of bytes that malloc has handed out, and of Python's blocks, each of which is memory."""
-    is_in_use = prepared.role in (Role.IN_USE, Role.OBJECTS)
-    return policy.prior.in_use_odds if is_in_use and prepared.axis.kind is AxisKind.STEP else 1.0
+    is_line = r_squared(x, y) >= policy.common.regular_r2
+    return length.regular_odds * odds if is_line and late > policy.common.slowing * early else 1.0
 
 
 def is_exact(view: View, policy: Policy) -> bool:

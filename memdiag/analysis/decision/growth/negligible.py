@@ -47,7 +47,7 @@ def weigh(
 ) -> tuple[float, float, float]:
     """How far is looked ahead, what growth comes to by then, and what would be worth a word."""
     given, kind = policy.materiality, prepared.axis.kind
-    horizon = max(given.horizons[kind], given.horizon_runs * prepared.run)
+    horizon = max(policy.horizon(kind), given.horizon_runs * prepared.run)
     if planned_x is not None and len(prepared.x) and planned_x > prepared.x[-1]:
         horizon = float(planned_x - prepared.x[-1])
     grown = max(slope * horizon, float(prepared.y[-1] - prepared.y[0]))
