@@ -3,8 +3,8 @@
     python benchmarks/ablation.py [--seed S] [--per-family N] [--numbers] [--jobs 2] [--write]
 
 Each window and check is switched off alone, and each number is taken x 0.7 and x 1.4, on three
-seeds of each generator (`_series.py`, `_jobs.py`, leakbench) and on the corpus. A line says by how many
-verdicts the errors change, with the 95 % interval of the change of the rate (Agresti and Min,
+seeds of each generator (`_series.py`, `_jobs.py`, leakbench) and on the corpus. A line says by how
+many verdicts the errors change, with the 95 % interval of the change of the rate (Agresti and Min,
 Biometrics 61 (2005) 515-523: adjusted Wald of discordant pairs). `--write` puts the tables into
 docs/sensitivity.md.
 """

@@ -14,7 +14,7 @@ from memdiag.verdicts import Reason
 class Parameters:
     """Beside `Policy.common.flat_doubt`."""
 
-    falls_p: float = number(0.5, "1", "p-value of growth above which a falling slope is no growth")
+    chance: float = number(0.1, "p", "p-value of growth above which it is chance")
 
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
@@ -23,7 +23,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     is_flat = view.growing < case.policy.common.flat_doubt
     if is_flat or is_one_step(view, case.policy):
         return None
-    if view.trend.slope <= 0 and view.p_growth > parameters.falls_p:
+    shows = len(view.binned.x) - view.tail >= case.policy.common.blocks  # (a few bins show nothing)
+    if view.trend.slope <= 0 or (shows and view.p_growth > parameters.chance):
         return None
     return Says(
         text="it may grow: a trend of {growth_rate} is neither surely growth nor surely chance "
