@@ -60,7 +60,7 @@ def test_the_kept_floors_are_the_lowest_of_equal_stretches(samples: int) -> None
     y = np.random.default_rng(6).normal(size=samples)
     floors = Floors()
     for i, value in enumerate(y.tolist()):
-        floors.add(value, float(i), 0.1 * i, ends_unit=True)
+        floors.add(value, float(i), 0.1 * i)
     kept, x, _ = floors.values
     width = floors.width
     assert len(kept) < CAPACITY
@@ -68,12 +68,3 @@ def test_the_kept_floors_are_the_lowest_of_equal_stretches(samples: int) -> None
     np.testing.assert_array_equal(
         kept, [y[i * width : (i + 1) * width].min() for i in range(len(kept))]
     )
-
-
-def test_a_floor_is_kept_per_marked_cycle() -> None:
-    floors = Floors()
-    for i in range(100):
-        floors.add(10.0 + i % 10, float(i), 0.1 * i, ends_unit=i % 10 == 0)
-    kept, x, _ = floors.values
-    assert kept.tolist() == [10.0] * 9
-    assert x.tolist() == [10.0 * k for k in range(9)]

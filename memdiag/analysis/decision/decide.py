@@ -48,6 +48,7 @@ from memdiag.analysis.decision.growth import (
     first_touch,
     flight_recorder,
     free_list,
+    growth_evidence,
     irregular,
     negligible,
     not_a_meter,
@@ -151,7 +152,7 @@ SETTLES = (
     ),
 )
 # What objects to any leak, and to any calm, by what is known beside the readings.
-LEAK_IN_CONTEXT = (flight_recorder.CHECK,)
+LEAK_IN_CONTEXT = (flight_recorder.CHECK, growth_evidence.CHECK)
 CALM_IN_CONTEXT = (at_limit.CHECK,)
 
 
