@@ -38,11 +38,11 @@ script of that name.
   leak sees it at eight standard errors after some dozen or hundred samples, when the ramps among
   the bounded runs have as long still to go: to say LEAK there is to say it of those ramps too. The
   false alarm is the worse of the two, so leaks from the start wait until few warm-ups are as long
-  (`live_tails` in `memdiag/policy.py`), and most of the seeded ones end before. So do leaks that go
+  (`Live` in `memdiag/policy.py`), and most of the seeded ones end before. So do leaks that go
   on from a warm-up's ramp, which look like its slow end. Leaks that set in after a plateau look
   like no warm-up; they are shown apart (`after a plateau`).
   What each bar costs the other (`python benchmarks/live.py --curve --seed 9001`; tails of the
-  warm-ups' lengths from that of `live_tails` to that of finished recordings, and the rules of
+  warm-ups' lengths from that of `Live.tail` to that of finished recordings, and the rules of
   `analyze` asked at each of 100 looks):
 
   | judge | ever LEAK, bounded | median delay | found of 70 | before the onset |
