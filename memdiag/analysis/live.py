@@ -138,7 +138,8 @@ class LiveVerdict:
             verdict, sure, at = across.decide(known, ended, policy)
             if verdict is not Verdict.LEAK:
                 verdict = Verdict.INCONCLUSIVE
-        assert at is not None
+        if at is None:
+            return NOTHING
         found = findings[at]
         return Leaning(
             verdict=verdict,
