@@ -322,7 +322,7 @@ class Live:
     )
     plateau_odds: float = number(10.0, "odds", "what `Prior.plateau_odds` is there")
     slowed_odds: float = number(
-        1.0, "odds", "what `Prior.slowed_odds` is there: its heavier tails know of slow ends"
+        1.0, "odds", "what `Prior.slowed_odds` is there: heavier tails allow for slow ends"
     )
     least_rise: float = number(
         0.1, "level", "what `Prior.least_rise` is there: of nine warm-ups in ten", "fixtures/corpus"
