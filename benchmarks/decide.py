@@ -48,11 +48,11 @@ script of that name.
   | judge | ever LEAK, bounded | median delay | found of 70 | before the onset |
   |---|---|---|---|---|
   | tail of shape 0.5 (memdiag) | 1/110 = 0.9 % | inf | 33 | 0 |
-  | 0.6 | 3/110 = 2.7 % | 4.9 | 43 | 0 |
-  | 0.7 | 5/110 = 4.5 % | 2.5 | 55 | 1 |
-  | 1.0 | 8/110 = 7.3 % | 2.3 | 56 | 4 |
-  | 1.5 | 10/110 = 9.1 % | 2.5 | 51 | 11 |
-  | `analyze` at 100 looks | 20/110 = 18.2 % | 1.8 | 53 | 14 |
+  | 0.6 | 3/110 = 2.7 % | 3.0 | 48 | 1 |
+  | 0.7 | 4/110 = 3.6 % | 1.9 | 58 | 3 |
+  | 1.0 | 9/110 = 8.2 % | 2.0 | 58 | 8 |
+  | 1.5 | 13/110 = 11.8 % | 2.4 | 54 | 12 |
+  | `analyze` at 100 looks | 19/110 = 17.3 % | 1.8 | 53 | 13 |
 
   What `analyze` finds at the end of a run it pays for on the way there. An oracle that knows this
   generator could have both: none of its ramps is longer than 3000 samples or climbs by less than a
