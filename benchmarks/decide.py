@@ -38,21 +38,21 @@ script of that name.
   leak sees it at eight standard errors after some dozen or hundred samples, when the ramps among
   the bounded runs have as long still to go: to say LEAK there is to say it of those ramps too. The
   false alarm is the worse of the two, so leaks from the start wait until few warm-ups are as long
-  (`live_tails` in `memdiag/policy.py`), and most of the seeded ones end before. So do leaks that go
+  (`Live` in `memdiag/policy.py`), and most of the seeded ones end before. So do leaks that go
   on from a warm-up's ramp, which look like its slow end. Leaks that set in after a plateau look
   like no warm-up; they are shown apart (`after a plateau`).
   What each bar costs the other (`python benchmarks/live.py --curve --seed 9001`; tails of the
-  warm-ups' lengths from that of `live_tails` to that of finished recordings, and the rules of
+  warm-ups' lengths from that of `Live.tail` to that of finished recordings, and the rules of
   `analyze` asked at each of 100 looks):
 
   | judge | ever LEAK, bounded | median delay | found of 70 | before the onset |
   |---|---|---|---|---|
   | tail of shape 0.5 (memdiag) | 1/110 = 0.9 % | inf | 33 | 0 |
-  | 0.6 | 3/110 = 2.7 % | 4.9 | 43 | 0 |
-  | 0.7 | 5/110 = 4.5 % | 2.5 | 55 | 1 |
-  | 1.0 | 8/110 = 7.3 % | 2.3 | 56 | 4 |
-  | 1.5 | 10/110 = 9.1 % | 2.5 | 51 | 11 |
-  | `analyze` at 100 looks | 20/110 = 18.2 % | 1.8 | 53 | 14 |
+  | 0.6 | 3/110 = 2.7 % | 3.0 | 48 | 1 |
+  | 0.7 | 4/110 = 3.6 % | 1.9 | 58 | 3 |
+  | 1.0 | 9/110 = 8.2 % | 2.0 | 58 | 8 |
+  | 1.5 | 13/110 = 11.8 % | 2.4 | 54 | 12 |
+  | `analyze` at 100 looks | 19/110 = 17.3 % | 1.8 | 53 | 13 |
 
   What `analyze` finds at the end of a run it pays for on the way there. An oracle that knows this
   generator could have both: none of its ramps is longer than 3000 samples or climbs by less than a

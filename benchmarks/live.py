@@ -1,6 +1,6 @@
 """Is the live verdict safe to ask at every sample, how late is it, and what does it cost?
 
-    python benchmarks/live.py [--seed S] [--per-family N] [--speed-samples N] [--curve]
+    python benchmarks/live.py [--seed S] [--per-family N] [--speed-samples N] [--curve | --replay]
 
 Bounded series (`_series.py`) are asked after each of 100 equal parts; one LEAK ever is a false
 alarm. Noise with a long memory is AR(1) with coefficients of .5 to .98. Ramps last up to 150 000
@@ -13,6 +13,11 @@ are delayed by what warm-ups may last. Those after a plateau are shown apart.
 `--curve` shows instead what each bar costs the other: both figures for tails of the warm-ups'
 lengths from heavy to that of finished recordings, and for the rules of `memdiag analyze` asked at
 each of `LOOKS` looks, which know nothing of looking again and again.
+
+`--replay` gives every seeded recording (`_series.py`, `_jobs.py`) and every real one to the live
+verdict sample by sample (`_replay.py`). Each time that it is LEAK, the verdict on a recording of
+exactly those samples is asked too: shown is how often that is another. It may be so in what is
+close, where a run is too long to be kept whole.
 """
 
 from __future__ import annotations
@@ -22,19 +27,24 @@ import math
 import sys
 import time
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
+from pathlib import Path
 
+import _jobs
 import numpy as np
+from _replay import contrary
 from _rows import Row, at_most, missed, table
-from _series import CALM, LEAKS, Floats, Made, make
+from _series import CALM, FAMILIES, LEAKS, Floats, Made, make
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.live import LiveVerdict
-from memdiag.model import AxisKind, Sample
-from memdiag.policy import DEFAULT, LIVE_TAILS, Policy
+from memdiag.model import Recording, Sample
+from memdiag.policy import DEFAULT, Policy
+from memdiag.recording.reading import read
 from memdiag.verdicts import Verdict
 
 LEVEL = 4e9
@@ -43,6 +53,7 @@ ERRORS = 8.0  # of the oracle
 LEAST_NEED = 8.0  # samples; no rank test can alarm on fewer at 1 %
 LEAST_SAMPLES = 200  # of a leak
 AFTER_PLATEAU = ("leak_late",)
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 TAILS = (0.5, 0.6, 0.7, 1.0, 1.5)
 MOST_KEPT = 100_000  # bytes: constant memory, but for what lists and dictionaries have to spare
 
@@ -191,8 +202,8 @@ def curve(seed: int, per_family: int) -> Iterator[Row]:
     """Both bars for judges from careful to bold."""
     judges: list[tuple[str, Judge, int | None]] = []
     for shape in TAILS:
-        tails = {**LIVE_TAILS, AxisKind.STEP: shape}
-        judge = partial(first_leak, policy=replace(DEFAULT, live_tails=tails))
+        live = replace(DEFAULT.live, tail=shape)
+        judge = partial(first_leak, policy=replace(DEFAULT, live=live))
         judges.append((f"tail of shape {shape:g}", judge, None))
     judges.append((f"recordings, {LOOKS} looks", first_leak_of_recordings, LOOKS))
     for name, judge, looks in judges:
@@ -202,13 +213,33 @@ def curve(seed: int, per_family: int) -> Iterator[Row]:
         yield replace(row, value=f"ever LEAK {alarms}/{len(CALM) * per_family}; {row.value}")
 
 
+def replays(seed: int, per_family: int) -> Iterator[Row]:
+    """How often LEAK was said beside another verdict on a recording of the same samples."""
+    numbers = range(per_family)
+    sets: dict[str, Iterator[Recording]] = {
+        "seeded": (make(f, seed, n).recording() for f in FAMILIES for n in numbers),
+        "jobs": (_jobs.make(f, seed, n).recording for f in _jobs.FAMILIES for n in numbers),
+        "real": (read(str(p)) for d in ("corpus", "runs") for p in (FIXTURES / d).glob("*.csv")),
+    }
+    for name, recordings in sets.items():
+        said: Counter[str] = contrary(recordings)
+        others = said.total() - said[Verdict.LEAK.name]
+        figure = f"LEAK beside another verdict on the same samples, {name}"
+        yield at_most("live", figure, others, said.total(), 0.01)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-family", type=int, default=10)
     parser.add_argument("--speed-samples", type=int, default=1_000_000)
     parser.add_argument("--curve", action="store_true", help="what each bar costs the other")
+    parser.add_argument("--replay", action="store_true", help="beside the verdict on recordings")
     options = parser.parse_args()
+    if options.replay:
+        rows = list(replays(options.seed, options.per_family))
+        print(table(rows))
+        return 1 if missed(rows) else 0
     if options.curve:
         print(table(list(curve(options.seed, options.per_family))))
         return 0

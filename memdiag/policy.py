@@ -7,7 +7,7 @@ or "heuristic". What a single check needs stands beside it (memdiag/analysis/dec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from memdiag.model import AxisKind, Role
@@ -35,20 +35,6 @@ class WarmupLength:
         ratio = max(length, 0.0) / self.median
         return float(1.0 / (1.0 + ratio**self.shape))
 
-
-# While a run is watched every ramp is met in the middle, the longest ones most often: a heavier
-# tail than that of recorded warm-ups (chosen; one in twenty-five lasts longer than 35 000 steps).
-# Seconds have a heavy one already.
-LIVE_TAILS: Mapping[AxisKind, float] = MappingProxyType(
-    {
-        AxisKind.STEP: 0.5,
-        AxisKind.EPOCH: 1.0,
-        AxisKind.SECONDS: 0.75,
-        AxisKind.REQUEST: 0.5,
-        AxisKind.INDEX: 0.75,
-        AxisKind.TICK: 0.5,
-    }
-)
 
 # What healthy trainings keep per optimizer step (loss histories, interned objects, the probe's own
 # bookkeeping): malloc in use moved by at most 160 bytes and Python's blocks by at most 3.7 per step
@@ -153,6 +139,11 @@ class Prior:
     )
     idle_share: float = number(
         0.35, "growth", "plateau at the start that is a program which has not begun yet"
+    )
+    least_rise: float = number(
+        0.0,
+        "level",
+        "that warm-ups rise by: slower growth is weighed by the length that one of its pace has",
     )
     slowed_odds: float = number(0.5, "odds", "factor for growth that was twice as fast before")
     least_pace: float = number(0.4, "1", "of the present rate that still is about the same")
@@ -320,28 +311,27 @@ class Reporting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """What is asked beside, while a run is watched."""
+    """What differs while a run is watched: every ramp is met in its middle, the longest ones most
+    often, and the question is asked again and again."""
 
-    posterior: float = number(
-        0.97, "1", "posterior from which a run that goes on is called a LEAK", "benchmarks/live.py"
+    leak_posterior: float = number(
+        0.97, "1", "what `Prior.leak_posterior` is there", "benchmarks/live.py"
     )
-    tails: Mapping[AxisKind, float] = number(
-        LIVE_TAILS, "1", "largest shape of the survival of lengths", "benchmarks/live.py --curve"
+    tail: float = number(
+        0.5,
+        "1",
+        "largest shape of the survival of lengths in steps, but for exact meters: one warm-up in "
+        "twenty-five lasts longer than 35,000",
+        "benchmarks/live.py --curve",
     )
-    rise: float = number(
-        0.1, "level", "by which nine warm-ups in ten rise at least", "fixtures/corpus"
-    )
-    lasted: float = number(0.5, "1", "part of a paged meter's growth from its start that counts")
-    even_odds: float = number(3.5, "odds", "factor for an exact meter on a straight line")
     plateau_odds: float = number(10.0, "odds", "what `Prior.plateau_odds` is there")
-    slowed: float = number(2.0, "1", "times as fast before: growth has slowed down")
-    settled: float = number(0.25, "1", "... and must have gone on for this part of the time before")
-    creep_errors: float = number(4.0, "standard errors", "of growth beside a curve that it exceeds")
-    chance: float = number(0.01, "p", "that level floors are ever taken for growing", "Ville 1939")
-    patience: float = number(0.1, "1", "part of the readings after which the rules are asked again")
-    times: int = number(2, "times", "running that they must say LEAK")
-    tail_bins: int = number(8, "floors", "fewest coarse ones that growth is seen in")
-    alpha: float = number(1e-4, "p", "of growth that is looked at fifty times")
+    slowed_odds: float = number(
+        1.0, "odds", "what `Prior.slowed_odds` is there: heavier tails allow for slow ends"
+    )
+    least_rise: float = number(
+        0.1, "level", "what `Prior.least_rise` is there: of nine warm-ups in ten", "fixtures/corpus"
+    )
+    patience: float = number(0.1, "1", "part of the readings after which it is asked again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,3 +359,19 @@ class Policy:
 
 
 DEFAULT = Policy()
+
+
+def while_watched(policy: Policy, role: Role) -> Policy:
+    """The policy by which a series of this role is judged beside, while its run goes on."""
+    live, prior = policy.live, policy.prior
+    return replace(
+        policy,
+        prior=replace(
+            prior,
+            shape=prior.shape if role in EXACT_ROLES else min(prior.shape, live.tail),
+            leak_posterior=live.leak_posterior,
+            plateau_odds=live.plateau_odds,
+            slowed_odds=live.slowed_odds,
+            least_rise=live.least_rise,
+        ),
+    )

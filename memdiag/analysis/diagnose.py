@@ -37,7 +37,7 @@ class Judgment:
 def judge(recording: Recording, policy: Policy = DEFAULT) -> Judgment:
     """The decision on a recording, without what follows from it."""
     found = tuple(_find(s, recording, policy) for s in recording.series)
-    ended = _ended(recording, policy)
+    ended = ended_processes(recording, policy)
     findings = across.correct([f for f in found if f is not None], policy)
     verdict, confidence, decided_by = across.decide(findings, ended, policy)
     return Judgment(
@@ -80,7 +80,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     )
 
 
-def _ended(recording: Recording, policy: Policy) -> frozenset[str]:
+def ended_processes(recording: Recording, policy: Policy) -> frozenset[str]:
     """Processes of a tree that were gone well before the recording's end."""
     times = [(s.process, s.at_s) for s in recording.series if s.at_s is not None and len(s.at_s)]
     if not times:

@@ -69,6 +69,14 @@ class RankTest:
         return math.log(float((self._wealth[:rows].mean(axis=1) + held).min()))
 
 
+def log_value(floors: Floats) -> float:
+    """That of the test after these floors."""
+    test = RankTest(len(floors))
+    for floor in floors.tolist():
+        test.add(floor)
+    return test.log_value
+
+
 def _stakes(capacity: int) -> Floats:
     """Part of the wealth, 0..1, that is put in 0, 1, ... floors after the start; adds to 1.
 

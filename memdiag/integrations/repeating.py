@@ -5,6 +5,11 @@ twice as long as the one before, are run until memory stays (most bodies: after 
 until it has grown in every part of two rounds at one rate, for longer than caches take to fill.
 Before each reading garbage is collected and the allocator gives back what it can.
 
+That memory stays is not the verdict on a recording (memdiag/analysis/decision), which says so where
+growth is not beyond chance: here calls can be added until a bound on the growth per call is below
+what is allowed. Asked after 130 calls in noise of 50 KB, that verdict is calm of 3 in 20 leaks of
+1 KB a call, and of 19 in 20 of 200 bytes.
+
 Standard library only: this runs inside other people's tests.
 """
 

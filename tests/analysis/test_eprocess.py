@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from memdiag.analysis.decision.case import Context
+from memdiag.analysis.decision.decide import decide
+from memdiag.analysis.decision.growth import growth_evidence
 from memdiag.analysis.eprocess import RankTest, threshold
+from memdiag.analysis.prepare import prepare
 from memdiag.analysis.stream import CAPACITY, Floors
+from memdiag.model import Axis, AxisKind, Role, Series, Unit
+from memdiag.policy import DEFAULT
+from memdiag.verdicts import Verdict
+
+INCONCLUSIVE = Verdict.INCONCLUSIVE
 
 
 def ever(floors: np.ndarray) -> int | None:
@@ -60,7 +71,7 @@ def test_the_kept_floors_are_the_lowest_of_equal_stretches(samples: int) -> None
     y = np.random.default_rng(6).normal(size=samples)
     floors = Floors()
     for i, value in enumerate(y.tolist()):
-        floors.add(value, float(i), 0.1 * i, ends_unit=True)
+        floors.add(value, float(i), 0.1 * i)
     kept, x, _ = floors.values
     width = floors.width
     assert len(kept) < CAPACITY
@@ -70,10 +81,20 @@ def test_the_kept_floors_are_the_lowest_of_equal_stretches(samples: int) -> None
     )
 
 
-def test_a_floor_is_kept_per_marked_cycle() -> None:
-    floors = Floors()
-    for i in range(100):
-        floors.add(10.0 + i % 10, float(i), 0.1 * i, ends_unit=i % 10 == 0)
-    kept, x, _ = floors.values
-    assert kept.tolist() == [10.0] * 9
-    assert x.tolist() == [10.0 * k for k in range(9)]
+@pytest.mark.parametrize(("chance", "verdict"), [(0.01, Verdict.LEAK), (1e-300, INCONCLUSIVE)])
+def test_it_is_asked_of_a_run_that_is_watched_alone(chance: float, verdict: Verdict) -> None:
+    parameters = growth_evidence.Parameters(chance=chance)
+    policy = replace(DEFAULT, checks={"growth_evidence": parameters})
+    steps = np.arange(1000.0)
+    series = Series(
+        metric="rss_bytes",
+        column="rss_bytes",
+        role=Role.RESIDENT,
+        unit=Unit.BYTES,
+        axis=Axis(name="step", kind=AxisKind.STEP),
+        x=steps,
+        y=4e9 + 1e6 * steps,
+    )
+    prepared = prepare(series, policy)
+    assert decide(prepared, policy).verdict is Verdict.LEAK
+    assert decide(prepared, policy, Context(merges=0)).verdict is verdict

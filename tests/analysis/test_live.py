@@ -95,7 +95,7 @@ def test_without_steps_time_is_the_axis() -> None:
     assert leaning.verdict is Verdict.LEAK
 
 
-def test_a_leak_in_one_process_is_a_leak_of_the_run_until_it_is_gone() -> None:
+def test_a_leak_in_one_process_is_a_leak_of_the_run_as_in_its_report() -> None:
     live = LiveVerdict()
     for i in range(1500):
         live.add(sample(i, 4 * GB))
@@ -104,12 +104,23 @@ def test_a_leak_in_one_process_is_a_leak_of_the_run_until_it_is_gone() -> None:
     assert live.leaning().process == "worker 2"
     for i in range(1500, 3000):
         live.add(sample(i, 4 * GB))
+    assert live.leaning().verdict is Verdict.LEAK
+
+
+def test_a_restarted_process_is_judged_anew() -> None:
+    live = LiveVerdict()
+    for i in range(1500):
+        live.add(sample(i, 1 * GB + 1e6 * max(i - 500, 0)))
+    assert live.leaning().verdict is Verdict.LEAK
+    for i in range(1500, 3000):
+        live.add(sample(i, 1 * GB, pid=2))
+        assert live.leaning().verdict is not Verdict.LEAK or i < 1520
     assert live.leaning().verdict is Verdict.STABLE
 
 
-def test_a_tagged_cycle_gives_one_floor() -> None:
+def test_growth_below_evaluations_is_found() -> None:
     rng, live = np.random.default_rng(3), LiveVerdict()
-    for i in range(4000):
+    for i in range(5000):
         passing = i % 40 >= 30
         value = 4 * GB + (1 + rng.uniform()) * GB * passing + 5e5 * max(i - 2000, 0)
         live.add(sample(i, value, phase="eval" if passing else "train"))
@@ -182,9 +193,9 @@ def test_a_creep_from_the_start_that_no_warmup_is_as_slow_as_is_found_soon() -> 
 
 
 def test_an_exact_meter_that_grows_evenly_is_found_after_hundreds_of_steps_not_tens() -> None:
-    found = first_leak(1e8 + 3e5 * np.arange(400.0), metric="malloc_bytes")
+    found = first_leak(1e8 + 3e5 * np.arange(600.0), metric="malloc_bytes")
     assert found is not None
-    assert 150 < found < 350
+    assert 150 < found < 500
 
 
 def test_the_tail_of_a_saturating_warmup_is_no_slow_leak() -> None:
@@ -221,3 +232,29 @@ def test_missing_steps_in_between_and_gaps_change_nothing() -> None:
         value = float("nan") if rng.uniform() < 0.1 else 4 * GB + 4e5 * max(i - 600, 0)
         live.add(sample(i, value + 2e6 * rng.normal(), step=step))
     assert live.leaning().verdict is Verdict.LEAK
+
+
+def test_resident_memory_that_grows_over_level_private_memory_is_no_leak() -> None:
+    """Pages of a mapped file that are touched one after the other: the report says so too."""
+    live = LiveVerdict()
+    for i in range(3000):
+        readings = {
+            "rss_bytes": 1e9 + 2e5 * i + i * 7919 % 5 * 4096,
+            "uss_bytes": 5e8 + i % 3 * 4096,
+        }
+        live.add(sample(i, 0.0, readings=readings))
+        assert live.leaning().verdict is not Verdict.LEAK
+
+
+def test_counts_explain_and_are_no_leak_beside_level_memory() -> None:
+    live = LiveVerdict()
+    for i in range(2000):
+        live.add(sample(i, 0.0, readings={"rss_bytes": 1e9 + i % 5 * 4096, "tensors": 100 + i}))
+    assert live.leaning().verdict is Verdict.STABLE
+
+
+def test_a_rank_that_fills_its_record_of_collectives_is_no_leak() -> None:
+    live = LiveVerdict()
+    for i in range(1500):
+        live.add(sample(i, 0.0, process="rank0", readings={"malloc_bytes": 5e7 + 400 * i}))
+        assert live.leaning().verdict is not Verdict.LEAK

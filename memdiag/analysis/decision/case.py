@@ -130,12 +130,14 @@ class Context:
     """What is known beside the readings.
 
     planned_x: where the run is planned to end. records: of torch's collectives, one of each rank
-    whose memory the series tells of. limits: of the recording.
+    whose memory the series tells of. limits: of the recording. merges: how often the readings of a
+    run that is watched were merged by twos; None for a finished recording.
     """
 
     planned_x: float | None = None
     records: int = 0
     limits: Sequence[Limit] = ()
+    merges: int | None = None
 
 
 class Case:

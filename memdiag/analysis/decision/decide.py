@@ -45,6 +45,7 @@ from memdiag.analysis.decision.growth import (
     first_touch,
     flight_recorder,
     free_list,
+    growth_evidence,
     irregular,
     negligible,
     not_a_meter,
@@ -105,10 +106,11 @@ MAY_END = (
     bending.CHECK,
     irregular.CHECK,
     slower_lately.CHECK,
+    growth_evidence.CHECK,
     waves_slow.CHECK,
 )
 # The same for a staircase.
-STEPS_MAY_END = (step_due.CHECK,)
+STEPS_MAY_END = (step_due.CHECK, growth_evidence.CHECK)
 # Why a series that does not grow beyond chance is not called calm.
 NOT_CALM = (
     not_flat.CHECK,

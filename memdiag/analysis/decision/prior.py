@@ -3,7 +3,7 @@
     odds = prior * plateau factor * regularity factor / S(length)
 
 with S the survival function of warm-up lengths on this kind of axis, and the length that of
-undiminished growth.
+undiminished growth, or that of a warm-up at its pace on the whole, if that is longer.
 """
 
 from __future__ import annotations
@@ -76,12 +76,20 @@ def posterior_leak(view: View, policy: Policy, span: Span, regular_odds: float) 
     """Posterior probability that growth of this length and regularity is a leak, 0..1."""
     prior = policy.prior
     length = prior.warmup_lengths[view.prepared.axis.kind]
-    odds = prior.leak_odds * regular_odds / length.survival(span.length_x)
+    odds = prior.leak_odds * regular_odds / length.survival(_whole(view, policy, span))
     if span.plateau_x > 0:
         odds *= 1 + prior.plateau_odds * (1 - length.survival(span.plateau_x))
     if span.slowed:
         odds *= prior.slowed_odds
     return odds / (1 + odds)
+
+
+def _whole(view: View, policy: Policy, span: Span) -> float:
+    """Length of growth; of one that is slower than warm-ups are, until it has risen as they do."""
+    y = view.binned.y
+    before, risen = float(y[span.first_bin]), float(y[-1] - y[span.first_bin])
+    least = policy.prior.least_rise * max(abs(before), view.prepared.noise)
+    return span.length_x * max(1.0, least / risen) if risen > 0 else span.length_x
 
 
 def regular_odds(view: View, policy: Policy) -> float:

@@ -1,0 +1,42 @@
+"""A run that is watched is asked again and again: chance growth is met sooner or later.
+
+An e-process on what is judged (memdiag/analysis/eprocess.py) may be looked at for ever. Of a
+finished recording, which is judged once, this is not asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.eprocess import CHANCE, log_value, threshold
+from memdiag.parameters import number
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """How sure growth must be."""
+
+    chance: float = number(
+        CHANCE, "p", "that level floors are ever taken for growing", "Ville 1939"
+    )
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to growth that the e-process does not show."""
+    merges = case.context.merges
+    if merges is None:
+        return None
+    value, least = log_value(case.prepared.y), threshold(merges, parameters.chance)
+    if value >= least:
+        return None
+    return Says(
+        text="looked at again and again, readings that do not grow show as much: the evidence of "
+        "growth is {evidence}, where {least_evidence} is needed",
+        numbers={"evidence": value, "least_evidence": least},
+        reason=Reason.UNCERTAIN_TREND,
+    )
+
+
+CHECK = Check(name="growth_evidence", ask=ask, parameters=Parameters())

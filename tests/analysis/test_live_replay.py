@@ -1,0 +1,62 @@
+"""The live verdict may come later than the report's, and never contradicts it.
+
+Of recordings that it keeps whole. Of longer ones it keeps the floors of bins, which differ now and
+then in what is close (benchmarks/live.py --replay has the rate).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import _jobs
+import _series
+from _replay import replay
+
+from memdiag.analysis.stream import CAPACITY
+from memdiag.model import Recording
+from memdiag.policy import DEFAULT
+from memdiag.recording.reading import read
+from memdiag.verdicts import Verdict
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+SEED = 3
+MOST_READINGS = 4000  # of all series, for time
+# Asked less often than a run is (benchmarks/live.py --replay asks as often): each time costs.
+SELDOM = replace(DEFAULT, live=replace(DEFAULT.live, patience=0.7))
+
+
+def seeded() -> Iterator[Recording]:
+    for family in _series.FAMILIES:
+        made = (_series.make(family, SEED, number) for number in range(20))
+        yield next(m for m in made if 100 <= m.n < CAPACITY).recording()
+
+
+def jobs() -> Iterator[Recording]:
+    for family in _jobs.FAMILIES:
+        yield _jobs.make(family, SEED, 1).recording
+
+
+def recorded() -> Iterator[Recording]:
+    for folder in ("corpus", "runs"):
+        for path in sorted((FIXTURES / folder).glob("*.csv")):
+            yield read(str(path))
+
+
+@pytest.mark.parametrize("recordings", [seeded, jobs, recorded])
+def test_a_live_leak_is_one_in_the_report_on_what_was_seen(recordings) -> None:
+    leaks = 0
+    for recording in recordings():
+        lengths = [len(series.x) for series in recording.series]
+        if max(lengths) >= CAPACITY or sum(lengths) > MOST_READINGS:
+            continue
+        for said in replay(recording, SELDOM):
+            leaks += 1
+            assert said.final is Verdict.LEAK, (recording.source, said)
+    assert leaks >= 10, "else this shows nothing"
