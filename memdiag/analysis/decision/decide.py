@@ -18,6 +18,7 @@ from memdiag.analysis.decision.calm import (
     always_rises,
     at_limit,
     bounded_cycles,
+    climbs_as_a_whole,
     constant,
     cycles_rise,
     equivalence,
@@ -120,6 +121,7 @@ NOT_CALM = (
     step_awaited.CHECK,
     short_plateau.CHECK,
     pause.CHECK,
+    climbs_as_a_whole.CHECK,
 )
 # What settles a doubt that is left: readings that fall back again and again, and keep nothing.
 CYCLES = (bounded_cycles.CHECK,)
