@@ -44,6 +44,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 .PHONY: help demo test check check-static fmt readme bench clean install
 .PHONY: bench-slow pictures fuzz kills behaviour attack gpu-check trainers bench-programs
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme check-touches
+.PHONY: check-decision
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -59,7 +60,8 @@ test: $(READY) $(TORCH_READY)
 check: check-static test
 
 # Each of these says what it looks at, and then nothing if all is well.
-check-static: check-format check-lint check-types check-imports check-sizes check-readme check-touches
+check-static: check-format check-lint check-types check-imports check-sizes check-readme \
+	check-touches check-decision
 
 check-format: $(READY)
 	@echo "format"; $(BIN)/ruff format --check --quiet .
@@ -82,6 +84,9 @@ check-readme: $(READY)
 
 check-touches: $(READY)
 	@echo "what is opened, made and executed"; $(BIN)/python tools/touches.py --check
+
+check-decision: $(READY)
+	@echo "what decides, and its numbers"; $(BIN)/python tools/decision_table.py --check
 
 fmt: $(READY)
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from memdiag.model import AxisKind, Role
 from memdiag.parameters import number
+from memdiag.shapes import Preparation, SaturationFit, Segments, StairSteps, WaveTurns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,8 @@ class Common:
         "growth of pages that may be memory touched for the first time",
         "fixtures/corpus: 0.6 MB in 1,000 steps is the most whose truth is open",
     )
+    warm_parts: int = number(3, "parts", "of a run, the first of which may be a warm-up")
+    first_bins: int = number(3, "bins", "of which the least is where a run began")
     climb_noises: float = number(4.0, "noise", "standard deviations that a climb rises by")
     falling_errors: float = number(3.0, "standard errors", "of a slope that is called falling")
 
@@ -207,75 +210,6 @@ class Materiality:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preparation:
-    """From readings to what is judged: noise, tear-down, sawteeth and excursions."""
-
-    exact_noise: float = number(1e-6, "level", "least noise of an exact meter: printed digits")
-    page_noise: float = number(
-        5e-5, "level", "least noise of a paged meter", "fixtures/corpus, own_stable_mlp"
-    )
-    tear_down_share: float = number(
-        0.15, "run", "most that is set aside after a final drop", "fixtures/corpus: up to 8 %"
-    )
-    drop_noises: float = number(8.0, "noise", "standard deviations of a big drop")
-    drop_share: float = number(0.004, "level", "of a big drop")
-    floor_cycles: int = number(5, "drops", "fewest from which readings are judged on floors")
-    floor_gaps: float = number(5.0, "median gaps", "longest stretch without one")
-    floor_readings: float = number(
-        20.0, "readings", "a drop, from which they are judged without excursions, not on floors"
-    )
-    peak_cycles: int = number(8, "cycles", "fewest from which a rise of their peaks is told")
-    cycles: int = number(2, "drops", "fewest that make cycles")
-    brief_share: float = number(0.05, "readings", "an excursion that is brief")
-    brief_total: float = number(0.3, "readings", "of all excursions that are left out, at most")
-    brief_return: float = number(0.1, "height", "how near an excursion ends to where it began")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segments:
-    """Regimes: how a series is cut."""
-
-    bins: int = number(120, "bins", "that regimes are looked for in")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaturationFit:
-    """When a saturating curve describes a climb."""
-
-    misfit: float = number(3.0, "1", "most residual variance over that of the noise")
-    evidence: float = number(
-        6.0, "BIC", "by which the curve must beat a line", "Kass and Raftery 1995: strong"
-    )
-    creep_errors: float = number(
-        2.5, "standard errors", "of growth beside the curve, from which it goes on"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StairSteps:
-    """Steps between flat treads, and the wait for the next."""
-
-    waits: float = number(3.0, "mean gaps", "without a step: exp(-3) = 5 % for steps at random")
-    even_waits: float = number(1.5, "longest gaps", "the same for steps that come evenly")
-    even: float = number(0.5, "mean", "spread of gaps that are even")
-    equal: float = number(1.25, "1", "factor within which two steps are of one kind")
-    flat_tread: float = number(0.25, "jump", "rise of a tread: half of it is a ramp")
-    least_rise: float = number(4.0, "noise", "standard deviations that a staircase rises by")
-    alike: float = number(5.0, "1", "factor within which steps of one staircase differ")
-    edge_bins: int = number(3, "bins", "of a sloped regime that is an edge between treads")
-    jump_noises: float = number(1.5, "noise", "long-run standard deviations of a jump")
-    jump_floors: float = number(3.0, "noise", "least standard deviations of a bin in a jump")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaveTurns:
-    """Slow waves."""
-
-    turn: float = number(1 / 2, "range", "by which a level turns back at a high or a low")
-    noises: float = number(6.0, "noise", "standard deviations of a bin that a wave is high")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Across:
     """What series of one recording say to each other."""
 
@@ -287,15 +221,15 @@ class Across:
     )
     passing: float = number(0.25, "readings", "part of the most: there for a part of the run")
     gone: float = number(0.1, "run", "that a process has not been seen for: it has ended")
-    owns: float = number(0.5, "growth", "of a tree that a process has to itself")
-    overlooked: float = number(2.0, "1", "times malloc's growth that pages grow by")
-    alone: float = number(0.9, "growth", "of all like it that a process has to itself")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
-    """Numbers that change no verdict: rates, confidence, and how much longer."""
+    """Numbers that change no verdict: which series speaks, rates, confidence, how much longer."""
 
+    owns: float = number(0.5, "growth", "of a tree that a process has to itself")
+    overlooked: float = number(2.0, "1", "times malloc's growth that pages grow by")
+    alone: float = number(0.9, "growth", "of all like it that a process has to itself")
     rate_widening: float = number(
         1.25, "1", "factor on the half width of a rate's interval", "benchmarks/decide.py, rate"
     )
@@ -304,7 +238,9 @@ class Reporting:
         1.5, "1", "factor on what is expected to settle a series", "benchmarks/decide.py"
     )
     hopeless_runs: float = number(40.0, "runs", "beyond which it is not decidable in this run")
+    stop_gaps: int = number(8, "gaps", "fewest of which the longest may be a stop of the clock")
     open_confidence: float = number(0.9, "1", "most confidence in that it cannot be told")
+    borrowed_confidence: float = number(0.95, "1", "most that is borrowed of an exact meter's leak")
     most_confidence: float = number(0.999, "1", "most confidence in any verdict")
     few_confidence: float = number(0.99, "1", "most confidence in one from few readings")
 
@@ -342,11 +278,11 @@ class Policy:
     common: Common = Common()
     prior: Prior = field(default_factory=Prior)
     materiality: Materiality = field(default_factory=Materiality)
-    preparation: Preparation = Preparation()
-    segmentation: Segments = Segments()
-    saturation: SaturationFit = SaturationFit()
-    stairs: StairSteps = StairSteps()
-    waves: WaveTurns = WaveTurns()
+    preparation: Preparation = field(default_factory=Preparation)
+    segmentation: Segments = field(default_factory=Segments)
+    saturation: SaturationFit = field(default_factory=SaturationFit)
+    stairs: StairSteps = field(default_factory=StairSteps)
+    waves: WaveTurns = field(default_factory=WaveTurns)
     across: Across = Across()
     live: Live = field(default_factory=Live)
     reporting: Reporting = Reporting()

@@ -116,7 +116,7 @@ def _is_alone(subject: Finding, meters: Meters) -> bool:
     growths = [max(0.0, speed(f)) for f in alike if f.verdict not in CALM]
     if len(alike) < 2 or subject not in alike:
         return False
-    return speed(subject) >= meters.policy.across.alone * sum(growths) > 0
+    return speed(subject) >= meters.policy.reporting.alone * sum(growths) > 0
 
 
 def _says(subject: Finding, other: Finding, findings: Sequence[Finding]) -> Iterator[EvidenceKind]:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
     from memdiag.policy import Policy
 
-SUDDEN = 0.5
-"""An excursion begins with a jump of at least this part of its height: a tooth's climb is none."""
-
 
 def lasting(x: Floats, y: Floats, drops: Ints, policy: Policy) -> NDArray[np.bool_]:
     """Which readings are part of no rare and brief excursion that ends with one of the `drops`
@@ -40,9 +37,9 @@ def lasting(x: Floats, y: Floats, drops: Ints, policy: Policy) -> NDArray[np.boo
         elif (after := _recovery(readings, at, brief, policy)) is not None:
             kept[at + 1 : after] = False
     if height > 0:
-        kept[
-            _end(readings, brief, SUDDEN * height, top + policy.preparation.brief_return * height) :
-        ] = False
+        given = policy.preparation
+        highest = top + given.brief_return * height
+        kept[_end(readings, brief, given.sudden * height, highest) :] = False
     return kept if kept.mean() > 1 - policy.preparation.brief_total else np.ones_like(kept)
 
 
@@ -55,7 +52,7 @@ def _begin(readings: list[float], at: int, brief: _Brief, policy: Policy) -> int
         before -= 1
     if before < 0 or not brief.between(before, at + 1):
         return None
-    sudden = readings[before + 1] - readings[before] > SUDDEN * rise
+    sudden = readings[before + 1] - readings[before] > policy.preparation.sudden * rise
     return before if sudden and abs(readings[before] - after) <= near else None
 
 
@@ -68,7 +65,7 @@ def _recovery(readings: list[float], at: int, brief: _Brief, policy: Policy) -> 
         after += 1
     if after >= n or not brief.between(at, after):
         return None
-    sudden = readings[after] - readings[after - 1] > SUDDEN * fall
+    sudden = readings[after] - readings[after - 1] > policy.preparation.sudden * fall
     return after if sudden and abs(readings[after] - readings[at]) <= near else None
 
 

@@ -16,27 +16,25 @@ import numpy as np
 if TYPE_CHECKING:
     from memdiag.model import Floats
 
-MOST_EVENTS = 512
-"""Of more events only so many, evenly spread, bound the period: their pairs are all looked at."""
 
-
-def regular_starts(before: Floats, seen: Floats) -> tuple[Floats, float] | None:
+def regular_starts(before: Floats, seen: Floats, most: int) -> tuple[Floats, float] | None:
     """Where events of a fixed period lie, shape (n,), and by how much the last may be off
     against the first; None where no period fits them all.
 
-    before, seen: ascending, shape (n,).
+    before, seen: ascending, shape (n,). most: of more events only so many, evenly spread, bound the
+    period, for their pairs are all looked at.
     """
     number = np.arange(len(seen), dtype=float)
-    pick = np.unique(np.linspace(0, len(seen) - 1, MOST_EVENTS).round().astype(int))
+    pick = np.unique(np.linspace(0, len(seen) - 1, most).round().astype(int))
     low, high = _bounds(number[pick], before[pick], seen[pick])
     if not low < high:
         return None
-    period = 0.5 * (low + high)
+    period = (low + high) / 2
     earliest, latest = np.max(before - period * number), np.min(seen - period * number)
     if not earliest <= latest:
         return None
-    starts = 0.5 * float(earliest + latest) + period * number
-    return starts, 0.5 * (high - low) * float(number[-1])
+    starts = float(earliest + latest) / 2 + period * number
+    return starts, (high - low) / 2 * float(number[-1])
 
 
 def _bounds(number: Floats, before: Floats, seen: Floats) -> tuple[float, float]:

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memdiag.model import Floats
+    from memdiag.shapes import Preparation
 
     NDBool = NDArray[np.bool_]
-
-# Of fewer gaps between samples none can be told to be a stop: chosen.
-LEAST_GAPS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,22 +96,23 @@ class Prepared:
 
 def prepare(series: Series, policy: Policy) -> Prepared:
     """Clean one series. Never raises; an unusable series comes back with few or no samples."""
+    given = policy.preparation
     keep, restarts = _last_generation(series)
     y = np.asarray(series.y, dtype=np.float64)
     read = keep & measured(y)
     y = -y if series.falling else y
-    axis, x, placed = _positions(series, read)
+    axis, x, placed = _positions(series, read, given.positions)
     finite = read & placed
     whole = bool(finite.all())
     dropped_start = 0 if whole else int((keep & np.isfinite(y) & ~finite).sum())
     x_read, y_read = (x, y) if whole else (x[finite], y[finite])
-    stepping = len(x_read) - _after_the_last(x_read, axis)
+    stepping = len(x_read) - _after_the_last(x_read, axis, given)
     all_x, all_y, tops = _one_per_position(x_read[:stepping], y_read[:stepping])
-    xs, ys, width = _blocks(all_x, all_y)
+    xs, ys, width = _blocks(all_x, all_y, given.most_samples)
     level = float(np.median(np.abs(ys))) if len(ys) else 0.0
-    quantum = _quantum(ys, series.resolution)
+    quantum = _quantum(ys, series.resolution, given.moving)
     least = _least(level, series.role, policy)
-    noise, floor = _noises(ys, quantum, least)
+    noise, floor = _noises(ys, quantum, max(least, given.range_noise * _range(ys)))
     last = _without_tear_down(xs, ys, noise, level, policy)
     cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
@@ -126,7 +125,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         axis=axis,
         role=series.role,
         unit=series.unit,
-        seconds_per_x=_pace(series, _without(finite, len(x_read) - stepping), axis, x),
+        seconds_per_x=_pace(series, _without(finite, len(x_read) - stepping), (axis, x), policy),
         noise=_noise_judged(cycles, noise, least),
         quantum=quantum,
         level=level,
@@ -155,15 +154,18 @@ def _last_generation(series: Series) -> tuple[NDBool, int]:
     return generation == known[-1], len(known) - 1
 
 
-def _positions(series: Series, read: NDBool) -> tuple[Axis, Floats, NDBool]:
+def _positions(series: Series, read: NDBool, least: int) -> tuple[Axis, Floats, NDBool]:
     """The axis to judge on, and which samples have a place on it: time where steps are missing or
-    far fewer than the samples."""
+    far fewer than the samples.
+
+    Ten epochs of a thousand samples each say more by the second than by the epoch.
+    """
     x = np.asarray(series.x, dtype=np.float64)
     known = measured(x)
     placed = read & known
     distinct = _distinct(x if placed.all() else x[placed])
     readings = int(read.sum())
-    if distinct >= min(MIN_POSITIONS, readings):
+    if distinct >= min(least, readings):
         return series.axis, x, known
     if series.at_s is not None and readings >= 2 * distinct:
         at_s = np.asarray(series.at_s, dtype=float)
@@ -174,7 +176,7 @@ def _positions(series: Series, read: NDBool) -> tuple[Axis, Floats, NDBool]:
     return series.axis, x, known
 
 
-MOST = 1e30
+MOST = 1e30  # exact: no machine has so many bytes
 """Readings and positions beyond this are no measurements (NaN and infinity included)."""
 
 
@@ -184,14 +186,6 @@ def measured(values: Floats) -> NDBool:
     if len(values) and float(values.min()) > -MOST and float(values.max()) < MOST:
         return np.ones(len(values), dtype=bool)
     return np.asarray(np.abs(values) < MOST)
-
-
-MOST_SAMPLES = 25_000
-"""A longer series is judged on the floors of blocks, so that cost stays linear and small."""
-
-MIN_POSITIONS = 12
-"""Fewer positions than this, with more samples than twice of it, are judged over time instead:
-ten epochs of a thousand samples each say more by the second than by the epoch (chosen)."""
 
 
 def _distinct(x: Floats) -> int:
@@ -210,27 +204,24 @@ def _without(finite: NDBool, last: int) -> NDBool:
     return kept
 
 
-LINGER = 3.0
-"""As many times the usual number of readings as this at the last step, and the steps are over: the
-program ends, saves or is torn down (chosen)."""
-
-
-def _after_the_last(x: Floats, axis: Axis) -> int:
-    """How many of the last readings come after the last step.
+def _after_the_last(x: Floats, axis: Axis, given: Preparation) -> int:
+    """How many of the last readings come after the last step: the program saves, leaves, is torn
+    down.
 
     Those of a step that goes on and grows are none the worse for it: a step counts by its lowest.
     """
     # (Looked at first: in most recordings the step changes at the end, too, and they may be long.)
-    if axis.kind is not AxisKind.STEP or len(x) <= LINGER or x[-1 - int(LINGER)] != x[-1]:
+    linger = given.linger
+    if axis.kind is not AxisKind.STEP or len(x) <= linger or x[-1 - int(linger)] != x[-1]:
         return 0
     if not bool((x[1:] >= x[:-1]).all()):
         return 0
     changes = np.flatnonzero(x[1:] > x[:-1])
-    if len(changes) < MIN_POSITIONS:
+    if len(changes) < given.positions:
         return 0
     usual = max(float(np.median(np.diff(changes))), 1.0)
     here = len(x) - 1 - int(changes[-1])
-    return here - math.ceil(usual) if here > LINGER * usual else 0
+    return here - math.ceil(usual) if here > linger * usual else 0
 
 
 def _one_per_position(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
@@ -244,29 +235,33 @@ def _one_per_position(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     return x[first], y[first], y[last]
 
 
-def _blocks(x: Floats, y: Floats) -> tuple[Floats, Floats, int]:
-    """A very long series as floors of blocks, and how many positions make one."""
-    width = max(len(y) // MOST_SAMPLES, 1)
+def _blocks(x: Floats, y: Floats, most: int) -> tuple[Floats, Floats, int]:
+    """A very long series as floors of blocks, and how many positions make one: so cost stays linear
+    and small."""
+    width = max(len(y) // most, 1)
     if width == 1:
         return x, y, 1
     starts = np.arange(0, len(y), width)
     return x[starts], np.minimum.reduceat(y, starts), width
 
 
-def _quantum(y: Floats, resolution: float) -> float:
-    """The step of the readings: the smallest move, where at least a fifth do not move at all."""
+def _quantum(y: Floats, resolution: float, moving: float) -> float:
+    """The step of the readings: the smallest move, unless nearly all of them move."""
     d = np.abs(np.diff(y))
     moves = d[d > 0]
-    if len(moves) == 0 or len(moves) > 0.8 * len(d):
+    if len(moves) == 0 or len(moves) > moving * len(d):
         return resolution
     return max(float(moves.min()), resolution)
 
 
 def _noises(y: Floats, quantum: float, least: float) -> tuple[float, float]:
     """Standard deviation of one reading as seen, and the least that it can have."""
-    reach = float(np.ptp(y)) if len(y) else 0.0
-    floor = max(quantum / math.sqrt(12), least, 1e-7 * reach)
+    floor = max(quantum / math.sqrt(12), least)  # exact: of a uniform distribution
     return max(least_noise(y), floor), floor
+
+
+def _range(y: Floats) -> float:
+    return float(np.ptp(y)) if len(y) else 0.0
 
 
 def _least(level: float, role: Role, policy: Policy) -> float:
@@ -280,32 +275,34 @@ def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
     """Standard deviation of one of the values that are judged: readings, or floors."""
     if not len(cycles.middles):
         return noise
-    return max(math.hypot(cycles.noise, cycles.blur / math.sqrt(12)), least)
+    spread = cycles.blur / math.sqrt(12)  # exact: of a uniform distribution
+    return max(math.hypot(cycles.noise, spread), least)
 
 
 def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> int:
     """Samples left when final drops that nothing recovers from are taken as tear-down."""
-    n = len(y)
-    window = int(policy.preparation.tear_down_share * n)
-    if n < 24 or window < 1:
+    n, given = len(y), policy.preparation
+    window = int(given.tear_down_share * n)
+    if n < given.tear_down_samples or window < 1:
         return n
     falls = -np.diff(y)
-    limit = max(2 * policy.preparation.drop_noises * noise, 0.02 * level)
+    limit = max(2 * given.drop_noises * noise, given.tear_down_drop * level)
     late = n - window + np.flatnonzero(falls[n - window - 1 :] >= limit)
     for at in late[lasting(x, y, late - 1, policy)[late - 1]]:
-        recovers = y[at:].max() > y[at - 1] - 0.5 * falls[at - 1]
-        usual = falls[: at - 1].max() > 0.5 * falls[at - 1 :].max()
+        recovers = y[at:].max() > y[at - 1] - given.recovery * falls[at - 1]
+        usual = falls[: at - 1].max() > given.recovery * falls[at - 1 :].max()
         if not (recovers or usual):
             return int(at)
     return n
 
 
-def _pace(series: Series, finite: NDBool, axis: Axis, x: Floats) -> float | None:
+def _pace(series: Series, finite: NDBool, on: tuple[Axis, Floats], policy: Policy) -> float | None:
     """Seconds per axis unit over the judged samples.
 
     A gap that is longer than all the others together is a stop (Ctrl-Z, a laptop that slept, a
     compilation before the first step), and no part of the pace.
     """
+    axis, x = on
     if axis.kind is AxisKind.SECONDS:
         return 1.0
     if series.at_s is None or finite.sum() < 2:
@@ -317,7 +314,7 @@ def _pace(series: Series, finite: NDBool, axis: Axis, x: Floats) -> float | None
         order = np.argsort(at_x, kind="stable")
         at, at_x = at[order], at_x[order]
     gaps_s, gaps_x = np.diff(at), np.diff(at_x)
-    while gaps_s.size > LEAST_GAPS and gaps_s.max() > gaps_s.sum() - gaps_s.max():
+    while gaps_s.size > policy.reporting.stop_gaps and gaps_s.max() > gaps_s.sum() - gaps_s.max():
         rest = np.arange(gaps_s.size) != int(np.argmax(gaps_s))
         gaps_s, gaps_x = gaps_s[rest], gaps_x[rest]
     span_x, span_s = float(gaps_x.sum()), float(gaps_s.sum())

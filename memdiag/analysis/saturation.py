@@ -10,15 +10,10 @@ import numpy as np
 
 from memdiag.analysis.view import View
 from memdiag.policy import Policy
+from memdiag.shapes import SaturationFit
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
-
-TIMES = (0.01, 2.0)
-"""Time constants tried, in lengths of the climb: from a jump to hardly bent (chosen)."""
-GRID = 14
-"""Time constants per pass, geometrically spaced; each pass zooms into the best one's
-neighbourhood, three passes give three digits (chosen)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +34,13 @@ class Saturation:
     creep_error: float
 
 
-def saturation(x: Floats, y: Floats, noise: float) -> Saturation | None:
-    """Fit a climb of at least five samples; None where it is no climb."""
+def saturation(x: Floats, y: Floats, noise: float, given: SaturationFit) -> Saturation | None:
+    """Fit a climb of enough samples; None where it is no climb."""
     n = len(x)
-    if n < 5 or not x[-1] > x[0]:
+    if n < given.samples or not x[-1] > x[0]:
         return None
     u = (x - x[0]) / (x[-1] - x[0])
-    time, rss, height = _best(u, y)
+    time, rss, height = _best(u, y, given)
     least = n * noise * noise
     line = np.stack([np.ones(n), u], axis=1)
     line_rss = _residual(line, y)[0]
@@ -53,7 +48,7 @@ def saturation(x: Floats, y: Floats, noise: float) -> Saturation | None:
     creep, error = _creep(u, y, time, noise)
     run = float(x[-1] - x[0])
     return Saturation(
-        misfit=rss / max(n - 3, 1) / max(noise * noise, 1e-300),
+        misfit=rss / max(n - 3, 1) / max(noise * noise, 1e-300),  # exact: three parameters
         evidence=evidence,
         left=height * math.exp(-1.0 / time),
         slowed=math.exp(-1.0 / time),
@@ -62,11 +57,11 @@ def saturation(x: Floats, y: Floats, noise: float) -> Saturation | None:
     )
 
 
-def _best(u: Floats, y: Floats) -> tuple[float, float, float]:
+def _best(u: Floats, y: Floats, given: SaturationFit) -> tuple[float, float, float]:
     """(time constant, residual sum of squares, height) of the best curve, by zooming in."""
-    low, high = TIMES
-    for _ in range(3):
-        times = np.geomspace(low, high, GRID)
+    low, high = given.shortest, given.longest
+    for _ in range(given.passes):
+        times = np.geomspace(low, high, given.times)
         bent = -np.exp(-u[None, :] / times[:, None])
         bent_rest = bent - bent.mean(axis=1, keepdims=True)
         rest = y - y.mean()
@@ -74,7 +69,7 @@ def _best(u: Floats, y: Floats) -> tuple[float, float, float]:
         heights = bent_rest @ rest / power
         rss = np.maximum(rest @ rest - heights**2 * power, 0.0)
         best = int(np.argmin(rss))
-        low, high = float(times[max(best - 1, 0)]), float(times[min(best + 1, GRID - 1)])
+        low, high = float(times[max(best - 1, 0)]), float(times[min(best + 1, given.times - 1)])
     return float(times[best]), float(rss[best]), float(heights[best])
 
 
@@ -90,7 +85,7 @@ def _creep(u: Floats, y: Floats, time: float, noise: float) -> tuple[float, floa
     n = len(u)
     design = np.stack([np.ones(n), -np.exp(-u / time), u], axis=1)
     rss, coefficients = _residual(design, y)
-    variance = max(rss / max(n - 4, 1), noise * noise)
+    variance = max(rss / max(n - 4, 1), noise * noise)  # exact: four parameters
     inverse = np.linalg.pinv(design.T @ design)
     return float(coefficients[2]), math.sqrt(variance * float(inverse[2, 2]))
 

@@ -18,6 +18,7 @@ from memdiag.analysis.teeth import climb, long_run, within
 if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
     from memdiag.policy import Policy
+    from memdiag.shapes import Preparation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +55,7 @@ class _Bases:
     @property
     def error(self) -> float:
         """Standard deviation of one, what samples miss included."""
-        return math.hypot(self.noise, self.blur / math.sqrt(12))
-
-
-MISFIT = 1.5
-"""Bases that scatter by so many times what they should have no common climb (chosen): then the
-least readings tell as much."""
-
-
-SPIKY = 0.2
-"""Between spikes noise is below this part of that which is seen (chosen)."""
+        return math.hypot(self.noise, self.blur / math.sqrt(12))  # exact: of a uniform distribution
 
 
 def cycles(
@@ -79,9 +71,10 @@ def cycles(
     if len(found.middles) or found.falls >= policy.preparation.floor_cycles or noise <= least:
         return found
     quiet = max(between_spikes(y), least)
-    if quiet >= SPIKY * noise:
+    of_spikes = policy.preparation.spiky * noise
+    if quiet >= of_spikes:
         return found
-    spiky = _cycles(x, y, quiet, level, policy, SPIKY * noise)
+    spiky = _cycles(x, y, quiet, level, policy, of_spikes)
     return spiky if len(spiky.middles) else found
 
 
@@ -108,19 +101,19 @@ def _cycles(
         whole = whole if recur else replace(whole, x=x[kept], y=y[kept])
     if not recur:
         few = policy.preparation.cycles <= len(left) < policy.preparation.floor_cycles
-        return replace(whole, climb=climb(whole.x, whole.y, left)) if few else whole
-    return _on_floors(whole, starts, noise, spiky=of_spikes > 0)
+        return replace(whole, climb=climb(whole.x, whole.y, left, policy)) if few else whole
+    return _on_floors(whole, starts, noise, policy, spiky=of_spikes > 0)
 
 
-def _on_floors(whole: Cycles, starts: Ints, noise: float, *, spiky: bool) -> Cycles:
+def _on_floors(whole: Cycles, starts: Ints, noise: float, policy: Policy, *, spiky: bool) -> Cycles:
     """The same judged on the floors of the cycles that begin at `starts`; of spikes, which climb
     too little for a pace, on the least readings where these scatter less."""
-    x, y = whole.x, whole.y
+    x, y, misfit = whole.x, whole.y, policy.preparation.base_misfit
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
-    floors, bases = y[index], _bases(x, y, starts)
+    floors, bases = y[index], _bases(x, y, starts, policy)
     lowest = _Bases(y=floors, blur=_missed(y, index, starts), noise=max(noise, least_noise(floors)))
-    scattered = least_noise(bases.y) >= max(least_noise(floors), MISFIT * bases.error)
-    if scattered or (spiky and MISFIT * lowest.error < bases.error):
+    scattered = least_noise(bases.y) >= max(least_noise(floors), misfit * bases.error)
+    if scattered or (spiky and misfit * lowest.error < bases.error):
         bases = replace(lowest, noise=noise)
     middles = np.array([float(np.median(y[a:b])) for a, b in pairwise(starts)])
     return replace(
@@ -139,7 +132,7 @@ def _missed(y: Floats, lowest: Ints, starts: Ints) -> float:
     return float(np.median(steps)) if steps else 0.0
 
 
-def _bases(x: Floats, y: Floats, starts: Ints) -> _Bases:
+def _bases(x: Floats, y: Floats, starts: Ints, policy: Policy) -> _Bases:
     """Where each cycle began, from all of its samples, and how far that may be off.
 
     Middle of y less the usual climb since the cycle's start. Where the cycles come at a fixed
@@ -147,11 +140,12 @@ def _bases(x: Floats, y: Floats, starts: Ints) -> _Bases:
     """
     found = []
     for clock in (np.arange(len(x), dtype=float), x):
-        resets, off = _resets(clock, starts)
+        resets, off = _resets(clock, starts, policy.preparation)
         since = clock[starts[0] :] - np.repeat(resets, np.diff(starts))
         edges = starts[1:-1] - starts[0]
         times, values = np.split(since, edges), np.split(y[starts[0] :], edges)
-        found += [_at_pace(pace, times, values, off) for pace in _paces(times, values)]
+        paces = _paces(times, values)
+        found += [_at_pace(pace, times, values, off, policy) for pace in paces]
     return min(found, key=lambda bases: bases.error)
 
 
@@ -162,27 +156,29 @@ def _paces(times: list[Floats], values: list[Floats]) -> Iterator[float]:
     yield within(list(zip(times, values, strict=True)))
 
 
-def _at_pace(pace: float, times: list[Floats], values: list[Floats], off: float) -> _Bases:
+def _at_pace(
+    pace: float, times: list[Floats], values: list[Floats], off: float, policy: Policy
+) -> _Bases:
     """Bases where cycles climb at `pace`; off: of their starts, in the clock's unit."""
     rests = [v - pace * t for t, v in zip(times, values, strict=True)]
     bases = np.array([float(np.median(rest)) for rest in rests])
     usual = float(np.median([len(rest) for rest in rests]))
-    error = MEDIAN_ERROR * long_run(rests) / math.sqrt(usual)
+    error = MEDIAN_ERROR * long_run(rests, policy) / math.sqrt(usual)
     return _Bases(y=bases, blur=abs(pace) * off, noise=error)
 
 
-MEDIAN_ERROR = 1.2533
-"""Standard error of a median over that of a mean, for normal noise: sqrt(pi / 2)."""
+MEDIAN_ERROR = 1.2533  # exact: sqrt(pi / 2)
+"""Standard error of a median over that of a mean, for normal noise."""
 
 
-def _resets(clock: Floats, starts: Ints) -> tuple[Floats, float]:
+def _resets(clock: Floats, starts: Ints, given: Preparation) -> tuple[Floats, float]:
     """When cycles began on a clock, and by how much that may be wrong, in the clock's unit.
 
     Of cycles with a period that error is what the samples leave open of the period, over the whole
     run: a wrong start of all cycles alike makes none of them rise.
     """
     seen = clock[starts[:-1]]
-    exact = regular_starts(clock[starts[:-1] - 1], seen)
+    exact = regular_starts(clock[starts[:-1] - 1], seen, given.most_cycles)
     if exact is not None:
         return exact
     number = np.arange(len(seen), dtype=float)
@@ -190,12 +186,8 @@ def _resets(clock: Floats, starts: Ints) -> tuple[Floats, float]:
     fitted = seen.mean() + period * (number - number.mean())
     sample = float(np.median(np.diff(clock)))
     if float(np.abs(seen - fitted).max()) < sample:
-        return fitted, REGULAR_OFF * sample
+        return fitted, given.regular_off * sample
     return seen, sample
-
-
-REGULAR_OFF = 0.7
-"""How far a fitted start of a regular cycle may be off, in samples (chosen: within one)."""
 
 
 def _recur(drops: Ints, n: int, policy: Policy) -> bool:

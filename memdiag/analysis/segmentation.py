@@ -14,6 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
+    from memdiag.shapes import Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +69,7 @@ def bins(x: Floats, y: Floats, count: int) -> Binned:
     return _between(x, y, np.linspace(0, n, count + 1).round().astype(np.int64))
 
 
-UNEVEN = 3.0
-"""Readings are dense and rare where one stretch holds so many times those of another (chosen)."""
-HELD = 0.75
-"""Part of the stretches that must hold readings (chosen): an R2 of 0.9 of six of them is t >= 6,
-above the 5.6 of `Policy.block_r2`."""
-
-
-def stretches(x: Floats, y: Floats, count: int) -> Binned:
+def stretches(x: Floats, y: Floats, count: int, given: Segments) -> Binned:
     """`bins`, but of equally long stretches of the way where readings are dense in one part of it
     and rare in another: bins of equally many would have their edges in the dense one.
 
@@ -87,7 +81,7 @@ def stretches(x: Floats, y: Floats, count: int) -> Binned:
     edges = np.searchsorted(x, np.linspace(x[0], x[-1], count + 1)[1:-1], side="right")
     edges = np.unique(np.concatenate(([0], edges, [n]))).astype(np.int64)
     held = np.diff(edges)
-    if len(held) < HELD * count or held.max() < UNEVEN * held.min():
+    if len(held) < given.held * count or held.max() < given.uneven * held.min():
         return bins(x, y, count)
     return _between(x, y, edges)
 
@@ -108,9 +102,12 @@ def _midmeans(y: Floats, edges: Ints) -> Floats:
     for width in np.unique(widths):
         rows = np.flatnonzero(widths == width)
         index = edges[rows][:, None] + np.arange(width)[None, :]
-        cut = width // 4
+        cut = width // 4  # exact: a midmean leaves out a quarter on each side
         out[rows] = np.sort(y[index], axis=1)[:, cut : width - cut].mean(axis=1)
     return out
+
+
+MAD = 1.4826  # exact: standard deviation of normal noise over its median absolute deviation
 
 
 def least_noise(y: Floats) -> float:
@@ -118,7 +115,7 @@ def least_noise(y: Floats) -> float:
     d = np.diff(y)
     if len(d) == 0:
         return 0.0
-    return float(1.4826 * np.median(np.abs(d - np.median(d))) / math.sqrt(2))
+    return MAD * float(np.median(np.abs(d - np.median(d)))) / math.sqrt(2)
 
 
 def between_spikes(y: Floats) -> float:
@@ -128,34 +125,34 @@ def between_spikes(y: Floats) -> float:
     for lag in (1, 2):
         d = y[lag:] - y[:-lag]
         if len(d):
-            quiet.append(float(np.quantile(np.abs(d - np.median(d)), 0.25)))
+            quarter = np.quantile(np.abs(d - np.median(d)), 0.25)  # exact: that of _QUARTILE
+            quiet.append(float(quarter))
     return min(quiet, default=0.0) / _QUARTILE / math.sqrt(2)
 
 
-_QUARTILE = 0.3186
-"""A quarter of all normal deviates is nearer to 0 than this."""
+_QUARTILE = 0.3186  # exact: a quarter of all normal deviates is nearer to 0
 
 
-def segment(x: Floats, y: Floats, floor: float) -> Segmentation:
+def segment(x: Floats, y: Floats, floor: float, given: Segments) -> Segmentation:
     """Partition a binned series into regimes. `floor`: least noise of one bin.
 
     Two passes: the residuals of the first give the long-run variance
     var * (1 + phi) / (1 - phi) for the second, so that autocorrelated noise is not cut up.
     """
     n = len(y)
-    if n < 4:
+    if n < given.least_bins:
         return Segmentation(
             pieces=(Piece(first=0, last=n, slope=0.0, flat=True),),
             tails=((0, True, 1.0),),
             noise=floor,
         )
-    size = 3 if n >= 10 else 2
+    size = given.regime_bins if n >= given.few_bins else 2
     noise = max(least_noise(y), floor)
-    flat_cost, line_cost = _costs(x, y)
-    result = _partition(x, y, flat_cost, line_cost, noise, size)
+    costs = _costs(x, y)
+    result = _partition(x, y, costs, noise, size, given)
     for _ in range(2):
-        noise = max(_long_run_noise(x, y, result.pieces), floor)
-        result = _partition(x, y, flat_cost, line_cost, noise, size)
+        noise = max(_long_run_noise(x, y, result.pieces, given), floor)
+        result = _partition(x, y, costs, noise, size, given)
     return result
 
 
@@ -164,36 +161,40 @@ def _costs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     n = len(y)
     u = (x - x.mean()) / max(float(np.ptp(x)), 1e-300)
     v = y - y.mean()
-    sums = np.zeros((5, n + 1))
+    sums = np.zeros((5, n + 1))  # exact: five sums
     np.cumsum(np.stack([u, v, u * u, u * v, v * v]), axis=1, out=sums[:, 1:])
     part = sums[:, None, :] - sums[:, :, None]
     k = np.maximum(np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None], 1)
     su, sv, suu, suv, svv = part
-    vu = np.maximum(suu - su * su / k, 1e-12)
+    vu = np.maximum(suu - su * su / k, 1e-12)  # exact: rounding of doubles
     cuv = suv - su * sv / k
     flat = np.maximum(svv - sv * sv / k, 0)
     return flat, np.maximum(flat - cuv * cuv / vu, 0)
 
 
 def _partition(
-    x: Floats, y: Floats, flat_cost: Floats, line_cost: Floats, noise: float, size: int
+    x: Floats, y: Floats, costs: tuple[Floats, Floats], noise: float, size: int, given: Segments
 ) -> Segmentation:
     n = len(y)
     s2 = max(noise * noise, 1e-300)
-    per_parameter = math.log(max(n, 3))
-    flat_all = flat_cost / s2 + 3 * per_parameter
-    line_all = line_cost / s2 + 4 * per_parameter
+    per_parameter = math.log(n)
+    flat_cost, line_cost = costs
+    flat_all = flat_cost / s2 + given.flat_cost * per_parameter
+    line_all = line_cost / s2 + given.line_cost * per_parameter
     ending = np.ascontiguousarray(np.minimum(flat_all, line_all).T)  # each row is read at once
     best = np.full(n + 1, np.inf)
     best[0] = 0.0
     back = np.zeros(n + 1, dtype=np.int64)
-    best[1] = 2 * per_parameter  # the first reading may stand alone: before anything was loaded
+    best[1] = (
+        given.first_cost * per_parameter
+    )  # the first reading may stand alone: before anything was loaded
     for b in range(size, n + 1):
         total = best[: b - size + 1] + ending[b, : b - size + 1]
         first = total.argmin()
         back[b], best[b] = first, total[first]
     pieces = _backtrack(x, y, back, flat_all, line_all)
-    return Segmentation(pieces=pieces, tails=_tails(best, flat_all, line_all, size), noise=noise)
+    tails = _tails(best, flat_all, line_all, size, given.least_weight)
+    return Segmentation(pieces=pieces, tails=tails, noise=noise)
 
 
 def _backtrack(
@@ -216,16 +217,16 @@ def _slope(x: Floats, y: Floats) -> float:
 
 
 def _tails(
-    best: Floats, flat_all: Floats, line_all: Floats, size: int
+    best: Floats, flat_all: Floats, line_all: Floats, size: int, least: float
 ) -> tuple[tuple[int, bool, float], ...]:
-    """Weights exp(-cost / 2) of every last break and model, those above 1 % kept."""
+    """Weights exp(-cost / 2) of every last break and model, those above the least kept."""
     n = len(best) - 1
     starts = np.arange(0, n - size + 1)
     total = np.concatenate([best[starts] + flat_all[starts, n], best[starts] + line_all[starts, n]])
-    weight = np.exp(-0.5 * (total - total.min()))
+    weight = np.exp((total.min() - total) / 2)
     weight /= weight.sum()
     order = np.argsort(-weight, kind="stable")
-    kept = [i for i in order if weight[i] > 0.01]
+    kept = [i for i in order if weight[i] > least]
     share = float(weight[kept].sum())
     return tuple(
         (int(starts[i % len(starts)]), bool(i < len(starts)), float(weight[i]) / share)
@@ -233,21 +234,18 @@ def _tails(
     )
 
 
-CLIP = 3.0
-"""Residuals are taken at no more than this many standard deviations (Huber 1964; chosen)."""
-
-
-def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...]) -> float:
+def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], given: Segments) -> float:
     rest = np.concatenate([_residuals(x[p.first : p.last], y[p.first : p.last], p) for p in pieces])
     n = len(rest)
-    usual = 1.4826 * float(np.median(np.abs(rest)))
+    usual = MAD * float(np.median(np.abs(rest)))
     if usual > 0:  # the few bins of a bent warm-up must not pass for noise of the whole run
-        rest = np.clip(rest, -CLIP * usual, CLIP * usual)
+        rest = np.clip(rest, -given.clip * usual, given.clip * usual)
     power = float(rest @ rest)
     if power <= 0:
         return 0.0
     phi = float(rest[1:] @ rest[:-1]) / power
-    phi = min(max(phi + 4 / n, 0.0), 0.9)
+    phi += 4 / n  # exact: its bias near 1, (1 + 3 phi) / n (Marriott and Pope 1954)
+    phi = min(max(phi, 0.0), given.memory)
     used = sum(1 if p.flat else 2 for p in pieces)
     return math.sqrt(power / max(n - used, 2) * (1 + phi) / (1 - phi))
 

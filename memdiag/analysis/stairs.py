@@ -21,7 +21,8 @@ class Stairs:
 
     at: positions of the steps, shape (k,). level: level after each, shape (k,). jumps: height of
     each, shape (k,).
-    waited: axis units since the last step. first_bin: bin of the first tread.
+    waited: axis units since the last step. first_bin: bin of the first tread. recent: how many
+    gaps are waited for.
     """
 
     at: Floats
@@ -29,11 +30,12 @@ class Stairs:
     jumps: Floats
     waited: float
     first_bin: int
+    recent: int
 
     @property
     def gap(self) -> float:
         """Mean distance of the last steps."""
-        return float(np.mean(np.diff(self.at[-6:])))
+        return float(np.mean(np.diff(self.at)[-self.recent :]))
 
     @property
     def median_gap(self) -> float:
@@ -47,11 +49,11 @@ class Stairs:
 
     def still_to_wait(self, policy: Policy) -> float:
         """Axis units until the staircase counts as ended; 0 or less where it does."""
-        if len(self.at) < 3:
+        gaps = np.diff(self.at)
+        if len(gaps) < 2:
             return self.gap - self.waited if self._are_equal(policy) else 0.0
         uneven = policy.stairs.waits * self.gap
         even = policy.stairs.even_waits * self.longest_gap
-        gaps = np.diff(self.at)
         regular = float(np.std(gaps)) < policy.stairs.even * float(np.mean(gaps))
         return (min(even, uneven) if regular else uneven) - self.waited
 
@@ -111,4 +113,5 @@ def stairs(view: View, policy: Policy) -> Stairs | None:
         jumps=np.array(jumps[::-1]),
         waited=float(x[-1]) - at[0],
         first_bin=first,
+        recent=given.recent,
     )

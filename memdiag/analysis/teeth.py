@@ -16,42 +16,43 @@ import numpy as np
 
 if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
+    from memdiag.policy import Policy
 
-LEAST_TEETH, LEAST_READINGS = 3, 3
-RESET = 0.3
-"""Standard deviation of where a tooth began between two samples, in samples: sqrt(1/12)."""
+RESET = 0.3  # exact: sqrt(1 / 12), rounded
+"""Standard deviation of where a tooth began between two samples, in samples."""
 
 
-def climb(x: Floats, y: Floats, drops: Ints) -> float:
-    """Slope of the levels of the teeth behind the first drop over its standard error; 0 of fewer
-    than three teeth.
+def climb(x: Floats, y: Floats, drops: Ints, policy: Policy) -> float:
+    """Slope of the levels of the teeth behind the first drop over its standard error; 0 of too few
+    teeth.
 
     x, y: readings, shape (n,); drops: the last reading of each tooth but the last.
     """
     teeth = [
         (x[a:b] - x[a], y[a:b], float(x[a]))
         for a, b in pairwise([*(drops + 1), len(y)])
-        if b - a >= LEAST_READINGS
+        if b - a >= policy.preparation.tooth_readings
     ]
-    if len(teeth) < LEAST_TEETH:
+    if len(teeth) < policy.preparation.teeth:
         return 0.0
     pace = within([(since, value) for since, value, _ in teeth])
     rests = [value - pace * since for since, value, _ in teeth]
-    noise = long_run(rests)
+    noise = long_run(rests, policy)
     reset = RESET * abs(pace) * float(np.median(np.diff(x)))
     error = np.array([math.hypot(noise / math.sqrt(len(rest)), reset) for rest in rests])
     return _slope_errors(
         np.array([begin for _, _, begin in teeth]),
         np.array([float(rest.mean()) for rest in rests]),
-        np.maximum(error, 1e-12 * float(np.abs(y).max()) + 1e-300),
+        np.maximum(error, 1e-12 * float(np.abs(y).max()) + 1e-300),  # exact: rounding of doubles
     )
 
 
-def long_run(rests: list[Floats]) -> float:
+def long_run(rests: list[Floats], policy: Policy) -> float:
     """Long-run standard deviation of what teeth of one pace leave over: AR(1) about each level."""
     noise = np.concatenate([rest - rest.mean() for rest in rests])
     power = float(noise @ noise)
-    memory = min(max(float(noise[1:] @ noise[:-1]) / power, 0.0), 0.99) if power > 0 else 0.0
+    memory = float(noise[1:] @ noise[:-1]) / power if power > 0 else 0.0
+    memory = min(max(memory, 0.0), policy.preparation.tooth_memory)
     return float(noise.std()) * math.sqrt((1 + memory) / (1 - memory))
 
 

@@ -53,8 +53,10 @@ class View:
         return len(self.prepared.x) - self.first_sample
 
     def recent_waves(self, policy: Policy) -> Waves | None:
-        """The waves of the last two thirds of the run, so that a warm-up may have come before."""
-        return self._waves(len(self.binned.y) // 3, policy, policy.waves.turn)
+        """The waves of the run without its first third, which may be a warm-up."""
+        return self._waves(
+            len(self.binned.y) // policy.common.warm_parts, policy, policy.waves.turn
+        )
 
     def all_waves(self, policy: Policy, turn: float) -> Waves | None:
         """The waves of the whole run. turn: part of the range that makes one."""
@@ -69,8 +71,8 @@ def look(prepared: Prepared, policy: Policy) -> View:
     """Cut into regimes and weigh the trend of the last one."""
     binned = bins(prepared.x, prepared.y, policy.segmentation.bins)
     floor = binned.floor(prepared.noise)
-    segmentation = segment(binned.x, binned.y, floor)
-    starts = _starts(segmentation, len(binned.x))
+    segmentation = segment(binned.x, binned.y, floor, policy.segmentation)
+    starts = _starts(segmentation, len(binned.x), policy.segmentation.tail_bins)
     tail = max(starts, key=lambda s: starts[s])
     calm_slope = (
         policy.materiality.share
@@ -91,11 +93,11 @@ def look(prepared: Prepared, policy: Policy) -> View:
     )
 
 
-def _starts(segmentation: Segmentation, n: int) -> dict[int, float]:
+def _starts(segmentation: Segmentation, n: int, least: int) -> dict[int, float]:
     """Possible first bins of the last regime that leave enough of it, with their weights."""
     starts: dict[int, float] = {}
     for start, _, weight in segmentation.tails:
-        if n - start >= min(3, n):
+        if n - start >= min(least, n):
             starts[start] = starts.get(start, 0.0) + weight
     return starts or {min(segmentation.pieces[-1].first, max(n - 2, 0)): 1.0}
 
@@ -118,6 +120,7 @@ def r_squared(x: Floats, y: Floats) -> float:
 
 def rose(view: View, policy: Policy) -> bool:
     """The level rose before the last regime: a warm-up, not a stable run."""
-    y = view.binned.y
-    rise = float(np.median(y[view.tail :]) - np.min(y[: max(1, min(3, view.tail or 3))]))
+    y, few = view.binned.y, policy.common.first_bins
+    began = float(np.min(y[: max(1, min(few, view.tail or few))]))
+    rise = float(np.median(y[view.tail :])) - began
     return rise > policy.common.calm_growth * view.prepared.level

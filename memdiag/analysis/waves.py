@@ -64,9 +64,10 @@ def waves(x: Floats, y: Floats, least: float, turn: float) -> Waves | None:
     value = np.concatenate((y[highs] - y[highs].mean(), y[lows] - y[lows].mean()))
     spread = float(at @ at)
     pace = float(at @ value) / spread
-    rest, freedom = value - pace * at, len(at) - 3
+    rest, freedom = value - pace * at, len(at) - 3  # exact: two levels and a pace
     scatter = math.sqrt(float(rest @ rest) / freedom)
     error = scatter / math.sqrt(spread)
+    steep = pace / error if error > 0 else math.copysign(1e9, pace)  # exact: stands for infinity
     middle = float(y[highs].mean() - y[lows].mean())
     height = middle - pace * float(x[highs].mean() - x[lows].mean())
     order = np.argsort([*highs, *lows])
@@ -74,7 +75,7 @@ def waves(x: Floats, y: Floats, least: float, turn: float) -> Waves | None:
         falls=min(len(highs), len(lows)),
         height=height,
         rise=pace * float(x[-1] - x[0]),
-        p_rise=upper_tail(pace / error if error > 0 else math.copysign(1e9, pace), freedom),
+        p_rise=upper_tail(steep, freedom),
         x=np.concatenate((x[highs], x[lows]))[order],
         y=np.concatenate((y[highs] - height, y[lows]))[order],
         scatter=scatter,

@@ -49,7 +49,7 @@ def test_starts_are_off_by_no_more_than_is_said(
     true = period * (phase + np.arange(events))
     grid = np.cumsum(np.random.default_rng(seed).uniform(0.2, 1.5, int(true[-1] / 0.2) + 20)) - 2.0
     after = np.searchsorted(grid, true)
-    found = regular_starts(grid[after - 1], grid[after])
+    found = regular_starts(grid[after - 1], grid[after], 512)
     if events > 512 and found is None:
         return  # of more events than are compared it may be given up
     assert found is not None
@@ -60,4 +60,4 @@ def test_starts_are_off_by_no_more_than_is_said(
 
 def test_events_that_come_when_they_like_have_no_period() -> None:
     true = np.cumsum(np.random.default_rng(3).uniform(5, 15, 40))
-    assert regular_starts(np.floor(true), np.floor(true) + 1) is None
+    assert regular_starts(np.floor(true), np.floor(true) + 1, 512) is None

@@ -6,6 +6,7 @@ import numpy as np
 from memory_series import judge, series_of
 
 from memdiag.analysis.teeth import climb
+from memdiag.policy import DEFAULT
 from memdiag.verdicts import Verdict
 
 CALM = {Verdict.STABLE, Verdict.WARMUP}
@@ -32,17 +33,17 @@ def test_teeth_that_leave_nothing_are_bounded() -> None:
 
 def test_the_climb_is_counted_in_standard_errors() -> None:
     x = np.arange(540.0)
-    still = [climb(x, y, drops(y)) for y in (teeth(0.0, seed) for seed in range(40))]
+    still = [climb(x, y, drops(y), DEFAULT) for y in (teeth(0.0, seed) for seed in range(40))]
     assert np.abs(still).max() < 4
     rising = teeth(4e7)
-    assert climb(x, rising, drops(rising)) > 8
+    assert climb(x, rising, drops(rising), DEFAULT) > 8
 
 
 def test_fewer_than_three_teeth_tell_nothing() -> None:
     y = teeth(4e7)[:300]
-    assert climb(np.arange(300.0), y, drops(y)) == 0.0
+    assert climb(np.arange(300.0), y, drops(y), DEFAULT) == 0.0
 
 
 def test_teeth_without_noise_are_told_without_a_warning() -> None:
     k = np.arange(48.0)
-    assert abs(climb(k, 1e9 + 1e8 * (k % 12), np.array([11, 23, 35]))) < 1
+    assert abs(climb(k, 1e9 + 1e8 * (k % 12), np.array([11, 23, 35]), DEFAULT)) < 1

@@ -73,17 +73,15 @@ _TELLS_MOST = (
     Role.PROPORTIONAL,
 )
 # What people ask for first when nothing grows.
+_SPEAK = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED, Role.RESIDENT)
 _ASKED_FIRST = (
-    Role.DEVICE,
-    Role.DEVICE_RESERVED,
-    Role.DEVICE_ALLOCATED,
-    Role.RESIDENT,
+    *_SPEAK,
     Role.UNIQUE,
     Role.PROPORTIONAL,
     Role.IN_USE,
 )
 # Python takes what is larger from malloc (Objects/obmalloc.c).
-_LARGEST_SMALL_BYTES = 512
+_LARGEST_SMALL_BYTES = 512  # exact: SMALL_REQUEST_THRESHOLD
 
 
 def correct(findings: Sequence[Finding], policy: Policy = DEFAULT) -> tuple[Finding, ...]:
@@ -121,7 +119,8 @@ def decide(
         return _answer(findings, max(doubts, key=_by_samples(findings)))
     calm = [i for i in pool if findings[i].verdict in CALM]
     if not calm:
-        return Verdict.INCONCLUSIVE, 0.5, pool[0] if pool else None
+        even = 0.5  # exact: nothing is known either way
+        return Verdict.INCONCLUSIVE, even, pool[0] if pool else None
     return _answer(findings, _asked_first(calm, meters))
 
 
@@ -190,7 +189,7 @@ def _overlooks_objects(malloc: Finding, meters: Meters) -> bool:
     own = [f for f in meters.findings if f.process == malloc.process and f.verdict is Verdict.LEAK]
     pages = max((speed(f) for f in own if f.role is Role.RESIDENT), default=0.0)
     objects = max((speed(f) for f in own if f.metric == PYTHON_BLOCKS), default=0.0)
-    if malloc.metric != MALLOC or pages < meters.policy.across.overlooked * speed(malloc):
+    if malloc.metric != MALLOC or pages < meters.policy.reporting.overlooked * speed(malloc):
         return False
     return 0 < pages - speed(malloc) <= _LARGEST_SMALL_BYTES * objects
 
@@ -206,7 +205,7 @@ def _owns(finding: Finding, meters: Meters) -> bool:
     whole = trees.get(finding.metric, 0.0)
     if whole <= 0:
         return finding.verdict is Verdict.LEAK
-    return speed(finding) >= meters.policy.across.owns * whole
+    return speed(finding) >= meters.policy.reporting.owns * whole
 
 
 def _asked_first(calm: Sequence[int], meters: Meters) -> int:
@@ -214,7 +213,7 @@ def _asked_first(calm: Sequence[int], meters: Meters) -> int:
     what was seen for a small part of the run."""
     findings = meters.findings
     most = max(findings[i].samples for i in calm)
-    candidates = [i for i in calm if findings[i].role in _ASKED_FIRST[:4]] or list(calm)
+    candidates = [i for i in calm if findings[i].role in _SPEAK] or list(calm)
     return min(
         candidates,
         key=lambda i: (

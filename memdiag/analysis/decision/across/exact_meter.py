@@ -9,7 +9,6 @@ from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.model import Role
-from memdiag.parameters import number
 from memdiag.verdicts import Reason, Verdict
 
 # An exact meter and the coarse ones that its memory is part of.
@@ -21,9 +20,7 @@ PART_OF = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """What is borrowed from the exact meter."""
-
-    confidence: float = number(0.95, "1", "most confidence that is (changes no verdict)")
+    """None of its own: `Policy.across.follows`."""
 
 
 def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
@@ -72,7 +69,7 @@ def change(finding: Finding, meters: Meters, parameters: Parameters) -> Finding:
         _without_rate(finding),
         verdict=Verdict.LEAK,
         reason=Reason.EXACT_METER,
-        confidence=min(exact.confidence, parameters.confidence),
+        confidence=min(exact.confidence, meters.policy.reporting.borrowed_confidence),
         onset_x=exact.onset_x,
         plateau=None,
         need_more=None,

@@ -124,7 +124,8 @@ def _freed_by_the_last(
     last_x, before_x = rises[-1][0], rises[-2][0] if len(rises) > 1 else full[0][0]
     got = [y for x, y in freed if x >= last_x][:1]
     had = [y for x, y in freed if x < last_x][-1:]
-    return (got[0] - had[0]) / max(last_x - before_x, 1e-9) if got and had else 0.0
+    way = max(last_x - before_x, 1e-9)  # exact: no division by 0
+    return (got[0] - had[0]) / way if got and had else 0.0
 
 
 def _gained(counter: Sequence[tuple[float, float]], start: float) -> float:

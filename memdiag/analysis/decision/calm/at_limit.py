@@ -16,7 +16,7 @@ from memdiag.parameters import number
 from memdiag.verdicts import Reason, Verdict
 
 _TAKEN_WHOLE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED})
-_WHOLE_PERCENT = 100.0
+_WHOLE_PERCENT = 100.0  # exact: a hundred percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from memdiag.verdicts import Reason, Verdict
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
+    from memdiag.policy import Common
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     prepared, policy, view = window.view.prepared, case.policy, window.view
     if prepared.floors or prepared.teeth_climb > parameters.teeth_errors:
         return None
-    if not _nothing_kept(prepared.y, prepared.noise, parameters, policy.common.kept_share):
+    if not _nothing_kept(prepared.y, prepared.noise, parameters, policy.common):
         return None
     slow = view.recent_waves(policy)
     falls = max(prepared.falls, 0 if slow is None else slow.falls)
@@ -53,15 +54,15 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-def _nothing_kept(y: Floats, noise: float, parameters: Parameters, kept_share: float) -> bool:
-    """Judged on the last two thirds, so that a warm-up may have come before."""
+def _nothing_kept(y: Floats, noise: float, parameters: Parameters, common: Common) -> bool:
+    """Judged without the first third, which may be a warm-up."""
     n = len(y)
     if n < parameters.readings:
         return False
-    recent = y[n // 3 :] if n >= parameters.warm_readings else y[1:]
+    recent = y[n // common.warm_parts :] if n >= parameters.warm_readings else y[1:]
     half = len(recent) // 2
     before, after = recent[:half], recent[half:]
-    room = max(2 * noise, kept_share * float(np.ptp(recent)))
+    room = max(2 * noise, common.kept_share * float(np.ptp(recent)))
     ceiling = float(after.max()) <= float(before.max()) + room
     return float(after.min()) <= float(before.min()) + room and ceiling
 

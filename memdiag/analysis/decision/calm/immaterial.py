@@ -23,7 +23,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     prepared, common = case.prepared, case.policy.common
     n, tail = len(prepared.y), window.first_sample
     long = prepared.share_after(tail, common.tail_samples) > common.settled_share
-    first = max(n // 3, tail) if long else n // 3
+    third = n // common.warm_parts
+    first = max(third, tail) if long else third
     moved = float(np.ptp(prepared.y[first:]))
     if moved >= common.immaterial_share * prepared.level:
         return None

@@ -25,6 +25,7 @@ class Parameters:
     higher: float = number(0.05, "range", "by which each third of it lies higher than the last")
     levels: int = number(20, "levels", "that a rise is cut into")
     of_start: int = number(4, "levels", "of them that are of its start")
+    parts: int = number(3, "parts", "of a run that lie each higher than the last")
 
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
@@ -34,9 +35,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         return None
     if not rose(view, policy):
         return None
-    if not (
-        climbs_as_a_whole(view, policy, parameters.r2) or _thirds_rise(view, parameters.higher)
-    ):
+    if not (climbs_as_a_whole(view, policy, parameters.r2) or _parts_rise(view, parameters)):
         return None
     x, y = view.binned.x, view.binned.y
     steps = np.arange(parameters.of_start, parameters.levels) / parameters.levels
@@ -56,11 +55,11 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-def _thirds_rise(view: View, higher: float) -> bool:
+def _parts_rise(view: View, parameters: Parameters) -> bool:
     """Each third of the run lies higher than the one before, by its least as by its greatest."""
-    thirds = np.array_split(view.binned.y, 3)
-    ends = np.array([(third.min(), third.max()) for third in thirds])
-    return bool((np.diff(ends, axis=0) > higher * np.ptp(view.binned.y)).all())
+    parts = np.array_split(view.binned.y, parameters.parts)
+    ends = np.array([(part.min(), part.max()) for part in parts])
+    return bool((np.diff(ends, axis=0) > parameters.higher * np.ptp(view.binned.y)).all())
 
 
 CHECK = Check(name="pause", ask=ask, parameters=Parameters())

@@ -19,7 +19,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     view, policy = window.view, case.policy
     noise = max(view.segmentation.noise, view.floor)
     first = climb(view)
-    found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
+    found = saturation(view.binned.x[first:], view.binned.y[first:], noise, policy.saturation)
     if found is None or found.misfit > policy.saturation.misfit or not bends(found, policy):
         return None
     if found.slowed >= policy.common.slowing:

@@ -20,23 +20,25 @@ from memdiag.model import Role
 from memdiag.parameters import number
 from memdiag.verdicts import Reason
 
-# Pages come in arenas and huge ones, of 2 MB each.
-TAKES: Mapping[Role, float] = MappingProxyType(
-    {Role.IN_USE: 1.0, Role.RESIDENT: 2.0, Role.UNIQUE: 2.0, Role.PROPORTIONAL: 2.0}
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """How much such a record takes."""
 
     most_bytes: float = number(4e6, "bytes", "of a rank: more than twice of what was measured")
+    takes: Mapping[Role, float] = number(
+        MappingProxyType(
+            {Role.IN_USE: 1.0, Role.RESIDENT: 2.0, Role.UNIQUE: 2.0, Role.PROPORTIONAL: 2.0}
+        ),
+        "1",
+        "times as much of a role: pages come in arenas and huge ones, of 2 MB each",
+    )
 
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to growth of a rank that is no more than that."""
     prepared = case.prepared
-    room = case.context.records * parameters.most_bytes * TAKES.get(prepared.role, 0.0)
+    room = case.context.records * parameters.most_bytes * parameters.takes.get(prepared.role, 0.0)
     if room == 0:
         return None
     first = int(np.searchsorted(prepared.x, prepared.x[-1] - window.span_x))

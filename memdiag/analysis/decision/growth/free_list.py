@@ -14,15 +14,16 @@ from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.parameters import number
 from memdiag.verdicts import Reason
 
-POOLS = MappingProxyType({"python_blocks": 2000.0})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """How much such a pool takes."""
 
     pools: Mapping[str, float] = number(
-        POOLS, "blocks", "growth of a metric that a pool may be", "CPython, Objects/tupleobject.c"
+        MappingProxyType({"python_blocks": 2000.0}),
+        "blocks",
+        "growth of a metric that a pool may be",
+        "CPython, Objects/tupleobject.c",
     )
 
 

@@ -32,7 +32,7 @@ def says(case: Case, window: Window, parameters: Parameters, posterior: float) -
     view, policy = window.view, case.policy
     noise = max(view.segmentation.noise, view.floor)
     for first in dict.fromkeys((climb(view), view.tail)):
-        found = saturation(view.binned.x[first:], view.binned.y[first:], noise)
+        found = saturation(view.binned.x[first:], view.binned.y[first:], noise, policy.saturation)
         if found is None or found.misfit > policy.saturation.misfit:
             continue
         sure = posterior < policy.prior.leak_posterior

@@ -20,14 +20,16 @@ from memdiag.verdicts import Reason
 if TYPE_CHECKING:
     from memdiag.model import Floats
 
-LEAST_OF_HALF = 3  # bins make a slope with an error
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """When two halves are compared."""
 
     bins: int = number(10, "bins", "fewest of which two halves make slopes with errors")
+    half_bins: int = number(3, "bins", "fewest of a half that make a slope with an error")
+    parts: int = number(
+        4, "parts", "of the readings, of which the second half of the way has one at most"
+    )
 
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
@@ -38,8 +40,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         least = case.policy.common.tail_samples
         return _falls_steadily(np.diff(y) / np.diff(x), least, share)
     half, by_way = len(x) // 2, int(np.searchsorted(x, (x[0] + x[-1]) / 2))
-    if len(x) - by_way <= len(x) // 4:
-        half = min(by_way, len(x) - LEAST_OF_HALF)
+    if len(x) - by_way <= len(x) // parameters.parts:
+        half = min(by_way, len(x) - parameters.half_bins)
     early, late = trend(x[:half], y[:half], view.floor), trend(x[half:], y[half:], view.floor)
     unsure = 2 * math.hypot(early.error, late.error)
     if late.slope >= share * early.slope or early.slope - late.slope <= unsure:

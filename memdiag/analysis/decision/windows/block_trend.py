@@ -45,7 +45,8 @@ def steady_from(view: View, policy: Policy, least_r2: float) -> int | None:
 
 def _is_steady_line(view: View, first: int, policy: Policy, least_r2: float) -> bool:
     """From sample `first` on, blocks lie on a line, nearly all step up, and none slows down."""
-    blocks = stretches(view.prepared.x[first:], view.prepared.y[first:], policy.common.blocks)
+    x, y = view.prepared.x[first:], view.prepared.y[first:]
+    blocks = stretches(x, y, policy.common.blocks, policy.segmentation)
     steps = np.diff(blocks.y)
     if r_squared(blocks.x, blocks.y) < least_r2 or int((steps > 0).sum()) < len(steps) - 1:
         return False
