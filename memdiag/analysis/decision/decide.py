@@ -240,7 +240,7 @@ def _calm_or_open(case: Case) -> Decision:
 def _calm(case: Case) -> Argument:
     """What a last regime that does not grow is called."""
     view, warm = case.view, rose(case.view, case.policy)
-    reason = Reason.FALLING if view.trend.t < -case.policy.common.falling_errors else Reason.FLAT
+    reason = Reason.FALLING if view.trend.t < -case.policy.reporting.falling_errors else Reason.FLAT
     if warm:
         reason = Reason.PLATEAU
     if case.prepared.floors:
