@@ -97,8 +97,8 @@ def counts() -> str:
     own = sum(_entries(one.parameters) for one in unique().values())
     shared = sum(_entries(group) for _, group in groups())
     return (
-        f"**{own + shared} numbers can change a verdict**: {shared} shared ones and {own} of single\n"
-        f"conditions. **{len(unique())} named conditions** use them."
+        f"**{own + shared} numbers can change a verdict**: {shared} shared ones and {own} of\n"
+        f"single conditions. **{len(unique())} named conditions** use them."
     )
 
 
