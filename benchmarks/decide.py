@@ -66,7 +66,8 @@ script of that name.
   others are printed beside them.
 * **Missed leaks.** What is left are leaks of less than three allocator steps, of four teeth, under
   a high-water mark that noise had set, and of under 100 bytes a step, which are called negligible
-  (`negligible_bytes`): an oracle that knows the shape sees them, the readings alone do not.
+  (`materiality.least_bytes` in [method.md](method.md)): an oracle that knows the shape sees them,
+  the readings alone do not.
 """
 
 

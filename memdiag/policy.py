@@ -223,6 +223,7 @@ class Across:
         20, "readings", "from which on an exact meter's calm says something of pages"
     )
     passing: float = number(0.25, "readings", "part of the most: there for a part of the run")
+    end_parts: int = number(10, "parts", "of a stretch, of which the first and last make a rise")
     gone: float = number(0.1, "run", "that a process has not been seen for: it has ended")
 
 
@@ -271,6 +272,13 @@ class Live:
     least_rise: float = number(
         0.1, "level", "what `Prior.least_rise` is there: of nine warm-ups in ten", "fixtures/corpus"
     )
+    chance: float = number(
+        0.01, "p", "that readings that do not grow are ever taken for growing", "Ville 1939"
+    )
+    bets: int = number(8, "bets", "of the e-process, averaged")
+    least_bet: float = number(0.1, "wealth", "of the bet that wins on slow drifts in noise")
+    most_bet: float = number(0.95, "wealth", "of the bet that wins on clean growth")
+    start_every: int = number(16, "readings", "between starts of a plateau that are told apart")
     patience: float = number(0.1, "1", "part of the readings after which it is asked again")
 
 

@@ -10,7 +10,7 @@ from statistics import mean
 
 from memdiag.findings import Evidence, EvidenceKind, Finding
 from memdiag.model import Role
-from memdiag.policy import DEFAULT
+from memdiag.policy import DEFAULT, Policy
 from memdiag.verdicts import Verdict
 
 CALM = (Verdict.STABLE, Verdict.WARMUP)
@@ -75,23 +75,24 @@ def is_pair(first: Finding, second: Finding) -> bool:
     return first.process == second.process and source(first) == source(second)
 
 
-def rise(finding: Finding, leaking: Finding) -> float:
+def rise(finding: Finding, leaking: Finding, policy: Policy) -> float:
     """How much a series rose since another one's leak began, ends averaged over a tenth of the way
     (of the readings, where those are dense at one end)."""
+    parts = policy.across.end_parts
     start = finding.first_x if leaking.onset_x is None else leaking.onset_x.value
     points = [p for p in finding.trace if p[0] >= start]
     if len(points) < 2:
         return 0.0
-    tenth, most = (points[-1][0] - points[0][0]) / 10, max(len(points) // 10, 1)
+    tenth, most = (points[-1][0] - points[0][0]) / parts, max(len(points) // parts, 1)
     early = [v for x, v in points[:most] if x <= points[0][0] + tenth]
     late = [v for x, v in points[-most:] if x >= points[-1][0] - tenth]
     return mean(late) - mean(early)
 
 
 def _follows(other: Finding, subject: Finding) -> bool:
-    grown = rise(subject, subject)
+    grown = rise(subject, subject, DEFAULT)
     least = DEFAULT.across.follows * grown
-    return grown > 0 and other.axis == subject.axis and rise(other, subject) >= least
+    return grown > 0 and other.axis == subject.axis and rise(other, subject, DEFAULT) >= least
 
 
 def _is_allocated(finding: Finding) -> bool:

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.policy import DEFAULT, Live
+
 if TYPE_CHECKING:
     from memdiag.model import Floats
-
-# Bets of different courage, averaged: a small one wins on slow drifts in noise, a large one on
-# clean growth (chosen, eight from .1 to .95).
-BETS = np.linspace(0.1, 0.95, 8)
-START_EVERY = 16  # starts of a plateau that are told apart, in floors: chosen
-CHANCE = 0.01  # unless said otherwise, of ever calling floors growing that are not
 
 
 class RankTest:
@@ -37,11 +33,13 @@ class RankTest:
     Memory and time per floor are proportional to the number of floors kept by the caller.
     """
 
-    def __init__(self, capacity: int, seed: int = 0) -> None:
+    def __init__(self, capacity: int, seed: int = 0, live: Live = DEFAULT.live) -> None:
+        self._bets = np.linspace(live.least_bet, live.most_bet, live.bets)
+        self._every = live.start_every
         self._random = np.random.default_rng(seed)
         self._floors = np.empty(capacity)
-        self._starts = np.arange(0, capacity, START_EVERY)
-        self._wealth = np.zeros((len(self._starts), len(BETS)))  # what is being bet
+        self._starts = np.arange(0, capacity, self._every)
+        self._wealth = np.zeros((len(self._starts), len(self._bets)))  # what is being bet
         self._stakes = _stakes(capacity)  # put in so many floors after the start
         self._put_in = self._stakes.cumsum()
         self._count = 0
@@ -51,12 +49,12 @@ class RankTest:
         k = self._count
         self._floors[k] = floor
         known = self._floors[: k + 1]
-        starts = self._starts[: k // START_EVERY + 1]
+        starts = self._starts[: k // self._every + 1]
         less = np.add.reduceat(known < floor, starts, dtype=np.float64)[::-1].cumsum()[::-1]
         same = np.add.reduceat(known == floor, starts, dtype=np.float64)[::-1].cumsum()[::-1]
         rank = (less + self._random.uniform() * same) / (k + 1 - starts)
         self._wealth[: len(starts)] += self._stakes[k - starts, None]
-        self._wealth[: len(starts)] *= 1 + BETS * (2 * rank[:, None] - 1)
+        self._wealth[: len(starts)] *= 1 + self._bets * (2 * rank[:, None] - 1)
         self._count = k + 1
 
     @property
@@ -64,14 +62,14 @@ class RankTest:
         """Natural logarithm of the e-process now; `threshold` says what is growth."""
         if self._count == 0:
             return 0.0
-        rows = self._count // 2 // START_EVERY + 1
+        rows = self._count // 2 // self._every + 1
         held = 1 - self._put_in[self._count - 1 - self._starts[:rows]]
         return math.log(float((self._wealth[:rows].mean(axis=1) + held).min()))
 
 
-def log_value(floors: Floats) -> float:
+def log_value(floors: Floats, live: Live) -> float:
     """That of the test after these floors."""
-    test = RankTest(len(floors))
+    test = RankTest(len(floors), live=live)
     for floor in floors.tolist():
         test.add(floor)
     return test.log_value
@@ -83,13 +81,13 @@ def _stakes(capacity: int) -> Floats:
     Half of it evenly, half of it at 0, 1, 2, 4, 8, ...: growth from the start is common, and pays
     for the choice among few moments only.
     """
-    stakes = np.full(capacity, 0.5 / capacity)
+    stakes = np.full(capacity, 1 / (2 * capacity))
     early = np.concatenate(([0], 2 ** np.arange(int(math.log2(capacity)))))
-    stakes[early] += 0.5 / len(early)
+    stakes[early] += 1 / (2 * len(early))
     return stakes
 
 
-def threshold(level: int, chance: float = CHANCE) -> float:
+def threshold(level: int, chance: float = DEFAULT.live.chance) -> float:
     """log e-value that alarms at the `level`-th coarsening, 0, 1, ...
 
     By Ville's inequality an e-process without growth ever reaches 1 / chance with probability

@@ -22,8 +22,8 @@ def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMor
     """Further axis units (and seconds) after which the verdict is expected to be settled.
 
     None for a series that is decided. "Not decidable in this run" where more than
-    `Policy.hopeless_runs` times what was recorded would be needed, or where no more of the same
-    helps (address space, a meter overruled by another).
+    `Policy.reporting.hopeless_runs` times what was recorded would be needed, or where no more of
+    the same helps (address space, a meter overruled by another).
     """
     if decision.verdict is not Verdict.INCONCLUSIVE:
         return None

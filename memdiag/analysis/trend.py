@@ -26,14 +26,15 @@ class Trend:
     @property
     def t(self) -> float:
         """Slope over its standard error."""
-        return self.slope / self.error if self.error > 0 else math.copysign(1e9, self.slope)
+        most = math.copysign(1e9, self.slope)  # exact: stands for infinity
+        return self.slope / self.error if self.error > 0 else most
 
     @property
     def p_growth(self) -> float:
         """One-sided p-value of "does not grow", 0..1."""
         return upper_tail(self.t, self.freedom)
 
-    def half_width(self, level: float = 0.975) -> float:
+    def half_width(self, level: float = 0.975) -> float:  # exact: 95 % on both sides
         """Half width of the two-sided interval whose upper end has probability `level`."""
         return quantile(self.freedom, level) * self.error
 
@@ -41,15 +42,15 @@ class Trend:
 def upper_tail(t: float, freedom: int) -> float:
     """P(T > t) of Student's t; Hill's approximation (CACM 396, 1970), exact below 3 degrees."""
     if freedom <= 1:
-        return 0.5 - math.atan(t) / math.pi
+        return 0.5 - math.atan(t) / math.pi  # exact: Cauchy
     if freedom == 2:
-        return 0.5 - t / (2 * math.sqrt(2 + t * t))
-    a = freedom - 0.5
-    b = 48 * a * a
+        return 0.5 - t / (2 * math.sqrt(2 + t * t))  # exact: two degrees of freedom
+    a = freedom - 0.5  # exact: Hill
+    b = 48 * a * a  # exact: Hill
     z2 = a * math.log1p(t * t / freedom)
     z = math.sqrt(z2)
-    z += (z2 * z + 3 * z) / b
-    tail = 0.5 * math.erfc(z / math.sqrt(2))
+    z += (z2 * z + 3 * z) / b  # exact: Hill
+    tail = math.erfc(z / math.sqrt(2)) / 2
     return tail if t >= 0 else 1 - tail
 
 
@@ -95,5 +96,6 @@ def _memory(rest: Floats, n: int) -> float:
     """AR(1) coefficient of residuals, bias-corrected and truncated to 1 (Perron-Yabu)."""
     power = float(rest[:-1] @ rest[:-1])
     memory = float(rest[1:] @ rest[:-1]) / power if power > 0 else 0.0
-    memory += (2 + 4 * memory) / n
-    return 1.0 if memory > 1 - n**-0.5 else max(memory, 0.0)
+    memory += (2 + 4 * memory) / n  # exact: Marriott and Pope
+    near = n**-0.5  # exact: Perron and Yabu
+    return 1.0 if memory > 1 - near else max(memory, 0.0)

@@ -9,7 +9,6 @@ import pytest
 
 from memdiag.analysis.decision.case import Context
 from memdiag.analysis.decision.decide import decide
-from memdiag.analysis.decision.growth import growth_evidence
 from memdiag.analysis.eprocess import RankTest, threshold
 from memdiag.analysis.prepare import prepare
 from memdiag.analysis.stream import CAPACITY, Floors
@@ -83,8 +82,7 @@ def test_the_kept_floors_are_the_lowest_of_equal_stretches(samples: int) -> None
 
 @pytest.mark.parametrize(("chance", "verdict"), [(0.01, Verdict.LEAK), (1e-300, INCONCLUSIVE)])
 def test_it_is_asked_of_a_run_that_is_watched_alone(chance: float, verdict: Verdict) -> None:
-    parameters = growth_evidence.Parameters(chance=chance)
-    policy = replace(DEFAULT, checks={"growth_evidence": parameters})
+    policy = replace(DEFAULT, live=replace(DEFAULT.live, chance=chance))
     steps = np.arange(1000.0)
     series = Series(
         metric="rss_bytes",

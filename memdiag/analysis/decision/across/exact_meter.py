@@ -56,7 +56,9 @@ def _leaking_part(finding: Finding, meters: Meters) -> Finding | None:
 
 
 def _rises_with(finding: Finding, exact: Finding, meters: Meters) -> bool:
-    return rise(finding, exact) >= meters.policy.across.follows * rise(exact, exact)
+    policy = meters.policy
+    least = policy.across.follows * rise(exact, exact, policy)
+    return rise(finding, exact, policy) >= least
 
 
 def change(finding: Finding, meters: Meters, parameters: Parameters) -> Finding:

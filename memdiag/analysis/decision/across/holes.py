@@ -37,12 +37,12 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     across = meters.policy.across
     same = [f for f in meters.same(finding) if f.axis == finding.axis]
     calm = {f.metric for f in same if f.verdict in CALM and f.samples >= across.settling_samples}
-    grown = rise(finding, finding)
+    grown = rise(finding, finding, meters.policy)
     small = grown <= parameters.touched_share * finding.peak_value
     for free in same:
         if free.role is not Role.HOLES or not free.metric.startswith("malloc_"):
             continue
-        risen = rise(free, finding)
+        risen = rise(free, finding, meters.policy)
         explains = risen >= across.follows * grown > 0 or (small and free.peak_value >= grown)
         if explains and {MALLOC, PYTHON_BLOCKS} <= calm:
             return Says(

@@ -32,12 +32,17 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     if finding.role not in PAGES and not meters.is_on_host(finding):
         return None
     across = meters.policy.across
-    grown, length = rise(finding, finding), finding.last_x - finding.first_x
+    grown, length = rise(finding, finding, meters.policy), finding.last_x - finding.first_x
     for f in meters.same(finding):
         known = f.metric == MALLOC and f.verdict in CALM and f.samples >= across.settling_samples
         ends = finding.last_x - f.last_x <= parameters.behind * length
         same = f.axis == finding.axis
-        if known and ends and same and rise(f, finding) >= across.follows * grown > 0:
+        if (
+            known
+            and ends
+            and same
+            and rise(f, finding, meters.policy) >= across.follows * grown > 0
+        ):
             return _slow_since(finding, f, parameters.slow * grown / length, meters)
     return None
 
@@ -45,7 +50,8 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
 def _slow_since(finding: Finding, settled: Finding, pace: float, meters: Meters) -> Says | None:
     if settled.plateau is None:
         return None
-    later = rise(finding, replace(settled, onset_x=settled.plateau.since_x))
+    since = replace(settled, onset_x=settled.plateau.since_x)
+    later = rise(finding, since, meters.policy)
     way = finding.last_x - settled.plateau.since_x.value
     if later > max(pace * way, meters.policy.common.touched_bytes):
         return None

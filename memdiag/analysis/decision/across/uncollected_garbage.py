@@ -50,7 +50,9 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     waiting = _waiting(meters, parameters)
     if finding.process == "tree":
         parts = [f for f in meters.findings if f.process in waiting and f.metric == finding.metric]
-        may_be = sum(rise(f, finding) for f in parts) >= parameters.most * rise(finding, finding)
+        policy = meters.policy
+        least = parameters.most * rise(finding, finding, policy)
+        may_be = sum(rise(f, finding, policy) for f in parts) >= least
         may_be = may_be and bool(waiting)
     else:
         may_be = finding.process in waiting and _can_be(finding, meters, parameters)

@@ -9,26 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.eprocess import CHANCE, log_value, threshold
-from memdiag.parameters import number
+from memdiag.analysis.eprocess import log_value, threshold
 from memdiag.verdicts import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """How sure growth must be."""
-
-    chance: float = number(
-        CHANCE, "p", "that level floors are ever taken for growing", "Ville 1939"
-    )
+    """None of its own: `Policy.live`."""
 
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to growth that the e-process does not show."""
-    merges = case.context.merges
+    merges, live = case.context.merges, case.policy.live
     if merges is None:
         return None
-    value, least = log_value(case.prepared.y), threshold(merges, parameters.chance)
+    value, least = log_value(case.prepared.y, live), threshold(merges, live.chance)
     if value >= least:
         return None
     return Says(
