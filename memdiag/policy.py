@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from memdiag.model import AxisKind, Role
 from memdiag.parameters import number
@@ -298,7 +299,7 @@ class Policy:
     across: Across = Across()
     live: Live = field(default_factory=Live)
     reporting: Reporting = Reporting()
-    checks: Mapping[str, object] = field(default_factory=dict)
+    checks: Mapping[str, Any] = field(default_factory=dict)
     off: frozenset[str] = frozenset()
 
     def horizon(self, kind: AxisKind) -> float:

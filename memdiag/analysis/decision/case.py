@@ -254,7 +254,8 @@ class Case:
         for check in checks:
             if check.name in self.policy.off:
                 continue
-            says = check.ask(self, None, check.parameters)  # type: ignore[arg-type]
+            given = self.policy.checks.get(check.name, check.parameters)
+            says = check.ask(self, None, given)  # type: ignore[arg-type]
             if says is not None:
                 return self.argue(
                     Argument(

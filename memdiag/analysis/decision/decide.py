@@ -264,6 +264,8 @@ def _coarse_look(case: Case, first: Decision, window: Window) -> Decision:
     coarse = _weigh(case, window)
     if coarse.verdict is not Verdict.LEAK:
         return coarse if first.is_calm else first
+    if first.by is not None and first.by.check == short_plateau.CHECK.name:
+        return first  # (what was level before it went on would be a step or a pause)
     surely = window.view.p_growth < case.policy.common.alpha
     if surely and (case.last_share < case.policy.common.short_share or not first.is_calm):
         return coarse
@@ -271,7 +273,8 @@ def _coarse_look(case: Case, first: Decision, window: Window) -> Decision:
 
 
 def _without_end(case: Case, found: Decision, end: ends.End[Any]) -> Decision:
-    readings = 0 if end.name in case.policy.off else end.readings(case, found, end.parameters)
+    given = case.policy.checks.get(end.name, end.parameters)
+    readings = 0 if end.name in case.policy.off else end.readings(case, found, given)
     if readings == 0:
         return found
     before = case.without_last(readings)
@@ -280,7 +283,7 @@ def _without_end(case: Case, found: Decision, end: ends.End[Any]) -> Decision:
         said = case.argue(replace(argument, look=end.name))
         if argument is without.by:
             without = replace(without, by=said)
-    return without if end.is_settled(case, without, end.parameters) else found
+    return without if end.is_settled(case, without, given) else found
 
 
 def _by_waves(case: Case, found: Decision) -> Decision:
@@ -312,7 +315,8 @@ def _settled(case: Case, found: Decision) -> Decision:
 def _is_small(found: Decision, policy: Policy) -> bool:
     if found.reason is not Reason.FEW_PAGES or found.trend is None:
         return False
-    return found.trend.slope * found.span_x < first_touch.CHECK.parameters.least_bytes
+    given = policy.checks.get(first_touch.CHECK.name, first_touch.CHECK.parameters)
+    return bool(found.trend.slope * found.span_x < given.least_bytes)
 
 
 def _in_context(case: Case, found: Decision) -> Decision:

@@ -63,7 +63,12 @@ class LastReading:
 
 def _last_reading(case: Case, found: Decision, parameters: LastReading) -> int:
     y = case.prepared.y
-    if case.prepared.floors or len(y) < case.policy.common.few_samples or y[-1] > y[-2]:
+    if (
+        case.prepared.floors
+        or len(y) < case.policy.common.few_samples
+        or y[-1] > y[-2]
+        or y[-2] < y.max()
+    ):
         return 0
     return 1
 

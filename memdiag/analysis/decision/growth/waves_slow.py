@@ -26,7 +26,7 @@ class Parameters:
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object where the later turning points rise much slower than all of them."""
-    slow = turning_points.waves_of(case, turning_points.Parameters(), parameters.turn)
+    slow = turning_points.waves_of(case, _waves(case), parameters.turn)
     if slow is None or slow.goes_on(case.policy.common.slowing):
         return None
     return Says(
@@ -34,6 +34,11 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         numbers={"falls": float(slow.falls)},
         reason=Reason.SLOWING,
     )
+
+
+def _waves(case: Case) -> turning_points.Parameters:
+    given = case.policy.checks.get(turning_points.PROPOSAL.name)
+    return given if isinstance(given, turning_points.Parameters) else turning_points.Parameters()
 
 
 CHECK = Check(name="waves_slow", ask=ask, parameters=Parameters())
