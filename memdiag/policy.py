@@ -72,10 +72,10 @@ class Common:
     """What several checks ask in the same way."""
 
     alpha: float = number(0.004, "p", "one-sided level of the tests for growth")
-    min_samples: int = number(3, "readings", "fewest of which anything is said")
     few_samples: int = number(20, "readings", "below which they are few")
-    tail_samples: int = number(3, "readings", "fewest of a regime that are evidence of a leak")
-    window_samples: int = number(24, "readings", "fewest of a coarse line: three a block")
+    tail_samples: int = number(
+        3, "readings", "fewest of which anything is said, and of a regime that leaks"
+    )
     blocks: int = number(8, "blocks", "that turn a staircase into a line")
     block_r2: float = number(
         0.9, "1", "R2 of a line through the blocks: growth", "benchmarks/decide.py --sizes"
@@ -83,7 +83,6 @@ class Common:
     flat_doubt: float = number(
         0.7, "weight", "of a growing last regime, below which it is taken as flat"
     )
-    flat_steps: float = number(1.0, "steps", "of the readings, of which fewer are no growth")
     slowing: float = number(
         0.6,
         "1",
@@ -109,7 +108,11 @@ class Common:
     warm_parts: int = number(3, "parts", "of a run, the first of which may be a warm-up")
     first_bins: int = number(3, "bins", "of which the least is where a run began")
     climb_noises: float = number(4.0, "noise", "standard deviations that a climb rises by")
-    falling_errors: float = number(3.0, "standard errors", "of a slope that is called falling")
+
+    @property
+    def window_samples(self) -> int:
+        """Fewest readings of a coarse line: three a block."""
+        return 3 * self.blocks  # exact: a block of two has no middle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +231,7 @@ class Across:
 class Reporting:
     """Numbers that change no verdict: which series speaks, rates, confidence, how much longer."""
 
+    falling_errors: float = number(3.0, "standard errors", "of a slope that is called falling")
     owns: float = number(0.5, "growth", "of a tree that a process has to itself")
     overlooked: float = number(2.0, "1", "times malloc's growth that pages grow by")
     alone: float = number(0.9, "growth", "of all like it that a process has to itself")

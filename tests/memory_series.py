@@ -37,6 +37,11 @@ def series_of(
     )
 
 
+def noisy(y: np.ndarray, share: float = 0.001, seed: int = 0) -> np.ndarray:
+    """With noise of that share of the median."""
+    return y + np.random.default_rng(seed).normal(0, share * np.median(np.abs(y)), len(y))
+
+
 def judge(*series: Series, **more: object) -> RecordingFinding:
     """Diagnose a recording of these series."""
     return diagnose(Recording(source="test", series=series, **more))  # type: ignore[arg-type]

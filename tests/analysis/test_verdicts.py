@@ -6,17 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from memory_series import judge, series_of
+from memory_series import judge, noisy, series_of
 
 from memdiag.model import AxisKind, Limit, Role, Series, Unit
 from memdiag.verdicts import Reason, Verdict
 
 MB = 1e6
 CALM = {Verdict.STABLE, Verdict.WARMUP}
-
-
-def noisy(y: np.ndarray, share: float = 0.001, seed: int = 0) -> np.ndarray:
-    return y + np.random.default_rng(seed).normal(0, share * np.median(np.abs(y)), len(y))
 
 
 def verdict(y: np.ndarray, x: np.ndarray | None = None, **more: object) -> Verdict:

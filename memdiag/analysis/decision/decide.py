@@ -18,6 +18,7 @@ from memdiag.analysis.decision.calm import (
     always_rises,
     at_limit,
     bounded_cycles,
+    climbs_as_a_whole,
     constant,
     cycles_rise,
     equivalence,
@@ -120,6 +121,7 @@ NOT_CALM = (
     step_awaited.CHECK,
     short_plateau.CHECK,
     pause.CHECK,
+    climbs_as_a_whole.CHECK,
 )
 # What settles a doubt that is left: readings that fall back again and again, and keep nothing.
 CYCLES = (bounded_cycles.CHECK,)
@@ -238,7 +240,7 @@ def _calm_or_open(case: Case) -> Decision:
 def _calm(case: Case) -> Argument:
     """What a last regime that does not grow is called."""
     view, warm = case.view, rose(case.view, case.policy)
-    reason = Reason.FALLING if view.trend.t < -case.policy.common.falling_errors else Reason.FLAT
+    reason = Reason.FALLING if view.trend.t < -case.policy.reporting.falling_errors else Reason.FLAT
     if warm:
         reason = Reason.PLATEAU
     if case.prepared.floors:

@@ -27,7 +27,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     common = case.policy.common
     y = case.prepared.y[case.view.first_sample :]
     rises = np.diff(y)
-    if not common.min_samples <= len(y) < common.few_samples or not (rises > 0).all():
+    if not common.tail_samples <= len(y) < common.few_samples or not (rises > 0).all():
         return None
     if _slow_down(rises, common.slowing) or _slow_down(rises[:-1], common.slowing):
         return None  # (the last may be a spike)

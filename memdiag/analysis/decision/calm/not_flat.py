@@ -6,25 +6,19 @@ from dataclasses import dataclass
 
 from memdiag.analysis.decision.calm.within_one_step import is_one_step
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import number
 from memdiag.verdicts import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Beside `Policy.common.flat_doubt`."""
-
-    chance: float = number(0.1, "p", "p-value of growth above which it is chance")
+    """None of its own: `Policy.common.flat_doubt`."""
 
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to calm."""
     view = case.view
     is_flat = view.growing < case.policy.common.flat_doubt
-    if is_flat or is_one_step(view, case.policy):
-        return None
-    shows = len(view.binned.x) - view.tail >= case.policy.common.blocks  # (a few bins show nothing)
-    if view.trend.slope <= 0 or (shows and view.p_growth > parameters.chance):
+    if is_flat or view.trend.slope <= 0 or is_one_step(view, case.policy):
         return None
     return Says(
         text="it may grow: a trend of {growth_rate} is neither surely growth nor surely chance "

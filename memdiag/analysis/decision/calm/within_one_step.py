@@ -10,4 +10,4 @@ def is_one_step(view: View, policy: Policy) -> bool:
     """Whether it did."""
     x = view.binned.x
     rise = view.trend.slope * float(x[-1] - x[view.tail])
-    return 0 < rise < policy.common.flat_steps * view.prepared.quantum
+    return 0 < rise < view.prepared.quantum

@@ -1,0 +1,36 @@
+"""Blocks of the whole run lie on a line that climbs, although its last regime does not.
+
+The level is no higher than at the start of that regime, or comes down: what climbs in teeth or by
+steps looks like this, and no warm-up that has ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdiag.analysis import blocks
+from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.view import rose
+from memdiag.verdicts import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """None of its own: `Policy.common.block_r2`."""
+
+
+def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+    """Object to calm at the end of such a run."""
+    view, common = case.view, case.policy.common
+    falls = -window.rise > common.calm_growth * view.prepared.level
+    if rose(view, case.policy) and not falls:
+        return None
+    if not blocks.climbs_as_a_whole(view, case.policy, common.block_r2):
+        return None
+    return Says(
+        text="its last part is level or falls, but averages over the whole run climb along a line",
+        reason=Reason.UNCERTAIN_TREND,
+    )
+
+
+CHECK = Check(name="climbs_as_a_whole", ask=ask, parameters=Parameters())

@@ -1,0 +1,22 @@
+"""Few readings that rise ever faster lie on no line, and are not calm."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import asked, every
+
+from memdiag.verdicts import Side, Verdict
+
+
+def test_readings_that_double_are_not_calm() -> None:
+    """Beams of a search, of which none is ever dropped."""
+    found = asked("always_rises", every(1, 1e9 * np.array([1.2, 1.5, 2.2, 4.8, 8.9, 14])))
+    assert found.sides == {Side.AGAINST_CALM}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)
+
+
+def test_readings_that_rise_ever_slower_may_be() -> None:
+    """A model that is loaded, and a first batch."""
+    found = asked("always_rises", every(1, 1e9 * np.array([1.2, 4.8, 7, 8, 8.2, 8.3])))
+    assert not found.sides
+    assert found.verdicts == (Verdict.WARMUP, Verdict.WARMUP)

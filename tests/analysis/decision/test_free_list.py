@@ -1,0 +1,27 @@
+"""Python keeps freed tuples for use again, up to 2,000 of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import asked, python_blocks
+from memory_series import noisy
+
+from memdiag.verdicts import Side, Verdict
+
+
+def blocks(per_step: float) -> np.ndarray:
+    return noisy(1.05e6 + per_step * np.arange(220.0), 3e-7)
+
+
+def test_tuples_of_backward_passes_are_no_leak() -> None:
+    """Nine backward passes a step leave one each, until the list is full."""
+    found = asked("free_list", python_blocks(blocks(9)))
+    assert found.sides == {Side.AGAINST_LEAK}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
+
+
+def test_more_objects_than_the_list_takes_are_one() -> None:
+    """Twelve metrics a step that are appended to a history."""
+    found = asked("free_list", python_blocks(blocks(12)))
+    assert not found.sides
+    assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)

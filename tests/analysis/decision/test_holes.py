@@ -1,0 +1,37 @@
+"""Pages that grow by what malloc holds free grow by holes between blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import Asked, asked, every, malloc, python_blocks
+from memory_series import noisy
+
+from memdiag.model import Role
+from memdiag.verdicts import Side, Verdict
+
+LEVEL = np.ones(800)
+
+
+def beside(free: np.ndarray) -> Asked:
+    """Pages that grow by 32 MB while all that is in use is level."""
+    return asked(
+        "holes",
+        every(1, noisy(350e6 + 4e4 * np.arange(800), 1e-4, 7)),
+        malloc(noisy(120e6 * LEVEL, 1e-5, 5)),
+        python_blocks(noisy(1.1e6 * LEVEL, 1e-5, 4)),
+        every(1, noisy(free, 1e-3, 6), role=Role.HOLES, metric="malloc_free_bytes"),
+    )
+
+
+def test_pages_that_grow_with_free_blocks_are_no_leak() -> None:
+    """Batches of all sizes leave gaps that the next one does not fit into."""
+    found = beside(20e6 + 3e4 * np.arange(800))
+    assert found.sides == {Side.ACROSS}
+    assert found.verdicts == (Verdict.STABLE, Verdict.LEAK)
+
+
+def test_pages_that_grow_beside_them_are_one() -> None:
+    """A library that maps its memory itself."""
+    found = beside(20e6 * LEVEL)
+    assert not found.sides
+    assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)

@@ -1,0 +1,29 @@
+"""What moved by next to nothing is calm, whatever its trend."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import asked, every
+from memory_series import noisy
+
+from memdiag.model import Series
+from memdiag.verdicts import Side, Verdict
+
+
+def series(rate: float) -> Series:
+    """Sixty readings of a process of 4 GB, under noise of 0.4 MB."""
+    return every(10, noisy(4e9 + rate * np.arange(60.0), 1e-4, 6))
+
+
+def test_two_megabytes_of_four_gigabytes_are_nothing() -> None:
+    """Buffers of a log that is flushed now and then."""
+    found = asked("immaterial", series(3e4))
+    assert found.sides == {Side.FOR_CALM}
+    assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
+
+
+def test_sixty_megabytes_are_something() -> None:
+    """Log records that are kept."""
+    found = asked("immaterial", series(1e6))
+    assert not found.sides
+    assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)

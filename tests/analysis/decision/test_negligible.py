@@ -1,0 +1,24 @@
+"""Growth that comes to nothing over any run."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import asked, malloc
+
+from memdiag.verdicts import Side, Verdict
+
+STEPS = np.arange(2000)
+
+
+def test_a_loss_history_is_no_leak() -> None:
+    """Thirteen bytes a step, kept in a list."""
+    found = asked("negligible", malloc(3e8 + 13.0 * STEPS))
+    assert found.sides == {Side.AGAINST_LEAK}
+    assert found.verdicts == (Verdict.STABLE, Verdict.LEAK)
+
+
+def test_what_fills_a_gigabyte_in_a_long_run_is_one() -> None:
+    """A record of 720 bytes a step that nobody reads."""
+    found = asked("negligible", malloc(3e8 + 720.0 * STEPS))
+    assert not found.sides
+    assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)

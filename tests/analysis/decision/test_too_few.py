@@ -1,0 +1,27 @@
+"""The start of a program tells nothing of what comes after it."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import asked
+from memory_series import series_of
+
+from memdiag.model import AxisKind
+from memdiag.verdicts import Side, Verdict
+
+START = np.array([4e6, 9e6, 14e6, 14.2e6, *[14.2e6, 14.204e6] * 4])
+
+
+def test_an_interpreter_that_was_watched_for_a_second_is_not_judged() -> None:
+    """Imports, and then nothing: ten readings a second."""
+    brief = series_of(START, 0.1 * np.arange(12), kind=AxisKind.SECONDS)
+    found = asked("too_few", brief)
+    assert found.sides == {Side.AGAINST_CALM}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)
+
+
+def test_the_same_readings_over_ten_seconds_are_judged() -> None:
+    """A program that imports for three seconds and then waits."""
+    found = asked("too_few", series_of(START, np.arange(12.0), kind=AxisKind.SECONDS))
+    assert not found.sides
+    assert found.verdicts == (Verdict.WARMUP, Verdict.WARMUP)

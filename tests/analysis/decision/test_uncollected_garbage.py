@@ -1,0 +1,40 @@
+"""Objects in cycles wait for Python's collector, and grow as a leak does."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import Asked, asked, every, python_blocks
+from memory_series import noisy
+
+from memdiag.model import Role, Unit
+from memdiag.verdicts import Side, Verdict
+
+STEPS = 6.0 * np.arange(200)
+
+
+def beside(**counters: np.ndarray) -> Asked:
+    """Pages and blocks of Python that grow, by 40 KB and 85 of them a step."""
+    pages = noisy(350e6 + 40e3 * STEPS, 2e-4)
+    blocks = noisy(1.25e6 + 85 * STEPS, 1e-4, 1)
+    told = [
+        every(6, y, metric=f"gc_{name}", role=Role.EVENTS, process="main", unit=Unit.COUNT)
+        for name, y in counters.items()
+    ]
+    grown = python_blocks(blocks, x=STEPS, process="main")
+    return asked("uncollected_garbage", every(6, pages, process="main"), grown, *told)
+
+
+def test_growth_beside_much_young_garbage_is_no_leak() -> None:
+    """Figures that are drawn and closed, sixty objects of each step in cycles."""
+    never = {"full_collections": np.full(200, 5.0), "full_freed_objects": np.full(200, 23.0)}
+    found = beside(**never, young_freed_objects=1e4 + 60 * STEPS)
+    assert found.sides == {Side.ACROSS}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
+
+
+def test_growth_that_full_collections_did_not_free_is_one() -> None:
+    """Four of them, and the figures are still there."""
+    seen = {"full_collections": 5 + STEPS // 300, "full_freed_objects": np.full(200, 23.0)}
+    found = beside(**seen, young_freed_objects=1e4 + 60 * STEPS)
+    assert not found.sides
+    assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
