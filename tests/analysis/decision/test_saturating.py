@@ -23,3 +23,11 @@ def test_a_line_has_no_ceiling() -> None:
     found = asked("saturating", every(10, noisy(2e9 + 5 * MB * STEPS)))
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_the_end_of_a_climb_that_is_nearly_over_is_no_doubt() -> None:
+    """Twenty readings of a pool, the last of which hardly rise."""
+    y = 6e9 - 6e8 * np.exp(-np.arange(20) / 5)
+    found = asked("saturating", every(10, noisy(y, seed=2)))
+    assert found.sides == {Side.FOR_CALM}
+    assert found.verdicts == (Verdict.WARMUP, Verdict.INCONCLUSIVE)
