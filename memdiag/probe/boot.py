@@ -265,7 +265,7 @@ class Probe:
                 self._training.forked()
             if self._fits is not None:
                 self._fits.forked()
-            when_child_of_multiprocessing(self, self._is_worker)
+            when_child_of_multiprocessing(self._is_worker)
         except Exception:
             return
 

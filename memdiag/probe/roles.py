@@ -10,15 +10,31 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def when_child_of_multiprocessing(owner: object, then: Callable[[str], None]) -> None:
+class _Asking:
+    """What multiprocessing keeps weakly: while this lives, it calls back."""
+
+
+_asking: list[_Asking] = []
+
+
+def when_child_of_multiprocessing(then: Callable[[str], None]) -> None:
     """In a process just forked: have `then` called with its role if multiprocessing made it.
 
-    multiprocessing tells whoever asks, once the child knows its name; in a child of a bare
-    `os.fork` nothing happens. `owner` must stay alive until then.
+    multiprocessing calls back once the child knows its name; in a child of a bare `os.fork` nothing
+    happens. No more is left in its registry than there was: children of children inherit it.
     """
     util = sys.modules.get("multiprocessing.util")
-    if util is not None:
-        util.register_after_fork(owner, lambda _: then(multiprocessing_role()))
+    _asking.clear()  # of the parent, which was a child itself
+    if util is None:
+        return
+    asking = _Asking()
+    _asking.append(asking)
+
+    def call(_: object) -> None:
+        _asking.clear()
+        then(multiprocessing_role())
+
+    util.register_after_fork(asking, call)
 
 
 def multiprocessing_role() -> str:

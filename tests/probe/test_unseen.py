@@ -114,3 +114,34 @@ def test_one_finder_of_ours_and_no_entry_of_ours_stay_behind(watched) -> None:
     )
     assert int(with_us[0]) == int(without[0]) + 1
     assert with_us[1:] == ["[]", "[]"]
+
+
+GENERATIONS = """
+import multiprocessing as mp
+from multiprocessing import util
+
+def child(generation, conn):
+    if generation > 1:
+        process = context.Process(target=child, args=(generation - 1, conn))
+        process.start()
+        process.join()
+    else:
+        conn.send(len(util._afterfork_registry))
+
+context = mp.get_context("fork")
+if __name__ == "__main__":
+    ours, theirs = context.Pipe(False)
+    process = context.Process(target=child, args=(4, theirs))
+    process.start()
+    print(ours.recv() - len(util._afterfork_registry))
+    process.join()
+"""
+
+
+def test_children_of_children_inherit_nothing_more_from_multiprocessing(
+    watched, any_python, tmp_path
+) -> None:
+    script = tmp_path / "generations.py"
+    script.write_text(GENERATIONS)
+    with_us, without = watched.run(any_python, script), watched.run_without(any_python, script)
+    assert with_us.stdout == without.stdout != ""

@@ -15,10 +15,11 @@ def stairs(*at_steps: float) -> Series:
 
 
 def test_a_run_that_ends_on_a_tread_is_not_calm() -> None:
-    """The last step was 2,500 steps ago, and they come 2,000 apart."""
+    """The last step was 2,500 steps ago, and they come 2,000 apart. (`climbs_as_a_whole` objects as
+    well.)"""
     found = asked("step_awaited", stairs(600, 2500, 4500))
     assert Side.AGAINST_CALM in found.sides
-    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.STABLE)
+    assert found.verdicts[0] is Verdict.INCONCLUSIVE
 
 
 def test_steps_that_ended_long_ago_leave_it_calm() -> None:
