@@ -47,7 +47,7 @@ def test_a_bar_shows_how_far_a_pipe_was_read_and_is_gone_at_the_end(tmp_path: Pa
         terminal.until("STABLE")
         assert terminal.finish() == 0
     report = terminal.screen[terminal.screen.index(b"STABLE") :]
-    assert b"reading" not in report
+    assert b"reading " not in report
     assert b"\x1b[?25l" not in terminal.screen  # the cursor was never hidden
 
 
@@ -89,7 +89,7 @@ def test_there_is_no_bar_where_none_is_wanted(tmp_path: Path, way: str) -> None:
         command[-1] = command[-1].replace(str(plain), str(packed))
     with Terminal(command, directory=tmp_path) as terminal:
         assert terminal.finish() == 0
-    assert b"reading" not in terminal.screen
+    assert b"reading " not in terminal.screen
     assert b"loaded False" in terminal.screen
 
 
@@ -97,7 +97,7 @@ def test_no_bar_is_drawn_over_what_is_typed(tmp_path: Path) -> None:
     with Terminal(at_once("-"), directory=tmp_path) as terminal:
         terminal.type("step,rss_mb\n" + "".join(f"{n},5000\n" for n in range(60)) + "\x04")
         assert terminal.finish() == 0
-    assert b"reading" not in terminal.screen
+    assert b"reading " not in terminal.screen
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="one list of modules is enough")

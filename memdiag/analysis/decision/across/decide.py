@@ -23,6 +23,7 @@ from memdiag.analysis.decision.across import (
     exact_meter,
     holes,
     passing_process,
+    read_more_often,
     settled_malloc,
     uncollected_garbage,
 )
@@ -53,7 +54,12 @@ OVERRULES = (
 # then what an exact meter adds.
 CONFIRMS = (exact_meter.CHECK,)
 # What makes a doubt none about the recording.
-SETTLES = (calm_processes.CHECK, bounded_by.CHECK, passing_process.CHECK)
+SETTLES = (
+    calm_processes.CHECK,
+    read_more_often.CHECK,
+    bounded_by.CHECK,
+    passing_process.CHECK,
+)
 
 
 def everything() -> tuple[Cross[Any], ...]:
