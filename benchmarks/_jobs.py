@@ -25,10 +25,9 @@ from _one_meter import Maker
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.model import Recording
-from memdiag.verdicts import Verdict
+from memdiag.verdicts import CALM, Verdict
 
 TRUTHS = ("bounded", "truncated", "leak", "grey")
-CALM = frozenset({Verdict.STABLE, Verdict.WARMUP})
 
 _MAKERS: Mapping[str, Maker] = MappingProxyType(
     {

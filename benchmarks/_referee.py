@@ -10,10 +10,9 @@ from pathlib import Path
 from memdiag.analysis.diagnose import diagnose
 from memdiag.findings import Finding
 from memdiag.recording.reading import read
-from memdiag.verdicts import Verdict
+from memdiag.verdicts import CALM, Verdict
 
 CORPUS = Path(__file__).resolve().parent.parent / "fixtures" / "corpus"
-CALM = (Verdict.STABLE, Verdict.WARMUP)
 LABELS = {"stable": "bounded", "warmup": "bounded", "spiky-bounded": "bounded"}
 LABELS |= {"leak": "leak", "inconclusive": "truncated"}
 

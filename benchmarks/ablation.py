@@ -29,7 +29,7 @@ from memdiag.analysis.decision import decide, ends
 from memdiag.analysis.decision.across import decide as across
 from memdiag.parameters import numbers_of
 from memdiag.policy import DEFAULT, Policy, WarmupLength
-from memdiag.verdicts import Verdict
+from memdiag.verdicts import CALM, Verdict
 
 SENSITIVITY = Path(__file__).resolve().parent.parent / "docs" / "sensitivity.md"
 FACTORS = (0.7, 1.4)
@@ -38,7 +38,6 @@ PART_OF_NUMBERS = 3
 # Groups of Policy that change no verdict on a finished recording.
 NOT_OF_THE_VERDICT = ("reporting", "live", "checks", "off")
 ERRORS = ("false", "false, truncated", "missed", "not found", "undecided")
-CALM = (Verdict.STABLE, Verdict.WARMUP)
 SETS: list[Set] = []
 PLANS: list[tuple[str, Policy]] = []
 

@@ -16,6 +16,10 @@ class Verdict(enum.Enum):
     INCONCLUSIVE = "inconclusive"
 
 
+CALM = (Verdict.STABLE, Verdict.WARMUP)
+"""Verdicts on what does not go on growing."""
+
+
 class Reason(enum.Enum):
     """Why a series got its verdict: the rule that decided, for report and JSON."""
 

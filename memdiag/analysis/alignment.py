@@ -12,9 +12,8 @@ from memdiag.analysis.pooling import Estimate
 from memdiag.comparison import Difference, Measure
 from memdiag.findings import Finding
 from memdiag.model import AxisKind
-from memdiag.verdicts import Verdict
+from memdiag.verdicts import CALM, Verdict
 
-CALM = frozenset({Verdict.STABLE, Verdict.WARMUP})
 # 1.96 + 0.84: a difference of this many standard errors shows in four of five tries at 95 %.
 SHOWN = 2.8
 # The noise of one reading where a run is too short to show its own, part of the level. Chosen.

@@ -8,9 +8,8 @@ from memdiag.findings import Finding
 from memdiag.model import Limit, Role, Unit
 from memdiag.room import Capacity, Memory
 from memdiag.thresholds import one_gpu
-from memdiag.verdicts import Verdict
+from memdiag.verdicts import CALM, Verdict
 
-CALM = (Verdict.STABLE, Verdict.WARMUP)
 # Which series speak for a memory, the most telling first, and which others may object.
 _SPEAKS = {Memory.DEVICE: (Role.DEVICE, Role.DEVICE_RESERVED), Memory.HOST: (Role.RESIDENT,)}
 _OBJECTS = {

@@ -13,7 +13,6 @@ import numpy as np
 from memdiag.analysis import forecast
 from memdiag.analysis.confidence import confidence
 from memdiag.analysis.decision.case import Context, Decision
-from memdiag.analysis.device import CALM
 from memdiag.analysis.needmore import need_more
 from memdiag.analysis.peaks import peaks_grow
 from memdiag.analysis.prepare import MOST, Prepared
@@ -21,7 +20,7 @@ from memdiag.analysis.trend import Trend, trend
 from memdiag.findings import Finding, Interval, LimitHit, Plateau, Segment
 from memdiag.model import Limit, Phases, Series, Unit
 from memdiag.policy import Policy
-from memdiag.verdicts import Verdict
+from memdiag.verdicts import CALM, Verdict
 
 if TYPE_CHECKING:
     from memdiag.analysis.attribution import Attributed

@@ -11,9 +11,8 @@ from statistics import mean
 from memdiag.findings import Evidence, EvidenceKind, Finding
 from memdiag.model import Role
 from memdiag.policy import DEFAULT, Policy
-from memdiag.verdicts import Verdict
+from memdiag.verdicts import CALM, Verdict
 
-CALM = (Verdict.STABLE, Verdict.WARMUP)
 ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)
 # Allocators that a recording names by the beginning of its columns' names.
 _SOURCES = frozenset({"vram", "xpu", "mps", "jax", "tensorflow"})

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from memdiag.analysis.alignment import CALM, SHOWN, Pair, Side, noise
+from memdiag.analysis.alignment import SHOWN, Pair, Side, noise
 from memdiag.analysis.pooling import Estimate
 from memdiag.comparison import Difference, Effect, Measure, Why
 from memdiag.model import Unit
-from memdiag.verdicts import Verdict
+from memdiag.verdicts import CALM, Verdict
 
 # A rate counts as changed when it changed by a tenth at the least, as equal when a change by a
 # third is excluded (so never when it halved). Chosen.

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from memdiag.analysis import device
 from memdiag.analysis.decision.across.meters import (
-    CALM,
     ELSEWHERE,
     IN_PART,
     MALLOC,
@@ -19,7 +18,7 @@ from memdiag.analysis.device import ON_DEVICE, rise
 from memdiag.findings import Evidence, EvidenceKind, Finding
 from memdiag.model import Role
 from memdiag.policy import DEFAULT, PAGES, Policy
-from memdiag.verdicts import Reason, Verdict
+from memdiag.verdicts import CALM, Reason, Verdict
 
 _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,

@@ -19,7 +19,7 @@ from memdiag.analysis.decision.case import Context
 from memdiag.analysis.decision.decide import decide
 from memdiag.analysis.describe import describe
 from memdiag.analysis.diagnose import ended_processes
-from memdiag.analysis.prepare import prepare
+from memdiag.analysis.prepare import Prepared, prepare
 from memdiag.analysis.stream import Floors
 from memdiag.findings import Finding, Interval
 from memdiag.model import Axis, AxisKind, Recording, Role, Sample, Series, Unit
@@ -235,12 +235,12 @@ class _Track:
         prepared = prepare(series, self._policy)
         decided = decide(prepared, self._policy, context)
         self.finding = describe(series, prepared, decided, self._policy, context)
-        self.leaks = decided.verdict is Verdict.LEAK and self._is_sure(series, context)
+        self.leaks = decided.verdict is Verdict.LEAK and self._is_sure(prepared, context)
 
-    def _is_sure(self, series: Series, context: Context) -> bool:
+    def _is_sure(self, prepared: Prepared, context: Context) -> bool:
         """A LEAK also by the rules of a run that is watched."""
         context = replace(context, merges=self._floors.merges)
-        found = decide(prepare(series, self._watched), self._watched, context)
+        found = decide(prepared, self._watched, context)
         return found.verdict is Verdict.LEAK
 
     @property

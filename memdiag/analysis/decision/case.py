@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from memdiag.analysis.stairs import Stairs, stairs
 from memdiag.analysis.view import View, look
 from memdiag.analysis.waves import Waves
-from memdiag.verdicts import Argument, Reason, Side, Verdict
+from memdiag.verdicts import CALM, Argument, Reason, Side, Verdict
 
 if TYPE_CHECKING:
     from memdiag.analysis.prepare import Prepared
@@ -36,6 +36,23 @@ class Says:
     verdict: Verdict = Verdict.INCONCLUSIVE
     need_x: float | None = None
     against: str = ""
+
+    def argument(
+        self, check: str, side: Side, *, window: str = "", is_decisive: bool = False
+    ) -> Argument:
+        """The argument that it is when this check says it."""
+        return Argument(
+            check=check,
+            side=side,
+            text=self.text,
+            numbers=self.numbers,
+            reason=self.reason,
+            verdict=self.verdict,
+            window=window,
+            against=self.against,
+            need_x=self.need_x,
+            is_decisive=is_decisive,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +139,7 @@ class Decision:
     @property
     def is_calm(self) -> bool:
         """It does not go on growing."""
-        return self.verdict in (Verdict.STABLE, Verdict.WARMUP)
+        return self.verdict in CALM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,18 +253,8 @@ class Case:
         says = check.ask(self, window, parameters)
         if says is None:
             return None
-        argument = Argument(
-            check=check.name,
-            side=side,
-            text=says.text,
-            numbers=says.numbers,
-            reason=says.reason,
-            verdict=says.verdict,
-            window="" if window.argument is None else window.argument.window,
-            need_x=says.need_x,
-        )
-        self.trail.append(argument)
-        return argument
+        name = "" if window.argument is None else window.argument.window
+        return self.argue(says.argument(check.name, side, window=name))
 
     def at_once(self, checks: Sequence[Check[Any]]) -> Argument | None:
         """Ask checks that need no view of the series, of which there may be too little for one."""
@@ -257,16 +264,9 @@ class Case:
             given = self.policy.checks.get(check.name, check.parameters)
             says = check.ask(self, None, given)  # type: ignore[arg-type]
             if says is not None:
-                return self.argue(
-                    Argument(
-                        check=check.name,
-                        side=Side.FOR_CALM if says.verdict is Verdict.STABLE else Side.AGAINST_CALM,
-                        text=says.text,
-                        numbers=says.numbers,
-                        reason=says.reason,
-                        verdict=says.verdict,
-                    )
-                )
+                is_calm = says.verdict is Verdict.STABLE
+                side = Side.FOR_CALM if is_calm else Side.AGAINST_CALM
+                return self.argue(says.argument(check.name, side))
         return None
 
     def argue(self, argument: Argument) -> Argument:

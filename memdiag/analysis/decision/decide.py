@@ -213,7 +213,7 @@ def _weigh(case: Case, window: Window) -> Decision:
     barred = case.first(NOT_EVIDENCE, window, Side.AGAINST_LEAK)
     if barred is not None:
         return _decision(window, barred)
-    steps = window.argument.check.startswith(staircase.PROPOSAL.name)
+    steps = window.argument.check == staircase.PROPOSAL.name
     doubt = case.first(STEPS_MAY_END if steps else MAY_END, window, Side.AGAINST_LEAK)
     if doubt is None:
         return _decision(window, window.argument)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.decision.across.meters import CALM, IN_PART, MALLOC, Cross, Meters
+from memdiag.analysis.decision.across.meters import IN_PART, MALLOC, Cross, Meters
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.policy import PAGES
-from memdiag.verdicts import Reason, Verdict
+from memdiag.verdicts import CALM, Reason, Verdict
 
 _OF_ALL_PAGES = frozenset({Role.UNIQUE, Role.PROPORTIONAL})
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memdiag.analysis import device
-from memdiag.analysis.decision.across.meters import CALM, Cross, Meters, name
+from memdiag.analysis.decision.across.meters import Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
-from memdiag.verdicts import Reason
+from memdiag.verdicts import CALM, Reason
 
 CONTAINS = {
     Role.RESIDENT: (Role.UNIQUE,),

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.decision.across.meters import CALM, Cross, Meters
+from memdiag.analysis.decision.across.meters import Cross, Meters
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.parameters import number
-from memdiag.verdicts import Reason
+from memdiag.verdicts import CALM, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,6 @@ from memdiag.analysis.decision.across import (
     uncollected_garbage,
 )
 from memdiag.analysis.decision.across.meters import (
-    CALM,
     COUNTS,
     MALLOC,
     PYTHON_BLOCKS,
@@ -41,7 +40,7 @@ from memdiag.analysis.decision.across.meters import (
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.policy import DEFAULT, EXACT_ROLES, NO_METERS, Policy
-from memdiag.verdicts import Reason, Verdict
+from memdiag.verdicts import CALM, Reason, Verdict
 
 # What takes a leak away, asked of the findings as they are,
 OVERRULES = (

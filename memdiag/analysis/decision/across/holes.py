@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.decision.across.meters import CALM, MALLOC, PYTHON_BLOCKS, Cross, Meters, name
+from memdiag.analysis.decision.across.meters import MALLOC, PYTHON_BLOCKS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.parameters import number
 from memdiag.policy import PAGES
-from memdiag.verdicts import Reason
+from memdiag.verdicts import CALM, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

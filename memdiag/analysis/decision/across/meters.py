@@ -11,11 +11,10 @@ from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.policy import Policy
-from memdiag.verdicts import Argument, Side, Verdict
+from memdiag.verdicts import CALM, Argument, Side
 
 P = TypeVar("P")
 
-CALM = (Verdict.STABLE, Verdict.WARMUP)
 MALLOC, PYTHON_BLOCKS = "malloc_bytes", "python_blocks"
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it is calm says nothing of the rest."""
@@ -81,17 +80,7 @@ def first(
             continue
         says = check.ask(finding, meters, parameters(check, meters.policy))
         if says is not None:
-            return check, Argument(
-                check=check.name,
-                side=Side.ACROSS,
-                text=says.text,
-                numbers=says.numbers,
-                reason=says.reason,
-                verdict=says.verdict,
-                need_x=says.need_x,
-                against=says.against,
-                is_decisive=True,
-            )
+            return check, says.argument(check.name, Side.ACROSS, is_decisive=True)
     return None
 
 

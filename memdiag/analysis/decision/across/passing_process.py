@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.decision.across.meters import CALM, Cross, Meters
+from memdiag.analysis.decision.across.meters import Cross, Meters
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import ON_DEVICE
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.policy import PAGES
-from memdiag.verdicts import Reason, Verdict
+from memdiag.verdicts import CALM, Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

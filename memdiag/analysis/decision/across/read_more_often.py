@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.decision.across.meters import CALM, COUNTS, Cross, Meters, name
+from memdiag.analysis.decision.across.meters import COUNTS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
-from memdiag.verdicts import Reason, Verdict
+from memdiag.verdicts import CALM, Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from memdiag.analysis.decision.across.meters import CALM, MALLOC, Cross, Meters, name
+from memdiag.analysis.decision.across.meters import MALLOC, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.parameters import number
 from memdiag.policy import PAGES
-from memdiag.verdicts import Reason
+from memdiag.verdicts import CALM, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
