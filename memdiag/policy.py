@@ -13,7 +13,6 @@ from typing import Any
 
 from memdiag.model import AxisKind, Role
 from memdiag.parameters import number
-from memdiag.shapes import Preparation, SaturationFit, Segments, StairSteps, WaveTurns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +69,25 @@ NO_METERS = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.EVENTS})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Common:
-    """What several checks ask in the same way."""
+    """What several checks ask in the same way: how many, how much of it, how far beyond noise."""
 
-    alpha: float = number(0.004, "p", "one-sided level of the tests for growth")
-    few_samples: int = number(20, "readings", "below which they are few")
-    tail_samples: int = number(
-        3, "readings", "fewest of which anything is said, and of a regime that leaks"
+    fewest: int = number(
+        3, "of anything", "fewest readings, bins, steps or events of which anything is said"
     )
+    cycles: int = number(
+        4, "of anything", "fewest of what recurs; and most times that one differs from another"
+    )
+    few_samples: int = number(20, "readings", "below which they are few")
     blocks: int = number(8, "blocks", "that turn a staircase into a line")
+    noises: float = number(3.0, "noise or standard errors", "that are beyond chance")
+    clear_noises: float = number(8.0, "noise or standard errors", "that are clearly beyond it")
+    alpha: float = number(0.004, "p", "one-sided level of the tests for growth")
     block_r2: float = number(
         0.9, "1", "R2 of a line through the blocks: growth", "benchmarks/decide.py --sizes"
+    )
+    regular_r2: float = number(0.99, "1", "R2 of a line from which increments are equal")
+    evidence_bic: float = number(
+        6.0, "BIC", "by which a curve must beat a line", "Kass and Raftery 1995: strong"
     )
     flat_doubt: float = number(
         0.7, "weight", "of a growing last regime, below which it is taken as flat"
@@ -90,25 +98,26 @@ class Common:
         "part of the pace of its first half below which the second half of growth slows down",
         "fixtures/corpus: bounded runs lie below, leaks above",
     )
+    margin: float = number(1.5, "1", "times as much, which is surely more")
+    most: float = number(0.5, "of a whole", "more than that is most of it")
+    warm_share: float = number(
+        1 / 3, "run", "that may be a warm-up; a plateau as long speaks for itself"
+    )
+    short_share: float = number(
+        0.15, "of a whole", "a short part: a plateau that may be a tread, a slope that is none"
+    )
+    little: float = number(0.1, "of a whole", "a small part of it")
+    slight: float = number(0.05, "of a whole", "a slight part of it")
     calm_growth: float = number(0.02, "level", "growth over one more run that is still flat")
     immaterial_share: float = number(
         5e-4, "level", "movement that is called flat: a hundred pages of a gigabyte"
     )
-    kept_share: float = number(0.1, "cycle", "rise of floors and ceilings of cycles that stay")
-    regular_r2: float = number(0.99, "1", "R2 of a line from which increments are equal")
-    settled_share: float = number(
-        0.35, "run", "plateau that overrules a coarser line through the whole run"
-    )
-    short_share: float = number(0.2, "run", "plateau that may be a tread of that line")
     touched_bytes: float = number(
         1e6,
         "bytes",
         "growth of pages that may be memory touched for the first time",
         "fixtures/corpus: 0.6 MB in 1,000 steps is the most whose truth is open",
     )
-    warm_parts: int = number(3, "parts", "of a run, the first of which may be a warm-up")
-    first_bins: int = number(3, "bins", "of which the least is where a run began")
-    climb_noises: float = number(4.0, "noise", "standard deviations that a climb rises by")
 
     @property
     def window_samples(self) -> int:
@@ -139,30 +148,13 @@ class Prior:
     exact_odds: float = number(
         10.0, "odds", "factor for the very same increment of an exact meter per request or cycle"
     )
-    leak_odds: float = number(1.0, "odds", "of leak to warm-up before the length is looked at")
     leak_posterior: float = number(0.9, "1", "posterior from which a leak is said")
     plateau_odds: float = number(
         60.0, "odds", "factor for growth that began after an endless plateau"
     )
-    idle_share: float = number(
-        0.35, "growth", "plateau at the start that is a program which has not begun yet"
-    )
-    least_rise: float = number(
-        0.0,
-        "level",
-        "that warm-ups rise by: slower growth is weighed by the length that one of its pace has",
-    )
-    slowed_odds: float = number(0.5, "odds", "factor for growth that was twice as fast before")
-    least_pace: float = number(0.4, "1", "of the present rate that still is about the same")
-    most_pace: float = number(2.0, "1", "of the present rate that still is about the same")
-    plateau_pace: float = number(0.25, "1", "of the present rate below which a regime is flat")
-    jump_paces: float = number(1.5, "1", "of what growth explains, more is a jump")
-    jump_noises: float = number(3.0, "noise", "standard deviations beside it")
-    in_use_odds: float = number(
-        1.5, "odds", "factor for equal increments per step of memory in use, and of objects"
-    )
-    exact_spread: float = number(1e-3, "mean", "range of increments that are the same")
-    exact_increments: int = number(8, "increments", "fewest that are called the same every time")
+    least_rise: float = 0.0
+    """Level that warm-ups rise by (slower growth is weighed by the length that one of its pace
+    has): that of `Live` while a run is watched."""
 
     @property
     def warmup_lengths(self) -> Mapping[AxisKind, WarmupLength]:
@@ -196,15 +188,12 @@ class Materiality:
     horizon_lengths: float = number(
         20_000.0, "median warm-ups", "that a run without a plan is looked ahead: a million steps"
     )
-    horizon_runs: float = number(3.0, "runs", "that are looked ahead at least")
-    share: float = number(0.02, "level", "growth by then that is negligible")
     least_bytes: float = number(
         100e6,
         "bytes",
         "growth by then that is negligible: 100 bytes a step for a million steps",
         "fixtures/corpus, own_*_steps: healthy bookkeeping; the least labelled leak is 720 a step",
     )
-    times: float = number(0.5, "level", "... unless it is so much of the level")
     background_per_step: Mapping[Role, float] = number(
         BACKGROUND_PER_STEP,
         "bytes or blocks",
@@ -214,18 +203,30 @@ class Materiality:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Across:
-    """What series of one recording say to each other."""
+class Preparation:
+    """From readings to what is judged: noise, tear-down, sawteeth and excursions."""
 
-    follows: float = number(
-        0.5, "rise", "part of another's growth by which a meter shows it: what leaks fills holes"
+    exact_noise: float = number(1e-6, "level", "least noise of an exact meter: printed digits")
+    page_noise: float = number(
+        5e-5, "level", "least noise of a paged meter", "fixtures/corpus, own_stable_mlp"
     )
-    settling_samples: int = number(
-        20, "readings", "from which on an exact meter's calm says something of pages"
+    drop_share: float = number(0.004, "level", "of a big drop")
+    most_samples: int = number(25_000, "readings", "of more, the floors of blocks are judged")
+    most_cycles: int = number(512, "cycles", "whose starts bound a period, evenly spread")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """Regimes: how a series is cut."""
+
+    bins: int = number(120, "bins", "that regimes are looked for in")
+    flat_cost: float = number(
+        3.0,
+        "ln bins",
+        "that a flat regime costs; a sloped one costs one more, a lone reading one less",
     )
-    passing: float = number(0.25, "readings", "part of the most: there for a part of the run")
-    end_parts: int = number(10, "parts", "of a stretch, of which the first and last make a rise")
-    gone: float = number(0.1, "run", "that a process has not been seen for: it has ended")
+    least_weight: float = number(0.01, "weight", "of a last regime that is counted")
+    memory: float = number(0.9, "1", "most AR(1) coefficient of the noise about regimes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,20 +267,9 @@ class Live:
         "twenty-five lasts longer than 35,000",
         "benchmarks/live.py --curve",
     )
-    plateau_odds: float = number(10.0, "odds", "what `Prior.plateau_odds` is there")
-    slowed_odds: float = number(
-        1.0, "odds", "what `Prior.slowed_odds` is there: heavier tails allow for slow ends"
-    )
-    least_rise: float = number(
-        0.1, "level", "what `Prior.least_rise` is there: of nine warm-ups in ten", "fixtures/corpus"
-    )
     chance: float = number(
         0.01, "p", "that readings that do not grow are ever taken for growing", "Ville 1939"
     )
-    bets: int = number(8, "bets", "of the e-process, averaged")
-    least_bet: float = number(0.1, "wealth", "of the bet that wins on slow drifts in noise")
-    most_bet: float = number(0.95, "wealth", "of the bet that wins on clean growth")
-    start_every: int = number(16, "readings", "between starts of a plateau that are told apart")
     patience: float = number(0.1, "1", "part of the readings after which it is asked again")
 
 
@@ -289,15 +279,11 @@ class Policy:
     their own. off: names of checks and windows that are not asked (`benchmarks/ablation.py`)."""
 
     common: Common = Common()
-    prior: Prior = field(default_factory=Prior)
+    prior: Prior = Prior()
     materiality: Materiality = field(default_factory=Materiality)
-    preparation: Preparation = field(default_factory=Preparation)
-    segmentation: Segments = field(default_factory=Segments)
-    saturation: SaturationFit = field(default_factory=SaturationFit)
-    stairs: StairSteps = field(default_factory=StairSteps)
-    waves: WaveTurns = field(default_factory=WaveTurns)
-    across: Across = Across()
-    live: Live = field(default_factory=Live)
+    preparation: Preparation = Preparation()
+    segmentation: Segments = Segments()
+    live: Live = Live()
     reporting: Reporting = Reporting()
     checks: Mapping[str, Any] = field(default_factory=dict)
     off: frozenset[str] = frozenset()
@@ -319,8 +305,6 @@ def while_watched(policy: Policy, role: Role) -> Policy:
             prior,
             shape=prior.shape if role in EXACT_ROLES else min(prior.shape, live.tail),
             leak_posterior=live.leak_posterior,
-            plateau_odds=live.plateau_odds,
-            slowed_odds=live.slowed_odds,
-            least_rise=live.least_rise,
+            least_rise=policy.common.little,
         ),
     )

@@ -15,7 +15,7 @@ def climbs_as_a_whole(view: View, policy: Policy, least_r2: float) -> bool:
     prepared = view.prepared
     if len(prepared.x) < policy.common.window_samples:
         return False
-    blocks = stretches(prepared.x, prepared.y, policy.common.blocks, policy.segmentation)
+    blocks = stretches(prepared.x, prepared.y, policy.common.blocks, policy)
     rising = r_squared(blocks.x, blocks.y) >= least_r2
     return rising and float(blocks.y[-1] - blocks.y[0]) > 0
 

@@ -77,12 +77,12 @@ def is_pair(first: Finding, second: Finding) -> bool:
 def rise(finding: Finding, leaking: Finding, policy: Policy) -> float:
     """How much a series rose since another one's leak began, ends averaged over a tenth of the way
     (of the readings, where those are dense at one end)."""
-    parts = policy.across.end_parts
+    little = policy.common.little
     start = finding.first_x if leaking.onset_x is None else leaking.onset_x.value
     points = [p for p in finding.trace if p[0] >= start]
     if len(points) < 2:
         return 0.0
-    tenth, most = (points[-1][0] - points[0][0]) / parts, max(len(points) // parts, 1)
+    tenth, most = (points[-1][0] - points[0][0]) * little, max(int(len(points) * little), 1)
     early = [v for x, v in points[:most] if x <= points[0][0] + tenth]
     late = [v for x, v in points[-most:] if x >= points[-1][0] - tenth]
     return mean(late) - mean(early)
@@ -90,7 +90,7 @@ def rise(finding: Finding, leaking: Finding, policy: Policy) -> float:
 
 def _follows(other: Finding, subject: Finding) -> bool:
     grown = rise(subject, subject, DEFAULT)
-    least = DEFAULT.across.follows * grown
+    least = DEFAULT.common.most * grown
     return grown > 0 and other.axis == subject.axis and rise(other, subject, DEFAULT) >= least
 
 

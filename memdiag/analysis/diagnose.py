@@ -87,7 +87,7 @@ def ended_processes(recording: Recording, policy: Policy) -> frozenset[str]:
         return frozenset()
     began_s = min(float(at_s[0]) for _, at_s in times)
     end_s = max(float(at_s[-1]) for _, at_s in times)
-    late_s = end_s - policy.across.gone * (end_s - began_s)
+    late_s = end_s - policy.common.little * (end_s - began_s)
     alive = {process for process, at_s in times if float(at_s[-1]) >= late_s}
     return frozenset(process for process, _ in times) - alive
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.policy import DEFAULT, Live
+from memdiag.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
@@ -33,9 +33,10 @@ class RankTest:
     Memory and time per floor are proportional to the number of floors kept by the caller.
     """
 
-    def __init__(self, capacity: int, seed: int = 0, live: Live = DEFAULT.live) -> None:
-        self._bets = np.linspace(live.least_bet, live.most_bet, live.bets)
-        self._every = live.start_every
+    def __init__(self, capacity: int, seed: int = 0, policy: Policy = DEFAULT) -> None:
+        common = policy.common
+        self._bets = np.linspace(common.little, 1 - common.slight, common.blocks)
+        self._every = 2 * common.blocks
         self._random = np.random.default_rng(seed)
         self._floors = np.empty(capacity)
         self._starts = np.arange(0, capacity, self._every)
@@ -67,9 +68,9 @@ class RankTest:
         return math.log(float((self._wealth[:rows].mean(axis=1) + held).min()))
 
 
-def log_value(floors: Floats, live: Live) -> float:
+def log_value(floors: Floats, policy: Policy) -> float:
     """That of the test after these floors."""
-    test = RankTest(len(floors), live=live)
+    test = RankTest(len(floors), policy=policy)
     for floor in floors.tolist():
         test.add(floor)
     return test.log_value

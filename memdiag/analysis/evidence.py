@@ -68,7 +68,7 @@ def _holes_beside(subject: Finding, meters: Meters) -> Iterator[Evidence]:
         held = [f for f in meters.findings if f.metric == MALLOC and meters.is_same(pages, f)]
         if pages.reason is not Reason.OVERRULED or pages.role not in PAGES or not held:
             continue
-        if rise(held[0], pages, meters.policy) < meters.policy.across.follows * rise(
+        if rise(held[0], pages, meters.policy) < meters.policy.common.most * rise(
             pages, pages, meters.policy
         ):
             yield Evidence(

@@ -37,22 +37,22 @@ def lasting(x: Floats, y: Floats, drops: Ints, policy: Policy) -> NDArray[np.boo
         elif (after := _recovery(readings, at, brief, policy)) is not None:
             kept[at + 1 : after] = False
     if height > 0:
-        given = policy.preparation
-        highest = top + given.brief_return * height
-        kept[_end(readings, brief, given.sudden * height, highest) :] = False
-    return kept if kept.mean() > 1 - policy.preparation.brief_total else np.ones_like(kept)
+        common = policy.common
+        highest = top + common.little * height
+        kept[_end(readings, brief, common.most * height, highest) :] = False
+    return kept if kept.mean() > 1 - policy.common.warm_share else np.ones_like(kept)
 
 
 def _begin(readings: list[float], at: int, brief: _Brief, policy: Policy) -> int | None:
     """The last reading before the brief excursion that ends with the drop after `at`; None where
     the drop ends none."""
     after, rise = readings[at + 1], readings[at] - readings[at + 1]
-    near, before = policy.preparation.brief_return * rise, at - 1
+    near, before = policy.common.little * rise, at - 1
     while before > 0 and readings[before] - after > near and brief.between(before, at + 1):
         before -= 1
     if before < 0 or not brief.between(before, at + 1):
         return None
-    sudden = readings[before + 1] - readings[before] > policy.preparation.sudden * rise
+    sudden = readings[before + 1] - readings[before] > policy.common.most * rise
     return before if sudden and abs(readings[before] - after) <= near else None
 
 
@@ -60,12 +60,12 @@ def _recovery(readings: list[float], at: int, brief: _Brief, policy: Policy) -> 
     """The first reading after the brief dip that begins with the drop after `at`; None where it is
     none: pages that were swapped out, a reading that failed."""
     n, fall = len(readings), readings[at] - readings[at + 1]
-    near, after = policy.preparation.brief_return * fall, at + 2
+    near, after = policy.common.little * fall, at + 2
     while after < n and readings[at] - readings[after] > near and brief.between(at, after):
         after += 1
     if after >= n or not brief.between(at, after):
         return None
-    sudden = readings[after] - readings[after - 1] > policy.preparation.sudden * fall
+    sudden = readings[after] - readings[after - 1] > policy.common.most * fall
     return after if sudden and abs(readings[after] - readings[at]) <= near else None
 
 
@@ -92,10 +92,10 @@ class _Brief:
 
     @classmethod
     def of(cls, x: Floats, policy: Policy) -> _Brief:
-        readings = max(1, int(policy.preparation.brief_share * len(x)))
+        readings = max(1, int(policy.common.slight * len(x)))
         gap = float(np.median(np.diff(x))) if len(x) > 1 else 0.0
         run = float(x[-1] - x[0]) if len(x) else 0.0
-        way = 2 * max(policy.preparation.brief_share * run, (readings + 1) * gap)
+        way = 2 * max(policy.common.slight * run, (readings + 1) * gap)
         return cls(x=x.tolist(), readings=readings, way=way)
 
     def between(self, before: int, after: int) -> bool:

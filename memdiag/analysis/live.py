@@ -229,7 +229,7 @@ class _Track:
         self._judged = floors.samples // floors.width
         self._next_s = self._seen_s + PAUSE_S
         since = floors.samples - (self._rising_since or 0)
-        more = max(self._policy.live.patience * since, LEAST_MORE * floors.width)
+        more = max(self._policy.common.little * since, LEAST_MORE * floors.width)
         self._next = floors.samples + more
         series, context = self.series, Context(records=records)
         prepared = prepare(series, self._policy)

@@ -29,7 +29,7 @@ def peaks_grow(decision: Decision, prepared: Prepared, policy: Policy) -> bool:
         peak_x, all_peaks = tops.x, tops.y
     since = peak_x >= prepared.x[decision.tail]
     x, peaks = peak_x[since], all_peaks[since]
-    if len(peaks) < policy.preparation.peak_cycles or not x[-1] > x[0]:
+    if len(peaks) < policy.common.blocks or not x[-1] > x[0]:
         return False
     fitted = trend(x, peaks, prepared.noise)
     rise = fitted.slope * float(x[-1] - x[0])

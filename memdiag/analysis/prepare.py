@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memdiag.model import Floats
-    from memdiag.shapes import Preparation
 
     NDBool = NDArray[np.bool_]
 
@@ -101,18 +100,18 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     y = np.asarray(series.y, dtype=np.float64)
     read = keep & measured(y)
     y = -y if series.falling else y
-    axis, x, placed = _positions(series, read, given.positions)
+    axis, x, placed = _positions(series, read, policy.common.few_samples)
     finite = read & placed
     whole = bool(finite.all())
     dropped_start = 0 if whole else int((keep & np.isfinite(y) & ~finite).sum())
     x_read, y_read = (x, y) if whole else (x[finite], y[finite])
-    stepping = len(x_read) - _after_the_last(x_read, axis, given)
+    stepping = len(x_read) - _after_the_last(x_read, axis, policy)
     all_x, all_y, tops = _one_per_position(x_read[:stepping], y_read[:stepping])
     xs, ys, width = _blocks(all_x, all_y, given.most_samples)
     level = float(np.median(np.abs(ys))) if len(ys) else 0.0
-    quantum = _quantum(ys, series.resolution, given.moving)
+    quantum = _quantum(ys, series.resolution, 1 - policy.common.short_share)
     least = _least(level, series.role, policy)
-    noise, floor = _noises(ys, quantum, max(least, given.range_noise * _range(ys)))
+    noise, floor = _noises(ys, quantum, max(least, given.exact_noise * _range(ys)))
     last = _without_tear_down(xs, ys, noise, level, policy)
     cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
@@ -204,20 +203,20 @@ def _without(finite: NDBool, last: int) -> NDBool:
     return kept
 
 
-def _after_the_last(x: Floats, axis: Axis, given: Preparation) -> int:
+def _after_the_last(x: Floats, axis: Axis, policy: Policy) -> int:
     """How many of the last readings come after the last step: the program saves, leaves, is torn
     down.
 
     Those of a step that goes on and grows are none the worse for it: a step counts by its lowest.
     """
     # (Looked at first: in most recordings the step changes at the end, too, and they may be long.)
-    linger = given.linger
-    if axis.kind is not AxisKind.STEP or len(x) <= linger or x[-1 - int(linger)] != x[-1]:
+    linger = policy.common.fewest
+    if axis.kind is not AxisKind.STEP or len(x) <= linger or x[-1 - linger] != x[-1]:
         return 0
     if not bool((x[1:] >= x[:-1]).all()):
         return 0
     changes = np.flatnonzero(x[1:] > x[:-1])
-    if len(changes) < given.positions:
+    if len(changes) < policy.common.few_samples:
         return 0
     usual = max(float(np.median(np.diff(changes))), 1.0)
     here = len(x) - 1 - int(changes[-1])
@@ -281,16 +280,16 @@ def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
 
 def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> int:
     """Samples left when final drops that nothing recovers from are taken as tear-down."""
-    n, given = len(y), policy.preparation
-    window = int(given.tear_down_share * n)
-    if n < given.tear_down_samples or window < 1:
+    n, common = len(y), policy.common
+    window = int(common.short_share * n)
+    if n < common.window_samples or window < 1:
         return n
     falls = -np.diff(y)
-    limit = max(2 * given.drop_noises * noise, given.tear_down_drop * level)
+    limit = max(2 * common.clear_noises * noise, common.calm_growth * level)
     late = n - window + np.flatnonzero(falls[n - window - 1 :] >= limit)
     for at in late[lasting(x, y, late - 1, policy)[late - 1]]:
-        recovers = y[at:].max() > y[at - 1] - given.recovery * falls[at - 1]
-        usual = falls[: at - 1].max() > given.recovery * falls[at - 1 :].max()
+        recovers = y[at:].max() > y[at - 1] - common.most * falls[at - 1]
+        usual = falls[: at - 1].max() > common.most * falls[at - 1 :].max()
         if not (recovers or usual):
             return int(at)
     return n

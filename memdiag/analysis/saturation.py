@@ -10,7 +10,6 @@ import numpy as np
 
 from memdiag.analysis.view import View
 from memdiag.policy import Policy
-from memdiag.shapes import SaturationFit
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
@@ -34,13 +33,13 @@ class Saturation:
     creep_error: float
 
 
-def saturation(x: Floats, y: Floats, noise: float, given: SaturationFit) -> Saturation | None:
+def saturation(x: Floats, y: Floats, noise: float, policy: Policy) -> Saturation | None:
     """Fit a climb of enough samples; None where it is no climb."""
     n = len(x)
-    if n < given.samples or not x[-1] > x[0]:
+    if n < policy.common.cycles or not x[-1] > x[0]:
         return None
     u = (x - x[0]) / (x[-1] - x[0])
-    time, rss, height = _best(u, y, given)
+    time, rss, height = _best(u, y)
     least = n * noise * noise
     line = np.stack([np.ones(n), u], axis=1)
     line_rss = _residual(line, y)[0]
@@ -57,11 +56,15 @@ def saturation(x: Floats, y: Floats, noise: float, given: SaturationFit) -> Satu
     )
 
 
-def _best(u: Floats, y: Floats, given: SaturationFit) -> tuple[float, float, float]:
+_TIMES = 14  # exact: a search, zoomed in three times, is right to three digits
+_PASSES = 3  # exact: see above
+
+
+def _best(u: Floats, y: Floats) -> tuple[float, float, float]:
     """(time constant, residual sum of squares, height) of the best curve, by zooming in."""
-    low, high = given.shortest, given.longest
-    for _ in range(given.passes):
-        times = np.geomspace(low, high, given.times)
+    low, high = 1 / len(u), 2.0
+    for _ in range(_PASSES):
+        times = np.geomspace(low, high, _TIMES)
         bent = -np.exp(-u[None, :] / times[:, None])
         bent_rest = bent - bent.mean(axis=1, keepdims=True)
         rest = y - y.mean()
@@ -69,7 +72,7 @@ def _best(u: Floats, y: Floats, given: SaturationFit) -> tuple[float, float, flo
         heights = bent_rest @ rest / power
         rss = np.maximum(rest @ rest - heights**2 * power, 0.0)
         best = int(np.argmin(rss))
-        low, high = float(times[max(best - 1, 0)]), float(times[min(best + 1, given.times - 1)])
+        low, high = float(times[max(best - 1, 0)]), float(times[min(best + 1, _TIMES - 1)])
     return float(times[best]), float(rss[best]), float(heights[best])
 
 
@@ -92,8 +95,8 @@ def _creep(u: Floats, y: Floats, time: float, noise: float) -> tuple[float, floa
 
 def bends(found: Saturation, policy: Policy) -> bool:
     """It is no line, and nothing goes on beside the curve."""
-    creeps = found.creep > policy.saturation.creep_errors * found.creep_error
-    return found.evidence >= policy.saturation.evidence and not creeps
+    creeps = found.creep > policy.common.noises * found.creep_error
+    return found.evidence >= policy.common.evidence_bic and not creeps
 
 
 def climb(view: View) -> int:

@@ -17,8 +17,7 @@ from memdiag.analysis.teeth import climb, long_run, within
 
 if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
-    from memdiag.policy import Policy
-    from memdiag.shapes import Preparation
+    from memdiag.policy import Policy, Preparation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +67,10 @@ def cycles(
     """
     noise, least = noises
     found = _cycles(x, y, noise, level, policy)
-    if len(found.middles) or found.falls >= policy.preparation.floor_cycles or noise <= least:
+    if len(found.middles) or found.falls >= policy.common.cycles or noise <= least:
         return found
     quiet = max(between_spikes(y), least)
-    of_spikes = policy.preparation.spiky * noise
+    of_spikes = policy.common.short_share * noise
     if quiet >= of_spikes:
         return found
     spiky = _cycles(x, y, quiet, level, policy, of_spikes)
@@ -83,7 +82,7 @@ def _cycles(
 ) -> Cycles:
     """`of_spikes`: least drop where cycles are looked for that are spikes."""
     limit = max(
-        policy.preparation.drop_noises * noise, policy.preparation.drop_share * level, of_spikes
+        policy.common.clear_noises * noise, policy.preparation.drop_share * level, of_spikes
     )
     big = np.flatnonzero(np.diff(y) < -limit)
     none = np.empty(0)
@@ -94,13 +93,13 @@ def _cycles(
         top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
         whole = replace(whole, peak_x=x[top], peaks=y[top])
     left = big
-    if len(big) < max(policy.preparation.peak_cycles, len(y) / policy.preparation.floor_readings):
+    if len(big) < max(policy.common.blocks, len(y) / policy.common.few_samples):
         kept = lasting(x, y, big, policy)
         left = np.flatnonzero(np.diff(y[kept]) < -limit)
         recur = recur and _recur(left, int(kept.sum()), policy)
         whole = whole if recur else replace(whole, x=x[kept], y=y[kept])
     if not recur:
-        few = policy.preparation.cycles <= len(left) < policy.preparation.floor_cycles
+        few = 2 <= len(left) < policy.common.cycles
         return replace(whole, climb=climb(whole.x, whole.y, left, policy)) if few else whole
     return _on_floors(whole, starts, noise, policy, spiky=of_spikes > 0)
 
@@ -108,7 +107,7 @@ def _cycles(
 def _on_floors(whole: Cycles, starts: Ints, noise: float, policy: Policy, *, spiky: bool) -> Cycles:
     """The same judged on the floors of the cycles that begin at `starts`; of spikes, which climb
     too little for a pace, on the least readings where these scatter less."""
-    x, y, misfit = whole.x, whole.y, policy.preparation.base_misfit
+    x, y, misfit = whole.x, whole.y, policy.common.margin
     index = np.array([a + int(np.argmin(y[a:b])) for a, b in pairwise(starts)])
     floors, bases = y[index], _bases(x, y, starts, policy)
     lowest = _Bases(y=floors, blur=_missed(y, index, starts), noise=max(noise, least_noise(floors)))
@@ -186,14 +185,14 @@ def _resets(clock: Floats, starts: Ints, given: Preparation) -> tuple[Floats, fl
     fitted = seen.mean() + period * (number - number.mean())
     sample = float(np.median(np.diff(clock)))
     if float(np.abs(seen - fitted).max()) < sample:
-        return fitted, given.regular_off * sample
+        return fitted, sample
     return seen, sample
 
 
 def _recur(drops: Ints, n: int, policy: Policy) -> bool:
     """Drops come again and again over the whole run."""
-    if len(drops) < policy.preparation.floor_cycles:
+    if len(drops) < policy.common.cycles:
         return False
     gaps = np.diff(drops)
     longest = max(int(gaps.max()), int(drops[0]), n - 1 - int(drops[-1]))
-    return longest <= policy.preparation.floor_gaps * float(np.median(gaps))
+    return longest <= policy.common.cycles * float(np.median(gaps))

@@ -14,7 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from memdiag.model import Floats, Ints
-    from memdiag.shapes import Segments
+    from memdiag.policy import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def bins(x: Floats, y: Floats, count: int) -> Binned:
     return _between(x, y, np.linspace(0, n, count + 1).round().astype(np.int64))
 
 
-def stretches(x: Floats, y: Floats, count: int, given: Segments) -> Binned:
+def stretches(x: Floats, y: Floats, count: int, policy: Policy) -> Binned:
     """`bins`, but of equally long stretches of the way where readings are dense in one part of it
     and rare in another: bins of equally many would have their edges in the dense one.
 
@@ -81,7 +81,10 @@ def stretches(x: Floats, y: Floats, count: int, given: Segments) -> Binned:
     edges = np.searchsorted(x, np.linspace(x[0], x[-1], count + 1)[1:-1], side="right")
     edges = np.unique(np.concatenate(([0], edges, [n]))).astype(np.int64)
     held = np.diff(edges)
-    if len(held) < given.held * count or held.max() < given.uneven * held.min():
+    if (
+        len(held) < (1 - policy.common.short_share) * count
+        or held.max() < policy.common.fewest * held.min()
+    ):
         return bins(x, y, count)
     return _between(x, y, edges)
 
@@ -133,26 +136,26 @@ def between_spikes(y: Floats) -> float:
 _QUARTILE = 0.3186  # exact: a quarter of all normal deviates is nearer to 0
 
 
-def segment(x: Floats, y: Floats, floor: float, given: Segments) -> Segmentation:
+def segment(x: Floats, y: Floats, floor: float, policy: Policy) -> Segmentation:
     """Partition a binned series into regimes. `floor`: least noise of one bin.
 
     Two passes: the residuals of the first give the long-run variance
     var * (1 + phi) / (1 - phi) for the second, so that autocorrelated noise is not cut up.
     """
-    n = len(y)
-    if n < given.least_bins:
+    n, fewest = len(y), policy.common.fewest
+    if n <= fewest:
         return Segmentation(
             pieces=(Piece(first=0, last=n, slope=0.0, flat=True),),
             tails=((0, True, 1.0),),
             noise=floor,
         )
-    size = given.regime_bins if n >= given.few_bins else 2
+    size = fewest if n > fewest**2 else 2
     noise = max(least_noise(y), floor)
     costs = _costs(x, y)
-    result = _partition(x, y, costs, noise, size, given)
+    result = _partition(x, y, costs, noise, size, policy)
     for _ in range(2):
-        noise = max(_long_run_noise(x, y, result.pieces, given), floor)
-        result = _partition(x, y, costs, noise, size, given)
+        noise = max(_long_run_noise(x, y, result.pieces, policy), floor)
+        result = _partition(x, y, costs, noise, size, policy)
     return result
 
 
@@ -173,21 +176,21 @@ def _costs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _partition(
-    x: Floats, y: Floats, costs: tuple[Floats, Floats], noise: float, size: int, given: Segments
+    x: Floats, y: Floats, costs: tuple[Floats, Floats], noise: float, size: int, policy: Policy
 ) -> Segmentation:
     n = len(y)
-    s2 = max(noise * noise, 1e-300)
+    s2, given = max(noise * noise, 1e-300), policy.segmentation
     per_parameter = math.log(n)
     flat_cost, line_cost = costs
     flat_all = flat_cost / s2 + given.flat_cost * per_parameter
-    line_all = line_cost / s2 + given.line_cost * per_parameter
+    line_all = line_cost / s2 + (given.flat_cost + 1) * per_parameter
     ending = np.ascontiguousarray(np.minimum(flat_all, line_all).T)  # each row is read at once
     best = np.full(n + 1, np.inf)
     best[0] = 0.0
     back = np.zeros(n + 1, dtype=np.int64)
     best[1] = (
-        given.first_cost * per_parameter
-    )  # the first reading may stand alone: before anything was loaded
+        given.flat_cost - 1
+    ) * per_parameter  # the first reading may stand alone: before anything was loaded
     for b in range(size, n + 1):
         total = best[: b - size + 1] + ending[b, : b - size + 1]
         first = total.argmin()
@@ -234,18 +237,19 @@ def _tails(
     )
 
 
-def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], given: Segments) -> float:
+def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], policy: Policy) -> float:
     rest = np.concatenate([_residuals(x[p.first : p.last], y[p.first : p.last], p) for p in pieces])
     n = len(rest)
     usual = MAD * float(np.median(np.abs(rest)))
     if usual > 0:  # the few bins of a bent warm-up must not pass for noise of the whole run
-        rest = np.clip(rest, -given.clip * usual, given.clip * usual)
+        clip = policy.common.noises * usual
+        rest = np.clip(rest, -clip, clip)
     power = float(rest @ rest)
     if power <= 0:
         return 0.0
     phi = float(rest[1:] @ rest[:-1]) / power
     phi += 4 / n  # exact: its bias near 1, (1 + 3 phi) / n (Marriott and Pope 1954)
-    phi = min(max(phi, 0.0), given.memory)
+    phi = min(max(phi, 0.0), policy.segmentation.memory)
     used = sum(1 if p.flat else 2 for p in pieces)
     return math.sqrt(power / max(n - used, 2) * (1 + phi) / (1 - phi))
 

@@ -52,13 +52,13 @@ class Stairs:
         gaps = np.diff(self.at)
         if len(gaps) < 2:
             return self.gap - self.waited if self._are_equal(policy) else 0.0
-        uneven = policy.stairs.waits * self.gap
-        even = policy.stairs.even_waits * self.longest_gap
-        regular = float(np.std(gaps)) < policy.stairs.even * float(np.mean(gaps))
+        uneven = policy.common.fewest * self.gap
+        even = policy.common.margin * self.longest_gap
+        regular = float(np.std(gaps)) < policy.common.most * float(np.mean(gaps))
         return (min(even, uneven) if regular else uneven) - self.waited
 
     def _are_equal(self, policy: Policy) -> bool:
-        return float(self.jumps.max()) < policy.stairs.equal * float(self.jumps.min())
+        return float(self.jumps.max()) < policy.common.margin * float(self.jumps.min())
 
 
 def _treads(view: View, edge_bins: int) -> tuple[Piece, ...]:
@@ -76,12 +76,12 @@ def _ends_on_edge(view: View, edge_bins: int) -> bool:
 def stairs(view: View, policy: Policy) -> Stairs | None:
     """The last unbroken run of upward steps between flat treads, at least two, else None."""
 
-    given, y = policy.stairs, view.binned.y
-    ends_on_edge = _ends_on_edge(view, given.edge_bins)
+    common, y = policy.common, view.binned.y
+    ends_on_edge = _ends_on_edge(view, common.fewest)
     if ends_on_edge:  # its tread is too short yet to be seen as one
         y = y.copy()
         y[view.segmentation.pieces[-1].first :] = y[-1]
-    pieces, x = _treads(view, given.edge_bins), view.binned.x
+    pieces, x = _treads(view, common.fewest), view.binned.x
     at: list[float] = []
     level: list[float] = []
     jumps: list[float] = []
@@ -89,23 +89,23 @@ def stairs(view: View, policy: Policy) -> Stairs | None:
     jump = 0.0
     for left, right in zip(reversed(pieces[:-1]), reversed(pieces[1:]), strict=True):
         jump = float(np.median(y[right.first : right.last]) - np.median(y[left.first : left.last]))
-        if jump <= max(given.jump_noises * view.segmentation.noise, given.jump_floors * view.floor):
+        if jump <= max(common.margin * view.segmentation.noise, common.noises * view.floor):
             break
         rise = abs(left.slope) * float(x[left.last - 1] - x[left.first])
         usual = sum(jumps) / max(len(jumps), 1)
-        if not left.flat and rise > given.flat_tread * max(jump, usual):
+        if not left.flat and rise > common.short_share * max(jump, usual):
             break
-        if jumps and not usual / given.alike <= jump <= given.alike * usual:
+        if jumps and not usual / common.cycles <= jump <= common.cycles * usual:
             break
         jumps.append(jump)
         at.append(float(x[right.first]))
         level.append(float(np.median(y[right.first : right.last])))
         first = left.first
-    if len(at) < 2 or level[0] - level[-1] + jump < given.least_rise * view.prepared.noise:
+    if len(at) < 2 or level[0] - level[-1] + jump < common.noises * view.prepared.noise:
         return None
     last = pieces[-1]
     last_rise = abs(last.slope) * float(x[-1] - x[last.first])
-    if not (last.flat or ends_on_edge) and last_rise > given.flat_tread * sum(jumps) / len(jumps):
+    if not (last.flat or ends_on_edge) and last_rise > common.short_share * sum(jumps) / len(jumps):
         return None
     return Stairs(
         at=np.array(at[::-1]),
@@ -113,5 +113,5 @@ def stairs(view: View, policy: Policy) -> Stairs | None:
         jumps=np.array(jumps[::-1]),
         waited=float(x[-1]) - at[0],
         first_bin=first,
-        recent=given.recent,
+        recent=common.cycles,
     )

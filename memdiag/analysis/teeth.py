@@ -31,9 +31,9 @@ def climb(x: Floats, y: Floats, drops: Ints, policy: Policy) -> float:
     teeth = [
         (x[a:b] - x[a], y[a:b], float(x[a]))
         for a, b in pairwise([*(drops + 1), len(y)])
-        if b - a >= policy.preparation.tooth_readings
+        if b - a >= policy.common.fewest
     ]
-    if len(teeth) < policy.preparation.teeth:
+    if len(teeth) < policy.common.fewest:
         return 0.0
     pace = within([(since, value) for since, value, _ in teeth])
     rests = [value - pace * since for since, value, _ in teeth]
@@ -52,7 +52,7 @@ def long_run(rests: list[Floats], policy: Policy) -> float:
     noise = np.concatenate([rest - rest.mean() for rest in rests])
     power = float(noise @ noise)
     memory = float(noise[1:] @ noise[:-1]) / power if power > 0 else 0.0
-    memory = min(max(memory, 0.0), policy.preparation.tooth_memory)
+    memory = min(max(memory, 0.0), policy.segmentation.memory)
     return float(noise.std()) * math.sqrt((1 + memory) / (1 - memory))
 
 

@@ -55,7 +55,7 @@ class View:
     def recent_waves(self, policy: Policy) -> Waves | None:
         """The waves of the run without its first third, which may be a warm-up."""
         return self._waves(
-            len(self.binned.y) // policy.common.warm_parts, policy, policy.waves.turn
+            int(policy.common.warm_share * len(self.binned.y)), policy, policy.common.most
         )
 
     def all_waves(self, policy: Policy, turn: float) -> Waves | None:
@@ -64,18 +64,18 @@ class View:
 
     def _waves(self, first: int, policy: Policy, turn: float) -> Waves | None:
         x, y = self.binned.x[first:], self.binned.y[first:]
-        return waves(x, y, policy.waves.noises * self.floor, turn)
+        return waves(x, y, policy.common.clear_noises * self.floor, turn)
 
 
 def look(prepared: Prepared, policy: Policy) -> View:
     """Cut into regimes and weigh the trend of the last one."""
     binned = bins(prepared.x, prepared.y, policy.segmentation.bins)
     floor = binned.floor(prepared.noise)
-    segmentation = segment(binned.x, binned.y, floor, policy.segmentation)
-    starts = _starts(segmentation, len(binned.x), policy.segmentation.tail_bins)
+    segmentation = segment(binned.x, binned.y, floor, policy)
+    starts = _starts(segmentation, len(binned.x), policy.common.fewest)
     tail = max(starts, key=lambda s: starts[s])
     calm_slope = (
-        policy.materiality.share
+        policy.common.calm_growth
         * prepared.level
         / max(policy.horizon(prepared.axis.kind), prepared.run, 1e-300)
     )
@@ -120,7 +120,7 @@ def r_squared(x: Floats, y: Floats) -> float:
 
 def rose(view: View, policy: Policy) -> bool:
     """The level rose before the last regime: a warm-up, not a stable run."""
-    y, few = view.binned.y, policy.common.first_bins
+    y, few = view.binned.y, policy.common.fewest
     began = float(np.min(y[: max(1, min(few, view.tail or few))]))
     rise = float(np.median(y[view.tail :])) - began
     return rise > policy.common.calm_growth * view.prepared.level

@@ -202,7 +202,7 @@ class Case:
     def last_share(self) -> float:
         """Part of the run, 0..1, that the last regime covers: that of the first look, once there
         was one."""
-        least = self.policy.common.tail_samples
+        least = self.policy.common.fewest
         first = self.view.first_sample if self.tail is None else self.tail
         return self.prepared.share_after(first, least)
 

@@ -192,7 +192,7 @@ def _by_regimes(case: Case) -> Decision:
     """The first look, and a coarser one where that shows neither a leak nor a long plateau."""
     first = _first_look(case)
     case.tail = first.tail
-    long = case.last_share > case.policy.common.settled_share
+    long = case.last_share > case.policy.common.warm_share
     if first.verdict is Verdict.LEAK or (first.is_calm and long):
         return first
     window = case.propose(COARSE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from memdiag.analysis.decision.case import Case, Decision
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared, number
 from memdiag.policy import PAGES
 from memdiag.verdicts import Reason, Verdict
 
@@ -34,13 +34,12 @@ class LastHundredth:
     A step up may be the next of its staircase."""
 
     part: int = number(100, "readings", "one in so many is the end of a run")
-    most: int = number(20, "readings", "and so many of them at most")
 
 
 def _last_hundredth(case: Case, found: Decision, parameters: LastHundredth) -> int:
     prepared, common = case.prepared, case.policy.common
     x, y = prepared.x, prepared.y
-    last = min(len(y) // parameters.part, parameters.most)
+    last = min(len(y) // parameters.part, common.few_samples)
     if last < 1 or prepared.floors or x[-1] - x[-1 - last] > 2 * prepared.run / parameters.part:
         return 0
     rise = float(y[-last:].max() - y[:-last].max())
@@ -53,15 +52,7 @@ def _is_calm(case: Case, without: Decision, parameters: Any) -> bool:
     return without.is_calm
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastReading:
-    """One last reading that is hardly lower than the one before makes no doubt of a leak: the first
-    of a plateau would look like this, and so would any other."""
-
-    slip: float = number(0.05, "rise", "part of a leak's growth by which it may be lower")
-
-
-def _last_reading(case: Case, found: Decision, parameters: LastReading) -> int:
+def _last_reading(case: Case, found: Decision, parameters: Shared) -> int:
     y = case.prepared.y
     if (
         case.prepared.floors
@@ -73,10 +64,12 @@ def _last_reading(case: Case, found: Decision, parameters: LastReading) -> int:
     return 1
 
 
-def _is_leak(case: Case, without: Decision, parameters: LastReading) -> bool:
+def _is_leak(case: Case, without: Decision, parameters: Shared) -> bool:
     y = case.prepared.y
     grown = float(y[-2] - y[min(without.tail, len(y) - 2)])
-    return without.verdict is Verdict.LEAK and bool(y[-2] - y[-1] <= parameters.slip * grown)
+    return without.verdict is Verdict.LEAK and bool(
+        y[-2] - y[-1] <= case.policy.common.slight * grown
+    )
 
 
 ENDS = (
@@ -86,5 +79,5 @@ ENDS = (
         is_settled=_is_calm,
         parameters=LastHundredth(),
     ),
-    End(name="last_reading", readings=_last_reading, is_settled=_is_leak, parameters=LastReading()),
+    End(name="last_reading", readings=_last_reading, is_settled=_is_leak, parameters=SHARED),
 )

@@ -37,17 +37,17 @@ def undiminished(view: View, policy: Policy) -> Span:
     A short rest at the very start is no plateau: the program had not yet begun. Nor is a rest that
     is no longer than those of the growth after it: it is one of its treads.
     """
-    x, slope, prior = view.binned.x, view.trend.slope, policy.prior
+    x, slope = view.binned.x, view.trend.slope
     start, plateau, slowed = view.tail, 0.0, False
     for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
         if _is_plateau(view, piece, start, policy):
             plateau = float(x[start] - x[piece.first])
-            idle = piece.first <= 1 and plateau < prior.idle_share * float(x[-1] - x[start])
+            idle = piece.first <= 1 and plateau < policy.common.warm_share * float(x[-1] - x[start])
             plateau = 0.0 if idle or plateau <= _longest_rest(view, start) else plateau
             break
         pace = rate(view, piece)
-        if not prior.least_pace * slope <= pace <= prior.most_pace * slope:
-            slowed = pace > prior.most_pace * slope and piece.last - piece.first > 1
+        if not policy.common.most * slope <= pace <= 2 * slope:
+            slowed = pace > 2 * slope and piece.last - piece.first > 1
             break
         start = piece.first
     return Span(first_bin=start, length_x=float(x[-1] - x[start]), plateau_x=plateau, slowed=slowed)
@@ -63,24 +63,24 @@ def _longest_rest(view: View, first: int) -> float:
 
 def _is_plateau(view: View, piece: Piece, start: int, policy: Policy) -> bool:
     """A flat regime that growth leaves without a jump: growth that restarts, no staircase."""
-    x, y, slope, prior = view.binned.x, view.binned.y, view.trend.slope, policy.prior
-    if piece.last - piece.first < 2 or abs(piece.slope) >= prior.plateau_pace * slope:
+    x, y, slope = view.binned.x, view.binned.y, view.trend.slope
+    if piece.last - piece.first < 2 or abs(piece.slope) >= policy.common.short_share * slope:
         return False
     expected = slope * float(x[start] - x[piece.last - 1])
     flat = y[piece.first : piece.last]
     jump = float(y[start] - np.median(flat))
-    return jump <= prior.jump_paces * expected + prior.jump_noises * view.segmentation.noise
+    return jump <= policy.common.margin * expected + policy.common.noises * view.segmentation.noise
 
 
 def posterior_leak(view: View, policy: Policy, span: Span, regular_odds: float) -> float:
     """Posterior probability that growth of this length and regularity is a leak, 0..1."""
     prior = policy.prior
     length = prior.warmup_lengths[view.prepared.axis.kind]
-    odds = prior.leak_odds * regular_odds / length.survival(_whole(view, policy, span))
+    odds = regular_odds / length.survival(_whole(view, policy, span))
     if span.plateau_x > 0:
         odds *= 1 + prior.plateau_odds * (1 - length.survival(span.plateau_x))
     if span.slowed:
-        odds *= prior.slowed_odds
+        odds /= 2
     return odds / (1 + odds)
 
 
@@ -98,12 +98,12 @@ def regular_odds(view: View, policy: Policy) -> float:
     length = prior.warmup_lengths[view.prepared.axis.kind]
     first = view.first_sample
     x, y = view.prepared.x[first:], view.prepared.y[first:]
-    if len(x) < 2 * policy.common.tail_samples:
+    if len(x) < 2 * policy.common.fewest:
         return 1.0
     in_use = view.prepared.role in (Role.IN_USE, Role.OBJECTS)
     odds = 1.0
     if in_use and view.prepared.axis.kind is AxisKind.STEP:
-        odds = prior.in_use_odds  # (pages, pools and holes, which fill for long, are not in it)
+        odds = policy.common.margin  # (pages, pools and holes, which fill for long, are not in it)
     if is_exact(view, policy):
         return length.exact_odds * odds
     half = len(x) // 2
@@ -115,9 +115,9 @@ def regular_odds(view: View, policy: Policy) -> float:
 
 def is_exact(view: View, policy: Policy) -> bool:
     """An exact meter that grew by the very same amount in every increment of the last regime."""
-    first, prior = view.first_sample, policy.prior
+    first = view.first_sample
     x, y = view.prepared.x[first:], view.prepared.y[first:]
-    if view.prepared.role not in EXACT_ROLES or len(x) <= prior.exact_increments:
+    if view.prepared.role not in EXACT_ROLES or len(x) <= policy.common.blocks:
         return False
     rates = np.diff(y) / np.diff(x)
-    return bool(np.ptp(rates) <= prior.exact_spread * abs(float(rates.mean())))
+    return bool(np.ptp(rates) <= policy.common.immaterial_share * abs(float(rates.mean())))

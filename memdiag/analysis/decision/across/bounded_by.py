@@ -7,28 +7,22 @@ set bounds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.across.meters import IN_PART, MALLOC, Cross, Meters
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import PAGES
 from memdiag.verdicts import CALM, Reason, Verdict
 
 _OF_ALL_PAGES = frozenset({Role.UNIQUE, Role.PROPORTIONAL})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.across.settling_samples`."""
-
-
-def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     """Settle a doubt about such a series."""
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
-    least = meters.policy.across.settling_samples
+    least = meters.policy.common.few_samples
     level = [f for f in meters.same(finding) if f.verdict in CALM]
     as_often = {f.role for f in level if f.samples >= finding.samples}
     known = {f.role for f in level if f.samples >= least and f.metric not in IN_PART}
@@ -44,4 +38,4 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     return Says(text=f"{holder} does not grow", reason=Reason.OVERRULED, verdict=Verdict.STABLE)
 
 
-CHECK = Cross(name="bounded_by", ask=ask, parameters=Parameters())
+CHECK = Cross(name="bounded_by", ask=ask, parameters=SHARED)

@@ -5,13 +5,12 @@ Its growth is holes, cache or shared pages, which are bounded by the largest wor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis import device
 from memdiag.analysis.decision.across.meters import Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import CALM, Reason
 
 CONTAINS = {
@@ -21,12 +20,7 @@ CONTAINS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     """Overrule a leak of the coarse meter."""
     for other in meters.same(finding):
         if other.verdict not in CALM or other.samples < finding.samples // 2:
@@ -62,4 +56,4 @@ def _contains(finding: Finding, other: Finding, meters: Meters) -> bool:
     return inside and not (other.role is Role.DEVICE_ALLOCATED and waiting)
 
 
-CHECK = Cross(name="calm_part", ask=ask, parameters=Parameters())
+CHECK = Cross(name="calm_part", ask=ask, parameters=SHARED)

@@ -5,24 +5,15 @@ Small steps of each at different times make no growth of the whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.across.meters import Cross, Meters
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import CALM, Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """What is nearly all."""
-
-    share: float = number(0.9, "tree", "of its memory that the processes have between them")
-
-
-def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     """Overrule a leak of a tree, and settle a doubt about it."""
     if finding.process != "tree":
         return None
@@ -33,7 +24,8 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
         return None
     if max(part.samples for part in parts) < finding.samples // 2:
         return None
-    if sum(part.latest_value for part in parts) < parameters.share * finding.latest_value:
+    nearly_all = (1 - meters.policy.common.little) * finding.latest_value
+    if sum(part.latest_value for part in parts) < nearly_all:
         return None
     return Says(
         text="none of the tree's {parts} processes grows, and they are nearly all of it",
@@ -42,4 +34,4 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     )
 
 
-CHECK = Cross(name="calm_processes", ask=ask, parameters=Parameters())
+CHECK = Cross(name="calm_processes", ask=ask, parameters=SHARED)

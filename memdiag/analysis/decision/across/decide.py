@@ -222,7 +222,7 @@ def _asked_first(calm: Sequence[int], meters: Meters) -> int:
     return min(
         candidates,
         key=lambda i: (
-            findings[i].samples < meters.policy.across.passing * most,
+            findings[i].samples < meters.policy.common.short_share * most,
             findings[i].verdict is not Verdict.WARMUP,
             _rank(findings[i].role, _ASKED_FIRST),
             findings[i].process == "tree",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memdiag.analysis.decision.across.meters import Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.model import Role
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import CALM, Reason, Verdict
 
 # An exact meter and the coarse ones that its memory is part of.
@@ -18,12 +19,7 @@ PART_OF = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.across.follows`."""
-
-
-def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     """Confirm the leak, or object to calm."""
     exact = _leaking_part(finding, meters)
     if exact is None:
@@ -57,11 +53,11 @@ def _leaking_part(finding: Finding, meters: Meters) -> Finding | None:
 
 def _rises_with(finding: Finding, exact: Finding, meters: Meters) -> bool:
     policy = meters.policy
-    least = policy.across.follows * rise(exact, exact, policy)
+    least = policy.common.most * rise(exact, exact, policy)
     return rise(finding, exact, policy) >= least
 
 
-def change(finding: Finding, meters: Meters, parameters: Parameters) -> Finding:
+def change(finding: Finding, meters: Meters, parameters: Shared) -> Finding:
     """The finding, with what it borrows of the exact meter."""
     exact = _leaking_part(finding, meters)
     assert exact is not None
@@ -86,4 +82,4 @@ def _without_rate(finding: Finding) -> Finding:
     return replace(finding, growth_per_x=None, growth_per_s=None, growth_per_epoch=None)
 
 
-CHECK = Cross(name="exact_meter", ask=ask, parameters=Parameters(), change=change)
+CHECK = Cross(name="exact_meter", ask=ask, parameters=SHARED, change=change)

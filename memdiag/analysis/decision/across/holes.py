@@ -6,44 +6,30 @@ touched before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.across.meters import MALLOC, PYTHON_BLOCKS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.model import Role
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import PAGES
 from memdiag.verdicts import CALM, Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """When holes explain the growth of pages."""
-
-    touched_share: float = number(
-        0.1,
-        "level",
-        "growth of pages that malloc's free memory, touched at last, may be: beyond it a leak of "
-        "memory unknown to malloc would hide",
-    )
-
-
-def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     """Overrule a leak of pages."""
     if finding.role not in PAGES:
         return None
-    across = meters.policy.across
+    common = meters.policy.common
     same = [f for f in meters.same(finding) if f.axis == finding.axis]
-    calm = {f.metric for f in same if f.verdict in CALM and f.samples >= across.settling_samples}
+    calm = {f.metric for f in same if f.verdict in CALM and f.samples >= common.few_samples}
     grown = rise(finding, finding, meters.policy)
-    small = grown <= parameters.touched_share * finding.peak_value
+    small = grown <= common.little * finding.peak_value
     for free in same:
         if free.role is not Role.HOLES or not free.metric.startswith("malloc_"):
             continue
         risen = rise(free, finding, meters.policy)
-        explains = risen >= across.follows * grown > 0 or (small and free.peak_value >= grown)
+        explains = risen >= common.most * grown > 0 or (small and free.peak_value >= grown)
         if explains and {MALLOC, PYTHON_BLOCKS} <= calm:
             return Says(
                 text="it rose by {grown_y}, and what malloc holds free by {free_y}, while all "
@@ -55,4 +41,4 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     return None
 
 
-CHECK = Cross(name="holes", ask=ask, parameters=Parameters())
+CHECK = Cross(name="holes", ask=ask, parameters=SHARED)

@@ -4,23 +4,17 @@ starts anew. Where the tree's pages are calm, a doubt about it is none about the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.across.meters import Cross, Meters
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import ON_DEVICE
 from memdiag.findings import Finding
 from memdiag.model import Role
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import PAGES
 from memdiag.verdicts import CALM, Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.across.passing`."""
-
-
-def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     """Settle a doubt about such a process."""
     if finding.role in ON_DEVICE:  # of which the tree's pages say nothing
         return None
@@ -28,7 +22,7 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     seen = max((f.samples for f in pages if f.process == finding.process), default=0)
     tree = max((f.samples for f in pages if f.process == "tree"), default=0)
     is_part = finding.process not in {"", "main", "tree"}
-    hardly = is_part and seen < meters.policy.across.passing * tree
+    hardly = is_part and seen < meters.policy.common.short_share * tree
     whole = [f for f in pages if f.process == "tree" and f.role is Role.RESIDENT]
     if not (hardly or finding.process in meters.ended) or not whole:
         return None
@@ -41,4 +35,4 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     )
 
 
-CHECK = Cross(name="passing_process", ask=ask, parameters=Parameters())
+CHECK = Cross(name="passing_process", ask=ask, parameters=SHARED)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.across.meters import COUNTS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import CALM, Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None."""
-
-
-def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     """Settle a doubt for want of readings."""
     if finding.reason is not Reason.TOO_FEW_SAMPLES:
         return None
@@ -30,4 +24,4 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     return None
 
 
-CHECK = Cross(name="read_more_often", ask=ask, parameters=Parameters())
+CHECK = Cross(name="read_more_often", ask=ask, parameters=SHARED)

@@ -6,44 +6,29 @@ have been counted since.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memdiag.analysis.decision.across.meters import MALLOC, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.analysis.device import rise
 from memdiag.findings import Finding
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import PAGES
 from memdiag.verdicts import CALM, Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """When growth is over."""
-
-    behind: float = number(0.05, "run", "by which the other's last reading may be older")
-    slow: float = number(
-        0.1, "pace", "that growth may go on at: a leak beside a cache goes on at a third or more"
-    )
-
-
-def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
+def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     """Overrule a leak of pages, or of tensors on the host."""
     if finding.role not in PAGES and not meters.is_on_host(finding):
         return None
-    across = meters.policy.across
+    common = meters.policy.common
     grown, length = rise(finding, finding, meters.policy), finding.last_x - finding.first_x
     for f in meters.same(finding):
-        known = f.metric == MALLOC and f.verdict in CALM and f.samples >= across.settling_samples
-        ends = finding.last_x - f.last_x <= parameters.behind * length
+        known = f.metric == MALLOC and f.verdict in CALM and f.samples >= common.few_samples
+        ends = finding.last_x - f.last_x <= common.slight * length
         same = f.axis == finding.axis
-        if (
-            known
-            and ends
-            and same
-            and rise(f, finding, meters.policy) >= across.follows * grown > 0
-        ):
-            return _slow_since(finding, f, parameters.slow * grown / length, meters)
+        if known and ends and same and rise(f, finding, meters.policy) >= common.most * grown > 0:
+            return _slow_since(finding, f, common.little * grown / length, meters)
     return None
 
 
@@ -63,4 +48,4 @@ def _slow_since(finding: Finding, settled: Finding, pace: float, meters: Meters)
     )
 
 
-CHECK = Cross(name="settled_malloc", ask=ask, parameters=Parameters())
+CHECK = Cross(name="settled_malloc", ask=ask, parameters=SHARED)

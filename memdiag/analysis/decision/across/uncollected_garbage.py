@@ -18,6 +18,7 @@ from memdiag.analysis.device import ON_DEVICE, rise
 from memdiag.findings import Finding, NeedMore
 from memdiag.model import Role, Unit
 from memdiag.parameters import number
+from memdiag.policy import Common
 from memdiag.verdicts import Reason, Verdict
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"
@@ -29,29 +30,20 @@ WHY = "Python has to collect its garbage a few times"
 class Parameters:
     """When growth may be garbage."""
 
-    share: float = number(
-        0.3,
-        "growth",
-        "of objects that garbage as fast may be all of: 0.6 to 0.9 where a figure is drawn and "
-        "closed every 30 steps, a thousandth where nothing is in cycles",
-    )
     most_bytes: float = number(
         65536.0, "bytes an object", "that garbage may hold on average: 424 where figures are closed"
     )
-    most: float = number(0.9, "growth", "of a tree that the processes with garbage must have")
-    collections: int = number(3, "full collections", "that growth of other kinds has outlived")
-    confidence: float = number(0.8, "1", "in that garbage may wait (changes no verdict)")
 
 
 def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None:
     """Leave a leak of host memory open."""
     if finding.role in {*ON_DEVICE, Role.PROCESSES, Role.COUNTER}:
         return None
-    waiting = _waiting(meters, parameters)
+    waiting = _waiting(meters)
     if finding.process == "tree":
         parts = [f for f in meters.findings if f.process in waiting and f.metric == finding.metric]
         policy = meters.policy
-        least = parameters.most * rise(finding, finding, policy)
+        least = (1 - meters.policy.common.little) * rise(finding, finding, policy)
         may_be = sum(rise(f, finding, policy) for f in parts) >= least
         may_be = may_be and bool(waiting)
     else:
@@ -76,18 +68,18 @@ def change(finding: Finding, meters: Meters, parameters: Parameters) -> Finding:
         verdict=Verdict.INCONCLUSIVE,
         reason=Reason.NOT_COLLECTED,
         onset_x=None,
-        confidence=parameters.confidence,
+        confidence=meters.policy.reporting.open_confidence,
         need_more=NeedMore(more_x=length, more_s=seconds, why=WHY),
     )
 
 
-def _waiting(meters: Meters, parameters: Parameters) -> frozenset[str]:
+def _waiting(meters: Meters) -> frozenset[str]:
     """Processes whose Python objects grow, and whose growth may be garbage that waits."""
     known = {(f.process, f.metric): f for f in meters.findings}
     growing = [
         f for f in meters.findings if f.metric == PYTHON_BLOCKS and f.verdict is Verdict.LEAK
     ]
-    return frozenset(b.process for b in growing if _waits(b, known, parameters))
+    return frozenset(b.process for b in growing if _waits(b, known, meters.policy.common))
 
 
 def _can_be(finding: Finding, meters: Meters, parameters: Parameters) -> bool:
@@ -100,7 +92,7 @@ def _can_be(finding: Finding, meters: Meters, parameters: Parameters) -> bool:
     return finding.growth_per_x.value <= parameters.most_bytes * objects
 
 
-def _waits(blocks: Finding, known: dict[tuple[str, str], Finding], parameters: Parameters) -> bool:
+def _waits(blocks: Finding, known: dict[tuple[str, str], Finding], common: Common) -> bool:
     figures = [known.get((blocks.process, name)) for name in (FULL, FULL_FREED, YOUNG_FREED)]
     onset, growth = blocks.onset_x, blocks.growth_per_x
     if None in figures or onset is None or growth is None:
@@ -108,14 +100,14 @@ def _waits(blocks: Finding, known: dict[tuple[str, str], Finding], parameters: P
     full, freed, young = (figure.trace for figure in figures if figure is not None)
     start, end = onset.value, blocks.last_x
     collections = _gained(full, start)
-    if collections >= parameters.collections or not end > start:
+    if collections >= common.fewest or not end > start:
         return False
     if collections > 0:
         garbage = _freed_by_the_last(full, freed)
     else:
         lately = (start + end) / 2  # (what a program starts with is another thing)
         garbage = _gained(young, lately) / (end - lately)
-    return garbage >= parameters.share * growth.value
+    return garbage >= common.warm_share * growth.value
 
 
 def _freed_by_the_last(

@@ -5,29 +5,24 @@ Growth that speeds up lies on no line, and leaves a scatter in which any line co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm of such readings."""
     common = case.policy.common
     y = case.prepared.y[case.view.first_sample :]
     rises = np.diff(y)
-    if not common.tail_samples <= len(y) < common.few_samples or not (rises > 0).all():
+    if not common.fewest <= len(y) < common.few_samples or not (rises > 0).all():
         return None
     if _slow_down(rises, common.slowing) or _slow_down(rises[:-1], common.slowing):
         return None  # (the last may be a spike)
@@ -46,4 +41,4 @@ def _slow_down(rises: Floats, share: float) -> bool:
     return float(rises[-half:].sum()) < share * float(rises[:half].sum())
 
 
-CHECK = Check(name="always_rises", ask=ask, parameters=Parameters())
+CHECK = Check(name="always_rises", ask=ask, parameters=SHARED)

@@ -6,29 +6,18 @@ first reading on: that is how they work, and no sign of growth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.model import Role, Unit
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason, Verdict
 
 _TAKEN_WHOLE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED})
 _WHOLE_PERCENT = 100.0  # exact: a hundred percent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """What is at a limit."""
-
-    share: float = number(
-        0.02, "limit", "how near: what the kernel and the libraries keep for themselves beside it"
-    )
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm at one of the recording's limits; a share of memory in percent has its own."""
     prepared = case.prepared
     if prepared.sign < 0 or not len(prepared.y):
@@ -37,7 +26,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         return None
     level = float(np.median(prepared.y[window.first_sample :]))
     for ceiling in _ceilings(case):
-        if abs(level - ceiling) <= parameters.share * ceiling:
+        if abs(level - ceiling) <= case.policy.common.calm_growth * ceiling:
             return Says(
                 text="stays at {level_y}, where a limit of {limit_y} keeps it",
                 numbers={"level_y": level, "limit_y": ceiling},
@@ -59,4 +48,4 @@ def _ceilings(case: Case) -> list[float]:
     ]
 
 
-CHECK = Check(name="at_limit", ask=ask, parameters=Parameters())
+CHECK = Check(name="at_limit", ask=ask, parameters=SHARED)

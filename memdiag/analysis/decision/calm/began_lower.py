@@ -10,7 +10,7 @@ from memdiag.policy import Policy
 
 def began_lower(prepared: Prepared, policy: Policy) -> bool:
     """Whether it did."""
-    third = len(prepared.y) // policy.common.warm_parts
+    third = int(policy.common.warm_share * len(prepared.y))
     if third == 0:
         return False
     rise = float(np.median(prepared.y[third:])) - float(np.min(prepared.y[:third]))

@@ -6,20 +6,14 @@ steps looks like this, and no warm-up that has ended.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis import blocks
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.view import rose
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.common.block_r2`."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm at the end of such a run."""
     view, common = case.view, case.policy.common
     falls = -window.rise > common.calm_growth * view.prepared.level
@@ -33,4 +27,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="climbs_as_a_whole", ask=ask, parameters=Parameters())
+CHECK = Check(name="climbs_as_a_whole", ask=ask, parameters=SHARED)

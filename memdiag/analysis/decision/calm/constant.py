@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None."""
-
-
-def ask(case: Case, window: Window | None, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window | None, parameters: Shared) -> Says | None:
     """Argue for calm, and need no statistics."""
     y = case.prepared.y
     if float(y.max()) > float(y.min()):
@@ -26,4 +20,4 @@ def ask(case: Case, window: Window | None, parameters: Parameters) -> Says | Non
     )
 
 
-CHECK = Check(name="constant", ask=ask, parameters=Parameters())
+CHECK = Check(name="constant", ask=ask, parameters=SHARED)

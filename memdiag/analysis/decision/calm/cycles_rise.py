@@ -32,10 +32,10 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if not prepared.floors:
         return None
     first = case.view.first_sample
-    long = case.last_share > common.settled_share and len(prepared.x) - first > 2
+    long = case.last_share > common.warm_share and len(prepared.x) - first > 2
     first = first if long else 0
     floors = prepared.y[first:]
-    if len(floors) >= case.policy.preparation.floor_cycles and bool((np.diff(floors) > 0).all()):
+    if len(floors) >= common.cycles and bool((np.diff(floors) > 0).all()):
         rise = float(floors[-1] - floors[0])
         if rise <= common.immaterial_share * prepared.level:
             return None

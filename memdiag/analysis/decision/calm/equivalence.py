@@ -7,7 +7,7 @@ half makes that end large, so that doubt about them is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,16 +17,12 @@ from memdiag.analysis.decision.growth.negligible import is_negligible
 from memdiag.analysis.prepare import Prepared
 from memdiag.analysis.segmentation import bins
 from memdiag.analysis.trend import Trend, trend
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Argue for calm."""
     prepared, policy = case.prepared, case.policy
     first, fitted = last_half(prepared, policy)
@@ -55,4 +51,4 @@ def last_half(prepared: Prepared, policy: Policy) -> tuple[int, Trend | None]:
     return first, trend(binned.x, binned.y, binned.floor(prepared.noise))
 
 
-CHECK = Check(name="equivalence", ask=ask, parameters=Parameters())
+CHECK = Check(name="equivalence", ask=ask, parameters=SHARED)

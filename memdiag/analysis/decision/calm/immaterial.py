@@ -4,26 +4,20 @@ regime is long enough to speak for itself, what moved in it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from memdiag.analysis.decision.calm.began_lower import began_lower
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Argue for calm."""
     prepared, common = case.prepared, case.policy.common
     n, tail = len(prepared.y), window.first_sample
-    long = prepared.share_after(tail, common.tail_samples) > common.settled_share
-    third = n // common.warm_parts
+    long = prepared.share_after(tail, common.fewest) > common.warm_share
+    third = int(common.warm_share * n)
     first = max(third, tail) if long else third
     moved = float(np.ptp(prepared.y[first:]))
     if moved >= common.immaterial_share * prepared.level:
@@ -37,4 +31,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="immaterial", ask=ask, parameters=Parameters())
+CHECK = Check(name="immaterial", ask=ask, parameters=SHARED)

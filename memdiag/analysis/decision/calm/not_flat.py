@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.calm.within_one_step import is_one_step
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.common.flat_doubt`."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm."""
     view = case.view
     is_flat = view.growing < case.policy.common.flat_doubt
@@ -32,4 +26,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="not_flat", ask=ask, parameters=Parameters())
+CHECK = Check(name="not_flat", ask=ask, parameters=SHARED)

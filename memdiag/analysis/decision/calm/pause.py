@@ -6,39 +6,29 @@ stairs a tread. (Those of the first fifth are of a start.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from memdiag.analysis.blocks import climbs_as_a_whole
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.view import View, rose
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
+from memdiag.policy import Common
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """What a climb and its rests are."""
-
-    r2: float = number(0.5, "1", "R2 of a line through the blocks of a run that mostly climbs")
-    higher: float = number(0.05, "range", "by which each third of it lies higher than the last")
-    levels: int = number(20, "levels", "that a rise is cut into")
-    of_start: int = number(4, "levels", "of them that are of its start")
-    parts: int = number(3, "parts", "of a run that lie each higher than the last")
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to a plateau that may be such a rest."""
     view, policy = case.view, case.policy
     if case.last_share >= policy.common.short_share or view.prepared.floors:
         return None
     if not rose(view, policy):
         return None
-    if not (climbs_as_a_whole(view, policy, parameters.r2) or _parts_rise(view, parameters)):
+    if not (
+        climbs_as_a_whole(view, policy, policy.common.most) or _parts_rise(view, policy.common)
+    ):
         return None
     x, y = view.binned.x, view.binned.y
-    steps = np.arange(parameters.of_start, parameters.levels) / parameters.levels
+    steps = np.arange(policy.common.short_share, 1, policy.common.slight)
     levels = float(y.min()) + float(np.ptp(y)) * steps
     reached = x[np.searchsorted(np.maximum.accumulate(y), levels)]
     *before, now = np.diff([*reached, x[-1]]).tolist()
@@ -55,11 +45,11 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-def _parts_rise(view: View, parameters: Parameters) -> bool:
+def _parts_rise(view: View, common: Common) -> bool:
     """Each third of the run lies higher than the one before, by its least as by its greatest."""
-    parts = np.array_split(view.binned.y, parameters.parts)
+    parts = np.array_split(view.binned.y, common.fewest)
     ends = np.array([(part.min(), part.max()) for part in parts])
-    return bool((np.diff(ends, axis=0) > parameters.higher * np.ptp(view.binned.y)).all())
+    return bool((np.diff(ends, axis=0) > common.slight * np.ptp(view.binned.y)).all())
 
 
-CHECK = Check(name="pause", ask=ask, parameters=Parameters())
+CHECK = Check(name="pause", ask=ask, parameters=SHARED)

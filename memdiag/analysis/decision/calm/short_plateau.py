@@ -26,7 +26,7 @@ class Parameters:
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to a shorter one."""
     view, common = case.view, case.policy.common
-    if view.tail_samples < common.tail_samples and rose(view, case.policy):
+    if view.tail_samples < common.fewest and rose(view, case.policy):
         return Says(
             text="only {readings} readings show a plateau",
             numbers={"readings": float(view.tail_samples)},
@@ -41,7 +41,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if first == view.tail or length > common.short_share * view.prepared.run:
         return None
     top, bottom = float(np.median(y[view.tail :])), float(y[first])
-    if top - bottom < common.climb_noises * view.prepared.noise:
+    if top - bottom < common.noises * view.prepared.noise:
         return None
     above = first + np.flatnonzero(y[first : view.tail] > (top + bottom) / 2)
     half = float(x[view.tail] - x[above[0]]) if len(above) else 0.0

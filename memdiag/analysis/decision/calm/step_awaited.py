@@ -6,18 +6,12 @@ ones one and a half of the longest is enough.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.stairs`."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm before the wait is over."""
     steps = case.stairs
     wait = 0.0 if steps is None else steps.still_to_wait(case.policy)
@@ -32,4 +26,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="step_awaited", ask=ask, parameters=Parameters())
+CHECK = Check(name="step_awaited", ask=ask, parameters=SHARED)

@@ -14,7 +14,7 @@ from memdiag.verdicts import Reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Beside `Policy.common.tail_samples`."""
+    """Beside `Policy.common.fewest`."""
 
     span_s: float = number(2.0, "s", "shortest that few readings may cover")
 
@@ -23,7 +23,7 @@ def ask(case: Case, window: Window | None, parameters: Parameters) -> Says | Non
     """Object to any verdict."""
     x, y, common = case.prepared.x, case.prepared.y, case.policy.common
     readings = {"readings": float(len(y))}
-    if len(y) < common.tail_samples:
+    if len(y) < common.fewest:
         return Says(
             text="there are too few readings ({readings})",
             numbers=readings,

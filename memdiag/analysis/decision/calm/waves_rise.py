@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.waves import Waves
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm of the last two thirds."""
     slow = case.recent_waves
     if slow is None or not waves_rise(slow, case.policy):
@@ -31,7 +25,7 @@ def waves_rise(slow: Waves | None, policy: Policy) -> bool:
     """Whether waves rise beyond chance, and by more than is kept of a cycle."""
     if slow is None or slow.p_rise >= policy.common.alpha:
         return False
-    return slow.rise > policy.common.kept_share * slow.height
+    return slow.rise > policy.common.little * slow.height
 
 
-CHECK = Check(name="waves_rise", ask=ask, parameters=Parameters())
+CHECK = Check(name="waves_rise", ask=ask, parameters=SHARED)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.saturation import bends, climb, saturation
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to a climb that a saturating curve describes, with nothing beside it."""
     view, policy = window.view, case.policy
     noise = max(view.segmentation.noise, view.floor)
     first = climb(view)
-    found = saturation(view.binned.x[first:], view.binned.y[first:], noise, policy.saturation)
-    if found is None or found.misfit > policy.saturation.misfit or not bends(found, policy):
+    found = saturation(view.binned.x[first:], view.binned.y[first:], noise, policy)
+    if found is None or found.misfit > policy.common.noises or not bends(found, policy):
         return None
     if found.slowed >= policy.common.slowing:
         return None
@@ -31,4 +25,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="bending", ask=ask, parameters=Parameters())
+CHECK = Check(name="bending", ask=ask, parameters=SHARED)

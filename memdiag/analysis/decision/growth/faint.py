@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """What a faint rise is."""
-
-    share: float = number(0.025, "climb", "part of the climb before")
-    errors: float = number(10.0, "standard errors", "from which a slope is believed all the same")
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to such a rise."""
     view = window.view
-    if view.tail == 0 or view.trend.t >= parameters.errors:
+    if view.tail == 0 or view.trend.t >= case.policy.common.clear_noises:
         return None
     climb = float(view.binned.y[view.tail] - view.binned.y[: view.tail].min())
-    if window.rise >= parameters.share * climb:
+    if window.rise >= case.policy.common.calm_growth * climb:
         return None
     return Says(
         text="it rose by {rise_y} after a climb of {climb_y}, as the end of a warm-up does",
@@ -32,4 +22,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="faint", ask=ask, parameters=Parameters())
+CHECK = Check(name="faint", ask=ask, parameters=SHARED)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.common.tail_samples`."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to fewer."""
     readings = window.view.tail_samples
-    if readings >= case.policy.common.tail_samples:
+    if readings >= case.policy.common.fewest:
         return None
     return Says(
         text="only {readings} readings show this growth",
@@ -25,4 +19,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="few_readings", ask=ask, parameters=Parameters())
+CHECK = Check(name="few_readings", ask=ask, parameters=SHARED)

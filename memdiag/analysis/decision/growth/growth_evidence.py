@@ -6,24 +6,18 @@ finished recording, which is judged once, this is not asked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.eprocess import log_value, threshold
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.live`."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to growth that the e-process does not show."""
-    merges, live = case.context.merges, case.policy.live
+    merges, policy = case.context.merges, case.policy
     if merges is None:
         return None
-    value, least = log_value(case.prepared.y, live), threshold(merges, live.chance)
+    value, least = log_value(case.prepared.y, policy), threshold(merges, policy.live.chance)
     if value >= least:
         return None
     return Says(
@@ -34,4 +28,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="growth_evidence", ask=ask, parameters=Parameters())
+CHECK = Check(name="growth_evidence", ask=ask, parameters=SHARED)

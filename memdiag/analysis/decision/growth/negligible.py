@@ -6,21 +6,15 @@ for a million steps are no leak that anybody would look for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.prepare import Prepared
 from memdiag.model import AxisKind, Unit
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.materiality`."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to growth of next to nothing."""
     prepared, slope = window.view.prepared, window.trend.slope
     horizon, grown, least = weigh(prepared, slope, case.policy, case.context.planned_x)
@@ -47,16 +41,16 @@ def weigh(
 ) -> tuple[float, float, float]:
     """How far is looked ahead, what growth comes to by then, and what would be worth a word."""
     given, kind = policy.materiality, prepared.axis.kind
-    horizon = max(policy.horizon(kind), given.horizon_runs * prepared.run)
+    horizon = max(policy.horizon(kind), policy.common.fewest * prepared.run)
     if planned_x is not None and len(prepared.x) and planned_x > prepared.x[-1]:
         horizon = float(planned_x - prepared.x[-1])
     grown = max(slope * horizon, float(prepared.y[-1] - prepared.y[0]))
-    least = given.share * prepared.level
+    least = policy.common.calm_growth * prepared.level
     if prepared.unit is Unit.BYTES:
-        least = max(least, min(given.least_bytes, given.times * prepared.level))
+        least = max(least, min(given.least_bytes, policy.common.most * prepared.level))
     if kind is AxisKind.STEP:
         least = max(least, given.background_per_step.get(prepared.role, 0.0) * horizon)
     return horizon, grown, least
 
 
-CHECK = Check(name="negligible", ask=ask, parameters=Parameters())
+CHECK = Check(name="negligible", ask=ask, parameters=SHARED)

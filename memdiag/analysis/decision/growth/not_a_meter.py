@@ -6,19 +6,13 @@ time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import NO_METERS
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to growth of such a role."""
     if case.prepared.role not in NO_METERS:
         return None
@@ -28,4 +22,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="not_a_meter", ask=ask, parameters=Parameters())
+CHECK = Check(name="not_a_meter", ask=ask, parameters=SHARED)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """What growth must exceed."""
-
-    factor: float = number(1.5, "1", "times what was given back before")
-    noises: float = number(10.0, "noise", "standard deviations of a fall that counts")
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to growth by less than that; floors have no falls."""
     view = window.view
     before = view.binned.y[: view.tail + 1]
     if view.prepared.floors or len(before) < 2:
         return None
     drawdown = float(np.max(np.maximum.accumulate(before) - before))
-    if drawdown <= parameters.noises * view.prepared.noise:
+    if drawdown <= case.policy.common.clear_noises * view.prepared.noise:
         return None
-    if window.rise >= parameters.factor * drawdown:
+    if window.rise >= case.policy.common.margin * drawdown:
         return None
     return Says(
         text="it rose by {rise_y}, and gave back {fall_y} after an earlier rise",
@@ -37,4 +27,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="reclaimed_before", ask=ask, parameters=Parameters())
+CHECK = Check(name="reclaimed_before", ask=ask, parameters=SHARED)

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """What a return is."""
-
-    quantile: float = number(0.9, "1", "of the readings before, taken for their level")
-    share: float = number(0.5, "rise", "part of the growth that must be above it")
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to growth out of a dip."""
     view, rise = window.view, window.rise
     y = view.binned.y
-    if view.tail < case.policy.common.tail_samples - 1:
+    if view.tail < case.policy.common.fewest - 1:
         return None
     end = float(y[view.tail :].mean()) + rise / 2
-    before = float(np.quantile(y[: view.tail], parameters.quantile))
-    if end - before >= parameters.share * rise:
+    before = float(np.quantile(y[: view.tail], 1 - case.policy.common.little))
+    if end - before >= case.policy.common.most * rise:
         return None
     return Says(
         text="it rose by {rise_y} to {end_y}, but had been at {before_y} before",
@@ -36,4 +26,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="return_to_level", ask=ask, parameters=Parameters())
+CHECK = Check(name="return_to_level", ask=ask, parameters=SHARED)

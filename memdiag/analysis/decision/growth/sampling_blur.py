@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """How much growth of floors must exceed the blur."""
-
-    factor: float = number(1.5, "1", "times what a sample may miss of a cycle")
-    errors: float = number(3.0, "standard errors", "taken off, after which it still exceeds it")
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to growth of floors by less than that."""
     view, rise = window.view, window.rise
     blur = view.prepared.blur
-    surely = rise - parameters.errors * view.trend.error * window.length_x
-    if blur <= 0 or min(surely, rise / parameters.factor) >= blur:
+    surely = rise - case.policy.common.noises * view.trend.error * window.length_x
+    if blur <= 0 or min(surely, rise / case.policy.common.margin) >= blur:
         return None
     return Says(
         text="the floors of its cycles rose by {rise_y}, and samples may miss a floor by {blur_y}",
@@ -31,4 +21,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="sampling_blur", ask=ask, parameters=Parameters())
+CHECK = Check(name="sampling_blur", ask=ask, parameters=SHARED)

@@ -6,37 +6,28 @@ at the whole climb where the curve fits it, else at the last regime alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.saturation import Saturation, bends, climb, saturation
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """How near the ceiling must be."""
-
-    share: float = number(0.05, "level", "growth still to come below which a warm-up is over")
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Say WARMUP of a climb that is nearly over."""
     return says(case, window, parameters, window.posterior)
 
 
-def says(case: Case, window: Window, parameters: Parameters, posterior: float) -> Says | None:
+def says(case: Case, window: Window, parameters: Shared, posterior: float) -> Says | None:
     """The same for a posterior of a leak by the length of growth: a long climb must have come
     nearer."""
     view, policy = window.view, case.policy
     noise = max(view.segmentation.noise, view.floor)
     for first in dict.fromkeys((climb(view), view.tail)):
-        found = saturation(view.binned.x[first:], view.binned.y[first:], noise, policy.saturation)
-        if found is None or found.misfit > policy.saturation.misfit:
+        found = saturation(view.binned.x[first:], view.binned.y[first:], noise, policy)
+        if found is None or found.misfit > policy.common.noises:
             continue
         sure = posterior < policy.prior.leak_posterior
-        share = parameters.share if sure else policy.common.calm_growth
+        share = policy.common.slight if sure else policy.common.calm_growth
         if not _nearly_there(found, case, window, first, share):
             return None
         return Says(
@@ -59,4 +50,4 @@ def _nearly_there(found: Saturation, case: Case, window: Window, first: int, sha
     return 0 <= found.left < share * level and creeping < share * level
 
 
-CHECK = Check(name="saturating", ask=ask, parameters=Parameters())
+CHECK = Check(name="saturating", ask=ask, parameters=SHARED)

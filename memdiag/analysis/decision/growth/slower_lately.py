@@ -5,21 +5,16 @@ not climb at all.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to a coarse line that does not hold at its end."""
     view, line, common = case.view, window.view, case.policy.common
-    if case.last_share <= common.short_share or view.tail_samples < common.tail_samples:
+    if case.last_share <= common.short_share or view.tail_samples < common.fewest:
         return None
     unsure = 2 * math.hypot(line.trend.error, view.trend.error)
     if view.trend.slope >= common.slowing * line.trend.slope or view.p_growth < common.alpha:
@@ -38,4 +33,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="slower_lately", ask=ask, parameters=Parameters())
+CHECK = Check(name="slower_lately", ask=ask, parameters=SHARED)

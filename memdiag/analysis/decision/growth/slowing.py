@@ -7,41 +7,29 @@ than the one before.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.trend import trend
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 if TYPE_CHECKING:
     from memdiag.model import Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """When two halves are compared."""
-
-    bins: int = number(10, "bins", "fewest of which two halves make slopes with errors")
-    half_bins: int = number(3, "bins", "fewest of a half that make a slope with an error")
-    parts: int = number(
-        4, "parts", "of the readings, of which the second half of the way has one at most"
-    )
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to growth that slows down."""
     view, share = window.view, case.policy.common.slowing
     x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
-    if len(x) < parameters.bins:
-        least = case.policy.common.tail_samples
+    if len(x) < case.policy.common.blocks:
+        least = case.policy.common.fewest
         return _falls_steadily(np.diff(y) / np.diff(x), least, share)
     half, by_way = len(x) // 2, int(np.searchsorted(x, (x[0] + x[-1]) / 2))
-    if len(x) - by_way <= len(x) // parameters.parts:
-        half = min(by_way, len(x) - parameters.half_bins)
+    if len(x) - by_way <= case.policy.common.short_share * len(x):
+        half = min(by_way, len(x) - case.policy.common.fewest)
     early, late = trend(x[:half], y[:half], view.floor), trend(x[half:], y[half:], view.floor)
     unsure = 2 * math.hypot(early.error, late.error)
     if late.slope >= share * early.slope or early.slope - late.slope <= unsure:
@@ -66,4 +54,4 @@ def _says(early: float, late: float) -> Says:
     )
 
 
-CHECK = Check(name="slowing", ask=ask, parameters=Parameters())
+CHECK = Check(name="slowing", ask=ask, parameters=SHARED)

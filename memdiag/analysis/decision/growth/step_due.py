@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to a staircase that may be a warm-up's."""
     policy = case.policy
     rises = window.trend.p_growth <= policy.common.alpha
@@ -32,4 +26,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="step_due", ask=ask, parameters=Parameters())
+CHECK = Check(name="step_due", ask=ask, parameters=SHARED)

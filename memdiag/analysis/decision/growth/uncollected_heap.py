@@ -19,7 +19,6 @@ from memdiag.verdicts import Reason
 class Parameters:
     """When growth of such a heap means something."""
 
-    collections: int = number(3, "big drops", "after which it counts as collected")
     growth: float = number(
         2.5, "1", "times it has grown without a collection", "GOGC=100 doubles; V8 times four"
     )
@@ -28,7 +27,7 @@ class Parameters:
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     """Object to growth of a heap that was hardly collected, and need not have been."""
     prepared = window.view.prepared
-    if prepared.role is not Role.COLLECTED_HEAP or prepared.falls >= parameters.collections:
+    if prepared.role is not Role.COLLECTED_HEAP or prepared.falls >= case.policy.common.fewest:
         return None
     y = prepared.all_y
     times = float(y[-1]) / max(float(np.abs(y).min()), 1e-300)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.prior`."""
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to a posterior below `leak_posterior`."""
     least = case.policy.prior.leak_posterior
     if window.posterior >= least:
@@ -26,4 +20,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="warmup_prior", ask=ask, parameters=Parameters())
+CHECK = Check(name="warmup_prior", ask=ask, parameters=SHARED)

@@ -6,8 +6,6 @@ AR(1) noise at 95 %.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from memdiag.analysis.blocks import from_bin
@@ -15,15 +13,11 @@ from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.windows import grown
 from memdiag.analysis.segmentation import stretches
 from memdiag.analysis.view import View, r_squared
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `Policy.common.block_r2`."""
-
-
-def propose(case: Case, parameters: Parameters) -> Window | Absent:
+def propose(case: Case, parameters: Shared) -> Window | Absent:
     """From the earliest regime on from which the blocks climb on a line."""
     first = steady_from(case.view, case.policy, case.policy.common.block_r2)
     if first is None:
@@ -46,7 +40,7 @@ def steady_from(view: View, policy: Policy, least_r2: float) -> int | None:
 def _is_steady_line(view: View, first: int, policy: Policy, least_r2: float) -> bool:
     """From sample `first` on, blocks lie on a line, nearly all step up, and none slows down."""
     x, y = view.prepared.x[first:], view.prepared.y[first:]
-    blocks = stretches(x, y, policy.common.blocks, policy.segmentation)
+    blocks = stretches(x, y, policy.common.blocks, policy)
     steps = np.diff(blocks.y)
     if r_squared(blocks.x, blocks.y) < least_r2 or int((steps > 0).sum()) < len(steps) - 1:
         return False
@@ -55,4 +49,4 @@ def _is_steady_line(view: View, first: int, policy: Policy, least_r2: float) -> 
     return late >= policy.common.slowing * early and bool(steps[-1] > 0)
 
 
-PROPOSAL = Proposal(name="block_trend", propose=propose, parameters=Parameters())
+PROPOSAL = Proposal(name="block_trend", propose=propose, parameters=SHARED)

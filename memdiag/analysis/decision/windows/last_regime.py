@@ -6,19 +6,13 @@ A slope test that holds for autocorrelated noise (Perron and Yabu, J. Econometri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.calm import within_one_step
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.windows import grown
+from memdiag.parameters import SHARED, Shared
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own: `flat_doubt` and `alpha` are common."""
-
-
-def propose(case: Case, parameters: Parameters) -> Window | Absent:
+def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The last regime, where its growth is beyond chance."""
     view, common = case.view, case.policy.common
     if within_one_step.is_one_step(view, case.policy):
@@ -28,4 +22,4 @@ def propose(case: Case, parameters: Parameters) -> Window | Absent:
     return grown.window(view, case.policy)
 
 
-PROPOSAL = Proposal(name="last_regime", propose=propose, parameters=Parameters())
+PROPOSAL = Proposal(name="last_regime", propose=propose, parameters=SHARED)

@@ -6,27 +6,17 @@ its end, and no wait longer than the gaps before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.prior import Span, posterior_leak
 from memdiag.analysis.stairs import Stairs
 from memdiag.analysis.trend import trend
 from memdiag.analysis.view import r_squared
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
+from memdiag.policy import Common
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """When a staircase goes on."""
-
-    steps: int = number(4, "steps", "fewest upward steps that show a staircase")
-    r2: float = number(0.95, "1", "R2 of the line through its steps")
-    pause: float = number(2.0, "median gaps", "that it waits at most")
-
-
-def propose(case: Case, parameters: Parameters) -> Window | Absent:
+def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The staircase that ends the run."""
     steps = case.stairs
     if steps is None:
@@ -34,10 +24,10 @@ def propose(case: Case, parameters: Parameters) -> Window | Absent:
     return window(case, steps, parameters)
 
 
-def window(case: Case, steps: Stairs, parameters: Parameters) -> Window | Absent:
+def window(case: Case, steps: Stairs, parameters: Shared) -> Window | Absent:
     """A staircase that goes on as a window."""
     policy, view = case.policy, case.view
-    if not _goes_on(steps, parameters, policy.common.slowing):
+    if not _goes_on(steps, parameters, policy.common):
         return Absent(text="it rises by steps, but they do not go on evenly")
     fitted = trend(steps.at, steps.level, view.floor)
     length_x = float(steps.at[-1] - steps.at[0])
@@ -65,16 +55,16 @@ def window(case: Case, steps: Stairs, parameters: Parameters) -> Window | Absent
     )
 
 
-def _goes_on(steps: Stairs, parameters: Parameters, slowing: float) -> bool:
+def _goes_on(steps: Stairs, parameters: Shared, common: Common) -> bool:
     at, level = steps.at, steps.level
-    if len(at) < parameters.steps:
+    if len(at) < common.cycles:
         return False
     half = len(at) // 2
     early = (level[half] - level[0]) / max(at[half] - at[0], 1e-300)
     late = (level[-1] - level[half]) / max(at[-1] - at[half], 1e-300)
-    waits = steps.waited < parameters.pause * steps.median_gap
-    straight = r_squared(at, level) >= parameters.r2
-    return straight and bool(late >= slowing * early) and waits
+    waits = steps.waited < 2 * steps.median_gap
+    straight = r_squared(at, level) >= common.block_r2
+    return straight and bool(late >= common.slowing * early) and waits
 
 
-PROPOSAL = Proposal(name="staircase", propose=propose, parameters=Parameters())
+PROPOSAL = Proposal(name="staircase", propose=propose, parameters=SHARED)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memdiag.analysis.blocks import from_bin
 from memdiag.analysis.decision.calm import within_one_step
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.prior import undiminished
 from memdiag.analysis.decision.windows import grown
 from memdiag.analysis.view import View, r_squared
+from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """None of its own."""
-
-
-def propose(case: Case, parameters: Parameters) -> Window | Absent:
+def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The climb."""
     policy = case.policy
     if within_one_step.is_one_step(case.view, policy):
@@ -35,7 +29,7 @@ def _is_one_line(view: View, policy: Policy) -> bool:
     """What was cut into several climbing regimes is a straight line after all."""
     x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
     common = policy.common
-    return len(x) >= common.tail_samples and r_squared(x, y) >= common.regular_r2
+    return len(x) >= common.fewest and r_squared(x, y) >= common.regular_r2
 
 
 def _speeds_up(view: View) -> bool:
@@ -45,4 +39,4 @@ def _speeds_up(view: View) -> bool:
     return cut == len(slopes) > 1 and slopes[0] > 0 and slopes == sorted(slopes)
 
 
-PROPOSAL = Proposal(name="whole_climb", propose=propose, parameters=Parameters())
+PROPOSAL = Proposal(name="whole_climb", propose=propose, parameters=SHARED)
