@@ -139,9 +139,8 @@ class Prior:
     median_cycles: float = number(4.0, "cycles", "the same for a repeated operation", CORPUS)
     shape: float = number(1.5, "1", "of the survival function of lengths", CORPUS)
     shape_s: float = number(
-        0.75, "1", "the same for time, where services take up to four hours", CORPUS
+        0.75, "1", "the same for time and requests: services take up to four hours", CORPUS
     )
-    shape_requests: float = number(1.0, "1", "the same for requests", CORPUS)
     regular_odds: float = number(
         4.0, "odds", "factor for equal increments per epoch, request or cycle: few warm-ups do so"
     )
@@ -171,7 +170,7 @@ class Prior:
             AxisKind.SECONDS: WarmupLength(median=self.median_s, shape=self.shape_s),
             AxisKind.REQUEST: WarmupLength(
                 median=self.median_steps,
-                shape=self.shape_requests,
+                shape=self.shape_s,
                 regular_odds=regular,
                 exact_odds=exact,
             ),

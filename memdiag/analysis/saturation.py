@@ -95,7 +95,7 @@ def _creep(u: Floats, y: Floats, time: float, noise: float) -> tuple[float, floa
 
 def bends(found: Saturation, policy: Policy) -> bool:
     """It is no line, and nothing goes on beside the curve."""
-    creeps = found.creep > policy.common.noises * found.creep_error
+    creeps = found.creep > 2 * found.creep_error
     return found.evidence >= policy.common.evidence_bic and not creeps
 
 
