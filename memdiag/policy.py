@@ -80,7 +80,7 @@ class Common:
     few_samples: int = number(20, "readings", "below which they are few")
     blocks: int = number(8, "blocks", "that turn a staircase into a line")
     noises: float = number(3.0, "noise or standard errors", "that are beyond chance")
-    clear_noises: float = number(8.0, "noise or standard errors", "that are clearly beyond it")
+    clear_noises: float = number(6.0, "noise or standard errors", "that are clearly beyond it")
     alpha: float = number(0.004, "p", "one-sided level of the tests for growth")
     block_r2: float = number(
         0.9, "1", "R2 of a line through the blocks: growth", "benchmarks/decide.py --sizes"
