@@ -19,13 +19,14 @@ class Parameters:
 
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
-    """Argue for calm."""
-    prepared, common = case.prepared, case.policy.common
-    n, tail = len(prepared.y), window.first_sample
+    """Argue for calm; by bins, so that a lone reading is no movement."""
+    prepared, common, binned = case.prepared, case.policy.common, case.view.binned
+    tail = window.first_sample
     long = prepared.share_after(tail, common.tail_samples) > common.settled_share
-    third = n // common.warm_parts
-    first = max(third, tail) if long else third
-    moved = float(np.ptp(prepared.y[first:]))
+    first = len(binned.y) // common.warm_parts
+    if long:
+        first = max(first, int(np.searchsorted(binned.start[:-1], tail)))
+    moved = float(np.ptp(binned.y[first:]))
     if moved >= common.immaterial_share * prepared.level:
         return None
     warm = began_lower(prepared, case.policy)
