@@ -246,7 +246,7 @@ class Reporting:
     hopeless_runs: float = number(40.0, "runs", "beyond which it is not decidable in this run")
     stop_gaps: int = number(8, "gaps", "fewest of which the longest may be a stop of the clock")
     open_confidence: float = number(0.9, "1", "most confidence in that it cannot be told")
-    borrowed_confidence: float = number(0.95, "1", "most that is borrowed of an exact meter's leak")
+    borrowed_confidence: float = number(0.95, "1", "most that is borrowed of another meter")
     most_confidence: float = number(0.999, "1", "most confidence in any verdict")
     few_confidence: float = number(0.99, "1", "most confidence in one from few readings")
 

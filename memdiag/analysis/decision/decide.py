@@ -123,7 +123,7 @@ NOT_CALM = (
     pause.CHECK,
     climbs_as_a_whole.CHECK,
 )
-# What settles a doubt that is left: readings that fall back again and again, and keep nothing.
+# What settles any doubt that is left: readings that fall back again and again, and keep nothing.
 CYCLES = (bounded_cycles.CHECK,)
 # A climb that is nearly over, where growth is not beyond chance.
 ENDING = (saturating.CHECK,)
@@ -229,11 +229,7 @@ def _calm_or_open(case: Case) -> Decision:
     doubt = case.first(NOT_CALM, window, Side.AGAINST_CALM)
     if doubt is None:
         return _decision(window, _calm(case))
-    settled = None
-    if doubt.check == not_flat.CHECK.name:
-        settled = case.first(ENDING, window, Side.FOR_CALM)
-    if settled is None and doubt.check in (not_flat.CHECK.name, step_awaited.CHECK.name):
-        settled = case.first(CYCLES, window, Side.FOR_CALM)
+    settled = case.first((*ENDING, *CYCLES), window, Side.FOR_CALM)
     return _decision(window, settled or doubt)
 
 

@@ -17,6 +17,7 @@ def test_private_pages_within_calm_resident_ones_are_no_doubt() -> None:
     found = asked("bounded_by", WITHIN, every(1, noisy(np.full(60, 4e9))))
     assert found.sides == {Side.ACROSS}
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
+    assert found.of_first == (Verdict.WARMUP, Verdict.INCONCLUSIVE)
 
 
 def test_private_pages_within_growing_ones_are_a_doubt() -> None:

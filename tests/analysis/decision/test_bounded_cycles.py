@@ -24,6 +24,15 @@ def test_teeth_that_fall_to_the_same_level_are_calm() -> None:
     assert found.verdicts[1] is Verdict.INCONCLUSIVE
 
 
+def test_two_readings_of_the_next_tooth_are_no_short_plateau() -> None:
+    """Twelve readings of a collector that is seen to run twice."""
+    at = np.arange(12)
+    y = 11e9 + 200 * MB * (at % 5) + MB * np.random.default_rng(8).normal(0, 3, 12)
+    found = asked("bounded_cycles", every(10, y))
+    assert found.sides == {Side.FOR_CALM}
+    assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
+
+
 def test_teeth_that_leave_something_are_not() -> None:
     """The same collector beside a list that grows by 30 MB a step."""
     found = asked("bounded_cycles", teeth(30 * MB))

@@ -27,3 +27,12 @@ def test_sixty_megabytes_are_something() -> None:
     found = asked("immaterial", series(1e6))
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_the_last_readings_of_a_climb_are_no_movement() -> None:
+    """A cache that is full in the middle of a bin, and a hundred bytes a step after that."""
+    at = np.arange(2000.0)
+    y = 4e8 + 8e4 * np.minimum(at, 904) + 100 * np.maximum(at - 904, 0)
+    found = asked("immaterial", every(1, noisy(y, 1e-6, 3)))
+    assert found.sides == {Side.FOR_CALM}
+    assert found.verdicts == (Verdict.WARMUP, Verdict.INCONCLUSIVE)

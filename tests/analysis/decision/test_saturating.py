@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from analysis.decision.builders import MB, asked, every
-from memory_series import noisy
+from memory_series import noisy, series_of
 
 from memdiag.verdicts import Side, Verdict
 
@@ -29,5 +29,16 @@ def test_the_end_of_a_climb_that_is_nearly_over_is_no_doubt() -> None:
     """Twenty readings of a pool, the last of which hardly rise."""
     y = 6e9 - 6e8 * np.exp(-np.arange(20) / 5)
     found = asked("saturating", every(10, noisy(y, seed=2)))
+    assert found.sides == {Side.FOR_CALM}
+    assert found.verdicts == (Verdict.WARMUP, Verdict.INCONCLUSIVE)
+
+
+def test_a_rest_after_a_climb_that_slowed_down_is_its_end() -> None:
+    """A pass over a dataset that is cached, then an evaluation, and some steps of the next pass."""
+    x = [0, 3, 5, 8, 12, 15, 17, 19, 23, 24, 26, 31, 34, 37]
+    y_mb = [328.3, 332.2, 335.4, 339.6, 344.9, 348.6, 350.8, 354.0, 359.1, 360.3, 363.3]
+    y_mb += [369.1, 373.5, 377.2, 382.2, 382.2, 382.4, 382.4, 382.6, 382.3, 382.3, 382.4, 382.2]
+    x += [101, 105, 107, 109, 110, 114, 115, 117, 118]
+    found = asked("saturating", series_of(MB * np.array(y_mb), np.array(x, dtype=float)))
     assert found.sides == {Side.FOR_CALM}
     assert found.verdicts == (Verdict.WARMUP, Verdict.INCONCLUSIVE)

@@ -7,8 +7,11 @@ set bounds.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memdiag.analysis.decision.across.meters import IN_PART, MALLOC, Cross, Meters
 from memdiag.analysis.decision.case import Says
+from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.parameters import SHARED, Shared
@@ -19,11 +22,11 @@ _OF_ALL_PAGES = frozenset({Role.UNIQUE, Role.PROPORTIONAL})
 
 
 def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
-    """Settle a doubt about such a series."""
+    """Settle a doubt about such a series: a warm-up where it rose, for it cannot go on."""
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
     least = meters.policy.common.few_samples
-    level = [f for f in meters.same(finding) if f.verdict in CALM]
+    level = _level(finding, meters)
     as_often = {f.role for f in level if f.samples >= finding.samples}
     known = {f.role for f in level if f.samples >= least and f.metric not in IN_PART}
     malloc = any(f.metric == MALLOC and f.samples >= least for f in level)
@@ -35,7 +38,31 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
         holder = "what malloc and Python's own allocator hand out of it"
     else:
         return None
-    return Says(text=f"{holder} does not grow", reason=Reason.OVERRULED, verdict=Verdict.STABLE)
+    still = meters.policy.common.calm_growth * finding.latest_value
+    rose = rise(finding, finding, meters.policy) > still
+    return Says(
+        text=f"{holder} does not grow",
+        reason=Reason.OVERRULED,
+        verdict=Verdict.WARMUP if rose else Verdict.STABLE,
+    )
 
 
-CHECK = Cross(name="bounded_by", ask=ask, parameters=SHARED)
+def change(finding: Finding, meters: Meters, parameters: Shared) -> Finding:
+    """The finding, no surer than the calm that it borrows."""
+    says = ask(finding, meters, parameters)
+    assert says is not None
+    sure = max(f.confidence for f in _level(finding, meters))
+    return replace(
+        finding,
+        verdict=says.verdict,
+        reason=says.reason,
+        confidence=min(sure, meters.policy.reporting.borrowed_confidence),
+        need_more=None,
+    )
+
+
+def _level(finding: Finding, meters: Meters) -> list[Finding]:
+    return [f for f in meters.same(finding) if f.verdict in CALM]
+
+
+CHECK = Cross(name="bounded_by", ask=ask, parameters=SHARED, change=change)

@@ -132,16 +132,20 @@ def decide(
 def settled(
     findings: Sequence[Finding], ended: frozenset[str], policy: Policy
 ) -> tuple[Finding, ...]:
-    """The findings, those that others settle with the argument on their trail."""
+    """The findings, those that others settle with the argument on their trail. The verdict of one
+    becomes calm where the argument is that its memory cannot grow."""
     meters = Meters(findings=findings, policy=policy, ended=ended)
-    out = []
-    for finding in findings:
-        found = None
-        if finding.verdict is Verdict.INCONCLUSIVE:
-            found = first(SETTLES, finding, meters)
-        argument = () if found is None else (replace(found[1], is_decisive=False),)
-        out.append(replace(finding, trail=(*finding.trail, *argument)))
-    return tuple(out)
+    return tuple(_settled(f, meters) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings)
+
+
+def _settled(finding: Finding, meters: Meters) -> Finding:
+    found = first(SETTLES, finding, meters)
+    if found is None:
+        return finding
+    check, argument = found
+    if check.change is not None:
+        return corrected(finding, (check,), meters)
+    return replace(finding, trail=(*finding.trail, replace(argument, is_decisive=False)))
 
 
 def _is_leak_of_blocks(finding: Finding) -> bool:

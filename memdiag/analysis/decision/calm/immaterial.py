@@ -13,13 +13,14 @@ from memdiag.verdicts import Reason, Verdict
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
-    """Argue for calm."""
-    prepared, common = case.prepared, case.policy.common
-    n, tail = len(prepared.y), window.first_sample
+    """Argue for calm; by bins, so that a lone reading is no movement."""
+    prepared, common, binned = case.prepared, case.policy.common, case.view.binned
+    tail = window.first_sample
     long = prepared.share_after(tail, common.fewest) > common.warm_share
-    third = int(common.warm_share * n)
-    first = max(third, tail) if long else third
-    moved = float(np.ptp(prepared.y[first:]))
+    first = int(common.warm_share * len(binned.y))
+    if long:
+        first = max(first, int(np.searchsorted(binned.start[:-1], tail)))
+    moved = float(np.ptp(binned.y[first:]))
     if moved >= common.immaterial_share * prepared.level:
         return None
     warm = began_lower(prepared, case.policy)
