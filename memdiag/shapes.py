@@ -99,13 +99,8 @@ class SaturationFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StairSteps:
-    """Steps between flat treads, and the wait for the next."""
+    """Steps between flat treads."""
 
-    waits: float = number(3.0, "mean gaps", "without a step: exp(-3) = 5 % for steps at random")
-    even_waits: float = number(1.5, "longest gaps", "the same for steps that come evenly")
-    even: float = number(0.5, "mean", "spread of gaps that are even")
-    recent: int = number(5, "gaps", "the last ones, whose mean is waited for")
-    equal: float = number(1.25, "1", "factor within which two steps are of one kind")
     flat_tread: float = number(0.25, "jump", "rise of a tread: half of it is a ramp")
     least_rise: float = number(4.0, "noise", "standard deviations that a staircase rises by")
     alike: float = number(5.0, "1", "factor within which steps of one staircase differ")
