@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.rests import longest_rest
 from memdiag.analysis.segmentation import Piece
 from memdiag.analysis.view import View
 from memdiag.policy import Policy
@@ -21,8 +22,7 @@ class Stairs:
 
     at: positions of the steps, shape (k,). level: level after each, shape (k,). jumps: height of
     each, shape (k,).
-    waited: axis units since the last step. first_bin: bin of the first tread. recent: how many
-    gaps are waited for.
+    waited: axis units since the last step. first_bin: bin of the first tread.
     """
 
     at: Floats
@@ -30,12 +30,6 @@ class Stairs:
     jumps: Floats
     waited: float
     first_bin: int
-    recent: int
-
-    @property
-    def gap(self) -> float:
-        """Mean distance of the last steps."""
-        return float(np.mean(np.diff(self.at)[-self.recent :]))
 
     @property
     def median_gap(self) -> float:
@@ -43,22 +37,9 @@ class Stairs:
         return float(np.median(np.diff(self.at)))
 
     @property
-    def longest_gap(self) -> float:
-        """Longest distance between steps."""
-        return float(np.max(np.diff(self.at)))
-
-    def still_to_wait(self, policy: Policy) -> float:
+    def still_to_wait(self) -> float:
         """Axis units until the staircase counts as ended; 0 or less where it does."""
-        gaps = np.diff(self.at)
-        if len(gaps) < 2:
-            return self.gap - self.waited if self._are_equal(policy) else 0.0
-        uneven = policy.common.fewest * self.gap
-        even = policy.common.margin * self.longest_gap
-        regular = float(np.std(gaps)) < policy.common.most * float(np.mean(gaps))
-        return (min(even, uneven) if regular else uneven) - self.waited
-
-    def _are_equal(self, policy: Policy) -> bool:
-        return float(self.jumps.max()) < policy.common.margin * float(self.jumps.min())
+        return longest_rest(np.diff(self.at)) - self.waited
 
 
 def _treads(view: View, edge_bins: int) -> tuple[Piece, ...]:
@@ -113,5 +94,4 @@ def stairs(view: View, policy: Policy) -> Stairs | None:
         jumps=np.array(jumps[::-1]),
         waited=float(x[-1]) - at[0],
         first_bin=first,
-        recent=common.cycles,
     )

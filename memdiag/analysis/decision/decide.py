@@ -25,8 +25,7 @@ from memdiag.analysis.decision.calm import (
     immaterial,
     not_flat,
     pause,
-    short_plateau,
-    step_awaited,
+    rest_too_short,
     too_few,
     waves_rise,
 )
@@ -118,8 +117,7 @@ NOT_CALM = (
     always_rises.CHECK,
     cycles_rise.CHECK,
     waves_rise.CHECK,
-    step_awaited.CHECK,
-    short_plateau.CHECK,
+    rest_too_short.CHECK,
     pause.CHECK,
     climbs_as_a_whole.CHECK,
 )
@@ -260,8 +258,6 @@ def _coarse_look(case: Case, first: Decision, window: Window) -> Decision:
     coarse = _weigh(case, window)
     if coarse.verdict is not Verdict.LEAK:
         return coarse if first.is_calm else first
-    if first.by is not None and first.by.check == short_plateau.CHECK.name:
-        return first  # (what was level before it went on would be a step or a pause)
     surely = window.view.p_growth < case.policy.common.alpha
     if surely and (case.last_share < case.policy.common.short_share or not first.is_calm):
         return coarse

@@ -31,7 +31,8 @@ class End(Generic[P]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastHundredth:
     """A little that moves in the last hundredth of the run makes no doubt of what was calm before.
-    A step up may be the next of its staircase."""
+    A step up may be the next of its staircase, and a rest that is too short does not get longer
+    without its last readings."""
 
     part: int = number(100, "readings", "one in so many is the end of a run")
 
@@ -41,6 +42,8 @@ def _last_hundredth(case: Case, found: Decision, parameters: LastHundredth) -> i
     x, y = prepared.x, prepared.y
     last = min(len(y) // parameters.part, common.few_samples)
     if last < 1 or prepared.floors or x[-1] - x[-1 - last] > 2 * prepared.run / parameters.part:
+        return 0
+    if found.reason is Reason.RECENT_STEP and found.tail < len(y) - last:
         return 0
     rise = float(y[-last:].max() - y[:-last].max())
     few = common.touched_bytes if prepared.role in PAGES else 0.0

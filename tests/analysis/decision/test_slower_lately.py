@@ -16,7 +16,7 @@ def series(until: float) -> Series:
 
 
 def test_a_climb_that_rests_over_the_last_fifth_is_no_leak() -> None:
-    """A dataset that has been read into memory. (`short_plateau` would keep it open as well.)"""
+    """A dataset that has been read into memory. (`rest_too_short` would keep it open as well.)"""
     found = asked("slower_lately", series(0.78))
     assert found.sides == {Side.AGAINST_LEAK}
     assert found.verdicts[0] is Verdict.INCONCLUSIVE

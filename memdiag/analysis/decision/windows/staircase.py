@@ -51,7 +51,7 @@ def window(case: Case, steps: Stairs, parameters: Shared) -> Window | Absent:
             "longer_share": length.survival(length_x),
             "posterior_share": posterior,
         },
-        need_x=max(steps.still_to_wait(policy), 0.0) or None,
+        need_x=max(steps.still_to_wait, 0.0) or None,
     )
 
 

@@ -1,7 +1,7 @@
-"""The plateau is short against the climb before it: a pause is as likely as an end.
+"""The rest at the end is no longer than those before it, or than the climb that led to it.
 
-The climb is measured by the way over which the upper half of its rise came, so that a saturating
-one counts little.
+Rests between steps predict how long the next one is (`memdiag/analysis/rests.py`). A climb is
+measured by the upper half of its rise, so that a saturating one counts little.
 """
 
 from __future__ import annotations
@@ -11,27 +11,41 @@ from dataclasses import dataclass
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.view import rose
 from memdiag.parameters import number
 from memdiag.verdicts import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """How long a plateau at the very end lasts at least."""
+    """How long a rest after a single climb lasts at least."""
 
     climbs: float = number(0.8, "1", "times the upper half of the climb before it")
 
 
 def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
-    """Object to a shorter one."""
+    """Object to calm where growth may go on."""
+    return _after_steps(case) or _after_a_climb(case, parameters)
+
+
+def _after_steps(case: Case) -> Says | None:
+    steps = case.stairs
+    if steps is None or steps.still_to_wait <= 0:
+        return None
+    return Says(
+        text="it rose by {steps} steps, and the last was {waited_x} ago: it may rise again until "
+        "{longest_x} after it",
+        numbers={
+            "steps": float(len(steps.at)),
+            "waited_x": steps.waited,
+            "longest_x": steps.waited + steps.still_to_wait,
+        },
+        reason=Reason.RECENT_STEP,
+        need_x=steps.still_to_wait,
+    )
+
+
+def _after_a_climb(case: Case, parameters: Parameters) -> Says | None:
     view, common = case.view, case.policy.common
-    if view.tail_samples < common.fewest and rose(view, case.policy):
-        return Says(
-            text="only {readings} readings show a plateau",
-            numbers={"readings": float(view.tail_samples)},
-            reason=Reason.RECENT_STEP,
-        )
     x, y, first = view.binned.x, view.binned.y, view.tail
     for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
         if piece.flat or piece.slope <= 0:
@@ -45,14 +59,16 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         return None
     above = first + np.flatnonzero(y[first : view.tail] > (top + bottom) / 2)
     half = float(x[view.tail] - x[above[0]]) if len(above) else 0.0
-    if length >= parameters.climbs * half:
+    wait = parameters.climbs * half - length
+    if wait <= 0:
         return None
     return Says(
         text="it has been level for {length_x}, too short beside the upper half of the climb "
         "before, which took {half_x}",
         numbers={"length_x": length, "half_x": half},
         reason=Reason.RECENT_STEP,
+        need_x=wait,
     )
 
 
-CHECK = Check(name="short_plateau", ask=ask, parameters=Parameters())
+CHECK = Check(name="rest_too_short", ask=ask, parameters=Parameters())
