@@ -136,7 +136,7 @@ class Prior:
         80.0, "s", "the same on an axis of time: workers touch a dataset for 70 s", CORPUS
     )
     median_epochs: float = number(1.2, "epochs", "the same: caches, first evaluations", CORPUS)
-    median_cycles: float = number(4.0, "cycles", "the same for a repeated operation", CORPUS)
+    median_cycles: float = number(3.0, "cycles", "the same for a repeated operation", CORPUS)
     shape: float = number(1.5, "1", "of the survival function of lengths", CORPUS)
     shape_s: float = number(
         0.75, "1", "the same for time and requests: services take up to four hours", CORPUS

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from memdiag.analysis.decision.case import Case, Decision
-from memdiag.parameters import SHARED, Shared, number
+from memdiag.parameters import Shared, number
 from memdiag.policy import PAGES
 from memdiag.verdicts import Reason, Verdict
 
@@ -55,7 +55,12 @@ def _is_calm(case: Case, without: Decision, parameters: Any) -> bool:
     return without.is_calm
 
 
-def _last_reading(case: Case, found: Decision, parameters: Shared) -> int:
+class LastReading(Shared):
+    """One last reading that is hardly lower than the one before makes no doubt of a leak: the first
+    of a plateau would look like this, and so would any other."""
+
+
+def _last_reading(case: Case, found: Decision, parameters: LastReading) -> int:
     y = case.prepared.y
     if (
         case.prepared.floors
@@ -67,7 +72,7 @@ def _last_reading(case: Case, found: Decision, parameters: Shared) -> int:
     return 1
 
 
-def _is_leak(case: Case, without: Decision, parameters: Shared) -> bool:
+def _is_leak(case: Case, without: Decision, parameters: LastReading) -> bool:
     y = case.prepared.y
     grown = float(y[-2] - y[min(without.tail, len(y) - 2)])
     return without.verdict is Verdict.LEAK and bool(
@@ -82,5 +87,5 @@ ENDS = (
         is_settled=_is_calm,
         parameters=LastHundredth(),
     ),
-    End(name="last_reading", readings=_last_reading, is_settled=_is_leak, parameters=SHARED),
+    End(name="last_reading", readings=_last_reading, is_settled=_is_leak, parameters=LastReading()),
 )

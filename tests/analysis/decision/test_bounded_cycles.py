@@ -25,9 +25,9 @@ def test_teeth_that_fall_to_the_same_level_are_calm() -> None:
 
 
 def test_two_readings_of_the_next_tooth_are_no_short_plateau() -> None:
-    """Twelve readings of a collector that is seen to run twice."""
-    at = np.arange(12)
-    y = 11e9 + 200 * MB * (at % 5) + MB * np.random.default_rng(8).normal(0, 3, 12)
+    """Eighteen readings of a collector that is seen to run twice."""
+    at = np.arange(18)
+    y = 11e9 + 200 * MB * (at % 8) + MB * np.random.default_rng(8).normal(0, 3, 18)
     found = asked("bounded_cycles", every(10, y))
     assert found.sides == {Side.FOR_CALM}
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)

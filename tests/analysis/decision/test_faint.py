@@ -16,9 +16,9 @@ def climb(rise: float) -> Series:
     return every(20, noisy(8e9 - 2.4e9 * np.maximum(1 - 5 * u, 0) + rise * u))
 
 
-def test_a_rise_of_an_eightieth_of_the_climb_is_no_leak() -> None:
+def test_a_rise_of_a_hundredth_of_the_climb_is_no_leak() -> None:
     """The last pools of a framework that has just been loaded."""
-    found = asked("faint", climb(3e7))
+    found = asked("faint", climb(2e7))
     assert found.sides == {Side.AGAINST_LEAK}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
 

@@ -7,29 +7,15 @@ warm-up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.trend import trend
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """When cycles are doubtful."""
-
-    hint: float = number(
-        0.01,
-        "p",
-        "p-value of growth of the medians from which floors are no proof",
-        "benchmarks/ablation.py: 0.2 leaves bounded cycles open, 0.004 calls a leak calm",
-    )
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm floors."""
     prepared, common = case.prepared, case.policy.common
     if not prepared.floors:
@@ -50,7 +36,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
         )
     fitted = trend(prepared.x[first:], prepared.middles[first:], prepared.noise)
     way = fitted.slope * float(prepared.x[-1] - prepared.x[first])
-    if fitted.p_growth >= parameters.hint or way <= common.calm_growth * prepared.level:
+    if fitted.p_growth >= common.alpha or way <= common.calm_growth * prepared.level:
         return None
     return Says(
         text="the medians of its cycles rise by {rise_y}, which may be more than chance "
@@ -60,4 +46,4 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="cycles_rise", ask=ask, parameters=Parameters())
+CHECK = Check(name="cycles_rise", ask=ask, parameters=SHARED)

@@ -1,30 +1,22 @@
 """The rest at the end is no longer than those before it, or than the climb that led to it.
 
-Rests between steps predict how long the next one is (`memdiag/analysis/rests.py`). A climb is
-measured by the upper half of its rise, so that a saturating one counts little.
+Rests between steps predict how long the next one is (`memdiag/analysis/rests.py`). Of a
+single climb a rest is too short that lasts for less than half of the time in which the upper half
+of the climb came, so that a saturating one counts little.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import number
+from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """How long a rest after a single climb lasts at least."""
-
-    climbs: float = number(0.8, "1", "times the upper half of the climb before it")
-
-
-def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
+def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm where growth may go on."""
-    return _after_steps(case) or _after_a_climb(case, parameters)
+    return _after_steps(case) or _after_a_climb(case)
 
 
 def _after_steps(case: Case) -> Says | None:
@@ -44,7 +36,7 @@ def _after_steps(case: Case) -> Says | None:
     )
 
 
-def _after_a_climb(case: Case, parameters: Parameters) -> Says | None:
+def _after_a_climb(case: Case) -> Says | None:
     view, common = case.view, case.policy.common
     x, y, first = view.binned.x, view.binned.y, view.tail
     for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
@@ -59,7 +51,7 @@ def _after_a_climb(case: Case, parameters: Parameters) -> Says | None:
         return None
     above = first + np.flatnonzero(y[first : view.tail] > (top + bottom) / 2)
     half = float(x[view.tail] - x[above[0]]) if len(above) else 0.0
-    wait = parameters.climbs * half - length
+    wait = common.most * half - length
     if wait <= 0:
         return None
     return Says(
@@ -71,4 +63,4 @@ def _after_a_climb(case: Case, parameters: Parameters) -> Says | None:
     )
 
 
-CHECK = Check(name="rest_too_short", ask=ask, parameters=Parameters())
+CHECK = Check(name="rest_too_short", ask=ask, parameters=SHARED)
