@@ -34,6 +34,7 @@ _MAKERS: Mapping[str, Maker] = MappingProxyType(
         "waves": partial(one.day_waves, then="returns"),
         "waves_rise": partial(one.day_waves, then="rises"),
         "waves_after_warmup": partial(one.day_waves, then="warms_up"),
+        "few_days_rise": one.few_days_rise,
         "pass_cache": partial(one.pass_cache, cut=False),
         "pass_cache_cut": partial(one.pass_cache, cut=True),
         "pass_leak": one.pass_leak,

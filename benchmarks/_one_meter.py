@@ -94,6 +94,18 @@ def day_waves(rng: Random, *, then: str) -> Drawn:
     return _drawn(run, level + 3 * height, moves, "bounded")
 
 
+def few_days_rise(rng: Random) -> Drawn:
+    """A leak with each request, recorded over a few days only: it rests at night."""
+    days = rng.uniform(2.5, 5)
+    readings = int(np.clip(days * DAY_S / between(rng, 120, 3600), 60, 5000))
+    run = Run.draw(rng, AxisKind.SECONDS, days * DAY_S, readings=readings)
+    load = _load(rng, run.at * days * DAY_S / run.length, weekly=False)
+    level = _level(rng)
+    height = level * rng.uniform(0.02, 0.4)
+    grown = np.cumsum(load) / load.sum() * height * between(rng, 1, 4)
+    return _leaking(run, level, height * load, grown)
+
+
 def pass_cache(rng: Random, *, cut: bool) -> Drawn:
     """Samples are kept as they are first met: full after some passes, or cut before."""
     per_pass = between(rng, 40, 5000)

@@ -72,5 +72,6 @@ def _slope_errors(at: Floats, level: Floats, error: Floats) -> float:
         return 0.0
     slope = float(weight @ ((at - middle) * level)) / spread
     mean = float(weight @ level / weight.sum())
-    misfit = float(weight @ (level - mean - slope * (at - middle)) ** 2) / (len(at) - 2)
+    rest = level - mean - slope * (at - middle)
+    misfit = float(weight @ rest**2) / max(len(at) - 2, 1)
     return slope * math.sqrt(spread / max(misfit, 1.0))

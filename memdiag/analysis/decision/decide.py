@@ -227,8 +227,9 @@ def _calm_or_open(case: Case) -> Decision:
     doubt = case.first(NOT_CALM, window, Side.AGAINST_CALM)
     if doubt is None:
         return _decision(window, _calm(case))
-    # (A curve through steps levels off between any two of them.)
-    ending = ENDING if case.stairs is None else ()
+    # (A curve through steps and rests levels off between any two of them.)
+    climbs = doubt.check != pause.CHECK.name and case.stairs is None
+    ending = ENDING if climbs else ()
     settled = case.first((*ending, *CYCLES), window, Side.FOR_CALM)
     return _decision(window, settled or doubt)
 
