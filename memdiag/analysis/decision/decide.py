@@ -38,9 +38,7 @@ from memdiag.analysis.decision.case import (
     Window,
 )
 from memdiag.analysis.decision.growth import (
-    allocator_step,
     bending,
-    faint,
     few_readings,
     first_touch,
     flight_recorder,
@@ -98,9 +96,7 @@ MAY_END = (
     reclaimed_before.CHECK,
     return_to_level.CHECK,
     slowing.CHECK,
-    faint.CHECK,
     sampling_blur.CHECK,
-    allocator_step.CHECK,
     warmup_prior.CHECK,
     few_readings.CHECK,
     bending.CHECK,
