@@ -33,7 +33,7 @@ NO_VERDICT = ("reporting",)
 ANALYSIS = ROOT / "memdiag" / "analysis"
 BEFORE_THE_LIST = (
     *("prepare", "sawtooth", "period", "teeth", "excursions", "segmentation"),
-    *("trend", "stairs", "saturation", "waves", "blocks", "view", "eprocess", "device"),
+    *("trend", "stairs", "saturation", "waves", "blocks", "view", "eprocess", "device", "rests"),
 )
 # Numbers that need no source: none, one, both of two.
 PLAIN = (0, 1, 2)
