@@ -22,8 +22,11 @@ def paragraph(text: str, width: int, *, lead: str = "", hanging: int = 0) -> lis
     whole = f"{lead} {text}" if lead else text
     rows = _wrap(whole, width - INDENT, hanging)
     lines = [Text(" " * (INDENT + (hanging if at else 0)) + row) for at, row in enumerate(rows)]
-    if lead and lines:
-        lines[0].stylize("bold", INDENT, INDENT + len(lead))
+    left = len(lead)
+    for line, row in zip(lines, rows, strict=True):
+        start = len(line) - len(row)
+        line.stylize("bold", start, start + min(max(left, 0), len(row)))
+        left -= len(row) + 1
     return lines
 
 

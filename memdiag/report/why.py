@@ -16,15 +16,17 @@ from memdiag.verdicts import Argument, Side, Verdict
 _GROUPS = {
     Side.FOR_LEAK: "For LEAK",
     Side.AGAINST_LEAK: "Against LEAK",
-    Side.FOR_CALM: "For calm",
-    Side.AGAINST_CALM: "Against calm",
+    Side.FOR_CALM: "For STABLE or WARMUP",
+    Side.AGAINST_CALM: "Against STABLE or WARMUP",
     Side.ACROSS: "Other series",
-    Side.NOT_CONSIDERED: "Not considered",
+    Side.NOT_CONSIDERED: "Found no growth",
 }
 _DECIDES = "This decides."
 # What an argument leaves out.
 _WITHOUT = {"last_hundredth": " without the last readings", "last_reading": " without the last one"}
 _OTHERS = 6
+# Of series that say the same, so many are named.
+_NAMED = 3
 _GROWTH = "growth_rate"
 
 
@@ -51,7 +53,7 @@ def blocks(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
 
 def _title(finding: Finding, screen: Screen) -> list[Text]:
     verdict = f"Why {words.VERDICTS[finding.verdict]}"
-    told = f"{verdict}: what was argued about {naming.series(finding, screen)}"
+    told = f"{verdict}: arguments about {naming.series(finding, screen)}"
     lines = paragraph(told, screen.measure, hanging=2)
     lines[0].stylize(f"bold {words.STYLES[finding.verdict]}", INDENT, INDENT + len(verdict))
     return lines
@@ -86,12 +88,14 @@ def _group(side: Side, finding: Finding, screen: Screen) -> list[Text]:
         of = _rate(argument, finding) if side is Side.FOR_LEAK else argument.check
         alike.setdefault((of, arguments.sentence(argument, finding)), []).append(argument)
     others = side is Side.AGAINST_LEAK and finding.verdict is Verdict.LEAK
-    lines = _heading(side, "none" if not alike else "of other windows" if others else "")
+    lines = _heading(
+        side, "none" if not alike else "only about growth that does not decide" if others else ""
+    )
     for (of, told), said in alike.items():
         checks = joined(dict.fromkeys(arguments.name(one.check) for one in said))
         windows = [*dict.fromkeys(arguments.name(one.window) for one in said if one.window)]
         of_others = windows and windows != [arguments.name(one.check) for one in said]
-        lead = f"{checks} (of {joined(windows)})" if of_others else checks
+        lead = f"{checks} (on {joined(windows)})" if of_others else checks
         lead += _WITHOUT.get(said[0].look, "")
         lead += f" ({screen.show(said[0].against)})" if said[0].against else ""
         lead += f", {of}" if of and side is Side.FOR_LEAK else ""
@@ -131,13 +135,19 @@ def _across(found: RecordingFinding, finding: Finding, screen: Screen) -> list[T
 
 
 def _others(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """A line for each other series that leaks or may leak."""
-    open_ = [f for f in ranked(found) if f is not found.deciding and _is_open(f)]
+    """The other series that leak or may leak, a line for those that say the same."""
+    alike: dict[tuple[Verdict, str], list[str]] = {}
+    for finding in ranked(found):
+        if finding is not found.deciding and _is_open(finding):
+            key = finding.verdict, arguments.grounds(finding)
+            alike.setdefault(key, []).append(naming.series(finding, screen))
     lines: list[Text] = []
-    for finding in open_[:_OTHERS]:
-        lead = f"{naming.series(finding, screen)}, {words.VERDICTS[finding.verdict]}:"
-        lines += paragraph(arguments.grounds(finding), screen.measure, lead=lead, hanging=2)
-    rest = len(open_) - _OTHERS
+    for (verdict, grounds), names in [*alike.items()][:_OTHERS]:
+        if len(names) > _NAMED + 1:
+            names[_NAMED:] = [f"{len(names) - _NAMED} more"]
+        lead = f"{joined(names)}, {words.VERDICTS[verdict]}:"
+        lines += paragraph(grounds, screen.measure, lead=lead, hanging=2)
+    rest = sum(len(names) for names in [*alike.values()][_OTHERS:])
     if rest > 0:
         lines += paragraph(f"and {rest:,} more that leak or may leak", screen.measure)
     return lines

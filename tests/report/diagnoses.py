@@ -99,14 +99,14 @@ LEAK_TRAIL = (
     Argument(
         check="staircase",
         side=Side.NOT_CONSIDERED,
-        text="it does not rise by steps between level stretches",
+        text="no upward steps with level stretches between them were found",
         reason=Reason.UNCERTAIN_TREND,
         verdict=Verdict.INCONCLUSIVE,
     ),
     Argument(
         check="last_regime",
         side=Side.FOR_LEAK,
-        text="it grew by equal amounts for {length_x}, as leaks do and few warm-ups",
+        text="it grew by equal amounts for {length_x}; leaks do that, few warm-ups do",
         numbers={
             "length_x": 34.0,
             "growth_rate": 291.2 * MB,

@@ -27,6 +27,13 @@ def test_a_paragraph_keeps_every_word_within_its_width(text: str, width: int) ->
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
+def test_a_lead_is_bold_on_each_of_its_lines() -> None:
+    lines = paragraph("told.", 20, lead="some words before what is", hanging=2)
+    bold = [line.plain[span.start : span.end] for line in lines for span in line.spans]
+    assert " ".join(bold) == "some words before what is"
+    assert len(lines) > 1
+
+
 def test_numbers_are_not_parted_from_their_units() -> None:
     text = "It takes 14.1 GB, 291 ± 12 MB per step, 1 min 50 s, and 99 % of (16.0 GB)."
     for width in range(30, 90):

@@ -151,9 +151,9 @@ def everything() -> tuple[Proposal[Any] | Check[Any], ...]:
 
 # What is said of calm that has more to it than being level.
 _CALM = {
-    Reason.FALLING: "it gives memory back in its last {length_x}",
-    Reason.BOUNDED_CYCLES: "it rises and falls, and the floors of its cycles did not grow beyond "
-    "chance in the last {length_x} ({growth_p})",
+    Reason.FALLING: "it fell in its last {length_x}",
+    Reason.BOUNDED_CYCLES: "it goes up and down, and the floors of its cycles show no growth "
+    "beyond chance in the last {length_x} ({growth_p})",
 }
 # Doubts that a last reading may have raised.
 _PENDING = (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP)
@@ -243,7 +243,7 @@ def _calm(case: Case) -> Argument:
             check="flat",
             side=Side.FOR_CALM,
             text=_CALM.get(
-                reason, "it did not grow beyond chance in its last {length_x} ({growth_p})"
+                reason, "it shows no growth beyond chance in its last {length_x} ({growth_p})"
             ),
             numbers={"growth_p": view.p_growth, "length_x": case.end.length_x},
             reason=reason,

@@ -35,7 +35,7 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     elif meters.is_on_host(finding) and malloc:
         holder = "the memory in use that it is part of"
     elif finding.role in PAGES and {Role.IN_USE, Role.OBJECTS} <= known:
-        holder = "what malloc and Python's own allocator hand out of it"
+        holder = "the part of it handed out by malloc and Python's own allocator"
     else:
         return None
     still = meters.policy.common.calm_growth * finding.latest_value

@@ -27,7 +27,7 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
             continue
         if _contains(finding, other, meters):
             return Says(
-                text="a more exact meter of memory inside it does not grow",
+                text="a metric that counts memory in it more exactly does not grow",
                 against=name(other),
                 reason=Reason.OVERRULED,
             )

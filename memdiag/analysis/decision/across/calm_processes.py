@@ -28,7 +28,7 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     if sum(part.latest_value for part in parts) < nearly_all:
         return None
     return Says(
-        text="none of the tree's {parts} processes grows, and they are nearly all of it",
+        text="none of the {parts} processes grows, and together they hold nearly all of the memory",
         numbers={"parts": float(len(parts))},
         reason=Reason.OVERRULED,
     )

@@ -26,13 +26,13 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
         return None
     if _rises_with(finding, exact, meters):
         return Says(
-            text="it rises with an exact meter of memory inside it, which leaks",
+            text="it grows together with a metric that counts memory in it exactly and leaks",
             against=name(exact),
             reason=Reason.EXACT_METER,
             verdict=Verdict.LEAK,
         )
     return Says(
-        text="it does not show the leak of an exact meter of memory inside it",
+        text="a metric that counts memory in it exactly leaks, which it does not show",
         reason=Reason.OVERRULED,
         against=name(exact),
     )

@@ -32,8 +32,8 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
         explains = risen >= common.most * grown > 0 or (small and free.peak_value >= grown)
         if explains and {MALLOC, PYTHON_BLOCKS} <= calm:
             return Says(
-                text="it rose by {grown_y}, and what malloc holds free by {free_y}, while all "
-                "that is in use stays level: its growth is holes between blocks",
+                text="it rose by {grown_y} and malloc's free memory by {free_y}, while memory "
+                "in use stays level: the growth is holes between blocks",
                 against=name(free),
                 numbers={"grown_y": grown, "free_y": risen},
                 reason=Reason.OVERRULED,

@@ -29,7 +29,7 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     if not all(f.verdict in CALM for f in whole):
         return None
     return Says(
-        text="its process was there for a part of the run alone, and the tree does not grow",
+        text="its process existed for only part of the run, and all processes together do not grow",
         reason=Reason.OVERRULED,
         verdict=Verdict.STABLE,
     )

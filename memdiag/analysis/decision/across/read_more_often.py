@@ -16,7 +16,7 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
     for f in meters.same(finding):
         if f.verdict in CALM and f.role not in COUNTS and f.samples > finding.samples:
             return Says(
-                text="another meter of the same memory was read more often, and does not grow",
+                text="another metric of the same memory was read more often and does not grow",
                 against=name(f),
                 reason=Reason.OVERRULED,
                 verdict=Verdict.STABLE,

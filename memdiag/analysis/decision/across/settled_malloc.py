@@ -41,7 +41,7 @@ def _slow_since(finding: Finding, settled: Finding, pace: float, meters: Meters)
     if later > max(pace * way, meters.policy.common.touched_bytes):
         return None
     return Says(
-        text="it rose by no more than {later_y} since memory in use has settled",
+        text="it rose by no more than {later_y} since memory in use stopped growing",
         against=name(settled),
         numbers={"later_y": later},
         reason=Reason.OVERRULED,

@@ -51,8 +51,8 @@ def ask(finding: Finding, meters: Meters, parameters: Parameters) -> Says | None
     if not may_be:
         return None
     return Says(
-        text="the growth may be objects in cycles, which wait for a full collection of Python's "
-        "garbage",
+        text="the growth may be objects in reference cycles, which Python frees only in a full "
+        "garbage collection",
         reason=Reason.NOT_COLLECTED,
         need_x=finding.last_x - finding.first_x,
     )

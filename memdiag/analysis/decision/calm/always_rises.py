@@ -30,7 +30,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if rise <= common.calm_growth * case.prepared.level:
         return None
     return Says(
-        text="each of its last {readings} readings is above the one before, by {rise_y} in all",
+        text="its last {readings} readings rise one after another, by {rise_y} in total",
         numbers={"readings": float(len(y)), "rise_y": rise},
         reason=Reason.UNCERTAIN_TREND,
     )

@@ -28,7 +28,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     for ceiling in _ceilings(case):
         if abs(level - ceiling) <= case.policy.common.calm_growth * ceiling:
             return Says(
-                text="stays at {level_y}, where a limit of {limit_y} keeps it",
+                text="it stays at {level_y} where a limit of {limit_y} stops growth",
                 numbers={"level_y": level, "limit_y": ceiling},
                 reason=Reason.AT_LIMIT,
             )

@@ -31,7 +31,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if waves_rise(slow, policy) or falls < 2:
         return None
     return Says(
-        text="it fell back {falls} times, and its later half lies no higher than the half before",
+        text="it fell back {falls} times and, after its start, is no higher in the second half of "
+        "its readings than in the first",
         numbers={"falls": float(falls)},
         reason=Reason.BOUNDED_CYCLES,
         verdict=Verdict.WARMUP if rose(view, policy) else Verdict.STABLE,

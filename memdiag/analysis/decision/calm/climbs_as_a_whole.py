@@ -22,7 +22,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if not blocks.climbs_as_a_whole(view, case.policy, common.block_r2):
         return None
     return Says(
-        text="its last part is level or falls, but averages over the whole run climb along a line",
+        text="it is level or falls at the end, but averages over the run grow along a straight "
+        "line",
         reason=Reason.UNCERTAIN_TREND,
     )
 

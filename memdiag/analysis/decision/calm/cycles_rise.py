@@ -31,8 +31,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if rise <= common.immaterial_share * prepared.level:
         return None
     return Says(
-        text="the lows of its last {floors} cycles lie each above the one before, by {rise_y} "
-        "in all",
+        text="the floors of its last {floors} cycles rise one after another, by {rise_y} in total",
         numbers={"floors": float(len(floors)), "rise_y": rise},
         reason=Reason.UNCERTAIN_TREND,
     )

@@ -34,7 +34,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
         return None
     warm = began_lower(prepared, policy)
     return Says(
-        text="in its last half it grows at {most_rate} at most, which comes to nothing",
+        text="in the second half of the run it grows by at most {most_rate}, too little to matter",
         numbers={"most_rate": most, "growth_rate": fitted.slope},
         reason=Reason.PLATEAU if warm else Reason.NEGLIGIBLE,
         verdict=Verdict.WARMUP if warm else Verdict.STABLE,

@@ -25,7 +25,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
         return None
     warm = began_lower(prepared, case.policy)
     return Says(
-        text="it moved by no more than {moved_y} lately, next to nothing at a level of {level_y}",
+        text="it recently varied by no more than {moved_y}, too little to matter at {level_y}",
         numbers={"moved_y": moved, "level_y": prepared.level},
         reason=Reason.PLATEAU if warm else Reason.FLAT,
         verdict=Verdict.WARMUP if warm else Verdict.STABLE,

@@ -15,8 +15,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if is_flat or view.trend.slope <= 0 or is_one_step(view, case.policy):
         return None
     return Says(
-        text="it may grow: a trend of {growth_rate} is neither surely growth nor surely chance "
-        "({growth_p})",
+        text="it may be growing: a trend of {growth_rate} may be real or chance ({growth_p})",
         numbers={
             "growth_rate": view.trend.slope,
             "growth_p": view.p_growth,

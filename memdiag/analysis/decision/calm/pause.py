@@ -37,8 +37,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if wait <= 0:
         return None
     return Says(
-        text="it has rested for {now_x}, and rested for up to {longest_x} before it went on "
-        "growing",
+        text="its last rise was {now_x} ago, and earlier rises were up to {longest_x} apart",
         numbers={"now_x": now, "longest_x": longest, "second_x": second},
         reason=Reason.RECENT_STEP,
         need_x=wait,

@@ -24,8 +24,8 @@ def _after_steps(case: Case) -> Says | None:
     if steps is None or steps.still_to_wait <= 0:
         return None
     return Says(
-        text="it rose by {steps} steps, and the last was {waited_x} ago: it may rise again until "
-        "{longest_x} after it",
+        text="it rose in {steps} steps, the last one {waited_x} ago; another may come up to "
+        "{longest_x} after the last",
         numbers={
             "steps": float(len(steps.at)),
             "waited_x": steps.waited,
@@ -55,8 +55,8 @@ def _after_a_climb(case: Case) -> Says | None:
     if wait <= 0:
         return None
     return Says(
-        text="it has been level for {length_x}, too short beside the upper half of the climb "
-        "before, which took {half_x}",
+        text="it has been level for {length_x}, too short a time after a rise whose upper half "
+        "took {half_x}",
         numbers={"length_x": length, "half_x": half},
         reason=Reason.RECENT_STEP,
         need_x=wait,

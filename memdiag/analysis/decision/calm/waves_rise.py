@@ -15,7 +15,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if slow is None or not waves_rise(slow, case.policy):
         return None
     return Says(
-        text="it swings in waves of {height_y}, and they rise by {rise_y}",
+        text="it goes up and down in waves of {height_y}, and the waves rise by {rise_y}",
         numbers={"height_y": slow.height, "rise_y": slow.rise, "growth_p": slow.p_rise},
         reason=Reason.UNCERTAIN_TREND,
     )

@@ -19,7 +19,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if found.slowed >= policy.common.slowing:
         return None
     return Says(
-        text="it slows down all along: at its end it grows at {slowed_share} of its first pace",
+        text="its growth slows down throughout, at the end to {slowed_share} of the rate at the "
+        "start",
         numbers={"slowed_share": found.slowed, "evidence": found.evidence},
         reason=Reason.SLOWING,
     )

@@ -34,8 +34,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if rise >= most:
         return None
     return Says(
-        text="it rose by {rise_y}, and a program without a leak may touch up to {most_y} of its "
-        "memory for the first time",
+        text="it rose by {rise_y}, and a program without a leak can rise by up to {most_y} as it "
+        "first uses memory that it already owns",
         numbers={"rise_y": rise, "most_y": most},
         reason=Reason.FEW_PAGES,
         need_x=(most - rise) / slope,

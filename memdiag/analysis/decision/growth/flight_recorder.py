@@ -47,8 +47,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if left <= 0:
         return None
     return Says(
-        text="it grew by {grown_y}, and torch's record of the last collectives takes up to "
-        "{room_y} until it is full",
+        text="it grew by {grown_y}, and torch's record of recent collectives can take up to "
+        "{room_y} before it is full",
         numbers={"grown_y": grown, "room_y": room},
         reason=Reason.FILLING,
         need_x=left / slope if slope > 0 else None,

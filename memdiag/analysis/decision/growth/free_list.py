@@ -34,7 +34,7 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if not 0 < slope * window.view.prepared.run < pool:
         return None
     return Says(
-        text="it grew by {grown_y}, and Python keeps up to {pool_y} freed blocks for use again",
+        text="it grew by {grown_y}, and Python keeps up to {pool_y} freed blocks for reuse",
         numbers={"grown_y": slope * window.view.prepared.run, "pool_y": pool},
         reason=Reason.STILL_CLIMBING,
     )

@@ -21,8 +21,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if value >= least:
         return None
     return Says(
-        text="looked at again and again, readings that do not grow show as much: the evidence of "
-        "growth is {evidence}, where {least_evidence} is needed",
+        text="a run that is checked repeatedly can show this much growth by chance: the evidence "
+        "of growth is {evidence}, and {least_evidence} is needed",
         numbers={"evidence": value, "least_evidence": least},
         reason=Reason.UNCERTAIN_TREND,
     )

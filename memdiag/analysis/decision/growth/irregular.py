@@ -22,8 +22,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if r2 >= case.policy.common.block_r2:
         return None
     return Says(
-        text="it does not grow steadily: a line through the averages of eight parts of it has an "
-        "R2 of {r2}",
+        text="it does not grow steadily: a straight line through the averages of eight parts of "
+        "the growth has an R2 of {r2}",
         numbers={"r2": r2},
         reason=Reason.IRREGULAR,
     )

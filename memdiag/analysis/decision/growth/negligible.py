@@ -21,7 +21,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if grown >= least:
         return None
     return Says(
-        text="it comes to {grown_y} in {horizon_x}, and less than {least_y} does not matter",
+        text="it would grow by {grown_y} in {horizon_x}, and less than {least_y} does not matter",
         numbers={"grown_y": grown, "horizon_x": horizon, "least_y": least},
         reason=Reason.NEGLIGIBLE,
         verdict=Verdict.STABLE,

@@ -17,7 +17,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if case.prepared.role not in NO_METERS:
         return None
     return Says(
-        text="it counts what is no memory by itself, so its growth is no evidence of a leak",
+        text="a metric of this kind also grows without a leak, so its growth is no evidence of one",
         reason=Reason.NOT_A_METER,
     )
 

@@ -21,7 +21,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if window.rise >= case.policy.common.margin * drawdown:
         return None
     return Says(
-        text="it rose by {rise_y}, and gave back {fall_y} after an earlier rise",
+        text="it rose by {rise_y}, but after an earlier rise it fell again by {fall_y}",
         numbers={"rise_y": window.rise, "fall_y": drawdown},
         reason=Reason.RECLAIMED_BEFORE,
     )

@@ -20,7 +20,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if end - before >= case.policy.common.most * rise:
         return None
     return Says(
-        text="it rose by {rise_y} to {end_y}, but had been at {before_y} before",
+        text="it rose by {rise_y} to {end_y}, but had already been at {before_y}",
         numbers={"rise_y": rise, "end_y": end, "before_y": before},
         reason=Reason.RECLAIMED_BEFORE,
     )

@@ -15,7 +15,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if blur <= 0 or min(surely, rise / case.policy.common.margin) >= blur:
         return None
     return Says(
-        text="the floors of its cycles rose by {rise_y}, and samples may miss a floor by {blur_y}",
+        text="the floors of its cycles rose by {rise_y}, and the readings may miss a floor by "
+        "{blur_y}",
         numbers={"rise_y": rise, "blur_y": blur},
         reason=Reason.UNCERTAIN_TREND,
     )

@@ -31,7 +31,7 @@ def says(case: Case, window: Window, parameters: Shared, posterior: float) -> Sa
         if not _nearly_there(found, case, window, first, share):
             return None
         return Says(
-            text="it levels off at a ceiling that is only {left_y} higher",
+            text="it is leveling off, with only {left_y} of growth left",
             numbers={"left_y": found.left, "evidence": found.evidence},
             reason=Reason.PLATEAU,
             verdict=Verdict.WARMUP,

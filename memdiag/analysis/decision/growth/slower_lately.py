@@ -22,8 +22,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if line.trend.slope - view.trend.slope <= unsure:
         return None
     return Says(
-        text="it grew at {growth_rate} in all, but at {late_rate} in the last {last_share} of the "
-        "run",
+        text="it grew by {growth_rate} overall, but by only {late_rate} in the last {last_share} "
+        "of the run",
         numbers={
             "growth_rate": line.trend.slope,
             "late_rate": view.trend.slope,

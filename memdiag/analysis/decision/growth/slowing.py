@@ -47,7 +47,7 @@ def _falls_steadily(rates: Floats, least: int, share: float) -> Says | None:
 
 def _says(early: float, late: float) -> Says:
     return Says(
-        text="it slows down: {early_rate} in the first half of the growth, {late_rate} in the "
+        text="its growth slows down: {early_rate} in the first half of it, {late_rate} in the "
         "second",
         numbers={"early_rate": early, "late_rate": late},
         reason=Reason.SLOWING,

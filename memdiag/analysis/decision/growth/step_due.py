@@ -14,8 +14,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if rises and window.posterior >= policy.prior.leak_posterior:
         return None
     return Says(
-        text="steps over this length are a leak with a probability of {posterior_share}, where "
-        "{least_share} is needed, and may be chance ({growth_p})",
+        text="the steps may be chance ({growth_p}) or a warm-up: the probability of a leak is "
+        "{posterior_share}, and {least_share} is needed",
         numbers={
             "posterior_share": window.posterior,
             "least_share": policy.prior.leak_posterior,

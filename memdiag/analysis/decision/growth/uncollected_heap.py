@@ -34,8 +34,8 @@ def ask(case: Case, window: Window, parameters: Parameters) -> Says | None:
     if times >= parameters.growth or is_exact(window.view, case.policy):
         return None
     return Says(
-        text="garbage was collected too seldom to tell (collections seen: {collections}), and it "
-        "is at {times} times its lowest reading",
+        text="too few garbage collections were seen to tell ({collections}), and it is only at "
+        "{times} times its lowest reading",
         numbers={"times": times, "collections": float(prepared.falls)},
         reason=Reason.NOT_COLLECTED,
     )

@@ -13,8 +13,8 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if window.posterior >= least:
         return None
     return Says(
-        text="warm-ups of this length are common: it is a leak with a probability of "
-        "{posterior_share}, where {least_share} is needed",
+        text="some warm-ups last as long: the probability of a leak is {posterior_share}, and "
+        "{least_share} is needed",
         numbers={"posterior_share": window.posterior, "least_share": least},
         reason=Reason.STILL_CLIMBING,
     )

@@ -16,7 +16,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     if slow is None or slow.goes_on(case.policy.common.slowing):
         return None
     return Says(
-        text="it swings in {falls} slow waves, whose highs and lows do not go on rising",
+        text="it goes up and down in {falls} slow waves, whose highs and lows rise more slowly now",
         numbers={"falls": float(slow.falls)},
         reason=Reason.SLOWING,
     )

@@ -21,7 +21,9 @@ def propose(case: Case, parameters: Shared) -> Window | Absent:
     """From the earliest regime on from which the blocks climb on a line."""
     first = steady_from(case.view, case.policy, case.policy.common.block_r2)
     if first is None:
-        return Absent(text="averages over long parts of the run do not climb along a line")
+        return Absent(
+            text="averages over long parts of the run are too few or do not grow steadily"
+        )
     return grown.window(from_bin(case.view, first), case.policy)
 
 

@@ -8,11 +8,9 @@ from memdiag.analysis.view import View
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason
 
-_AFTER_PLATEAU = (
-    "it had settled for {plateau_x} and then grew again for {length_x}, as few warm-ups do"
-)
-_REGULAR = "it grew by equal amounts for {length_x}, as leaks do and few warm-ups"
-_LONG = "it grew for {length_x}; {longer_share} of warm-ups go on for longer"
+_AFTER_PLATEAU = "it hardly grew for {plateau_x}, then grew for {length_x}; few warm-ups do that"
+_REGULAR = "it grew by equal amounts for {length_x}; leaks do that, few warm-ups do"
+_LONG = "it grew for {length_x}; {longer_share} of warm-ups last longer"
 
 
 def window(view: View, policy: Policy) -> Window:

@@ -16,9 +16,9 @@ def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The last regime, where its growth is beyond chance."""
     view, common = case.view, case.policy.common
     if within_one_step.is_one_step(view, case.policy):
-        return Absent(text="its readings rose by no more than the step that they move by")
+        return Absent(text="it rose by no more than the smallest change that its readings show")
     if view.p_growth >= common.alpha or view.growing <= common.flat_doubt:
-        return Absent(text="what grows since the last bend of the curve may be chance")
+        return Absent(text="any growth since its rate last changed may be chance")
     return grown.window(view, case.policy)
 
 

@@ -20,7 +20,7 @@ def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The staircase that ends the run."""
     steps = case.stairs
     if steps is None:
-        return Absent(text="it does not rise by steps between level stretches")
+        return Absent(text="no upward steps with level stretches between them were found")
     return window(case, steps, parameters)
 
 
@@ -28,7 +28,9 @@ def window(case: Case, steps: Stairs, parameters: Shared) -> Window | Absent:
     """A staircase that goes on as a window."""
     policy, view = case.policy, case.view
     if not _goes_on(steps, parameters, policy.common):
-        return Absent(text="it rises by steps, but they do not go on evenly")
+        return Absent(
+            text="it rises in steps, but they are too few, are uneven, slow down or have stopped"
+        )
     fitted = trend(steps.at, steps.level, view.floor)
     length_x = float(steps.at[-1] - steps.at[0])
     span = Span(first_bin=steps.first_bin, length_x=length_x)
@@ -41,7 +43,7 @@ def window(case: Case, steps: Stairs, parameters: Shared) -> Window | Absent:
         span_x=float(view.binned.x[-1] - view.binned.x[steps.first_bin]),
         posterior=posterior,
         reason=Reason.OUTLASTS_WARMUP,
-        text="it rose by {steps} even steps over {length_x}; {longer_share} of warm-ups go on for "
+        text="it rose in {steps} even steps over {length_x}; {longer_share} of warm-ups last "
         "longer",
         numbers={
             "steps": float(len(steps.at)),

@@ -17,14 +17,14 @@ def propose(case: Case, parameters: Shared) -> Window | Absent:
     policy = case.policy
     slow = waves_of(case, policy.common.most)
     if slow is None:
-        return Absent(text="it does not swing in slow waves")
+        return Absent(text="it does not go up and down in slow waves")
     if not slow.goes_on(policy.common.slowing) or slow.p_rise >= policy.common.alpha:
-        return Absent(text="it swings in slow waves, but they do not rise")
+        return Absent(text="it goes up and down in slow waves, but the waves do not keep rising")
     turned = replace(
         case.prepared, x=slow.x, y=slow.y, noise=slow.scatter, floors=True, middles=slow.y, blur=0.0
     )
     found = grown.window(from_bin(look(turned, policy), 0), policy)
-    return replace(found, text=f"the highs and lows of its waves rise: {found.text}")
+    return replace(found, text=f"the highs and lows of its slow waves rise: {found.text}")
 
 
 def waves_of(case: Case, turn: float) -> Waves | None:

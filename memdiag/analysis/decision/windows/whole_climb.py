@@ -16,12 +16,12 @@ def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The climb."""
     policy = case.policy
     if within_one_step.is_one_step(case.view, policy):
-        return Absent(text="its readings rose by no more than the step that they move by")
+        return Absent(text="it rose by no more than the smallest change that its readings show")
     whole = from_bin(case.view, undiminished(case.view, policy).first_bin)
     if whole.p_growth >= policy.common.alpha or not (
         _is_one_line(whole, policy) or _speeds_up(whole)
     ):
-        return Absent(text="all since the last plateau does not climb along a line")
+        return Absent(text="growth since its last plateau may be chance, is uneven or slows down")
     return grown.window(whole, policy)
 
 
