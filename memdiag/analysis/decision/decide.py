@@ -109,12 +109,12 @@ MAY_END = (
 STEPS_MAY_END = (step_due.CHECK, growth_evidence.CHECK)
 # Why a series that does not grow beyond chance is not called calm.
 NOT_CALM = (
+    pause.CHECK,
     not_flat.CHECK,
     always_rises.CHECK,
     cycles_rise.CHECK,
     waves_rise.CHECK,
     rest_too_short.CHECK,
-    pause.CHECK,
     climbs_as_a_whole.CHECK,
 )
 # What settles any doubt that is left: readings that fall back again and again, and keep nothing.
@@ -223,7 +223,7 @@ def _calm_or_open(case: Case) -> Decision:
     doubt = case.first(NOT_CALM, window, Side.AGAINST_CALM)
     if doubt is None:
         return _decision(window, _calm(case))
-    # (A curve through steps and rests levels off between any two of them.)
+    # (A curve through steps and rests levels off between any two of them: `pause` comes first.)
     climbs = doubt.check != pause.CHECK.name and case.stairs is None
     ending = ENDING if climbs else ()
     settled = case.first((*ending, *CYCLES), window, Side.FOR_CALM)
