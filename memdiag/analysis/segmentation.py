@@ -179,9 +179,10 @@ def _partition(
     x: Floats, y: Floats, costs: tuple[Floats, Floats], noise: float, size: int, policy: Policy
 ) -> Segmentation:
     n = len(y)
-    s2, given = max(noise * noise, 1e-300), policy.segmentation
-    per_parameter = math.log(n)
     flat_cost, line_cost = costs
+    least = 1e-24 * float(flat_cost[0, n])  # exact: what doubles can tell apart, squared
+    s2, given = max(noise * noise, least, 1e-300), policy.segmentation
+    per_parameter = math.log(n)
     flat_all = flat_cost / s2 + given.flat_cost * per_parameter
     line_all = line_cost / s2 + (given.flat_cost + 1) * per_parameter
     ending = np.ascontiguousarray(np.minimum(flat_all, line_all).T)  # each row is read at once
