@@ -84,7 +84,9 @@ class Set:
         return {(case.name, m): by_metric[m] for m in case.truth}, trail
 
     def _prepare(self, case: Labelled, policy: Policy) -> Prepared:
-        if policy.preparation is not DEFAULT.preparation:
+        # (All that `prepare` asks with; another policy shares these groups with the default one.)
+        groups = ("common", "preparation", "segmentation")
+        if any(getattr(policy, g) is not getattr(DEFAULT, g) for g in groups):
             return prepare(case.recording.series[0], policy)
         if case.name not in self.prepared:
             self.prepared[case.name] = prepare(case.recording.series[0], policy)

@@ -146,7 +146,7 @@ def by_blocks(axis: Axes, case: Case, window: Window) -> None:
     """The averages of its blocks, and the line through them."""
     first, common = window.first_sample, DEFAULT.common
     x, y = case.prepared.x[first:], case.prepared.y[first:]
-    blocks = stretches(x, y, common.blocks, DEFAULT.segmentation)
+    blocks = stretches(x, y, common.blocks, DEFAULT)
     line = np.polyval(np.polyfit(blocks.x, blocks.y, 1), blocks.x)
     axis.plot(blocks.x, blocks.y / 1e6, "s", color=RED, markersize=5)
     axis.plot(blocks.x, line / 1e6, color=RED, linewidth=1)
