@@ -12,7 +12,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm."""
     view = case.view
     is_flat = view.growing < case.policy.common.flat_doubt
-    if is_flat or view.trend.slope <= 0 or is_one_step(view, case.policy):
+    if is_flat or view.trend.slope <= 0 or is_one_step(view):
         return None
     return Says(
         text="it may be growing: a trend of {growth_rate} may be real or chance ({growth_p})",

@@ -1,7 +1,7 @@
 """Of a run that mostly climbed: a rest at its end no longer than those from which growth went on.
 
 A rest is the way from one twentieth of the whole rise to the next, of which waves take a period and
-stairs a tread. (Those of the first fifth are of a start.)
+stairs a tread. (Those of a short part at the start are left out.)
 """
 
 from __future__ import annotations

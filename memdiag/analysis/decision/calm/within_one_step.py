@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from memdiag.analysis.view import View
-from memdiag.policy import Policy
 
 
-def is_one_step(view: View, policy: Policy) -> bool:
+def is_one_step(view: View) -> bool:
     """Whether it did."""
     x = view.binned.x
     rise = view.trend.slope * float(x[-1] - x[view.tail])

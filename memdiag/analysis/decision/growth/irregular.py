@@ -1,6 +1,4 @@
-"""A leak grows steadily: eight block means of it lie on a line, nearly all pairs in rising order
-(Kendall's S; Mann, Econometrica 13 (1945) 245-259).
-"""
+"""A leak grows steadily: the averages of eight parts of it lie on a line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The second half of the growth is clearly slower than the first: the end of a warm-up looks so.
 
-Half of its way where a quarter of the readings or fewer are there; of few readings, each rate lower
-than the one before.
+Its halves are those of the way where few of the readings are in the second; of few readings, each
+rate is lower than the one before.
 """
 
 from __future__ import annotations

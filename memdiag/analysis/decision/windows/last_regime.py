@@ -15,7 +15,7 @@ from memdiag.parameters import SHARED, Shared
 def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The last regime, where its growth is beyond chance."""
     view, common = case.view, case.policy.common
-    if within_one_step.is_one_step(view, case.policy):
+    if within_one_step.is_one_step(view):
         return Absent(text="it rose by no more than the smallest change that its readings show")
     if view.p_growth >= common.alpha or view.growing <= common.flat_doubt:
         return Absent(text="any growth since its rate last changed may be chance")

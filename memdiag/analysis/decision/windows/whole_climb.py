@@ -15,7 +15,7 @@ from memdiag.policy import Policy
 def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The climb."""
     policy = case.policy
-    if within_one_step.is_one_step(case.view, policy):
+    if within_one_step.is_one_step(case.view):
         return Absent(text="it rose by no more than the smallest change that its readings show")
     whole = from_bin(case.view, undiminished(case.view, policy).first_bin)
     if whole.p_growth >= policy.common.alpha or not (
