@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memdiag.model import Axis, AxisKind, Phases, Series, Unit
-from memdiag.recording.schema import METRIC_ROLES
+from memdiag.recording.native.schema import METRIC_ROLES
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

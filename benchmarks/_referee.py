@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.findings import Finding
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 from memdiag.verdicts import CALM, Verdict
 
 CORPUS = Path(__file__).resolve().parent.parent / "fixtures" / "corpus"

@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from interpreters import interpreters
 
-from memdiag.capture.ptrace import Tracee
-from memdiag.capture.symbols import exported, mapped_files
-from memdiag.capture.visit import Visit
+from memdiag.capture.probelink.elf_symbols import exported, mapped_files
+from memdiag.capture.probelink.guest_probe import Visit
+from memdiag.capture.probelink.ptrace import Tracee
 
 _LOOP = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.001)"
 

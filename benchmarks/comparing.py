@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memdiag.analysis.comparing import compare
+from memdiag.analysis.comparison.compare import compare
 from memdiag.analysis.diagnose import diagnose
 from memdiag.comparison import Comparison, Effect
 from memdiag.findings import RecordingFinding

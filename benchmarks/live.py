@@ -41,10 +41,10 @@ from _rows import Row, at_most, missed, table
 from _series import CALM, FAMILIES, LEAKS, Floats, Made, make
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.analysis.live import LiveVerdict
+from memdiag.analysis.live.sequential import LiveVerdict
 from memdiag.model import Recording, Sample
 from memdiag.policy import DEFAULT, Policy
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 from memdiag.verdicts import Verdict
 
 LEVEL = 4e9

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from _rows import Row, at_least, at_most, missed, table
 
-from memdiag.analysis.attribution import attribute
+from memdiag.analysis.attribution.phases import attribute
 from memdiag.findings import PhaseGrowth
 from memdiag.model import Phases
 

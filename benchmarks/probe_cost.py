@@ -155,7 +155,7 @@ def train(width: int, batch: int, for_s: int) -> None:
 
 
 def steps(width: int, batch: int, for_s: int) -> dict[str, Any]:
-    from memdiag.capture.channel import prepare
+    from memdiag.capture.probelink.channel import prepare
 
     directory = Path(tempfile.mkdtemp())
     command = [sys.executable, __file__, "--train", str(width), str(batch), str(for_s)]
@@ -168,7 +168,7 @@ def steps(width: int, batch: int, for_s: int) -> dict[str, Any]:
 
 def pairs_of(run: Callable[[dict[str, str]], float], count: int) -> list[tuple[float, float]]:
     """(with, without) for `count` pairs, the order within a pair changing."""
-    from memdiag.capture.channel import prepare
+    from memdiag.capture.probelink.channel import prepare
 
     found = []
     for number in range(count):

@@ -19,8 +19,8 @@ from pathlib import Path
 import polars as pl
 
 from memdiag.model import Sample
-from memdiag.recording.files import RecordingFiles
-from memdiag.recording.writing import Writer
+from memdiag.recording.native.atomic_file import RecordingFiles
+from memdiag.recording.native.writer import Writer
 
 _EVALUATION_EVERY_S, _EVALUATION_S = 600, 20
 

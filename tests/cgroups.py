@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.cgroup import MemoryGroup, memory_group
+from memdiag.capture.process.cgroup import MemoryGroup, memory_group
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from memdiag.capture.process import Newborn, Process, ProcessId
+from memdiag.capture.process.tree import Newborn, Process, ProcessId
 from memdiag.model import Unavailable
 
 
@@ -18,7 +18,7 @@ class _Entry:
 
 
 class FakeTable:
-    """Implements `memdiag.capture.process.ProcessTable`."""
+    """Implements `memdiag.capture.process.tree.ProcessTable`."""
 
     tells_newborn = False
 
@@ -87,7 +87,7 @@ class FakeTable:
 
 
 class FakeClock:
-    """Implements `memdiag.capture.clock.Clock`; stands still until it is moved."""
+    """Implements `memdiag.capture.process.clock.Clock`; stands still until it is moved."""
 
     def __init__(self, s: float = 100.0) -> None:
         self.s = s

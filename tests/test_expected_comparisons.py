@@ -10,7 +10,7 @@ import pytest
 from commandline import called
 from jsonschema import Draft202012Validator
 
-from memdiag.report.comparison_json import schema_text
+from memdiag.report.formats.comparison_json import schema_text
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EXPECTED = json.loads((FIXTURES / "comparisons" / "expected.json").read_text())

@@ -9,8 +9,8 @@ import pytest
 from memdiag.analysis.diagnose import diagnose
 from memdiag.errors import UnreadableInput
 from memdiag.findings import Finding
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
 from memdiag.verdicts import Verdict
 
 DOCUMENTS = Path(__file__).parents[1] / "fixtures" / "documents"

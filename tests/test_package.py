@@ -99,7 +99,7 @@ def test_numpy_is_imported_without_threads_and_leaves_no_trace_in_the_environmen
     ended = python(
         "import os\n"
         "from pathlib import Path\n"
-        "from memdiag.cli.loading import import_numpy\n"
+        "from memdiag.cli.lazy_imports import import_numpy\n"
         "before = dict(os.environ)\n"
         "import_numpy()\n"
         "assert dict(os.environ) == before\n"

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import memdiag
-from memdiag.capture.channel import ChannelReader
+from memdiag.capture.probelink.channel import ChannelReader
 from memdiag.probe.session import Session
 
 

@@ -32,8 +32,12 @@ NO_VERDICT = ("reporting",)
 
 ANALYSIS = ROOT / "memdiag" / "analysis"
 BEFORE_THE_LIST = (
-    *("prepare", "sawtooth", "period", "teeth", "excursions", "segmentation"),
-    *("trend", "stairs", "saturation", "waves", "blocks", "view", "eprocess", "device", "rests"),
+    *(
+        f"preprocessing/{n}.py"
+        for n in ("prepare", "sawtooth", "tooth_levels", "transients", "period")
+    ),
+    *("stats/changepoint.py", "stats/slope_test.py"),
+    *("stats/turning_points.py", "stats/eprocess.py", "stats/rest_prediction.py"),
 )
 # Numbers that need no source: none, one, both of two.
 PLAIN = (0, 1, 2)
@@ -173,7 +177,8 @@ def _cell(text: str) -> str:
 def numbers_outside() -> Iterator[str]:
     """Numbers on the way to a verdict that no table shows, one line each."""
     paths = sorted((ANALYSIS / "decision").rglob("*.py"))
-    for path in (*paths, *(ANALYSIS / f"{name}.py" for name in BEFORE_THE_LIST)):
+    before = [path for name in BEFORE_THE_LIST for path in sorted(ANALYSIS.glob(name))]
+    for path in (*paths, *before):
         text = path.read_text(encoding="utf-8")
         for line, value in literals(text):
             yield (

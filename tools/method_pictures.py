@@ -22,12 +22,12 @@ import numpy as np
 from memdiag.analysis.decision import decide
 from memdiag.analysis.decision.case import Case, Context, Proposal, Window
 from memdiag.analysis.diagnose import diagnose
-from memdiag.analysis.prepare import prepare
-from memdiag.analysis.segmentation import stretches
+from memdiag.analysis.preprocessing.prepare import prepare
+from memdiag.analysis.stats.changepoint import stretches
 from memdiag.findings import Finding
 from memdiag.model import Recording
 from memdiag.policy import DEFAULT
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 from memdiag.verdicts import Verdict
 
 if TYPE_CHECKING:

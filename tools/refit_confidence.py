@@ -1,4 +1,5 @@
-"""Refit the shares that confidences are read from: writes memdiag/analysis/calibration.py.
+"""Refit the shares that confidences are read from; writes
+memdiag/analysis/calibration_table.py.
 
 Labelled series: seeded ones (benchmarks/_series.py) and the real corpus, each real series counted
 `CORPUS_WEIGHT` times. A cell's share is shrunk towards its verdict's by `SHRINK` imaginary series
@@ -57,7 +58,7 @@ def fit(judged: Iterable[tuple[Judged, float]]) -> dict[Key, float]:
 
 
 def write(shares: dict[Key, float]) -> None:
-    path = ROOT / "memdiag" / "analysis" / "calibration.py"
+    path = ROOT / "memdiag" / "analysis" / "calibration_table.py"
     head = path.read_text().split("RIGHT:")[0]
     rows = "".join(
         f'    ("{said}", "{reason}", {least}): {share:.4f},\n'

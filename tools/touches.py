@@ -42,46 +42,64 @@ _OF_PATHS = _words(
 _SAFE = frozenset({"closing", "kind_of", "temporary_name", "is_file_or_link", "NotRegular", "Name"})
 # Whose name it is, and what is done about it. One entry for each file of the table.
 WHY = {
-    "capture/cgroup.py": "kernel files below /sys/fs/cgroup",
-    "capture/channel.py": "channels: private directories by descriptor, nothing followed, no wait",
-    "capture/following.py": "the log of `--tags-from`: no wait, read by offset",
-    "capture/forking.py": "forks memdiag's own helpers; /proc/self/comm",
-    "capture/inspection.py": "`doctor`: kernel files below /proc",
-    "capture/limits.py": "kernel files below /proc",
-    "capture/output.py": "pseudo-terminals and pipes without a name",
-    "capture/patterns.py": "the log of `--tags-from`, before anything starts",
-    "capture/permission.py": "kernel files below /proc",
-    "capture/procfs.py": "kernel files below /proc",
-    "capture/ptrace.py": "stops the process that `--attach` names; /proc/PID/mem and maps",
-    "capture/ring.py": "rings: regular files of the expected user, by the channel's descriptor",
-    "capture/signals.py": "forks the witness, collects it",
-    "capture/symbols.py": "executables of the target: regular files, bounded, never executed",
-    "capture/tagger.py": "wakes memdiag itself by SIGCHLD",
-    "capture/target.py": "starts COMMAND as the person typed it; signals its process tree",
-    "capture/whynoprobe.py": "kernel files below /proc",
-    "capture/workspace.py": "attach: directories of ours, made by descriptor, nothing replaced",
+    "capture/process/cgroup.py": "kernel files below /sys/fs/cgroup",
+    "capture/probelink/channel.py": (
+        "channels: private directories by descriptor, nothing followed, no wait"
+    ),
+    "capture/logtags/tail_file.py": "the log of `--tags-from`: no wait, read by offset",
+    "capture/launch/fork_helper.py": "forks memdiag's own helpers; /proc/self/comm",
+    "capture/diagnosis/host_checks.py": "`doctor`: kernel files below /proc",
+    "capture/process/memory_limits.py": "kernel files below /proc",
+    "capture/launch/output_tee.py": "pseudo-terminals and pipes without a name",
+    "capture/logtags/patterns.py": "the log of `--tags-from`, before anything starts",
+    "capture/probelink/ptrace_permission.py": "kernel files below /proc",
+    "capture/process/linux_procfs.py": "kernel files below /proc",
+    "capture/probelink/ptrace.py": (
+        "stops the process that `--attach` names; /proc/PID/mem and maps"
+    ),
+    "capture/probelink/ring_reader.py": (
+        "rings: regular files of the expected user, by the channel's descriptor"
+    ),
+    "capture/launch/signals.py": "forks the witness, collects it",
+    "capture/probelink/elf_symbols.py": (
+        "executables of the target: regular files, bounded, never executed"
+    ),
+    "capture/logtags/tagger.py": "wakes memdiag itself by SIGCHLD",
+    "capture/launch/target.py": "starts COMMAND as the person typed it; signals its process tree",
+    "capture/probelink/why_uninstrumented.py": "kernel files below /proc",
+    "capture/probelink/workspace.py": (
+        "attach: directories of ours, made by descriptor, nothing replaced"
+    ),
     "cli/app.py": "/dev/null for closed streams",
-    "cli/apart.py": "forks the judge of a recording, collects it or ends it; /dev/null",
-    "cli/launching.py": "signals itself, to end as COMMAND did",
-    "cli/options.py": "a private directory where nothing can be written here",
-    "cli/outputs.py": "reports: never an input, an output or a file that is not ours; no wait",
-    "cli/publishing.py": "GITHUB_STEP_SUMMARY, which the runner names: appended, no wait",
-    "cli/settings.py": "pyproject.toml of the working directory: a regular file, bounded",
+    "cli/measurement/judge_process.py": (
+        "forks the judge of a recording, collects it or ends it; /dev/null"
+    ),
+    "cli/measurement/run_session.py": "signals itself, to end as COMMAND did",
+    "cli/options/recording_options.py": "a private directory where nothing can be written here",
+    "cli/options/outputs.py": (
+        "reports: never an input, an output or a file that is not ours; no wait"
+    ),
+    "cli/output/ci_reports.py": "GITHUB_STEP_SUMMARY, which the runner names: appended, no wait",
+    "cli/options/config_layers.py": (
+        "pyproject.toml of the working directory: a regular file, bounded"
+    ),
     "integrations/repeating.py": "the C library of its own process",
     "probe/arming.py": "inside the target: a private directory for its channel",
     "probe/facts.py": "kernel files below /proc/self",
     "probe/meters.py": "kernel files below /proc/self",
     "probe/ring.py": "inside the target: its own ring, O_EXCL, O_NOFOLLOW",
     "probe/watcher.py": "inside the target: the lock of its watcher, no wait",
-    "recording/files.py": "the recording: O_EXCL, locked, then by descriptor alone",
-    "recording/mlflow.py": "files of an MLflow run: regular ones only",
-    "recording/opening.py": "inputs as the person named them: no wait, no directories or sockets",
-    "recording/sidecar.py": "NAME.meta.json beside an input: a regular file, bounded",
-    "recording/source.py": "inputs (recording/opening.py)",
-    "recording/spooling.py": "a temporary file without a name",
-    "recording/writing.py": "writes to the descriptors of recording/files.py",
-    "report/comparison_json.py": "a file of memdiag's own package",
-    "report/json.py": "a file of memdiag's own package",
+    "recording/native/atomic_file.py": "the recording: O_EXCL, locked, then by descriptor alone",
+    "recording/trackers/mlflow.py": "files of an MLflow run: regular ones only",
+    "recording/inputs/opening.py": (
+        "inputs as the person named them: no wait, no directories or sockets"
+    ),
+    "recording/native/sidecar.py": "NAME.meta.json beside an input: a regular file, bounded",
+    "recording/inputs/source.py": "inputs (recording/opening.py)",
+    "recording/inputs/spool.py": "a temporary file without a name",
+    "recording/native/writer.py": "writes to the descriptors of recording/files.py",
+    "report/formats/comparison_json.py": "a file of memdiag's own package",
+    "report/formats/diagnosis_json.py": "a file of memdiag's own package",
     "safeopen.py": "the rules themselves",
 }
 

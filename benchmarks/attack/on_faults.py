@@ -170,7 +170,7 @@ def _startable(
     found = {}
     for name, setting in settings.items():
         base = ground.place("start")
-        command = [setting.python, "-c", "import memdiag.cli.launching"]
+        command = [setting.python, "-c", "import memdiag.cli.measurement.run_session"]
         words = wrapped(command, setting, base)
         if run(words, cwd=base, env=environ(base), user=setting.user).status == 0:
             found[name] = setting

@@ -117,9 +117,9 @@ def try_input(number: int, chance: random.Random, directory: Path) -> None:
 
 def _read(path: Path, chance: random.Random) -> None:
     from memdiag.errors import UnreadableInput
-    from memdiag.recording.formats import FORMATS
-    from memdiag.recording.options import ReadOptions
-    from memdiag.recording.reading import read
+    from memdiag.recording.read import read
+    from memdiag.recording.read_options import ReadOptions
+    from memdiag.recording.registry import FORMATS
 
     names = [family.name for family in FORMATS if family.name != "pattern"]
     options = ReadOptions(format=chance.choice(names) if chance.random() < 0.2 else "")
@@ -191,7 +191,7 @@ def _rings(directory: Path) -> Tries:
 
 def _try_rings(chance: random.Random, channel: Path, valid: bytes, own: str) -> None:
     """A channel of some rings, read again and again while they change."""
-    from memdiag.capture.channel import ChannelReader
+    from memdiag.capture.probelink.channel import ChannelReader
 
     names = [f"{own}.ring", "1-1.ring", "99999-5.ring", "x.ring", ".ring"]
     paths = [channel / name for name in chance.sample(names, chance.randrange(1, 4))]

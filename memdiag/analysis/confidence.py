@@ -9,9 +9,9 @@ samples is ever sure.
 
 from __future__ import annotations
 
-from memdiag.analysis.calibration import RIGHT
+from memdiag.analysis.calibration_table import RIGHT
 from memdiag.analysis.decision.case import Decision
-from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason, Verdict
 

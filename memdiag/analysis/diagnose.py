@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memdiag.analysis.capacity import capacity
+from memdiag.analysis.build_finding import describe
+from memdiag.analysis.crossmeter.evidence import evidence
+from memdiag.analysis.crossmeter.leak_origin import leaking
 from memdiag.analysis.decision import decide
 from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.decision.case import Context
-from memdiag.analysis.describe import describe
-from memdiag.analysis.evidence import evidence
-from memdiag.analysis.hindsight import foretold
-from memdiag.analysis.kinds import leaking
-from memdiag.analysis.prepare import prepare
-from memdiag.analysis.running_out import first_limit
+from memdiag.analysis.forecasting.backtest import foretold
+from memdiag.analysis.forecasting.capacity import capacity
+from memdiag.analysis.forecasting.first_limit import first_limit
+from memdiag.analysis.preprocessing.prepare import prepare
 from memdiag.findings import Finding, RecordingFinding
 from memdiag.model import Recording, Series
 from memdiag.policy import DEFAULT, Policy

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from memdiag.capture.channel import Event, Kind, Probed
-from memdiag.capture.lastwords import LastWords, Listener
-from memdiag.capture.notes import Notes
-from memdiag.capture.outsiders import Outsiders
-from memdiag.capture.patterns import TagKind
-from memdiag.capture.population import Population
-from memdiag.capture.process import TREE, Process, ProcessId, ProcessTree
-from memdiag.capture.sampler import Reading, Source
-from memdiag.capture.tagger import Log, LogEvent
-from memdiag.capture.timeline import Origin, Timeline
-from memdiag.capture.totals import ADDITIVE, numbers, totals
+from memdiag.capture.diagnosis.oom_reports import LastWords, Listener
+from memdiag.capture.logtags.patterns import TagKind
+from memdiag.capture.logtags.tagger import Log, LogEvent
+from memdiag.capture.probelink.channel import Event, Kind, Probed
+from memdiag.capture.probelink.probe_notes import Notes
+from memdiag.capture.probelink.uninstrumented import Outsiders
+from memdiag.capture.process.sampler import Reading, Source
+from memdiag.capture.process.step_and_phase import Origin, Timeline
+from memdiag.capture.process.tree import TREE, Process, ProcessId, ProcessTree
+from memdiag.capture.process.tree_totals import ADDITIVE, numbers, totals
+from memdiag.capture.tree_members import Population
 from memdiag.model import Missing, Sample, Unavailable
 from memdiag.probe import layout
 

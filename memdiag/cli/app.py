@@ -24,7 +24,8 @@ import typer.main
 from typer.core import TyperGroup
 
 from memdiag import __version__
-from memdiag.cli import commentary, conversion
+from memdiag.cli.measurement import status_messages
+from memdiag.cli.options import fast_typer
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.printable import printable
 
@@ -88,10 +89,10 @@ def _kept_from_typer() -> Iterator[None]:
 
 def _loaded(name: str) -> Any:
     """The command, built from its module and the `CONTEXT_SETTINGS` there, if any."""
-    module = importlib.import_module(f"memdiag.cli.{name}")
+    module = importlib.import_module(f"memdiag.cli.commands.{name}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     settings = getattr(module, "CONTEXT_SETTINGS", {})
-    alone.command(name, cls=conversion.Command, context_settings=settings)(getattr(module, name))
+    alone.command(name, cls=fast_typer.Command, context_settings=settings)(getattr(module, name))
     return typer.main.get_command(alone)
 
 
@@ -99,7 +100,7 @@ class _Commands(TyperGroup):
     """The group of all commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return [conversion.spared(parameter) for parameter in super().get_params(ctx)]
+        return [fast_typer.spared(parameter) for parameter in super().get_params(ctx)]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*_COMMANDS, *super().list_commands(ctx)]
@@ -207,7 +208,7 @@ def _keep_commentary_from_failing() -> None:
     if sys.stderr is not sys.__stderr__ or sys.stderr is None:
         return  # a test's
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr = commentary.on(sys.stderr.fileno(), sys.stderr.encoding)
+        sys.stderr = status_messages.on(sys.stderr.fileno(), sys.stderr.encoding)
 
 
 def _open_missing_streams() -> None:

@@ -12,7 +12,7 @@ from memdiag.analysis.diagnose import diagnose
 from memdiag.findings import Diagnosis, Finding, Interval, RecordingFinding
 from memdiag.integrations.repeating import Meter, Outcome, Settled
 from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
-from memdiag.report import terminal
+from memdiag.report.formats import terminal
 from memdiag.verdicts import Reason, Verdict
 
 METRICS = {

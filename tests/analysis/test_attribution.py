@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memdiag.analysis.attribution import MOST_PHASES, attribute
+from memdiag.analysis.attribution.phases import MOST_PHASES, attribute
 from memdiag.findings import PhaseGrowth
 from memdiag.model import Phases
 

@@ -8,7 +8,7 @@ import pytest
 from report import diagnoses
 from report.diagnoses import MB, interval
 
-from memdiag.analysis.budgeting import hold
+from memdiag.analysis.forecasting.budgets import hold
 from memdiag.budgets import Budget, BudgetKind, Stretch, parse_budget
 from memdiag.findings import BudgetFinding, Finding, Plateau, Standing
 from memdiag.model import Axis, AxisKind, Role, Unit

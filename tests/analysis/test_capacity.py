@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memdiag.analysis.capacity import GB, SIZES_GB
 from memdiag.analysis.diagnose import diagnose
+from memdiag.analysis.forecasting.capacity import GB, SIZES_GB
 from memdiag.findings import RecordingFinding
 from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
-from memdiag.report import capacity as shown
-from memdiag.report.screen import Screen
+from memdiag.report.sections import capacity as shown
+from memdiag.report.text.screen import Screen
 from memdiag.room import Capacity, Memory
 from memdiag.verdicts import Verdict
 

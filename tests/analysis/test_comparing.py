@@ -12,10 +12,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from memdiag.analysis import pooling
-from memdiag.analysis.comparing import compare
+from memdiag.analysis.comparison.compare import compare
 from memdiag.analysis.diagnose import diagnose
-from memdiag.analysis.pooling import Estimate
+from memdiag.analysis.stats import pooled_estimate
+from memdiag.analysis.stats.pooled_estimate import Estimate
 from memdiag.comparison import Comparison, Effect, Measure, Why
 from memdiag.findings import RecordingFinding
 from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
@@ -268,9 +268,9 @@ def test_a_leak_is_new_where_an_open_base_did_not_grow() -> None:
 
 
 def test_pool_of_one_run_keeps_its_value_and_admits_that_runs_differ() -> None:
-    pooled = pooling.pool([Estimate(value=100.0, error=0.0)])
+    pooled = pooled_estimate.pool([Estimate(value=100.0, error=0.0)])
     assert pooled is not None
-    assert (pooled.value, pooled.error) == (100.0, pytest.approx(pooling.RUN_TO_RUN * 100))
+    assert (pooled.value, pooled.error) == (100.0, pytest.approx(pooled_estimate.RUN_TO_RUN * 100))
 
 
 @pytest.mark.parametrize(("scatter", "share"), [(3.0, 0.95), (8.0, 0.88)])
@@ -279,7 +279,7 @@ def test_pool_covers_the_mean_of_runs_that_scatter(scatter: float, share: float)
     covered = 0
     for _ in range(400):
         values = 100 + rng.normal(0, scatter, 4)
-        pooled = pooling.pool([Estimate(value=float(v), error=1.0) for v in values])
+        pooled = pooled_estimate.pool([Estimate(value=float(v), error=1.0) for v in values])
         assert pooled is not None
         interval = pooled.interval()
         covered += interval.low <= 100 <= interval.high
@@ -287,13 +287,13 @@ def test_pool_covers_the_mean_of_runs_that_scatter(scatter: float, share: float)
 
 
 def test_pool_of_nothing_is_nothing() -> None:
-    assert pooling.pool([]) is None
+    assert pooled_estimate.pool([]) is None
 
 
 def test_ratio_is_unknown_where_the_base_may_be_zero() -> None:
     candidate = Estimate(value=5.0, error=0.1)
-    assert pooling.ratio(Estimate(value=1.0, error=1.0), candidate) is None
-    assert pooling.ratio(Estimate(value=0.0, error=0.0), candidate) is None
+    assert pooled_estimate.ratio(Estimate(value=1.0, error=1.0), candidate) is None
+    assert pooled_estimate.ratio(Estimate(value=0.0, error=0.0), candidate) is None
 
 
 def test_ratio_holds_the_truth_in_19_of_20() -> None:
@@ -302,7 +302,7 @@ def test_ratio_holds_the_truth_in_19_of_20() -> None:
     for _ in range(500):
         base = Estimate(value=float(10 + rng.normal(0, 1)), error=1.0)
         candidate = Estimate(value=float(5 + rng.normal(0, 1)), error=1.0)
-        found = pooling.ratio(base, candidate)
+        found = pooled_estimate.ratio(base, candidate)
         assert found is not None
         held += found.low <= 0.5 <= found.high
     assert held >= 0.93 * 500

@@ -8,8 +8,8 @@ import pytest
 from memdiag.analysis.diagnose import diagnose
 from memdiag.findings import EvidenceKind, RecordingFinding
 from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
-from memdiag.report import advice
-from memdiag.report.screen import Screen
+from memdiag.report.sections import advice
+from memdiag.report.text.screen import Screen
 from memdiag.verdicts import Reason, Verdict
 
 STEPS = 600

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.analysis.forecast import (
+from memdiag.analysis.forecasting.projection import (
     forecasts,
     grow_on,
     limit_hits,

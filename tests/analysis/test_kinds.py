@@ -8,12 +8,12 @@ import pytest
 from report import diagnoses
 from report.diagnoses import interval
 
+from memdiag.analysis.crossmeter.evidence import evidence
+from memdiag.analysis.crossmeter.leak_origin import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
 from memdiag.analysis.decision.across.decide import correct, decide
-from memdiag.analysis.evidence import evidence
-from memdiag.analysis.kinds import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
 from memdiag.findings import EvidenceKind, Finding, Leaking, MemoryKind
 from memdiag.model import Axis, AxisKind, Role, Unit
-from memdiag.recording.schema import METRIC_ROLES
+from memdiag.recording.native.schema import METRIC_ROLES
 from memdiag.verdicts import Reason, Verdict
 
 STEPS = 200

@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from memdiag.analysis.live import MOST_TRACKS, LiveVerdict
+from memdiag.analysis.live.sequential import MOST_TRACKS, LiveVerdict
 from memdiag.model import AxisKind, Sample
 from memdiag.verdicts import Verdict
 

@@ -19,10 +19,10 @@ import _jobs
 import _series
 from _replay import replay
 
-from memdiag.analysis.stream import CAPACITY
+from memdiag.analysis.live.streaming_minima import CAPACITY
 from memdiag.model import Recording
 from memdiag.policy import DEFAULT
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 from memdiag.verdicts import Verdict
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"

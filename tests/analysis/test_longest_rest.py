@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memdiag.analysis.rests import longest_rest
+from memdiag.analysis.stats.rest_prediction import longest_rest
 
 
 def test_one_rest_predicts_nothing() -> None:

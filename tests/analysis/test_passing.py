@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memdiag.analysis.passing import without_passing
+from memdiag.analysis.attribution.transient_phase_memory import without_passing
 
 
 def cycles(heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

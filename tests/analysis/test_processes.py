@@ -10,8 +10,8 @@ from memory_series import judge, series_of
 from report import diagnoses
 from report.diagnoses import interval
 
+from memdiag.analysis.crossmeter.evidence import evidence
 from memdiag.analysis.decision.across.decide import decide
-from memdiag.analysis.evidence import evidence
 from memdiag.findings import EvidenceKind, Finding
 from memdiag.model import AxisKind, Role, Series, Unit
 from memdiag.verdicts import Reason, Verdict

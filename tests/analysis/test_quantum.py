@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memdiag.analysis.quantum import match, matched, sizes
+from memdiag.analysis.attribution.known_sizes import match, matched, sizes
 from memdiag.findings import Interval, KnownSize, PhaseGrowth
 
 GPT2 = sizes(124_000_000)

@@ -11,8 +11,8 @@ import pytest
 from memory_series import until_killed
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.analysis.running_out import first_limit
-from memdiag.capture.cgroup import MemoryGroup
+from memdiag.analysis.forecasting.first_limit import first_limit
+from memdiag.capture.process.cgroup import MemoryGroup
 from memdiag.findings import Finding, Interval, LimitHit, RecordingFinding
 from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
 from memdiag.verdicts import Verdict

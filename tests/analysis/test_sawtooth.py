@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_series import judge, series_of
 
-from memdiag.analysis.period import regular_starts
+from memdiag.analysis.preprocessing.period import regular_starts
 from memdiag.verdicts import Verdict
 
 MB = 1e6

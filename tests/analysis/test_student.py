@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy.special import stdtrit
 
-from memdiag.analysis.student import quantile
+from memdiag.analysis.stats.student_t import quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 1.5, 2, 3.7, 8, 19.9, 20, 31, 1000, math.inf])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from memory_series import judge, series_of
 
-from memdiag.analysis.teeth import climb
+from memdiag.analysis.preprocessing.tooth_levels import climb
 from memdiag.policy import DEFAULT
 from memdiag.verdicts import Verdict
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.analysis.waves import turns, waves
+from memdiag.analysis.stats.turning_points import turns, waves
 from memdiag.verdicts import Verdict
 
 CALM = {Verdict.STABLE, Verdict.WARMUP}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from process_tables import FakeClock, FakeTable
 
-from memdiag.capture.channel import Event, Kind
-from memdiag.capture.patterns import TagKind
-from memdiag.capture.process import ProcessId, ProcessTree
+from memdiag.capture.logtags.patterns import TagKind
+from memdiag.capture.logtags.tagger import LogEvent
+from memdiag.capture.probelink.channel import Event, Kind
+from memdiag.capture.process.step_and_phase import Origin
+from memdiag.capture.process.tree import ProcessId, ProcessTree
 from memdiag.capture.session import Session
-from memdiag.capture.tagger import LogEvent
-from memdiag.capture.timeline import Origin
 
 
 class FakeChannel:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from terminals import MEMDIAG
 
-from memdiag.capture import channel
-from memdiag.capture.channel import ChannelReader
+from memdiag.capture.probelink import channel
+from memdiag.capture.probelink.channel import ChannelReader
 from memdiag.errors import CannotMeasure
 from memdiag.probe.session import Session
 

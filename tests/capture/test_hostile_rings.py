@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.capture.channel import ChannelReader, Event
+from memdiag.capture.probelink.channel import ChannelReader, Event
 from memdiag.probe import layout
 from memdiag.probe.session import Session
 

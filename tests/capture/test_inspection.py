@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.inspection import host_checks, software_checks
+from memdiag.capture.diagnosis.host_checks import host_checks, software_checks
 from memdiag.model import Ability, Check
 
 

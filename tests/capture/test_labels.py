@@ -1,7 +1,7 @@
 import pytest
 
-from memdiag.capture.labels import Labels, sanitised
-from memdiag.capture.process import Process, ProcessId
+from memdiag.capture.process.labels import Labels, sanitised
+from memdiag.capture.process.tree import Process, ProcessId
 
 
 def process(pid: int, name: str = "python3", started: float = 1.0) -> Process:

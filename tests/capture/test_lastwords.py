@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memdiag.capture.lastwords import Listener
-from memdiag.capture.process import ProcessId
-from memdiag.capture.ring import Event, Kind
+from memdiag.capture.diagnosis.oom_reports import Listener
+from memdiag.capture.probelink.ring_reader import Event, Kind
+from memdiag.capture.process.tree import ProcessId
 
 
 def event(kind: Kind, at_s: float, pid: int = 7, **more: object) -> Event:

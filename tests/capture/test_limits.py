@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.cgroup import memory_group
-from memdiag.capture.limits import LimitWatch, machine, rlimits
-from memdiag.capture.process import Process, ProcessId
+from memdiag.capture.process.cgroup import memory_group
+from memdiag.capture.process.memory_limits import LimitWatch, machine, rlimits
+from memdiag.capture.process.tree import Process, ProcessId
 from memdiag.model import Role
 
 GIB = 1 << 30

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.following import Follower
-from memdiag.capture.loggers import LoggerLines
-from memdiag.capture.loglines import LONGEST_LINE, Lines
-from memdiag.capture.matching import Matcher
-from memdiag.capture.output import Spill, Unframed
-from memdiag.capture.patterns import (
+from memdiag.capture.launch.output_tee import Spill, Unframed
+from memdiag.capture.logtags.known_loggers import LoggerLines
+from memdiag.capture.logtags.line_decoder import LONGEST_LINE, Lines
+from memdiag.capture.logtags.match_patterns import Matcher
+from memdiag.capture.logtags.patterns import (
     counter_pattern,
     phase_pattern,
     request,
     step_pattern,
 )
+from memdiag.capture.logtags.tail_file import Follower
 from memdiag.errors import UsageError
 
 

@@ -21,11 +21,11 @@ from users import (
     with_memdiag,
 )
 
-from memdiag.capture import channel
-from memdiag.capture.channel import ChannelReader, Kind
-from memdiag.capture.ptrace import is_supported
-from memdiag.capture.visit import Visit
-from memdiag.capture.workspace import User, Workspace
+from memdiag.capture.probelink import channel
+from memdiag.capture.probelink.channel import ChannelReader, Kind
+from memdiag.capture.probelink.guest_probe import Visit
+from memdiag.capture.probelink.ptrace import is_supported
+from memdiag.capture.probelink.workspace import User, Workspace
 from memdiag.errors import CannotWatch
 from memdiag.probe.session import Session
 
@@ -208,7 +208,7 @@ def test_link_in_the_place_of_a_channel_is_not_followed(tmp_path: Path) -> None:
 
 def test_another_user_without_rights_is_refused(tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom memdiag.capture.visit import Visit\n"
+        "import sys\nfrom memdiag.capture.probelink.guest_probe import Visit\n"
         "from memdiag.errors import CannotWatch\n"
         "try: Visit(int(sys.argv[1])).__enter__()\n"
         "except CannotWatch as error: print(error.message)\n"

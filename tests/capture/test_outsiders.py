@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture import channel
-from memdiag.capture.attach import this_table
-from memdiag.capture.outsiders import Outsiders
-from memdiag.capture.process import ProcessTree
+from memdiag.capture.probelink import channel
+from memdiag.capture.probelink.uninstrumented import Outsiders
+from memdiag.capture.process.attach import this_table
+from memdiag.capture.process.tree import ProcessTree
 from memdiag.capture.session import Session
 from memdiag.model import Missing
 

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from memdiag.capture.permission import why_forbidden, why_not_traced
-from memdiag.capture.ptrace import Refused
+from memdiag.capture.probelink.ptrace import Refused
+from memdiag.capture.probelink.ptrace_permission import why_forbidden, why_not_traced
 
 
 @pytest.mark.parametrize(

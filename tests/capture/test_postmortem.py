@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from cgroups import limited_group
 
-from memdiag.capture.cgroup import MemoryGroup, OomCounters, memory_group, oom_counters
-from memdiag.capture.lastwords import LastWords
-from memdiag.capture.postmortem import Held, Kernel, explained
+from memdiag.capture.diagnosis.exit_cause import Held, Kernel, explained
+from memdiag.capture.diagnosis.oom_reports import LastWords
+from memdiag.capture.process.cgroup import MemoryGroup, OomCounters, memory_group, oom_counters
 from memdiag.model import Cause, Ending
 
 KILLED = Ending(signal=signal.SIGKILL)

@@ -1,7 +1,7 @@
 import pytest
 from process_tables import FakeClock, FakeTable
 
-from memdiag.capture.process import DetailSource, ProcessId, ProcessTree
+from memdiag.capture.process.tree import DetailSource, ProcessId, ProcessTree
 from memdiag.model import Unavailable
 
 

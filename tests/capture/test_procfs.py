@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from memdiag.capture.procfs import ProcTable, parse_rollup, parse_stat
+from memdiag.capture.process.linux_procfs import ProcTable, parse_rollup, parse_stat
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -127,7 +127,7 @@ def test_descriptors_are_given_back(table, child):
 
 
 def test_without_a_kept_descriptor_the_reading_is_the_same(table, child, monkeypatch):
-    monkeypatch.setattr("memdiag.capture.procfs.KEPT_DESCRIPTORS", 0)
+    monkeypatch.setattr("memdiag.capture.process.linux_procfs.KEPT_DESCRIPTORS", 0)
     process = table.find(child.pid)
     by_path = table.resident_bytes(process.id)
     monkeypatch.undo()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.ptrace import Refused, Tracee, is_supported
-from memdiag.capture.symbols import exported, mapped_files
+from memdiag.capture.probelink.elf_symbols import exported, mapped_files
+from memdiag.capture.probelink.ptrace import Refused, Tracee, is_supported
 
 CALLS = 60
 

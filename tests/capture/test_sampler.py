@@ -2,9 +2,9 @@ import threading
 
 from process_tables import FakeClock
 
-from memdiag.capture.clock import Budget, MonotonicClock
-from memdiag.capture.process import Process, ProcessId
-from memdiag.capture.sampler import Background, Ticker
+from memdiag.capture.process.clock import Budget, MonotonicClock
+from memdiag.capture.process.sampler import Background, Ticker
+from memdiag.capture.process.tree import Process, ProcessId
 
 WHO = Process(id=ProcessId(1, 1), name="python")
 

@@ -4,8 +4,8 @@ import tracemalloc
 
 from process_tables import FakeClock, FakeTable
 
-from memdiag.capture.channel import Event, Kind, Probed
-from memdiag.capture.process import ProcessId, ProcessTree
+from memdiag.capture.probelink.channel import Event, Kind, Probed
+from memdiag.capture.process.tree import ProcessId, ProcessTree
 from memdiag.capture.session import Session, counter_column
 from memdiag.model import YOUNG_S, Sample, Unavailable
 

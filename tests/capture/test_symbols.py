@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 
-from memdiag.capture import injection
-from memdiag.capture.symbols import exported, mapped_files
+from memdiag.capture.probelink import inject
+from memdiag.capture.probelink.elf_symbols import exported, mapped_files
 
 
 def test_addresses_of_functions_are_those_that_the_loader_gives() -> None:
     expected = ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p).value
-    found = injection._addresses(os.getpid())
+    found = inject._addresses(os.getpid())
     assert found["Py_AddPendingCall"] == expected
 
 

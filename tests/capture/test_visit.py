@@ -17,11 +17,11 @@ import pytest
 from interpreters import interpreters, old_interpreter
 from terminals import MEMDIAG
 
-from memdiag.capture import injection
-from memdiag.capture.channel import ChannelReader, Kind
-from memdiag.capture.ptrace import Refused, Tracee
-from memdiag.capture.symbols import exported, mapped_files
-from memdiag.capture.visit import Visit
+from memdiag.capture.probelink import inject
+from memdiag.capture.probelink.channel import ChannelReader, Kind
+from memdiag.capture.probelink.elf_symbols import exported, mapped_files
+from memdiag.capture.probelink.guest_probe import Visit
+from memdiag.capture.probelink.ptrace import Refused, Tracee
 from memdiag.errors import CannotWatch
 
 
@@ -161,7 +161,7 @@ def test_probe_comes_again_after_it_has_left() -> None:
 def test_probe_leaves_when_its_watcher_is_killed() -> None:
     code = (
         "import sys\n"
-        "from memdiag.capture.visit import Visit\n"
+        "from memdiag.capture.probelink.guest_probe import Visit\n"
         "with Visit(int(sys.argv[1])) as visit:\n"
         "    print(visit.arrived, flush=True)\n"
         "    input()\n"
@@ -230,15 +230,15 @@ def test_steps_of_a_running_training_are_seen_and_torch_is_left_as_it_was(tmp_pa
 @needs_ptrace
 def test_call_that_does_not_return_is_taken_back_and_the_process_goes_on(monkeypatch) -> None:
     """As where the main thread holds the very lock that the call needs."""
-    addresses = injection._addresses
+    addresses = inject._addresses
 
     def to_nowhere(pid: int) -> dict[str, int]:
         libc = next(file for file in mapped_files(pid) if "/libc." in file.name)
         pause = exported(libc, frozenset({"pause"}))["pause"]
         return {**addresses(pid), "Py_AddPendingCall": pause}
 
-    monkeypatch.setattr(injection, "_addresses", to_nowhere)
-    monkeypatch.setattr(injection, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(inject, "_addresses", to_nowhere)
+    monkeypatch.setattr(inject, "PATIENCE_S", 1.0)
     with running(sys.executable, "-c", TARGET) as target:
         before = target.ask("state")
         with pytest.raises(CannotWatch, match="took too long; the process goes on"):

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from interpreters import old_interpreter
 
-from memdiag.capture import channel
-from memdiag.capture.whynoprobe import Suspect, explain, look_at
+from memdiag.capture.probelink import channel
+from memdiag.capture.probelink.why_uninstrumented import Suspect, explain, look_at
 from memdiag.model import Unavailable
 
 WAIT = "print('ready', flush=True); input()"
@@ -135,7 +135,7 @@ def test_process_that_memdiag_may_not_look_at_is_named(directory) -> None:
 def test_process_of_another_user_can_be_told_to_be_hidden() -> None:
     code = (
         "import os\n"
-        "from memdiag.capture.whynoprobe import look_at\n"
+        "from memdiag.capture.probelink.why_uninstrumented import look_at\n"
         "os.setuid(65534)\n"
         "print(repr(look_at(1).program))"
     )

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from terminals import MEMDIAG, PATIENCE_S
 
-from memdiag.cli.alarms import Alarms
-from memdiag.cli.gate import settle
-from memdiag.cli.options import limits_on
+from memdiag.cli.measurement.threshold_alarms import Alarms
+from memdiag.cli.options.gate import settle
+from memdiag.cli.options.recording_options import limits_on
 from memdiag.errors import UsageError
 from memdiag.model import Limit, Mark, MarkLevel, Role, Sample
-from memdiag.report import marks
-from memdiag.report.screen import Screen
+from memdiag.report.sections import threshold_events
+from memdiag.report.text.screen import Screen
 from memdiag.thresholds import Threshold, parse_threshold
 
 GB = 10**9
@@ -106,7 +106,7 @@ def test_a_gpu_limit_leaves_the_other_one_to_the_host() -> None:
 
 def test_what_is_said_of_a_mark_is_harmless() -> None:
     (mark,) = Alarms([warn("2GB")], list).see([sample("x\x1b[2J", vram_reserved_bytes=3e9)])
-    said = marks.live(mark, Screen(width=80))
+    said = threshold_events.live(mark, Screen(width=80))
     assert said.isprintable()
     assert "--warn-at 2GB (2.00 GB) with 3.00 GB at step 12" in said
 

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from memdiag.cli.conversion import Command
+from memdiag.cli.options.fast_typer import Command
 
 
 class Taste(enum.Enum):

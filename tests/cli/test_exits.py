@@ -9,8 +9,14 @@ from dataclasses import replace
 import pytest
 from report import diagnoses
 
-from memdiag.cli import exits
-from memdiag.cli.exits import Decider, Inconclusive, before_findings, exit_code, shell_status
+from memdiag.cli.options import exit_codes
+from memdiag.cli.options.exit_codes import (
+    Decider,
+    Inconclusive,
+    before_findings,
+    exit_code,
+    shell_status,
+)
 from memdiag.findings import Diagnosis
 from memdiag.model import Ending
 
@@ -106,5 +112,5 @@ def test_every_status_of_a_command_is_told_from_our_own() -> None:
 
 
 def test_the_documented_precedence_has_no_gap() -> None:
-    numbers = re.findall(r"^(\d)\. ", exits.__doc__ or "", re.M)
+    numbers = re.findall(r"^(\d)\. ", exit_codes.__doc__ or "", re.M)
     assert numbers == [str(at) for at in range(1, len(numbers) + 1)]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.analysis.live import LiveVerdict
-from memdiag.cli.leaning import FinalRules
+from memdiag.analysis.live.sequential import LiveVerdict
+from memdiag.cli.measurement.live_verdict import FinalRules
 from memdiag.model import Sample
-from memdiag.recording.files import RecordingFiles
-from memdiag.recording.writing import Writer
+from memdiag.recording.native.atomic_file import RecordingFiles
+from memdiag.recording.native.writer import Writer
 from memdiag.verdicts import Verdict
 
 STEPS, PLATEAU = 1700, 800

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.cli import app
-from memdiag.cli.exits import DEFAULT_FAIL_ON, FailOn, Inconclusive, exit_code
+from memdiag.cli.options.exit_codes import DEFAULT_FAIL_ON, FailOn, Inconclusive, exit_code
 from memdiag.findings import Diagnosis, RecordingFinding, Standing
 from memdiag.verdicts import Verdict
 
@@ -207,6 +207,6 @@ def test_report_that_cannot_be_written_is_an_error(memdiag: Command) -> None:
 
 
 def test_standings_are_all_known_to_the_report() -> None:
-    from memdiag.report.budgets import STANDINGS
+    from memdiag.report.sections.budgets import STANDINGS
 
     assert set(STANDINGS) == set(Standing)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from terminals import Terminal, python
 
-from memdiag.cli import inputs
-from memdiag.recording.options import DEFAULT_MAX_INPUT_BYTES
+from memdiag.cli.options import inputs
+from memdiag.recording.read_options import DEFAULT_MAX_INPUT_BYTES
 
 ROWS = b"".join(b"%d,5000\n" % n for n in range(20_000))
 # Without the second that the reading of so little never takes.

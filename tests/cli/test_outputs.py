@@ -16,7 +16,7 @@ from terminals import MEMDIAG
 from users import OTHER_UID, as_other_user, needs_two_users, other_python, with_memdiag
 
 from memdiag.errors import OutputExists, UsageError
-from memdiag.recording.files import RecordingFiles
+from memdiag.recording.native.atomic_file import RecordingFiles
 
 LOG = "step,rss_mb\n" + "".join(f"{n},{1000 + n % 3}\n" for n in range(60))
 REPORTS = ("--json-file", "--markdown", "--junitxml")

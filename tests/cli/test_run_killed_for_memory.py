@@ -13,7 +13,7 @@ from cgroups import limited_group
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.model import Limit, Role
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 from memdiag.verdicts import Verdict
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "programs"

@@ -7,7 +7,7 @@ import signal
 from screens import Screen
 from terminals import MEMDIAG, Terminal, python
 
-from memdiag.report.live import SETTLE
+from memdiag.report.formats.status_line import SETTLE
 
 _PRINTS = """
 import sys, time

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memdiag.budgets import BudgetKind
-from memdiag.cli.exits import Decider, FailOn, Inconclusive
-from memdiag.cli.gate import Gate, settle
+from memdiag.cli.options.exit_codes import Decider, FailOn, Inconclusive
+from memdiag.cli.options.gate import Gate, settle
 from memdiag.errors import UsageError
 
 

@@ -157,7 +157,7 @@ def test_another_users_process(tmp_path):
 def test_another_users_process_seen_by_nobody(tmp_path):
     program = (
         "import os\n"
-        "from memdiag.capture.attach import attach, this_table\n"
+        "from memdiag.capture.process.attach import attach, this_table\n"
         "from memdiag.errors import CannotWatch\n"
         "os.setuid(65534)\n"
         "try: attach(1, this_table())\n"

@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from memdiag.capture.gpu import GpuSource
-from memdiag.capture.ladder import Ladder, Place
-from memdiag.capture.nvml import Nvml, Reading, connect
-from memdiag.capture.process import TREE, Process, ProcessId
-from memdiag.capture.visible import visible
+from memdiag.capture.gpu.cuda_visible_devices import visible
+from memdiag.capture.gpu.nvml import Nvml, Reading, connect
+from memdiag.capture.gpu.process_memory import Ladder, Place
+from memdiag.capture.gpu.source import GpuSource
+from memdiag.capture.process.tree import TREE, Process, ProcessId
 from memdiag.model import Unavailable
 
 _FRAME = Path(os.environ["FAKE_NVML_FRAME"])

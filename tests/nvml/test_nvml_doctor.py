@@ -14,7 +14,7 @@ import pytest
 DOCTOR = [
     sys.executable,
     "-c",
-    "import typer; from memdiag.cli.doctor import doctor as d; typer.run(d)",
+    "import typer; from memdiag.cli.commands.doctor import doctor as d; typer.run(d)",
 ]
 ONE_GPU = 'device 0 name="NVIDIA A100" uuid=GPU-aaaa total=80G reserved=600M used=1000M\n'
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.channel import ChannelReader, Event, prepare
+from memdiag.capture.probelink.channel import ChannelReader, Event, prepare
 
 
 @dataclass

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import frameworks
 import pytest
 
-from memdiag.capture.channel import ChannelReader, Kind
+from memdiag.capture.probelink.channel import ChannelReader, Kind
 from memdiag.probe import layout
 from memdiag.probe.allocators import Allocators, At, Caching, jax, metal, packed, tensorflow
 from memdiag.probe.session import Session
-from memdiag.recording.schema import METRIC_ROLES
+from memdiag.recording.native.schema import METRIC_ROLES
 
 MIB = frameworks.MIB
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters
 
-from memdiag.capture.channel import ChannelReader, Kind
+from memdiag.capture.probelink.channel import ChannelReader, Kind
 
 ROOT = str(Path(__file__).parent.parent.parent)
 

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from memdiag.capture.channel import ChannelReader, Kind  # noqa: E402
+from memdiag.capture.probelink.channel import ChannelReader, Kind  # noqa: E402
 from memdiag.probe import census, graphs, layout  # noqa: E402
 from memdiag.probe.session import Session  # noqa: E402
 from memdiag.probe.tensors import TensorCount  # noqa: E402

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters, old_interpreter
 
-from memdiag.capture.channel import Kind, prepare
+from memdiag.capture.probelink.channel import Kind, prepare
 
 TAG = "import sys; sys.modules['_memdiag_probe'].listener.step(7)"
 STATE = """

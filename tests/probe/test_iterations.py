@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.channel import Kind
+from memdiag.capture.probelink.channel import Kind
 from memdiag.probe.iterations import WAIT_BATCHES, WAIT_STEPS, Iterations
 
 PROGRAM = Path(__file__).parent / "programs" / "iteration_cases.py"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.capture.channel import ChannelReader, Kind
-from memdiag.capture.ring import RingReader
+from memdiag.capture.probelink.channel import ChannelReader, Kind
+from memdiag.capture.probelink.ring_reader import RingReader
 from memdiag.probe import layout
 from memdiag.probe.session import Session
 

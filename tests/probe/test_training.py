@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from memdiag.capture.channel import ChannelReader, Kind
+from memdiag.capture.probelink.channel import ChannelReader, Kind
 from memdiag.probe import training as training_module
 from memdiag.probe.session import Session
 from memdiag.probe.training import Training

@@ -14,9 +14,9 @@ import pytest
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import AxisKind, Recording, Role, Series
-from memdiag.recording import plainpickle
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
+from memdiag.recording.trackers import safe_unpickler
 
 EXPORTS = Path(__file__).parents[2] / "fixtures" / "exports"
 N = 30
@@ -229,4 +229,4 @@ def test_plain_values_come_back_as_they_were() -> None:
             value["rest"] = (None,)  # bytes are a call in it
         else:
             value["rest"] = (b"bytes", {})
-        assert plainpickle.load(pickle.dumps(value, protocol=protocol)) == value
+        assert safe_unpickler.load(pickle.dumps(value, protocol=protocol)) == value

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memdiag.model import AxisKind, Role, Unit
-from memdiag.recording.columns import Part, as_metric, recognise
+from memdiag.recording.parsing.column_meaning import Part, as_metric, recognise
 
 MB, GB, MIB, GIB = 1e6, 1e9, 2.0**20, 2.0**30
 

@@ -8,8 +8,8 @@ import pytest
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import AxisKind
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
 
 DOCUMENTS = Path(__file__).parents[2] / "fixtures" / "documents"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.model import AxisKind, Recording, Series
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 
 
 def _read(folder: Path, content: str) -> Recording:

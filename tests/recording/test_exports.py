@@ -15,9 +15,9 @@ import pytest
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import AxisKind, Recording, Role, Series, Unit
-from memdiag.recording.checksums import crc32c, masked_crc32c
-from memdiag.recording.options import MetricChoice, ReadOptions
-from memdiag.recording.reading import expand, read
+from memdiag.recording.read import expand, read
+from memdiag.recording.read_options import MetricChoice, ReadOptions
+from memdiag.recording.trackers.crc32c import crc32c, masked_crc32c
 
 EXPORTS = Path(__file__).parents[2] / "fixtures" / "exports"
 N = 30

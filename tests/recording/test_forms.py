@@ -9,15 +9,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memdiag.recording import textlog
-from memdiag.recording.digits import figures_of
-from memdiag.recording.fields import find_fields
-from memdiag.recording.forms import lines_of
-from memdiag.recording.gathering import Gatherer
-from memdiag.recording.lines import blocks, stamped
-from memdiag.recording.searching import TAGS
-from memdiag.recording.source import Source
-from memdiag.recording.textlog import _to_look_at
+from memdiag.recording.inputs.lines import blocks, stamped
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.parsing.fast_digits import figures_of
+from memdiag.recording.textlog import read_text
+from memdiag.recording.textlog.discover_fields import find_fields
+from memdiag.recording.textlog.extract_blocks import Gatherer
+from memdiag.recording.textlog.line_templates import lines_of
+from memdiag.recording.textlog.read_text import _to_look_at
+from memdiag.recording.textlog.search_lines import TAGS
 
 _WORDS = ["step", "rss", "vram:", "MB", "GB", "MB,", "|", "(", ")", "+", "-", "/", "/9", "[", "]"]
 _WORDS += [",", ".", ":", "=", " ", "  ", "tensors", "mem", "e", "x", "%", "s", "é", "step:", "→"]
@@ -104,7 +104,7 @@ def test_fields_are_looked_for_on_the_same_lines_however_many_forms_there_are(
     (block,) = blocks(_source(content))
     few = _to_look_at(lines_of(block))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(textlog, "_FORMS_AT_MOST", 0)
+        patch.setattr(read_text, "_FORMS_AT_MOST", 0)
         assert _to_look_at(lines_of(block)) == few
 
 

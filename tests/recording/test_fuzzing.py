@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memdiag.errors import MemdiagError
-from memdiag.recording.formats import FORMATS
-from memdiag.recording.options import MetricChoice, ReadOptions
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import MetricChoice, ReadOptions
+from memdiag.recording.registry import FORMATS
 
 # More of them with `MEMDIAG_FUZZ=100000 pytest tests/recording/test_fuzzing.py`.
 _EXAMPLES = int(os.environ.get("MEMDIAG_FUZZ", "150"))

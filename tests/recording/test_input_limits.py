@@ -23,10 +23,11 @@ from commandline import called
 from terminals import MEMDIAG
 
 from memdiag.model import Series
-from memdiag.recording import opening, source, spooling
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.reading import read
-from memdiag.recording.spooling import HELD_BYTES, Spool, spooled
+from memdiag.recording.inputs import opening, source
+from memdiag.recording.inputs import spool as spooling
+from memdiag.recording.inputs.spool import HELD_BYTES, Spool, spooled
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
 
 ROWS = "".join(f"{n},{5000 + n % 3}\n" for n in range(60))
 FLAT = "step,rss_mb\n" + ROWS

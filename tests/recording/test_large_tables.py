@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memdiag.recording.assemble import assemble
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.reading import read
-from memdiag.recording.table import Table
-from memdiag.recording.tidy import plan
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
+from memdiag.recording.tables.assemble import assemble
+from memdiag.recording.tables.infer_columns import plan
+from memdiag.recording.tables.table import Table
 
 ROWS = 20_000  # more than what is held of a file before its rows are read in place
 

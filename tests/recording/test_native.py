@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from memdiag.model import Recording
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 
 
 def _read(folder: Path, content: str) -> Recording:

@@ -13,9 +13,9 @@ import pytest
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import Recording, Series
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.packing import largest_size
-from memdiag.recording.reading import read
+from memdiag.recording.inputs.compression import largest_size
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
 
 N = 30
 
@@ -100,7 +100,7 @@ _LINE = b"2026-02-07 12:00:00 step %07d loss 0.5 | rss: %05d MB | " + b"x" * 60 
 _READ = """
 import re, sys
 from pathlib import Path
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 series = read(sys.argv[1]).series[0]
 print(len(series.y), int(series.y.max() / 1e6), int(series.x[-1]))
 print(re.search(r"VmHWM:\\s*([0-9]+)", Path("/proc/self/status").read_text())[1])

@@ -9,8 +9,8 @@ import pytest
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import AxisKind, Recording
-from memdiag.recording.options import DEFAULTS
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import DEFAULTS
 
 RUNS = 24
 MB, MIB = 1e6, 2.0**20

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from memdiag.model import AxisKind, Recording, Series
-from memdiag.recording.options import DEFAULTS
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import DEFAULTS
 
 RUNS = 30
 MB, GB = 1e6, 1e9

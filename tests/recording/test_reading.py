@@ -13,8 +13,8 @@ import pytest
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import AxisKind, Recording, Role, Series, Unit
-from memdiag.recording.options import MetricChoice, ReadOptions, parse_metric
-from memdiag.recording.reading import expand, read
+from memdiag.recording.read import expand, read
+from memdiag.recording.read_options import MetricChoice, ReadOptions, parse_metric
 
 
 def _write(folder: Path, content: str | bytes, name: str = "log.csv") -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from memdiag.model import Recording, Series
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 
 
 def _only(recording: Recording) -> Series:

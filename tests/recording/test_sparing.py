@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memdiag.recording.fields import find_fields
-from memdiag.recording.forms import lines_of
-from memdiag.recording.gathering import Gatherer
-from memdiag.recording.sparing import spared
+from memdiag.recording.textlog.discover_fields import find_fields
+from memdiag.recording.textlog.extract_blocks import Gatherer
+from memdiag.recording.textlog.line_templates import lines_of
+from memdiag.recording.textlog.minmax_decimation import spared
 
 NAN = np.nan
 

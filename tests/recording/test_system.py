@@ -11,8 +11,8 @@ import pytest
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.model import AxisKind, Recording, Role, Series
-from memdiag.recording.options import DEFAULTS
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import DEFAULTS
 from memdiag.verdicts import Verdict
 
 KIB, MIB, GIB = 1024.0, 2.0**20, 2.0**30

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from memdiag.model import AxisKind, Recording, Series
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
 
 RUNS = 40
 MB, GB, MIB, GIB, PAGE = 1e6, 1e9, 2.0**20, 2.0**30, 4096

@@ -8,8 +8,8 @@ import pytest
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import Recording, Series
-from memdiag.recording.options import DEFAULTS
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import DEFAULTS
 
 MB = 1e6
 

@@ -9,8 +9,8 @@ import pytest
 
 from memdiag.errors import MemdiagError, UnreadableInput, UsageError
 from memdiag.model import Recording
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
 
 MB = 1e6
 

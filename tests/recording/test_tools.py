@@ -10,8 +10,8 @@ import pytest
 
 from memdiag.errors import UnreadableInput
 from memdiag.model import AxisKind, Recording, Role, Series
-from memdiag.recording.options import ReadOptions
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions
 
 MIB, KIB = 2.0**20, 1024.0
 N = 30

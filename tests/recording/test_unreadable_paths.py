@@ -21,8 +21,8 @@ import pytest
 from commandline import Ended, called
 from terminals import MEMDIAG, PATIENCE_S, Terminal
 
-from memdiag.recording import opening
-from memdiag.recording.reading import expand, read
+from memdiag.recording.inputs import opening
+from memdiag.recording.read import expand, read
 
 FLAT = "step,rss_mb\n" + "".join(f"{n},{5000 + n % 3}\n" for n in range(60))
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may do that")

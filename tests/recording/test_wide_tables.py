@@ -11,9 +11,9 @@ import pytest
 from commandline import called
 
 from memdiag.errors import UnreadableInput
-from memdiag.recording.cells import holds_bytes, to_numbers
-from memdiag.recording.options import ReadOptions, parse_metric
-from memdiag.recording.reading import read
+from memdiag.recording.parsing.cells import holds_bytes, to_numbers
+from memdiag.recording.read import read
+from memdiag.recording.read_options import ReadOptions, parse_metric
 
 MANY = 100_000
 # A header of more than 64 KiB, which was all that was looked at to find it.

@@ -15,10 +15,10 @@ import pytest
 
 from memdiag.errors import OutputExists, UnreadableInput, UsageError
 from memdiag.model import AxisKind, Ending, Limit, Missing, Role, Sample, Unavailable
-from memdiag.recording.files import RecordingFiles
-from memdiag.recording.reading import read
-from memdiag.recording.sidecar import read_sidecar, sidecar_path
-from memdiag.recording.writing import Writer, default_path
+from memdiag.recording.native.atomic_file import RecordingFiles
+from memdiag.recording.native.sidecar import read_sidecar, sidecar_path
+from memdiag.recording.native.writer import Writer, default_path
+from memdiag.recording.read import read
 
 TREE = "tree"
 
@@ -194,8 +194,8 @@ _ENDLESS = """
 import sys, time
 from pathlib import Path
 from memdiag.model import Sample
-from memdiag.recording.files import RecordingFiles
-from memdiag.recording.writing import Writer
+from memdiag.recording.native.atomic_file import RecordingFiles
+from memdiag.recording.native.writer import Writer
 writer = Writer(RecordingFiles(Path(sys.argv[1]), force=False), about={}, interval_s=0.1)
 for n in range(10**9):
     readings = {"rss_bytes": n}
@@ -244,8 +244,8 @@ _FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from memdiag.model import Sample
-from memdiag.recording.files import RecordingFiles
-from memdiag.recording.writing import Writer
+from memdiag.recording.native.atomic_file import RecordingFiles
+from memdiag.recording.native.writer import Writer
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = Writer(RecordingFiles(Path(sys.argv[1]), force=False), about={}, interval_s=0.1)
 def take(n):

@@ -13,10 +13,10 @@ from pathlib import Path
 from report import diagnoses
 from rich.console import Console
 
-from memdiag.cli.exits import exit_code
+from memdiag.cli.options.exit_codes import exit_code
 from memdiag.findings import Diagnosis
-from memdiag.report.json import document, dumps
-from memdiag.report.terminal import render
+from memdiag.report.formats.diagnosis_json import document, dumps
+from memdiag.report.formats.terminal import render
 
 FOLDER = Path(__file__).parent / "screens"
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"

@@ -13,8 +13,9 @@ from rich.cells import cell_len
 from memdiag.budgets import Budget, BudgetKind, Stretch
 from memdiag.findings import BudgetFinding, Diagnosis, RecordingFinding, Standing
 from memdiag.model import AxisKind, Unit
-from memdiag.report import budgets, github, junit, markdown
-from memdiag.report.screen import Screen
+from memdiag.report.formats import github_annotations, junit, markdown
+from memdiag.report.sections import budgets
+from memdiag.report.text.screen import Screen
 from memdiag.verdicts import Verdict
 
 ALL = frozenset({Verdict.LEAK, Verdict.INCONCLUSIVE, Standing.BROKEN, Standing.UNCLEAR})
@@ -196,7 +197,7 @@ def test_markdown_lets_nothing_from_outside_act() -> None:
 
 
 def commands(diagnosis: Diagnosis, failing: frozenset[Verdict | Standing] = ALL) -> list[str]:
-    return list(github.commands(diagnosis, failing=failing))
+    return list(github_annotations.commands(diagnosis, failing=failing))
 
 
 def test_leaks_and_broken_budgets_are_errors_and_what_passes_a_warning() -> None:

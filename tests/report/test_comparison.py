@@ -15,9 +15,9 @@ from rich.console import Console
 from memdiag.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
 from memdiag.findings import Failure, Interval
 from memdiag.model import Axis, AxisKind, Role, Unit
-from memdiag.report import change, comparison
-from memdiag.report.comparison_json import document, schema_text
-from memdiag.report.json import dumps
+from memdiag.report.formats import comparison_text, comparison_wording
+from memdiag.report.formats.comparison_json import document, schema_text
+from memdiag.report.formats.diagnosis_json import dumps
 from memdiag.verdicts import Verdict
 
 MB = 1e6
@@ -68,7 +68,7 @@ FOUND = Comparison(
 def text(compared: Comparison, *, width: int = 80, ascii_only: bool = False) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, highlight=False, legacy_windows=False)
-    console.print(comparison.render(compared, width=width, ascii_only=ascii_only))
+    console.print(comparison_text.render(compared, width=width, ascii_only=ascii_only))
     return out.getvalue()
 
 
@@ -120,7 +120,7 @@ def test_every_effect_rule_and_measure_has_words_and_a_valid_document(
     by = replace(RATE, measure=measure)
     series = replace(SERIES, effect=effect, why=why, differences=(by,), need_more_x=12.5)
     shown = text(of(series))
-    assert change.EFFECTS[effect] in shown.splitlines()[0]
+    assert comparison_wording.EFFECTS[effect] in shown.splitlines()[0]
     assert "None" not in shown
     VALIDATOR.validate(json.loads(dumps(document(of(series), 0))))
 

@@ -9,9 +9,9 @@ from report import diagnoses
 
 from memdiag.findings import RecordingFinding
 from memdiag.model import Cause, Ending
-from memdiag.report import terminal
-from memdiag.report.remarks import ending
-from memdiag.report.screen import Screen
+from memdiag.report.formats import terminal
+from memdiag.report.sections.evidence_and_notes import ending
+from memdiag.report.text.screen import Screen
 from memdiag.room import Foretold
 
 OOM = "killed by the kernel's OOM killer"

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from memdiag.model import Ability, Check
-from memdiag.report.inspection import document, render, verdict
+from memdiag.report.formats.doctor import document, render, verdict
 
 HOST = Check(
     name="host_memory", title="host memory", ability=Ability.YES, text="RSS of every process"

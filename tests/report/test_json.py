@@ -13,7 +13,7 @@ from report.draw_screens import PAGE, documented
 
 from memdiag.findings import EvidenceKind, Finding, FirstLimit, Interval
 from memdiag.model import Axis, AxisKind, Cause, Ending, Mark, MarkLevel, Role, Unit
-from memdiag.report.json import document, dumps, schema_text
+from memdiag.report.formats.diagnosis_json import document, dumps, schema_text
 from memdiag.room import Capacity, Foretold, Memory
 from memdiag.verdicts import Reason, Side
 

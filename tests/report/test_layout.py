@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from memdiag.model import Axis, AxisKind, Unit
-from memdiag.report import rates, words
-from memdiag.report.layout import Column, Columns, joined, paragraph
-from memdiag.report.screen import Screen
+from memdiag.report.text import rates, wording
+from memdiag.report.text.screen import Screen
+from memdiag.report.text.text_layout import Column, Columns, joined, paragraph
 from memdiag.verdicts import Reason, Verdict
 
 PLAIN = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), max_size=300)
@@ -109,4 +109,4 @@ _LEAK = (Verdict.LEAK, Reason.REGULAR_GROWTH)
 def test_the_axis_is_called_by_its_column_where_that_is_a_word(
     name: str, kind: AxisKind, many: str
 ) -> None:
-    assert words.axis(Axis(name=name, kind=kind), 2) == many
+    assert wording.axis(Axis(name=name, kind=kind), 2) == many

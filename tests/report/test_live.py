@@ -5,7 +5,7 @@ import pytest
 from rich.cells import cell_len
 from screens import Screen
 
-from memdiag.report.live import SETTLE, LastRow, Status, line, wanted
+from memdiag.report.formats.status_line import SETTLE, LastRow, Status, line, wanted
 
 FULL = Status(
     elapsed_s=3725.4,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memdiag.findings import Interval
 from memdiag.model import AxisKind, Unit
-from memdiag.report import numbers
+from memdiag.report.text import numbers
 from memdiag.units import parse_bytes, parse_seconds
 
 FINITE = st.floats(min_value=-1e17, max_value=1e17, allow_nan=False)

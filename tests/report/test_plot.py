@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memdiag.model import AxisKind, Unit
-from memdiag.report import ticks
-from memdiag.report.plot import Level, Mark, Plot, draw
+from memdiag.report.plotting import axis_ticks
+from memdiag.report.plotting.plot import Level, Mark, Plot, draw
 
 BRAILLE = re.compile("[\u2801-\u28ff]")
 VALUES = st.floats(min_value=-1e15, max_value=1e15) | st.sampled_from(
@@ -103,18 +103,18 @@ def test_a_label_that_does_not_fit_on_the_right_stands_on_the_left() -> None:
     st.integers(min_value=1, max_value=12),
 )
 def test_marks_are_round_few_and_told_apart(low: float, span: float, wanted: int) -> None:
-    distance = ticks.spacing(span, wanted)
+    distance = axis_ticks.spacing(span, wanted)
     if low + distance / 1e6 == low:
         return
-    values = ticks.marks(low, low + span, distance)
+    values = axis_ticks.marks(low, low + span, distance)
     assert len(values) <= wanted + 1
     mantissa = float(f"{distance:e}".split("e")[0])
     assert any(abs(mantissa - m) < 1e-9 for m in (1.0, 2.0, 2.5, 5.0, 10.0))
 
 
 def test_times_are_marked_in_a_unit_that_suits_them() -> None:
-    assert ticks.axis_unit(AxisKind.SECONDS, 60) == (1.0, "s")
-    assert ticks.axis_unit(AxisKind.SECONDS, 3600) == (60.0, "min")
-    assert ticks.axis_unit(AxisKind.SECONDS, 86400) == (3600.0, "h")
-    assert ticks.axis_unit(AxisKind.SECONDS, 10 * 86400) == (86400.0, "d")
-    assert ticks.axis_unit(AxisKind.STEP, 1e6) == (1.0, "")
+    assert axis_ticks.axis_unit(AxisKind.SECONDS, 60) == (1.0, "s")
+    assert axis_ticks.axis_unit(AxisKind.SECONDS, 3600) == (60.0, "min")
+    assert axis_ticks.axis_unit(AxisKind.SECONDS, 86400) == (3600.0, "h")
+    assert axis_ticks.axis_unit(AxisKind.SECONDS, 10 * 86400) == (86400.0, "d")
+    assert axis_ticks.axis_unit(AxisKind.STEP, 1e6) == (1.0, "")

@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from memdiag.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval
 from memdiag.model import Axis, AxisKind, Role, Unit
-from memdiag.report import words
-from memdiag.report.terminal import render
+from memdiag.report.formats.terminal import render
+from memdiag.report.text import wording
 from memdiag.verdicts import Reason, Verdict
 
 WIDTHS = (40, 60, 80, 100, 160)
@@ -84,11 +84,11 @@ def test_colour_changes_no_text(name: str) -> None:
 @pytest.mark.parametrize(
     ("table", "members"),
     [
-        (words.VERDICTS, Verdict),
-        (words.STYLES, Verdict),
-        (words.REASONS, Reason),
-        (words.ROLES, Role),
-        (words.EVIDENCE, EvidenceKind),
+        (wording.VERDICTS, Verdict),
+        (wording.STYLES, Verdict),
+        (wording.REASONS, Reason),
+        (wording.ROLES, Role),
+        (wording.EVIDENCE, EvidenceKind),
     ],
 )
 def test_every_member_has_its_words(table: dict[object, str], members: type[enum.Enum]) -> None:
@@ -108,7 +108,7 @@ def test_every_unit_and_axis_can_be_shown(kind: AxisKind, unit: Unit) -> None:
 @pytest.mark.parametrize("reason", Reason)
 def test_every_verdict_is_shown_with_every_reason(verdict: Verdict, reason: Reason) -> None:
     shown = one(replace(diagnoses.leak(), verdict=verdict, reason=reason))
-    assert words.VERDICTS[verdict] in shown.split("\n", maxsplit=1)[0]
+    assert wording.VERDICTS[verdict] in shown.split("\n", maxsplit=1)[0]
 
 
 def one(finding: Finding, width: int = 100) -> str:

@@ -18,9 +18,9 @@ from rich.console import Console
 from memdiag.analysis.diagnose import diagnose
 from memdiag.findings import Diagnosis, Finding, RecordingFinding
 from memdiag.model import Axis, AxisKind, Unit
-from memdiag.recording.reading import read
-from memdiag.report import arguments
-from memdiag.report.terminal import render
+from memdiag.recording.read import read
+from memdiag.report.formats.terminal import render
+from memdiag.report.text import argument_text
 from memdiag.verdicts import Argument, Reason, Side, Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -127,13 +127,13 @@ def test_windows_that_say_the_same_share_a_line() -> None:
 def test_the_story_of_the_report_gives_the_decisive_argument(name: str) -> None:
     finding = found(name).deciding
     assert finding is not None
-    by = arguments.decisive(finding)
+    by = argument_text.decisive(finding)
     if by is None or finding.verdict is Verdict.WARMUP:
         return
     out = io.StringIO()
     console = Console(file=out, width=80, highlight=False)
     console.print(render(Diagnosis(recordings=(found(name),)), width=80))
-    assert arguments.sentence(by, finding) in " ".join(out.getvalue().split())
+    assert argument_text.sentence(by, finding) in " ".join(out.getvalue().split())
 
 
 def test_every_template_names_its_numbers() -> None:
@@ -154,7 +154,7 @@ def test_an_unknown_number_is_a_question_mark(key: str, value: float | None, uni
         numbers={} if value is None else {key: value},
     )
     finding = replace(diagnoses.leak(), unit=unit)
-    assert arguments.sentence(argument, finding) == "It rose ?."
+    assert argument_text.sentence(argument, finding) == "It rose ?."
     assert "This decides." in shown(argued(finding, argument))
 
 
@@ -176,7 +176,7 @@ def test_an_unknown_number_is_a_question_mark(key: str, value: float | None, uni
 )
 def test_numbers_have_the_unit_that_their_name_ends_in(key: str, value: float, told: str) -> None:
     argument = replace(diagnoses.LEAK_TRAIL[1], text=f"x {{{key}}}", numbers={key: value})
-    assert arguments.sentence(argument, diagnoses.leak()) == f"X {told}."
+    assert argument_text.sentence(argument, diagnoses.leak()) == f"X {told}."
 
 
 def test_rates_of_one_sentence_are_per_the_same_unit() -> None:
@@ -186,7 +186,7 @@ def test_rates_of_one_sentence_are_per_the_same_unit() -> None:
         numbers={"early_rate": 5e6, "late_rate": 5e3},
     )
     finding = replace(diagnoses.leak(), axis=Axis(name="t", kind=AxisKind.SECONDS))
-    told = arguments.sentence(argument, finding)
+    told = argument_text.sentence(argument, finding)
     assert told == "5.00 MB per second, then 5.00 KB per second."
 
 

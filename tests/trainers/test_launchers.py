@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.channel import ChannelReader, prepare
+from memdiag.capture.probelink.channel import ChannelReader, prepare
 
 pytestmark = [pytest.mark.trainers, pytest.mark.slow]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.channel import ChannelReader, Event, Kind, prepare
+from memdiag.capture.probelink.channel import ChannelReader, Event, Kind, prepare
 
 PROGRAM = Path(__file__).parent / "trainings.py"
 ACCUMULATED = {"transformers": 30, "lightning": 30, "accelerate": 15, "keras": 60}

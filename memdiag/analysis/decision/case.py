@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from memdiag.analysis.stairs import Stairs, stairs
-from memdiag.analysis.view import View, look
-from memdiag.analysis.waves import Waves
+from memdiag.analysis.decision.regimes import View, look
+from memdiag.analysis.decision.stairs import Stairs, stairs
+from memdiag.analysis.stats.turning_points import Waves
 from memdiag.verdicts import CALM, Argument, Reason, Side, Verdict
 
 if TYPE_CHECKING:
-    from memdiag.analysis.prepare import Prepared
-    from memdiag.analysis.segmentation import Binned, Segmentation
-    from memdiag.analysis.trend import Trend
+    from memdiag.analysis.preprocessing.prepare import Prepared
+    from memdiag.analysis.stats.changepoint import Binned, Segmentation
+    from memdiag.analysis.stats.slope_test import Trend
     from memdiag.model import Limit
     from memdiag.policy import Policy
 

@@ -58,6 +58,7 @@ from memdiag.analysis.decision.growth import (
     warmup_prior,
     waves_slow,
 )
+from memdiag.analysis.decision.regimes import rose
 from memdiag.analysis.decision.windows import (
     block_trend,
     last_regime,
@@ -65,11 +66,10 @@ from memdiag.analysis.decision.windows import (
     turning_points,
     whole_climb,
 )
-from memdiag.analysis.view import rose
 from memdiag.verdicts import Argument, Reason, Side, Verdict
 
 if TYPE_CHECKING:
-    from memdiag.analysis.prepare import Prepared
+    from memdiag.analysis.preprocessing.prepare import Prepared
     from memdiag.policy import Policy
 
 # What needs no statistics.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memdiag.analysis.segmentation import Piece
-from memdiag.analysis.view import View, r_squared, rate
+from memdiag.analysis.decision.regimes import View, r_squared, rate
+from memdiag.analysis.stats.changepoint import Piece
 from memdiag.model import AxisKind, Role
 from memdiag.policy import EXACT_ROLES, Policy
 

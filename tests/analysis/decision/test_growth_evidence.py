@@ -10,7 +10,7 @@ from memory_series import noisy
 
 from memdiag.analysis.decision.case import Context, Decision
 from memdiag.analysis.decision.decide import decide
-from memdiag.analysis.prepare import prepare
+from memdiag.analysis.preprocessing.prepare import prepare
 from memdiag.policy import DEFAULT
 from memdiag.verdicts import Side, Verdict
 

@@ -11,7 +11,7 @@ from memory_series import noisy
 
 from memdiag.analysis.diagnose import judge
 from memdiag.policy import DEFAULT
-from memdiag.recording.reading import read
+from memdiag.recording.read import read
 from memdiag.verdicts import Verdict
 
 RUNS = Path(__file__).resolve().parents[3] / "fixtures" / "runs"

@@ -5,7 +5,7 @@ Its growth is holes, cache or shared pages, which are bounded by the largest wor
 
 from __future__ import annotations
 
-from memdiag.analysis import device
+from memdiag.analysis.decision.across import allocator_metrics
 from memdiag.analysis.decision.across.meters import Cross, Meters, name
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
@@ -45,13 +45,16 @@ def _contains(finding: Finding, other: Finding, meters: Meters) -> bool:
     if finding.role is Role.DEVICE:
         caches = [f for f in findings if f.role is Role.DEVICE_RESERVED and f.verdict not in CALM]
         growing = [f for f in caches if meters.is_same(finding, f)]
-        if not growing or not all(device.is_pair(f, other) for f in growing):
+        if not growing or not all(allocator_metrics.is_pair(f, other) for f in growing):
             return False
         inside = other.role is Role.DEVICE_ALLOCATED
     else:
         inside = other.role in CONTAINS.get(finding.role, ())
     waiting = any(
-        device.is_active(f) and f.verdict not in CALM and device.is_pair(f, other) for f in findings
+        allocator_metrics.is_active(f)
+        and f.verdict not in CALM
+        and allocator_metrics.is_pair(f, other)
+        for f in findings
     )
     return inside and not (other.role is Role.DEVICE_ALLOCATED and waiting)
 

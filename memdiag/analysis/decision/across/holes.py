@@ -6,9 +6,9 @@ touched before.
 
 from __future__ import annotations
 
+from memdiag.analysis.decision.across.allocator_metrics import rise
 from memdiag.analysis.decision.across.meters import MALLOC, PYTHON_BLOCKS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
-from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.parameters import SHARED, Shared

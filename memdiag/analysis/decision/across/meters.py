@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from memdiag.analysis import device
+from memdiag.analysis.decision.across import allocator_metrics
 from memdiag.analysis.decision.case import Says
 from memdiag.findings import Finding
 from memdiag.model import Role
@@ -42,7 +42,7 @@ class Meters:
     def is_same(self, subject: Finding, other: Finding) -> bool:
         """Whether two series tell of the same memory: of one process, or of a tree in which only
         one process has such a series."""
-        if not device.one_source(subject, other):
+        if not allocator_metrics.one_source(subject, other):
             return False
         if subject.process == other.process:
             return True

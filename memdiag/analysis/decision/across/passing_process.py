@@ -4,9 +4,9 @@ starts anew. Where the tree's pages are calm, a doubt about it is none about the
 
 from __future__ import annotations
 
+from memdiag.analysis.decision.across.allocator_metrics import ON_DEVICE
 from memdiag.analysis.decision.across.meters import Cross, Meters
 from memdiag.analysis.decision.case import Says
-from memdiag.analysis.device import ON_DEVICE
 from memdiag.findings import Finding
 from memdiag.model import Role
 from memdiag.parameters import SHARED, Shared

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from memdiag.analysis.decision.across.allocator_metrics import rise
 from memdiag.analysis.decision.across.meters import MALLOC, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
-from memdiag.analysis.device import rise
 from memdiag.findings import Finding
 from memdiag.parameters import SHARED, Shared
 from memdiag.policy import PAGES

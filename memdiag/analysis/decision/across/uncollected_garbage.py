@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from memdiag.analysis.decision.across.allocator_metrics import ON_DEVICE, rise
 from memdiag.analysis.decision.across.meters import PYTHON_BLOCKS, Cross, Meters
 from memdiag.analysis.decision.case import Says
-from memdiag.analysis.device import ON_DEVICE, rise
 from memdiag.findings import Finding, NeedMore
 from memdiag.model import Role, Unit
 from memdiag.parameters import number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.policy import Policy
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from memdiag.analysis.decision.calm.waves_rise import waves_rise
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.view import rose
+from memdiag.analysis.decision.regimes import rose
 from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason, Verdict
 

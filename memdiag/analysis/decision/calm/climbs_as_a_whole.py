@@ -6,9 +6,9 @@ steps looks like this, and no warm-up that has ended.
 
 from __future__ import annotations
 
-from memdiag.analysis import blocks
+from memdiag.analysis.decision import block_means
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.view import rose
+from memdiag.analysis.decision.regimes import rose
 from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 
@@ -19,7 +19,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     falls = -window.rise > common.calm_growth * view.prepared.level
     if rose(view, case.policy) and not falls:
         return None
-    if not blocks.climbs_as_a_whole(view, case.policy, common.block_r2):
+    if not block_means.climbs_as_a_whole(view, case.policy, common.block_r2):
         return None
     return Says(
         text="it is level or falls at the end, but averages over the run grow along a straight "

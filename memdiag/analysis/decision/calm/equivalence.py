@@ -14,9 +14,9 @@ import numpy as np
 from memdiag.analysis.decision.calm.began_lower import began_lower
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.decision.growth.negligible import is_negligible
-from memdiag.analysis.prepare import Prepared
-from memdiag.analysis.segmentation import bins
-from memdiag.analysis.trend import Trend, trend
+from memdiag.analysis.preprocessing.prepare import Prepared
+from memdiag.analysis.stats.changepoint import bins
+from memdiag.analysis.stats.slope_test import Trend, trend
 from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason, Verdict

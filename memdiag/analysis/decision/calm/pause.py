@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from memdiag.analysis.blocks import climbs_as_a_whole
+from memdiag.analysis.decision.block_means import climbs_as_a_whole
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.view import View, rose
+from memdiag.analysis.decision.regimes import View, rose
 from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Common
 from memdiag.verdicts import Reason

@@ -1,8 +1,9 @@
 """The rest at the end is no longer than those before it, or than the climb that led to it.
 
-Rests between steps predict how long the next one is (`memdiag/analysis/rests.py`). Of a
-single climb a rest is too short that lasts for less than half of the time in which the upper half
-of the climb came, so that a saturating one counts little.
+Rests between steps predict how long the next one is
+(`memdiag/analysis/stats/rest_prediction.py`). Of a single climb a rest is too short that lasts for
+less than half of the time in which the upper half of the climb came, so that a saturating one
+counts little.
 """
 
 from __future__ import annotations

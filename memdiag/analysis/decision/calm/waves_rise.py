@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.waves import Waves
+from memdiag.analysis.stats.turning_points import Waves
 from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason

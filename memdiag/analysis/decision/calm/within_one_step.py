@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdiag.analysis.view import View
+from memdiag.analysis.decision.regimes import View
 
 
 def is_one_step(view: View) -> bool:

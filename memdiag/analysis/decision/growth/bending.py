@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.saturation import bends, climb, saturation
+from memdiag.analysis.decision.saturation import bends, climb, saturation
 from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 

@@ -1,13 +1,13 @@
 """A run that is watched is asked again and again: chance growth is met sooner or later.
 
-An e-process on what is judged (memdiag/analysis/eprocess.py) may be looked at for ever. Of a
+An e-process on what is judged (memdiag/analysis/stats/eprocess.py) may be looked at for ever. Of a
 finished recording, which is judged once, this is not asked.
 """
 
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.eprocess import log_value, threshold
+from memdiag.analysis.stats.eprocess import log_value, threshold
 from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 

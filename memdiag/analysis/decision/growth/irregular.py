@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.segmentation import bins
-from memdiag.analysis.view import r_squared
+from memdiag.analysis.decision.regimes import r_squared
+from memdiag.analysis.stats.changepoint import bins
 from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 

@@ -7,7 +7,7 @@ for a million steps are no leak that anybody would look for.
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.prepare import Prepared
+from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.model import AxisKind, Unit
 from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy

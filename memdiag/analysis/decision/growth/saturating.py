@@ -7,7 +7,7 @@ at the whole climb where the curve fits it, else at the last regime alone.
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.saturation import Saturation, bends, climb, saturation
+from memdiag.analysis.decision.saturation import Saturation, bends, climb, saturation
 from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason, Verdict
 

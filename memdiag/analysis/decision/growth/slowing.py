@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.trend import trend
+from memdiag.analysis.stats.slope_test import trend
 from memdiag.parameters import SHARED, Shared
 from memdiag.verdicts import Reason
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from memdiag.analysis.blocks import from_bin
+from memdiag.analysis.decision.block_means import from_bin
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
+from memdiag.analysis.decision.regimes import View, r_squared
 from memdiag.analysis.decision.windows import grown
-from memdiag.analysis.segmentation import stretches
-from memdiag.analysis.view import View, r_squared
+from memdiag.analysis.stats.changepoint import stretches
 from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdiag.analysis.decision.case import Window
 from memdiag.analysis.decision.prior import posterior_leak, regular_odds, undiminished
-from memdiag.analysis.view import View
+from memdiag.analysis.decision.regimes import View
 from memdiag.policy import Policy
 from memdiag.verdicts import Reason
 

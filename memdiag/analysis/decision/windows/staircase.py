@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.prior import Span, posterior_leak
-from memdiag.analysis.stairs import Stairs
-from memdiag.analysis.trend import trend
-from memdiag.analysis.view import r_squared
+from memdiag.analysis.decision.regimes import r_squared
+from memdiag.analysis.decision.stairs import Stairs
+from memdiag.analysis.stats.slope_test import trend
 from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Common
 from memdiag.verdicts import Reason

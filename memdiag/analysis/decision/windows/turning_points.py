@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memdiag.analysis.blocks import from_bin
+from memdiag.analysis.decision.block_means import from_bin
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
+from memdiag.analysis.decision.regimes import look
 from memdiag.analysis.decision.windows import grown
-from memdiag.analysis.view import look
-from memdiag.analysis.waves import Waves
+from memdiag.analysis.stats.turning_points import Waves
 from memdiag.parameters import SHARED, Shared
 
 

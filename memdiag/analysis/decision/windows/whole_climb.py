@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memdiag.analysis.blocks import from_bin
+from memdiag.analysis.decision.block_means import from_bin
 from memdiag.analysis.decision.calm import within_one_step
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.prior import undiminished
+from memdiag.analysis.decision.regimes import View, r_squared
 from memdiag.analysis.decision.windows import grown
-from memdiag.analysis.view import View, r_squared
 from memdiag.parameters import SHARED, Shared
 from memdiag.policy import Policy
 

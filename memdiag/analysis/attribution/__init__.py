@@ -1,0 +1,1 @@
+"""Which phase, which event and which known size the growth belongs to."""

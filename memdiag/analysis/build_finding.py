@@ -1,0 +1,329 @@
+"""A finding in numbers: what a decision on one series looks like to a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis.confidence import confidence
+from memdiag.analysis.decision.case import Context, Decision
+from memdiag.analysis.forecasting import projection as forecast
+from memdiag.analysis.forecasting.remaining_samples import need_more
+from memdiag.analysis.preprocessing.peak_trend import peaks_grow
+from memdiag.analysis.preprocessing.prepare import MOST, Prepared
+from memdiag.analysis.stats.slope_test import Trend, trend
+from memdiag.findings import Finding, Interval, LimitHit, Plateau, Segment
+from memdiag.model import Limit, Phases, Series, Unit
+from memdiag.policy import Policy
+from memdiag.verdicts import CALM, Verdict
+
+if TYPE_CHECKING:
+    from memdiag.analysis.attribution.phases import Attributed
+    from memdiag.model import Floats
+
+TRACE_POINTS = 300
+"""Most points of a finding's thumbnail: wider than any terminal (chosen)."""
+
+
+def describe(
+    series: Series,
+    prepared: Prepared,
+    decision: Decision,
+    policy: Policy,
+    context: Context,
+) -> Finding:
+    """All that a report shows of one series. Values are as recorded, growth is memory in use."""
+    decision = _whole_stay(prepared, decision, policy)
+    growth, projection = _growth(prepared, decision, policy), _projection(prepared, decision)
+    x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, decision)
+    ahead = forecast.positions(_first(x), _last(x), planned_x=context.planned_x)
+    return Finding(
+        metric=series.metric,
+        column=series.column,
+        process=series.process,
+        role=series.role,
+        unit=series.unit,
+        axis=prepared.axis,
+        verdict=decision.verdict,
+        confidence=confidence(decision, prepared, policy),
+        reason=decision.reason,
+        samples=prepared.samples,
+        first_x=_first(x),
+        last_x=_last(x),
+        start_value=_first(y),
+        latest_value=_last(y[: max(len(y) - prepared.dropped_end, 1)]),
+        peak_value=_peak(prepared),
+        segments=_segments(prepared, decision),
+        growth_per_x=growth,
+        growth_per_s=_per_second(growth, prepared),
+        growth_per_epoch=_per_epoch(growth, series.x_per_epoch),
+        plateau=_plateau(prepared, decision),
+        onset_x=_onset(prepared, decision),
+        forecasts=() if projection is None else forecast.forecasts(projection, ahead),
+        limit_hits=_limit_hits(prepared, projection, series, context.limits),
+        need_more=need_more(decision, prepared, policy),
+        phases=() if attributed is None else attributed.phases,
+        recurring=None if attributed is None else attributed.recurring,
+        trace=_trace(x, y),
+        tops=_tops(prepared),
+        peaks_grow=peaks_grow(decision, prepared, policy),
+        restarts=prepared.restarts,
+        planned=ahead == (context.planned_x,),
+        dropped_start=prepared.dropped_start,
+        dropped_end=prepared.dropped_end,
+        trail=decision.trail,
+    )
+
+
+def _first(values: Floats) -> float:
+    return float(values[0]) if len(values) else math.nan
+
+
+def _last(values: Floats) -> float:
+    return float(values[-1]) if len(values) else math.nan
+
+
+def _interval(fitted: Trend, sign: float = 1.0) -> Interval:
+    half = fitted.half_width()
+    value = sign * fitted.slope
+    return Interval(value=value, low=value - half, high=value + half)
+
+
+def _growth(prepared: Prepared, decision: Decision, policy: Policy) -> Interval | None:
+    """Rate of the last regime with its 95 % interval.
+
+    Wider than the fit's own: both ends may be off by an allocator step or by what samples miss of
+    a cycle (each uniform), and the regime's start was picked (`Policy.rate_widening`).
+    """
+    fitted, tail_x = _fitted(prepared, decision), prepared.x[decision.tail :]
+    if fitted is None:
+        return Interval(value=0.0, low=0.0, high=0.0) if len(prepared.x) >= 4 else None
+    run = max(float(tail_x[-1] - tail_x[0]), 1e-300)
+    coarse = math.hypot(prepared.quantum, prepared.blur) / math.sqrt(3) / run
+    half = policy.reporting.rate_widening * math.hypot(fitted.half_width(), 1.96 * coarse)
+    return Interval(value=fitted.slope, low=fitted.slope - half, high=fitted.slope + half)
+
+
+HEAD = 0.2
+"""First part of a leak's regime that its rate is not taken from (chosen)."""
+LEAST_BINS = 8
+"""Bins that are left of it, or it is kept (chosen)."""
+
+
+def _fitted(prepared: Prepared, decision: Decision) -> Trend | None:
+    """The trend of the last regime; of a leak without the head of a regime whose start was picked,
+    where the end of a warm-up, or a plateau, may reach into it."""
+    binned, fitted = decision.binned, decision.trend
+    if decision.verdict is not Verdict.LEAK or decision.tail == 0 or binned is None:
+        return fitted
+    start = int(np.searchsorted(binned.start, decision.tail))
+    first = start + round(HEAD * (len(binned.x) - start))
+    floor = binned.floor(prepared.noise)
+    if len(binned.x) - first < LEAST_BINS or fitted is None:
+        return fitted
+    of_bins = trend(binned.x[start:], binned.y[start:], floor)
+    if not math.isclose(of_bins.slope, fitted.slope, rel_tol=1e-6):
+        return fitted  # of stairs' edges, or of waves' turning points
+    return trend(binned.x[first:], binned.y[first:], floor)
+
+
+def _per_second(growth: Interval | None, prepared: Prepared) -> Interval | None:
+    pace = prepared.seconds_per_x
+    if growth is None or pace is None or pace <= 0:
+        return None
+    return Interval(value=growth.value / pace, low=growth.low / pace, high=growth.high / pace)
+
+
+def _per_epoch(growth: Interval | None, x_per_epoch: float | None) -> Interval | None:
+    if growth is None or x_per_epoch is None:
+        return None
+    low, high = growth.low * x_per_epoch, growth.high * x_per_epoch
+    return Interval(value=growth.value * x_per_epoch, low=low, high=high)
+
+
+def _segments(prepared: Prepared, decision: Decision) -> tuple[Segment, ...]:
+    """The regimes in recorded values, each with its slope's interval."""
+    binned, segmentation = decision.binned, decision.segmentation
+    if binned is None or segmentation is None:
+        return ()
+    floor = binned.floor(prepared.noise)
+    out = []
+    for piece in segmentation.pieces:
+        x, y = binned.x[piece.first : piece.last], binned.y[piece.first : piece.last]
+        if len(x) < 2:
+            continue
+        level, half_run = float(y.mean()), piece.slope * (x - x.mean())
+        fitted = trend(x, y, floor)
+        out.append(
+            Segment(
+                start_x=float(x[0]),
+                end_x=float(x[-1]),
+                start_value=prepared.sign * (level + float(half_run[0])),
+                end_value=prepared.sign * (level + float(half_run[-1])),
+                samples=int(binned.start[piece.last] - binned.start[piece.first]),
+                slope_per_x=_interval(fitted, prepared.sign),
+            )
+        )
+    return tuple(out)
+
+
+def _tail_of_all(prepared: Prepared, decision: Decision) -> slice:
+    """The last regime among all samples (floors and ends included at their places)."""
+    if not len(prepared.x):
+        return slice(0, 0)
+    start = prepared.x[min(decision.tail, len(prepared.x) - 1)]
+    first = int(np.searchsorted(prepared.all_x, start))
+    return slice(first, len(prepared.all_x) - prepared.dropped_end)
+
+
+def _whole_stay(prepared: Prepared, decision: Decision, policy: Policy) -> Decision:
+    """Of a calm series, its stay from where it begins, with the trend of all of it.
+
+    The last regime may be three samples of a tear-down, which tell nothing of the rate.
+    """
+    if decision.verdict not in CALM or len(prepared.x) < 2:
+        return decision
+    binned, first = decision.binned, _stays_from(prepared, decision, policy)
+    if binned is None or first >= decision.tail:
+        return decision
+    bin_first = int(np.searchsorted(binned.start, first))
+    fitted = trend(binned.x[bin_first:], binned.y[bin_first:], binned.floor(prepared.noise))
+    return replace(decision, tail=first, trend=fitted)
+
+
+def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:
+    """Where a calm series stays, since when, within which range."""
+    if decision.verdict not in CALM or len(prepared.x) < 2:
+        return None
+    tail = _tail_of_all(prepared, decision)
+    values = prepared.recorded_y[tail]
+    since = float(prepared.x[decision.tail])
+    before = float(prepared.x[max(decision.tail - 1, 0)])
+    return Plateau(
+        since_x=Interval(value=since, low=before, high=since),
+        low_value=float(values.min()),
+        high_value=float(values.max()),
+        lasted_x=float(prepared.all_x[tail][-1]) - since,
+    )
+
+
+def _stays_from(prepared: Prepared, decision: Decision, policy: Policy) -> int:
+    """The first sample of the stay that ends the run, which may be older than its last regime.
+
+    A small fall at the end makes a regime of its own without ending the stay before it: earlier
+    regimes belong to it while they do not rise and lie at its level, or slightly above.
+    """
+    binned, segmentation, first = decision.binned, decision.segmentation, decision.tail
+    if binned is None or segmentation is None:
+        return first
+    low, high = float(prepared.y[first:].min()), float(prepared.y[first:].max())
+    high += max(high - low, policy.common.calm_growth * prepared.level)
+    few = policy.common.immaterial_share * prepared.level
+    for piece in reversed([p for p in segmentation.pieces if binned.start[p.last] <= first]):
+        y = binned.y[piece.first : piece.last]
+        rises = not piece.flat and piece.slope > 0 and float(np.ptp(y)) > few
+        if rises or float(y.min()) < low - few or float(y.max()) > high:
+            break
+        first = int(binned.start[piece.first])
+    return first
+
+
+def _onset(prepared: Prepared, decision: Decision) -> Interval | None:
+    """Where the growth that makes a leak began: between two samples at best.
+
+    Its length is counted between middles of bins; growth since the first bin is since the start.
+    """
+    if decision.verdict is not Verdict.LEAK:
+        return None
+    middles = prepared.x if decision.binned is None else decision.binned.x
+    start_x = float(middles[-1]) - decision.span_x
+    if start_x <= float(middles[0]) + 1e-9 * prepared.run:
+        start_x = float(prepared.x[0])
+    index = int(np.searchsorted(prepared.x, start_x - 1e-9 * max(abs(start_x), 1.0)))
+    low = float(prepared.x[max(index - 1, 0)])
+    high = float(prepared.x[min(index + 1, len(prepared.x) - 1)])
+    return Interval(value=start_x, low=low, high=high)
+
+
+def _projection(prepared: Prepared, decision: Decision) -> forecast.Projection | None:
+    x, y = prepared.x[decision.tail :], prepared.y[decision.tail :]
+    if len(x) < 2 or prepared.sign < 0 or not float(np.ptp(x)) > 1 / MOST:
+        return None
+    if decision.verdict in CALM:
+        return forecast.stay(x, y)
+    return forecast.grow_on(x, y, may_stop=decision.verdict is Verdict.INCONCLUSIVE)
+
+
+def _limit_hits(
+    prepared: Prepared,
+    projection: forecast.Projection | None,
+    series: Series,
+    limits: Sequence[Limit],
+) -> tuple[LimitHit, ...]:
+    if projection is None or series.unit is not Unit.BYTES:
+        return ()
+    return forecast.limit_hits(
+        projection,
+        [limit for limit in limits if limit.holds_for(series.metric, series.process)],
+        series.role,
+        run=prepared.run,
+        seconds_per_x=prepared.seconds_per_x,
+    )
+
+
+def _phases(series: Series, prepared: Prepared, decision: Decision) -> Attributed | None:
+    """Growth by phase over the last regime, from the samples as they were recorded."""
+    tail = _tail_of_all(prepared, decision)
+    phases = None if decision.verdict in CALM else series.phases
+    if phases is None or prepared.axis != series.axis or tail.stop - tail.start < 3:
+        return None
+    keep = (np.abs(series.x) < MOST) & (np.abs(series.y) < MOST)
+    if series.generation is not None and keep.any():
+        keep &= series.generation == series.generation[keep].max()
+    low, high = prepared.all_x[tail.start], prepared.all_x[tail.stop - 1]
+    keep &= (series.x >= low) & (series.x <= high)
+    order = np.argsort(series.x[keep], kind="stable")
+    codes = np.asarray(phases.codes)[keep][order]
+    if not (codes >= 0).any():
+        return None
+    # Most recordings have no tags and need not wait for scipy.optimize.
+    from memdiag.analysis.attribution.phases import attribute
+
+    return attribute(
+        series.x[keep][order],
+        prepared.sign * series.y[keep][order],
+        Phases(codes=codes, names=phases.names),
+    )
+
+
+def _peak(prepared: Prepared) -> float:
+    """The highest of all readings; of a column that falls, of those that are judged."""
+    if prepared.sign > 0 or not len(prepared.all_y):
+        return prepared.highest
+    return float(prepared.recorded_y.max())
+
+
+def _tops(prepared: Prepared) -> tuple[tuple[float, float], ...]:
+    """A thumbnail of the highest readings at each position, where there are several."""
+    if prepared.sign < 0 or prepared.tops is prepared.all_y:
+        return ()
+    return _trace(prepared.all_x, prepared.tops)
+
+
+def _trace(x: Floats, y: Floats) -> tuple[tuple[float, float], ...]:
+    """A thumbnail that keeps peaks and floors: the least and the greatest of each stretch."""
+    n = len(x)
+    if n <= TRACE_POINTS:
+        return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
+    edges = np.linspace(0, n, TRACE_POINTS // 2 + 1).astype(int).tolist()
+    picked = {0, n - 1}
+    for a, b in pairwise(edges):
+        stretch = y[a:b]
+        picked |= {a + int(stretch.argmin()), a + int(stretch.argmax())}
+    kept = sorted(picked)
+    return tuple(zip(x[kept].tolist(), y[kept].tolist(), strict=True))

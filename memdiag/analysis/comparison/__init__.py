@@ -1,0 +1,1 @@
+"""Two sets of recordings, before and after a change."""

@@ -1,0 +1,247 @@
+"""The rules of a comparison: from what was measured on both sides to an effect.
+
+"No effect" is only said where a change by a third is excluded; where it is not, the answer is
+"can't tell", and how much longer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from memdiag.analysis.comparison.align import SHOWN, Pair, Side, noise
+from memdiag.analysis.stats.pooled_estimate import Estimate
+from memdiag.comparison import Difference, Effect, Measure, Why
+from memdiag.model import Unit
+from memdiag.verdicts import CALM, Verdict
+
+# A rate counts as changed when it changed by a tenth at the least, as equal when a change by a
+# third is excluded (so never when it halved). Chosen.
+_MATERIAL_RATE = 0.10
+_EQUAL_RATE = (2 / 3, 3 / 2)
+# A leak counts as gone when at most this part of its rate can still be there. Chosen.
+_GONE = 0.25
+# A base that is open had no leak if it grew by no more than this part of the new leak. Chosen.
+_NEXT_TO_NONE = 0.05
+# A plateau counts as changed when it moved by a twentieth and by more than a small program's
+# start differs, as equal when a change by a fifth is excluded. Chosen.
+_MATERIAL_LEVEL = 0.05
+_MATERIAL_BYTES = 4e6
+_EQUAL_LEVEL = 0.20
+# A peak is one reading, and may fall between two samples: it must change by more. Chosen.
+_MATERIAL_PEAK = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """An effect, the rule that gave it, and the measure that it rests on."""
+
+    effect: Effect
+    why: Why
+    by: Measure | None = None
+
+
+def decide(pair: Pair) -> Decision:
+    """What the change did to one series."""
+    if len(pair.base.axis_kinds | pair.candidate.axis_kinds) > 1:
+        return Decision(effect=Effect.CANT_TELL, why=Why.AXES_DIFFER)
+    base, candidate = pair.base.verdict, pair.candidate.verdict
+    if base is Verdict.INCONCLUSIVE and candidate is Verdict.LEAK and _base_was_flat(pair):
+        return _leak_appeared(pair)
+    if base is Verdict.LEAK and candidate in CALM:
+        return _leak_gone(pair)
+    if base in CALM and candidate is Verdict.LEAK:
+        return _leak_appeared(pair)
+    if base is Verdict.LEAK and candidate is Verdict.LEAK:
+        return _rates(pair)
+    if base in CALM and candidate in CALM:
+        return _levels(pair)
+    return _unsettled(pair)
+
+
+def _leak_gone(pair: Pair) -> Decision:
+    """The old rate must be excluded, not only be unseen: a short calm run proves nothing."""
+    if _not_reached(pair):
+        return Decision(effect=Effect.CANT_TELL, why=Why.CANDIDATE_TOO_SHORT, by=_rise_of(pair))
+    if Measure.GROWTH not in pair.estimates:
+        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+    base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
+    if candidate.high <= _GONE * base.value:
+        return Decision(effect=Effect.FIXED, why=Why.LEAK_GONE, by=Measure.GROWTH)
+    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+
+
+def _leak_appeared(pair: Pair) -> Decision:
+    """The base must have run to where the leak would have shown in it."""
+    if _not_reached(pair):
+        return Decision(effect=Effect.CANT_TELL, why=Why.BASE_TOO_SHORT, by=_rise_of(pair))
+    if Measure.GROWTH not in pair.estimates:
+        return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED)
+    base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
+    if base.high < candidate.value:
+        return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED, by=Measure.GROWTH)
+    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+
+
+def _base_was_flat(pair: Pair) -> bool:
+    """What is open about the base is no growth that could be told from noise, and next to none
+    beside the candidate's."""
+    if Measure.GROWTH not in pair.estimates:
+        return False
+    base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
+    return base.low <= 0 and base.high <= _NEXT_TO_NONE * candidate.low
+
+
+def _not_reached(pair: Pair) -> bool:
+    """The calm side is too short for the other's leak: over the same stretch since its onset,
+    the leaking side had not risen by more than noise, or no more than the calm one."""
+    if pair.late is None:
+        return True
+    leaking, calm = pair.late
+    if pair.base.verdict is not Verdict.LEAK:
+        leaking, calm = calm, leaking
+    return leaking.value - calm.value < SHOWN * math.hypot(leaking.error, calm.error)
+
+
+def _rise_of(pair: Pair) -> Measure | None:
+    return Measure.RISE if Measure.RISE in pair.estimates else None
+
+
+def _rates(pair: Pair) -> Decision:
+    if Measure.GROWTH not in pair.estimates:
+        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+    found = pair.difference(Measure.GROWTH)
+    if found.ratio is None:
+        return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    if found.change.high < 0 and found.ratio.value <= 1 - _MATERIAL_RATE:
+        return Decision(effect=Effect.IMPROVED, why=Why.RATE_CHANGED, by=Measure.GROWTH)
+    if found.change.low > 0 and found.ratio.value >= 1 + _MATERIAL_RATE:
+        return Decision(effect=Effect.WORSE, why=Why.RATE_CHANGED, by=Measure.GROWTH)
+    if found.ratio.low >= _EQUAL_RATE[0] and found.ratio.high <= _EQUAL_RATE[1]:
+        return Decision(effect=Effect.NO_EFFECT, why=Why.RATE_EQUAL, by=Measure.GROWTH)
+    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+
+
+def _levels(pair: Pair) -> Decision:
+    if Measure.LEVEL not in pair.estimates:
+        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+    found = pair.difference(Measure.LEVEL)
+    scale = _scale(found)
+    least = _least_change(pair, _MATERIAL_LEVEL * scale)
+    moved = _moved(found, least, Measure.LEVEL, Why.LEVEL_CHANGED)
+    if moved is not None:
+        return moved
+    if max(-found.change.low, found.change.high) > max(_EQUAL_LEVEL * scale, least):
+        return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.LEVEL)
+    if Measure.PEAK in pair.estimates:
+        peaks = pair.difference(Measure.PEAK)
+        least = _least_change(pair, _MATERIAL_PEAK * _scale(peaks))
+        moved = _moved(peaks, least, Measure.PEAK, Why.PEAK_CHANGED)
+        if moved is not None:
+            return moved
+    return Decision(effect=Effect.NO_EFFECT, why=Why.LEVEL_EQUAL, by=Measure.LEVEL)
+
+
+def _moved(found: Difference, least: float, by: Measure, why: Why) -> Decision | None:
+    """Better or worse, where the change is sure and large enough to matter."""
+    if found.change.high < 0 and found.change.value <= -least:
+        return Decision(effect=Effect.IMPROVED, why=why, by=by)
+    if found.change.low > 0 and found.change.value >= least:
+        return Decision(effect=Effect.WORSE, why=why, by=by)
+    return None
+
+
+def _scale(found: Difference) -> float:
+    return max(abs(found.base.value), abs(found.candidate.value))
+
+
+def _least_change(pair: Pair, share: float) -> float:
+    in_bytes = pair.base.findings[0].unit is Unit.BYTES
+    return max(share, _MATERIAL_BYTES) if in_bytes else share
+
+
+def _unsettled(pair: Pair) -> Decision:
+    """At least one side is open. What they rose over the same steps may still speak."""
+    why = (
+        Why.BASE_UNSETTLED if pair.base.verdict is Verdict.INCONCLUSIVE else Why.CANDIDATE_UNSETTLED
+    )
+    open_ = Decision(effect=Effect.CANT_TELL, why=why, by=_rise_of(pair))
+    if Measure.RISE not in pair.estimates:
+        return open_
+    change = pair.difference(Measure.RISE).change
+    base, candidate = pair.estimates[Measure.RISE]
+    if change.high < 0 and _surely_less(candidate, base):
+        return Decision(effect=Effect.IMPROVED, why=Why.SLOWER_SO_FAR, by=Measure.RISE)
+    if change.low > 0 and _surely_less(base, candidate):
+        return Decision(effect=Effect.WORSE, why=Why.FASTER_SO_FAR, by=Measure.RISE)
+    return open_
+
+
+def _surely_less(one: Estimate, other: Estimate) -> bool:
+    """One rose by less than two thirds of the other, whatever the noise."""
+    low = other.interval().low
+    return low > 0 and one.interval().high < _EQUAL_RATE[0] * low
+
+
+# ---- how much longer -------------------------------------------------------------------------
+
+# More than this many times the runs at hand is no advice. Chosen.
+_HOPELESS = 8.0
+
+
+def need_more(pair: Pair, decision: Decision) -> float | None:
+    """Axis units by which the shorter side must be longer to settle it; None if unknown."""
+    if decision.why in {Why.BASE_UNSETTLED, Why.CANDIDATE_UNSETTLED}:
+        return _as_diagnosed(pair)
+    length = pair.common[1] - pair.common[0]
+    if decision.why in {Why.BASE_TOO_SHORT, Why.CANDIDATE_TOO_SHORT}:
+        return _past_onset(pair)
+    if decision.why is Why.TOO_NOISY and length > 0 and not wants_runs(pair, decision):
+        return _bounded(_for_a_rate(pair, length), length)
+    return None
+
+
+def wants_runs(pair: Pair, decision: Decision) -> bool:
+    """The runs of a side differ by so much that only more of them would settle it."""
+    if decision.why is not Why.TOO_NOISY or decision.by is None:
+        return False
+    base, candidate = pair.estimates[decision.by]
+    between = base.between**2 + candidate.between**2
+    return between > 0.5 * (base.error**2 + candidate.error**2)
+
+
+def _as_diagnosed(pair: Pair) -> float | None:
+    """What the longest-open run still needs, as its own diagnosis says."""
+    wanted = [
+        f.need_more.more_x
+        for f in (*pair.base.findings, *pair.candidate.findings)
+        if f.need_more is not None and f.need_more.more_x is not None
+    ]
+    return max(wanted, default=None)
+
+
+def _past_onset(pair: Pair) -> float | None:
+    """To where the leak has risen clear of the noise."""
+    leaking: Side = pair.base if pair.base.verdict is Verdict.LEAK else pair.candidate
+    rates = [f.growth_per_x.value for f in leaking.findings if f.growth_per_x is not None]
+    rate = min(rates, default=0.0)
+    if rate <= 0:
+        return None
+    loudest = max(noise(f) for f in (*pair.base.findings, *pair.candidate.findings))
+    return max(pair.late_from, pair.common[0]) + 2 * SHOWN * loudest / rate - pair.common[1]
+
+
+def _for_a_rate(pair: Pair, length: float) -> float:
+    """The error of a slope falls with the length to the power 1.5; a third must be excluded."""
+    if Measure.GROWTH not in pair.estimates:
+        return math.inf
+    found = pair.difference(Measure.GROWTH)
+    half = (found.change.high - found.change.low) / 2
+    allowed = _GONE * max(abs(found.base.value), abs(found.candidate.value))
+    if allowed <= 0:
+        return math.inf
+    return length * (math.pow(max(half / allowed, 1.2), 2 / 3) - 1)
+
+
+def _bounded(more: float, length: float) -> float | None:
+    return more if 0 < more <= _HOPELESS * length else None

@@ -1,0 +1,126 @@
+"""One resolution of a series, cut into regimes: what the rules look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.analysis.preprocessing.prepare import Prepared
+from memdiag.analysis.stats.changepoint import Binned, Piece, Segmentation, bins, segment
+from memdiag.analysis.stats.slope_test import Trend, line, trend
+from memdiag.analysis.stats.turning_points import Waves, waves
+from memdiag.policy import Policy
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A series at one resolution, and the last regime averaged over where it may have begun.
+
+    tail: first bin of the last regime, heaviest start. trend: its slope. growing: weight of a last
+    regime with a slope worth a word, over all places where it may have begun, 0..1.
+    """
+
+    prepared: Prepared
+    binned: Binned
+    segmentation: Segmentation
+    tail: int
+    trend: Trend
+    growing: float
+
+    @property
+    def p_growth(self) -> float:
+        """p-value of "the last regime does not grow", doubled for its start having been picked."""
+        return min(1.0, 2 * self.trend.p_growth)
+
+    @property
+    def floor(self) -> float:
+        """Least noise of one bin's value."""
+        return self.binned.floor(self.prepared.noise)
+
+    @property
+    def first_sample(self) -> int:
+        """Index of the last regime's first prepared sample."""
+        return int(self.binned.start[self.tail])
+
+    @property
+    def tail_samples(self) -> int:
+        """Prepared samples in the last regime."""
+        return len(self.prepared.x) - self.first_sample
+
+    def recent_waves(self, policy: Policy) -> Waves | None:
+        """The waves of the run without its first third, which may be a warm-up."""
+        return self._waves(
+            int(policy.common.warm_share * len(self.binned.y)), policy, policy.common.most
+        )
+
+    def all_waves(self, policy: Policy, turn: float) -> Waves | None:
+        """The waves of the whole run. turn: part of the range that makes one."""
+        return self._waves(0, policy, turn)
+
+    def _waves(self, first: int, policy: Policy, turn: float) -> Waves | None:
+        x, y = self.binned.x[first:], self.binned.y[first:]
+        return waves(x, y, policy.common.clear_noises * self.floor, turn)
+
+
+def look(prepared: Prepared, policy: Policy) -> View:
+    """Cut into regimes and weigh the trend of the last one."""
+    binned = bins(prepared.x, prepared.y, policy.segmentation.bins)
+    floor = binned.floor(prepared.noise)
+    segmentation = segment(binned.x, binned.y, floor, policy)
+    starts = _starts(segmentation, len(binned.x), policy.common.fewest)
+    tail = max(starts, key=lambda s: starts[s])
+    calm_slope = (
+        policy.common.calm_growth
+        * prepared.level
+        / max(policy.horizon(prepared.axis.kind), prepared.run, 1e-300)
+    )
+    return View(
+        prepared=prepared,
+        binned=binned,
+        segmentation=segmentation,
+        tail=tail,
+        trend=trend(binned.x[tail:], binned.y[tail:], floor),
+        growing=sum(
+            weight
+            for start, flat, weight in segmentation.tails
+            if not flat and line(binned.x[start:], binned.y[start:])[1] > calm_slope
+        ),
+    )
+
+
+def _starts(segmentation: Segmentation, n: int, least: int) -> dict[int, float]:
+    """Possible first bins of the last regime that leave enough of it, with their weights."""
+    starts: dict[int, float] = {}
+    for start, _, weight in segmentation.tails:
+        if n - start >= min(least, n):
+            starts[start] = starts.get(start, 0.0) + weight
+    return starts or {min(segmentation.pieces[-1].first, max(n - 2, 0)): 1.0}
+
+
+def rate(view: View, piece: Piece) -> float:
+    """Mean rate of a regime with the jump that led out of it."""
+    x, y = view.binned.x, view.binned.y
+    last = min(piece.last, len(x) - 1)
+    dx = float(x[last] - x[piece.first])
+    return float(y[last] - y[piece.first]) / dx if dx > 0 else 0.0
+
+
+def r_squared(x: Floats, y: Floats) -> float:
+    """Share of the variance of `y` that a line over `x` explains, 0..1."""
+    level, slope = line(x, y)
+    rest = y - level - slope * (x - x.mean())
+    power = float(((y - level) ** 2).sum())
+    return 1 - float(rest @ rest) / power if power > 0 else 0.0
+
+
+def rose(view: View, policy: Policy) -> bool:
+    """The level rose before the last regime: a warm-up, not a stable run."""
+    y, few = view.binned.y, policy.common.fewest
+    began = float(np.min(y[: max(1, min(few, view.tail or few))]))
+    rise = float(np.median(y[view.tail :])) - began
+    return rise > policy.common.calm_growth * view.prepared.level

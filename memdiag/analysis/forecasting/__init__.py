@@ -1,0 +1,1 @@
+"""Projections, limits, capacity, budgets and how much longer to run."""

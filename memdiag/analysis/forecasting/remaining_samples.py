@@ -1,0 +1,96 @@
+"""How much longer until an undecided series is settled."""
+
+from __future__ import annotations
+
+import math
+
+from memdiag.analysis.decision.case import Decision
+from memdiag.analysis.preprocessing.prepare import Prepared
+from memdiag.findings import NeedMore
+from memdiag.policy import Policy
+from memdiag.verdicts import Reason, Verdict
+
+_AWAITED = {
+    Reason.RECENT_STEP: "time for the next step to show or to stay away",
+    Reason.FEW_PAGES: "more pages than a program touches for the first time",
+    Reason.FILLING: "more than a record of the last collectives takes",
+}
+NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
+
+
+def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMore | None:
+    """Further axis units (and seconds) after which the verdict is expected to be settled.
+
+    None for a series that is decided. "Not decidable in this run" where more than
+    `Policy.reporting.hopeless_runs` times what was recorded would be needed, or where no more of
+    the same helps (address space, a meter overruled by another).
+    """
+    if decision.verdict is not Verdict.INCONCLUSIVE:
+        return None
+    more, why = _more(decision, prepared, policy)
+    if more is None or (
+        len(prepared.x) >= 12 and more > policy.reporting.hopeless_runs * prepared.run
+    ):
+        return NEVER if not why else NeedMore(more_x=None, more_s=None, why=why)
+    pace = prepared.seconds_per_x
+    return NeedMore(more_x=more, more_s=None if pace is None else more * pace, why=why)
+
+
+def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float | None, str]:
+    stride = prepared.run / max(len(prepared.x) - 1, 1)
+    reason = decision.reason
+    if reason is Reason.TOO_FEW_SAMPLES:
+        if len(prepared.x) < 2:
+            return None, "one position tells nothing"
+        return stride * max(
+            policy.reporting.enough_samples - len(prepared.x), 1
+        ), "a few more samples"
+    if reason is Reason.STILL_CLIMBING:
+        more = _outlast(decision, prepared, policy)
+        return (
+            policy.reporting.need_margin * more + 0.7 * prepared.run,
+            "longer than warm-ups go on growing",
+        )
+    if reason in _AWAITED:
+        wait = policy.reporting.need_margin * (decision.need_x or 0.0)
+        return max(wait, prepared.run), _AWAITED[reason]
+    if reason is Reason.NOT_COLLECTED:
+        return max(prepared.run, stride), "the heap has to be collected a few times"
+    if reason in (Reason.SLOWING, Reason.IRREGULAR, Reason.RECLAIMED_BEFORE):
+        return max(prepared.run, stride), "as long again"
+    if reason is Reason.UNCERTAIN_TREND:
+        return _sharper(decision, prepared, policy, stride), "a slope this small shows slowly"
+    return None, ""
+
+
+def _outlast(decision: Decision, prepared: Prepared, policy: Policy) -> float:
+    """Length whose survival brings the posterior to the threshold, less what has passed.
+
+    Solves prior / S(length) = threshold odds for the log-logistic S. The prior with its factors
+    is read off the posterior that was reached.
+    """
+    length = policy.prior.warmup_lengths[prepared.axis.kind]
+    reached = decision.posterior / max(1 - decision.posterior, 1e-12)
+    factors = reached * length.survival(decision.span_x)
+    wanted = policy.prior.leak_posterior / (1 - policy.prior.leak_posterior)
+    ratio = max(wanted / max(factors, 1e-12) - 1, 0.0)
+    needed: float = length.median * ratio ** (1 / length.shape)
+    return max(needed - decision.span_x, prepared.run / max(len(prepared.x) - 1, 1))
+
+
+def _sharper(decision: Decision, prepared: Prepared, policy: Policy, stride: float) -> float | None:
+    """The error of a slope shrinks with length to the power -3/2 (at constant sampling)."""
+    fitted = decision.trend
+    if fitted is None:
+        return None
+    tail_x = float(prepared.x[-1] - prepared.x[decision.tail])
+    wanted = policy.common.calm_growth * prepared.level / max(prepared.run, 1e-300)
+    room = max(abs(wanted - max(fitted.slope, 0.0)), 0.3 * wanted)
+    if room <= 0:  # (a level of 0, or of next to nothing over a run without an end)
+        return None
+    factor = (max(2.3 * fitted.error / room, 1.0)) ** (2 / 3)
+    return (
+        max(tail_x * (factor - 1), 2.0 * prepared.run, 3 * stride)
+        if math.isfinite(factor)
+        else None
+    )

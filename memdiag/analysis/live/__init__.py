@@ -1,0 +1,1 @@
+"""The same decision while the run goes on."""

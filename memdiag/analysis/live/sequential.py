@@ -1,0 +1,261 @@
+"""A verdict that may be asked at every sample of a run, in constant memory.
+
+It is the verdict on a recording of what was seen so far: the same list for each series, the same
+rules across them. A LEAK is said only where the list finds one with the parameters of a run that is
+watched as well (`policy.while_watched`), and with the one check more that it then asks
+(`growth_evidence`). So it may come later than the verdict on the recording, and never instead.
+
+Series are judged at sample counts that grow geometrically, sooner once growth is evident.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from memdiag.analysis.build_finding import describe
+from memdiag.analysis.decision.across import decide as across
+from memdiag.analysis.decision.case import Context
+from memdiag.analysis.decision.decide import decide
+from memdiag.analysis.diagnose import ended_processes
+from memdiag.analysis.live.streaming_minima import Floors
+from memdiag.analysis.preprocessing.prepare import Prepared, prepare
+from memdiag.findings import Finding, Interval
+from memdiag.model import Axis, AxisKind, Recording, Role, Sample, Series, Unit
+from memdiag.policy import DEFAULT, Policy, while_watched
+from memdiag.recording.native.schema import METRIC_ROLES
+from memdiag.verdicts import Reason, Verdict
+
+MOST_TRACKS = 256  # series followed at a time; the longest unseen is dropped: chosen
+LEAST_BINS = 16  # somewhat more rising floors than the e-process needs for its alarm
+PAUSE_S = 0.5  # between two judgements of a series: nobody reads faster. Chosen
+_RANK = re.compile(r"rank\d+")  # what the probe calls one (capture/probelink/ring_reader.py)
+LEAST_MORE = 2  # floors before a series is judged again: chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaning:
+    """What the run looks like so far, and the series that says so ("" before any does).
+
+    growth_per_x: per step where `axis` is STEP, else per second; None where none is known.
+    samples: of that series. confidence: 0..1.
+    """
+
+    verdict: Verdict
+    confidence: float
+    metric: str
+    process: str
+    axis: AxisKind
+    growth_per_x: Interval | None
+    samples: int
+
+
+NOTHING = Leaning(
+    verdict=Verdict.INCONCLUSIVE,
+    confidence=0.0,
+    metric="",
+    process="",
+    axis=AxisKind.SECONDS,
+    growth_per_x=None,
+    samples=0,
+)
+
+
+class LiveVerdict:
+    """Judges a run sample by sample. Not safe for threads.
+
+    Memory does not grow with the number of samples, processes or metrics; a sample costs
+    microseconds, amortized.
+    """
+
+    def __init__(self, policy: Policy = DEFAULT) -> None:
+        self._policy = policy
+        self._tracks: OrderedDict[tuple[int, str, str], _Track] = OrderedDict()
+        self._is_new = False
+        self._leak_since_s: float | None = None
+        self._next_s = self._now_s = 0.0
+        self._said = NOTHING
+
+    def add(self, sample: Sample) -> None:
+        """Take one sample. Readings that are no finite numbers are passed over, and so are counters
+        of the user's and processes that may be gone in a moment."""
+        self._now_s = max(self._now_s, sample.at_s)
+        if sample.young:
+            return
+        for metric, value in sample.readings.items():
+            role = METRIC_ROLES.get(metric)
+            if role is None or not abs(value) < 1e300:
+                continue
+            track = self._track(sample, metric, role)
+            track.add(sample, float(value))
+            if track.is_due:
+                track.judge(self._records(track))
+                self._is_new = True
+
+    def leaning(self) -> Leaning:
+        """What all series say together; cheap, and safe to ask at any time."""
+        if self._is_new:
+            self._is_new = False
+            self._said = self._judge()
+        return self._said
+
+    def _judge(self) -> Leaning:
+        latest = {(t.process, t.metric): t for t in self._tracks.values()}  # of a restarted one
+        tracks = list(latest.values())
+        if not any(t.leaks for t in tracks):
+            self._leak_since_s = None
+        elif self._now_s < self._next_s:
+            return self._said
+        else:
+            self._judge_anew(tracks)
+        return self._together([t for t in tracks if t.finding is not None])
+
+    def _judge_anew(self, tracks: list[_Track]) -> None:
+        """A leak is said of what all series are at one moment."""
+        if self._leak_since_s is None:
+            self._leak_since_s = self._now_s
+        waited_s = self._now_s - self._leak_since_s
+        self._next_s = self._now_s + max(self._policy.live.patience * waited_s, PAUSE_S)
+        for track in tracks:
+            track.judge(self._records(track))
+
+    def _records(self, track: _Track) -> int:
+        """Of torch's collectives that its memory holds."""
+        if track.process != "tree":
+            return int(_RANK.fullmatch(track.process) is not None)
+        return len({process for _, process, _ in self._tracks if _RANK.fullmatch(process)})
+
+    def _together(self, tracks: list[_Track]) -> Leaning:
+        policy = self._policy
+        ended = ended_processes(
+            Recording(source="", series=tuple(t.series for t in tracks)), policy
+        )
+        findings = across.correct([t.finding for t in tracks if t.finding is not None], policy)
+        verdict, sure, at = across.decide(findings, ended, policy)
+        if verdict is Verdict.LEAK:
+            known = [_if_known(f, t) for f, t in zip(findings, tracks, strict=True)]
+            verdict, sure, at = across.decide(known, ended, policy)
+            if verdict is not Verdict.LEAK:
+                verdict = Verdict.INCONCLUSIVE
+        if at is None:
+            return NOTHING
+        found = findings[at]
+        return Leaning(
+            verdict=verdict,
+            confidence=sure,
+            metric=found.metric,
+            process=found.process,
+            axis=found.axis.kind,
+            growth_per_x=found.growth_per_x,
+            samples=tracks[at].samples,
+        )
+
+    def _track(self, sample: Sample, metric: str, role: Role) -> _Track:
+        key = (sample.pid, sample.process, metric)
+        track = self._tracks.get(key)
+        if track is None:
+            track = self._tracks[key] = _Track(metric, sample.process, role, self._policy)
+            if len(self._tracks) > MOST_TRACKS:
+                self._tracks.popitem(last=False)
+        else:
+            self._tracks.move_to_end(key)
+        return track
+
+
+def _if_known(finding: Finding, track: _Track) -> Finding:
+    """The finding, open where its leak is none yet while the run is watched."""
+    if finding.verdict is not Verdict.LEAK or track.leaks:
+        return finding
+    return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.STILL_CLIMBING)
+
+
+class _Track:
+    """One metric of one process.
+
+    finding: on what was seen of it when it was last judged, None before. leaks: a LEAK, also by
+    the rules of a run that is watched.
+    """
+
+    def __init__(self, metric: str, process: str, role: Role, policy: Policy) -> None:
+        self.metric, self.process, self._role, self._policy = metric, process, role, policy
+        self._watched = while_watched(policy, role)
+        self._floors = Floors()
+        self._stepped = False
+        self._seen_s = self._next_s = self._next = 0.0
+        self._rising_since: int | None = None
+        self._judged = 0
+        self.finding: Finding | None = None
+        self.leaks = False
+
+    def add(self, sample: Sample, value: float) -> None:
+        """One reading."""
+        if sample.step is not None and not self._stepped:
+            self._stepped, self._floors = True, Floors()  # what preceded was start-up
+            self._next, self._rising_since, self._judged = 0.0, None, 0
+            self.finding, self.leaks = None, False
+        if self._stepped and sample.step is None:
+            return
+        self._seen_s = sample.at_s
+        x = float(sample.step) if sample.step is not None else sample.at_s
+        self._floors.add(value, x, sample.at_s)
+
+    @property
+    def samples(self) -> int:
+        """Readings so far."""
+        return self._floors.samples
+
+    @property
+    def is_due(self) -> bool:
+        """It is time to judge it again."""
+        floors = self._floors
+        if len(floors) < LEAST_BINS or self._seen_s < self._next_s:
+            return False
+        if self._rising_since is None:
+            if floors.rises:
+                self._rising_since = floors.samples
+                return True
+        elif not floors.rises:
+            self._rising_since = None
+        return floors.samples >= self._next
+
+    def judge(self, records: int) -> None:
+        """Judge what was seen so far, unless that is what was judged last."""
+        floors = self._floors
+        if self._judged == floors.samples // floors.width:
+            return
+        if len(floors) == 0:
+            return
+        self._judged = floors.samples // floors.width
+        self._next_s = self._seen_s + PAUSE_S
+        since = floors.samples - (self._rising_since or 0)
+        more = max(self._policy.common.little * since, LEAST_MORE * floors.width)
+        self._next = floors.samples + more
+        series, context = self.series, Context(records=records)
+        prepared = prepare(series, self._policy)
+        decided = decide(prepared, self._policy, context)
+        self.finding = describe(series, prepared, decided, self._policy, context)
+        self.leaks = decided.verdict is Verdict.LEAK and self._is_sure(prepared, context)
+
+    def _is_sure(self, prepared: Prepared, context: Context) -> bool:
+        """A LEAK also by the rules of a run that is watched."""
+        context = replace(context, merges=self._floors.merges)
+        found = decide(prepared, self._watched, context)
+        return found.verdict is Verdict.LEAK
+
+    @property
+    def series(self) -> Series:
+        """What was seen, as a recording has it."""
+        floors, x, at_s = self._floors.values
+        kind = AxisKind.STEP if self._stepped else AxisKind.SECONDS
+        return Series(
+            metric=self.metric,
+            column=self.metric,
+            role=self._role,
+            unit=Unit.BYTES if self.metric.endswith("_bytes") else Unit.COUNT,
+            axis=Axis(name="step" if self._stepped else "at_s", kind=kind),
+            x=x,
+            y=floors,
+            at_s=at_s,
+            process=self.process,
+        )

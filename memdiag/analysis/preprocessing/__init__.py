@@ -1,0 +1,1 @@
+"""From a recorded series to the values that are judged."""

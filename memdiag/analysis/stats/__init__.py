@@ -1,0 +1,1 @@
+"""Statistics that know nothing of memory: arrays in, numbers out."""

@@ -1,0 +1,1 @@
+"""Why a command ended, and what can be measured on this machine."""

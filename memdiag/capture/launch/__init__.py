@@ -1,0 +1,1 @@
+"""Starting the command, its signals and its output."""

@@ -1,0 +1,1 @@
+"""The channel to the probe, and why there is none."""

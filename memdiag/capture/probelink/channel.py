@@ -1,0 +1,326 @@
+"""The way from the target's probes and tags to memdiag: a private directory full of rings.
+
+The directory is made by whoever starts the target, named to it by an environment variable, and
+inherited by its children. Readers are passive: the target neither waits for them nor notices
+when they are gone.
+
+A ring counts only if nobody but the target's own user, or root, can have made it: its directory
+belongs to one of them and lets nobody else in, and it is a regular file of theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import psutil
+
+from memdiag import safeopen
+from memdiag.capture.probelink.ring_reader import Event, Kind, Probed, RingReader
+from memdiag.capture.process.linux_procfs import parse_stat
+from memdiag.capture.process.tree import ProcessId
+from memdiag.errors import CannotMeasure
+from memdiag.probe import layout
+from memdiag.probe.arming import INJECTED
+
+__all__ = ["ChannelReader", "Event", "Kind", "Probed"]
+__all__ += ["create", "find_channel", "find_ring", "owners_of", "prepare", "remove"]
+__all__ += ["bases", "remove_stale"]
+
+_HAS_PROC = Path("/proc/self/stat").exists()
+# The rings of dead processes are looked at once per so many drains: their last words were read
+# already, but a process of another pid namespace looks dead to us and is not.
+_DRAINS_PER_LATE_LOOK = 32
+# Bounds on what a directory may make a reader do: rings followed at once, and channels of dead runs
+# that one run removes. Heuristic: a year of epochs with eight new workers each stays below.
+_MOST_RINGS, _MOST_STALE = 65_536, 200
+
+
+def create(base: Path | None = None) -> Path:
+    """Make a new private (0700) directory for a channel.
+
+    base: where to make it, by default `memdiag` in the user's runtime directory
+    (XDG_RUNTIME_DIR), else `memdiag-UID` in the directory for temporary files.
+    Raises CannotMeasure where nothing can be written.
+    """
+    base = base or bases(os.getuid())[0]
+    name = f"{os.getpid()}-{_started(os.getpid()) or 0}-{secrets.token_hex(4)}"
+    try:
+        try:
+            with contextlib.suppress(FileExistsError):
+                base.mkdir(mode=0o700, parents=True)
+            fd = safeopen.open_private(base, owners=(os.geteuid(),))
+        except OSError:  # somebody else has taken the name, with whatever it is
+            base = Path(tempfile.mkdtemp(prefix="memdiag-"))
+            fd = safeopen.open_private(base, owners=(os.geteuid(),))
+        with safeopen.closing(fd):
+            os.mkdir(name, 0o700, dir_fd=fd)
+    except OSError as error:
+        raise CannotMeasure(
+            f"no private directory could be made under {base}: {error.strerror}",
+            remedy="point TMPDIR at a directory that can be written to",
+        ) from error
+    return base / name
+
+
+def prepare(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """The environment for a target: `environ` with the channel and the way in for the probe.
+
+    The injected directory holds a `sitecustomize.py` alone. It goes first on PYTHONPATH, and
+    takes itself off `sys.path` again before any code of the program runs.
+    """
+    path = environ.get("PYTHONPATH", "")
+    already = path == INJECTED or path.startswith(f"{INJECTED}{os.pathsep}")
+    # An empty PYTHONPATH means none, an empty entry in one means the working directory.
+    ours_first = path if already else os.pathsep.join([INJECTED, *([path] if path else [])])
+    changed = {
+        "PYTHONPATH": ours_first,
+        layout.DIRECTORY_VARIABLE: str(directory),
+    }
+    return {**environ, **changed}
+
+
+def owners_of(pid: int) -> frozenset[int]:
+    """The uids whose rings are believed about process `pid`: its own user, root, and ours.
+
+    Ours: a channel that we have made is ours, whoever the target runs as. Empty where the process
+    is gone.
+    """
+    try:
+        return frozenset({psutil.Process(pid).uids().effective, 0, os.geteuid()})
+    except psutil.Error:
+        return frozenset()
+
+
+def find_channel(pid: int) -> Path | None:
+    """The channel that the live process `pid` writes to; None where it has none."""
+    owners = owners_of(pid)
+    named = _variable_of(pid, layout.DIRECTORY_VARIABLE)
+    candidates = [Path(named)] if named else []
+    for owner in owners:
+        candidates += (path for base in bases(owner) for path in _channels_in(base, owner))
+    for directory in candidates:
+        if find_ring(directory, pid) is not None:
+            return directory
+    return candidates[0] if named and _is_private(candidates[0], owners) else None
+
+
+def find_ring(directory: Path, pid: int) -> Path | None:
+    """The ring of the live process `pid` in a channel; None where it has none."""
+    started, owners = _started(pid), owners_of(pid)
+    if started is None:
+        return None
+    with contextlib.suppress(OSError), _private(directory, owners) as fd:
+        for name in _rings_in(fd):
+            if not name.startswith(f"{pid}-"):
+                continue
+            facts = _facts(name, fd, owners)
+            if facts is not None and facts.process == ProcessId(pid, started):
+                return directory / name
+    return None
+
+
+def remove(directory: Path) -> None:
+    """Remove a channel. Targets that still write to it do not notice; what is not ours stays."""
+    with contextlib.suppress(OSError), safeopen.closing(safeopen.open_parent(directory)) as parent:
+        with safeopen.closing(safeopen.open_directory(directory.name, dir_fd=parent)) as fd:
+            for name in (*_rings_in(fd), layout.WATCHER):
+                safeopen.remove(name, dir_fd=fd)
+        os.rmdir(directory.name, dir_fd=parent)
+
+
+def remove_stale(base: Path | None = None) -> None:
+    """Remove the channels whose maker and whose every writer is dead. For when nobody waits."""
+    for place in [base] if base is not None else bases(os.getuid()):
+        for directory in islice(_channels_in(place, os.geteuid()), _MOST_STALE):
+            maker = _maker(directory.name)
+            if maker is not None and not _is_alive(maker) and not _has_writer(directory):
+                remove(directory)
+
+
+class ChannelReader:
+    """All rings of a channel, those that appear later included.
+
+    damaged: rings that hold what no probe writes. They are left alone from then on.
+    """
+
+    def __init__(self, directory: Path, *, owners: Collection[int] | None = None) -> None:
+        """owners: the users whose rings count, by default our own.
+
+        A directory that is not private to one of them has no rings.
+        """
+        self._owners = (os.geteuid(),) if owners is None else owners
+        self._fd: int | None = None
+        with contextlib.suppress(OSError):
+            self._fd = safeopen.open_private(directory, owners=self._owners)
+        self._rings: dict[str, RingReader] = {}
+        self._facts: dict[str, Probed] = {}
+        self._dead: set[str] = set()
+        self.damaged: set[str] = set()
+        self._drains = 0
+
+    @property
+    def lost(self) -> int:
+        """Events that were overwritten before they were read."""
+        return sum(ring.lost for ring in self._rings.values())
+
+    def drain(self) -> list[Event]:
+        """The events since the last call, of all processes, in the order of time."""
+        self._find_rings()
+        events: list[Event] = []
+        late_look = self._drains % _DRAINS_PER_LATE_LOOK == 0
+        self._drains += 1
+        for name, ring in self._rings.items():
+            if name not in self.damaged and (name not in self._dead or late_look):
+                events += self._read(name, ring)
+        events.sort(key=lambda event: event.at_s)
+        return events
+
+    def processes(self) -> tuple[Probed, ...]:
+        """Every process that ever opened a ring here, in the order of their beginning."""
+        return tuple(sorted(self._facts.values(), key=lambda facts: facts.created_s))
+
+    def labels(self) -> dict[ProcessId, str]:
+        """Process -> "rank0", "DataLoader worker 3", ... where the probe can tell."""
+        return {facts.process: facts.label for facts in self.processes() if facts.label}
+
+    def close(self) -> None:
+        """Release the descriptors."""
+        for ring in self._rings.values():
+            ring.close()
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _find_rings(self) -> None:
+        if self._fd is None:
+            return
+        for name in _rings_in(self._fd):
+            if name not in self._rings:
+                self._rings[name] = RingReader(name, dir_fd=self._fd, owners=self._owners)
+
+    def _read(self, name: str, ring: RingReader) -> list[Event]:
+        """A ring that is not what a probe writes costs its own readings and nothing else."""
+        try:
+            return self._events(name, ring)
+        except Exception:  # whatever a hostile or damaged file makes of it
+            self.damaged.add(name)
+            ring.close()
+            return []
+
+    def _events(self, name: str, ring: RingReader) -> list[Event]:
+        known = self._facts.get(name)
+        dead = known is not None and _started(known.process.pid) != known.process.started
+        facts = ring.facts()  # read again: a process may learn its rank and role later
+        if facts is None:
+            return []
+        self._facts[name] = facts
+        events = ring.read()
+        if dead:
+            self._dead.add(name)
+            ring.close()
+        return events
+
+
+def bases(uid: int) -> list[Path]:
+    """Where channels of this user are looked for; the first is where new ones are made."""
+    ours = uid == os.getuid()
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR", "") if ours else f"/run/user/{uid}")
+    temporary = Path(tempfile.gettempdir()) / f"memdiag-{uid}"
+    if runtime.is_absolute() and _is_private(runtime, (uid,)):
+        return [runtime / "memdiag", temporary]
+    return [temporary]
+
+
+def _channels_in(base: Path, owner: int) -> Iterator[Path]:
+    """The private directories in a private directory of `owner`'s."""
+    with contextlib.suppress(OSError), _private(base, (owner,)) as fd:
+        with os.scandir(fd) as entries:
+            names = [entry.name for entry in entries if _maker(entry.name) is not None]
+        for name in names:
+            if _is_private(Path(name), (owner,), fd):
+                yield base / name
+
+
+def _rings_in(fd: int) -> list[str]:
+    with os.scandir(fd) as entries:
+        rings = (entry.name for entry in entries if entry.name.endswith(layout.SUFFIX))
+        return list(islice(rings, _MOST_RINGS))
+
+
+def _private(
+    directory: Path, owners: Collection[int], dir_fd: int | None = None
+) -> contextlib.AbstractContextManager[int]:
+    return safeopen.closing(safeopen.open_private(directory, owners=owners, dir_fd=dir_fd))
+
+
+def _is_private(directory: Path, owners: Collection[int], dir_fd: int | None = None) -> bool:
+    """Return True if it is a real directory of one of `owners` that nobody else may enter."""
+    try:
+        with _private(directory, owners, dir_fd):
+            return True
+    except OSError:
+        return False
+
+
+def _has_writer(directory: Path) -> bool:
+    """Return True if a process that has a ring in it still lives, or that cannot be found out."""
+    owners = (os.geteuid(),)
+    try:
+        with _private(directory, owners) as fd:
+            writers = (_facts(name, fd, owners) for name in _rings_in(fd))
+            return any(facts is not None and _is_alive(facts.process) for facts in writers)
+    except OSError:
+        return True
+
+
+def _maker(name: str) -> ProcessId | None:
+    """Who made the channel of this name; None where it is no name that we give."""
+    pid, _, rest = name.partition("-")
+    started, _, token = rest.partition("-")
+    if not (pid.isdecimal() and started.isdecimal() and token):
+        return None
+    return ProcessId(int(pid), int(started))
+
+
+def _is_alive(process: ProcessId) -> bool:
+    return _started(process.pid) == process.started
+
+
+def _facts(name: str, dir_fd: int, owners: Collection[int]) -> Probed | None:
+    reader = RingReader(name, dir_fd=dir_fd, owners=owners)
+    try:
+        return reader.facts()
+    finally:
+        reader.close()
+
+
+def _started(pid: int) -> int | None:
+    """Start of the live process `pid` in clock ticks; None where there is none.
+
+    Where there is no /proc it is 0 for every live process, as in the rings themselves.
+    """
+    try:
+        found = parse_stat(Path(f"/proc/{pid}/stat").read_bytes())
+    except (OSError, ValueError, IndexError):
+        return None if _HAS_PROC or not psutil.pid_exists(pid) else 0
+    return None if found.dead else found.started
+
+
+def _variable_of(pid: int, name: str) -> str | None:
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    return next(_values(environ.split(b"\0"), name), None)
+
+
+def _values(entries: list[bytes], name: str) -> Iterator[str]:
+    for entry in entries:
+        if entry.startswith(name.encode() + b"="):
+            yield os.fsdecode(entry[len(name) + 1 :])

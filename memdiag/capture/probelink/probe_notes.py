@@ -1,0 +1,54 @@
+"""What the probe notes down in plain words, as reasons for what is missing.
+
+A note is "METRIC: why" where it explains a reading that is not there, else a sentence. It comes
+out of the target, so it is untrusted.
+"""
+
+from __future__ import annotations
+
+from memdiag.capture.probelink.uninstrumented import shared
+from memdiag.model import Missing, Unavailable
+from memdiag.printable import printable
+from memdiag.probe import layout
+
+_METRICS = frozenset({*layout.READINGS, *layout.CENSUS_READINGS, "step", "phase"})
+# A program that notes something new at every step must not fill our memory.
+_AT_MOST = 64
+
+
+class Notes:
+    """The notes of all processes, each once."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, list[str]] = {}
+
+    def take(self, text: str, process: str) -> None:
+        """A note of the process with this label."""
+        if text in self._processes or len(self._processes) < _AT_MOST:
+            processes = self._processes.setdefault(text, [])
+            if process not in processes and len(processes) < _AT_MOST:
+                processes.append(process)
+
+    def missing(self) -> tuple[Missing, ...]:
+        """Those that explain why a metric is missing."""
+        found = []
+        for text, processes in self._processes.items():
+            metric, why = _split(text)
+            if metric:
+                reason = shared(Unavailable(reason=printable(why)), len(processes))
+                found.append(Missing(metric=metric, process=processes[0], why=reason))
+        return tuple(found)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The others, with the process that they come from."""
+        return tuple(
+            f"{processes[0]}: {printable(text)}"
+            for text, processes in self._processes.items()
+            if not _split(text)[0]
+        )
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The metric that a note is about ("" for none), and the rest of it."""
+    metric, colon, why = text.partition(": ")
+    return (metric, why) if colon and metric in _METRICS else ("", text)

@@ -1,0 +1,1 @@
+"""The process tree and its host memory."""

@@ -1,0 +1,98 @@
+"""Whether a running process may be watched, and if not, why and what to try."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+import psutil
+
+from memdiag.capture.process.linux_procfs import ProcTable
+from memdiag.capture.process.psutil_table import PsutilTable
+from memdiag.capture.process.tree import Process, ProcessTable
+from memdiag.errors import CannotWatch
+from memdiag.printable import printable
+
+Table = ProcTable | PsutilTable
+
+
+def this_table() -> Table:
+    """The process table of this machine. Close it when done."""
+    return ProcTable() if sys.platform.startswith("linux") else PsutilTable()
+
+
+def attach(pid: int, table: ProcessTable) -> Process:
+    """The process on `pid`, if it is there and ours to watch. Raises CannotWatch."""
+    if pid == os.getpid():
+        raise CannotWatch(
+            f"process {pid} is memdiag itself", remedy="give the pid of the training process"
+        )
+    if pid < 1 or not psutil.pid_exists(pid):
+        raise CannotWatch(
+            f"there is no process {pid}",
+            remedy="look it up with `pgrep -af python`; inside a container pids differ from "
+            "those outside",
+        )
+    _refuse_kernel_thread(pid)
+    process = table.find(pid)
+    if process is None:
+        raise _ended(pid)
+    _refuse_other_user(process)
+    return process
+
+
+def command_line(pid: int) -> list[str]:
+    """The arguments that the process was started with; empty where they are not told."""
+    try:
+        return psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return []
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The environment that the process was started with; empty where it is not told."""
+    try:
+        return psutil.Process(pid).environ()
+    except (psutil.Error, OSError):
+        return {}
+
+
+def _ended(pid: int) -> CannotWatch:
+    parent = 0
+    with contextlib.suppress(psutil.Error):
+        parent = psutil.Process(pid).ppid()
+    return CannotWatch(
+        f"process {pid} is a zombie: it has ended, and holds no memory",
+        remedy=f"watch its parent, process {parent}, which has not collected it yet",
+    )
+
+
+def _refuse_kernel_thread(pid: int) -> None:
+    if not sys.platform.startswith("linux"):
+        return
+    table = ProcTable()
+    try:
+        stat = table.stat(pid)
+    finally:
+        table.close()
+    if stat is not None and stat.kernel_thread:
+        raise CannotWatch(
+            f"process {pid} ({printable(stat.name)}) is a thread of the kernel",
+            remedy="it has no memory of its own; give the pid of a program",
+        )
+
+
+def _refuse_other_user(process: Process) -> None:
+    try:
+        handle = psutil.Process(process.id.pid)
+        owner, name = handle.uids().effective, handle.username()
+    except psutil.Error:
+        return  # it has just ended; the watch will say so
+    if os.geteuid() not in (0, owner):
+        user = printable(name)
+        raise CannotWatch(
+            f"process {process.id.pid} ({printable(process.name)}) belongs to user {user}",
+            remedy=f"run memdiag as {user} (sudo -u {user} memdiag watch --pid {process.id.pid}) "
+            "or as root",
+        )

@@ -1,0 +1,85 @@
+"""The process table of systems without Linux's /proc, through psutil."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import psutil
+
+from memdiag.capture.process.tree import Newborn, Process, ProcessId
+from memdiag.model import Unavailable
+
+_NO_PSS = Unavailable(reason="only Linux counts PSS")
+_NO_SWAP = Unavailable(reason="this system does not tell the swap of one process")
+
+
+class PsutilTable:
+    """`ProcessTable` over psutil. Slower than /proc, the same everywhere."""
+
+    def __init__(self) -> None:
+        self._handles: dict[ProcessId, psutil.Process] = {}
+
+    def find(self, pid: int) -> Process | None:
+        """The live process on `pid`."""
+        try:
+            handle = psutil.Process(pid)
+            if handle.status() == psutil.STATUS_ZOMBIE:
+                return None
+            identity = ProcessId(pid, handle.create_time())
+            name = handle.name()
+        except psutil.Error:
+            return None
+        self._handles[identity] = handle
+        return Process(id=identity, name=name)
+
+    def children(self, pid: int) -> Iterable[int]:
+        """Pids of the children of `pid`."""
+        try:
+            return [child.pid for child in psutil.Process(pid).children()]
+        except psutil.Error:
+            return []
+
+    def resident_bytes(self, process: ProcessId) -> int | Unavailable | None:
+        """Resident bytes."""
+        handle = self._handles.get(process)
+        if handle is None or not handle.is_running():  # compares the start time as well
+            return None
+        try:
+            return int(handle.memory_info().rss)
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            return None
+        except psutil.AccessDenied:
+            return Unavailable(
+                reason="this system does not let memdiag read the process's memory",
+                remedy="run memdiag as the user that owns the process, or as root",
+            )
+
+    def details(self, process: ProcessId) -> Mapping[str, int | Unavailable] | None:
+        """USS where psutil has it."""
+        handle = self._handles.get(process)
+        if handle is None or not handle.is_running():
+            return None
+        uss: int | Unavailable
+        try:
+            uss = int(handle.memory_full_info().uss)
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            return None
+        except (psutil.AccessDenied, AttributeError):
+            uss = Unavailable(reason="this system does not let memdiag read the memory map")
+        return {"uss_bytes": uss, "pss_bytes": _NO_PSS, "swap_bytes": _NO_SWAP}
+
+    def forget(self, process: ProcessId) -> None:
+        """Drop the handle."""
+        self._handles.pop(process, None)
+
+    def births(self) -> int | None:
+        """Unknown here."""
+        return None
+
+    def born_to(self, parents: Collection[int], since: int, until: int) -> Newborn | None:
+        """Unknown here."""
+        return None
+
+    def close(self) -> None:
+        """Drop all handles."""
+        self._handles.clear()

@@ -1,0 +1,1 @@
+"""A running measurement, for `run` and `watch`."""

@@ -1,0 +1,1 @@
+"""Options, configuration and the CI gate."""

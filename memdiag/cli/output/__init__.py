@@ -1,0 +1,1 @@
+"""Reports, output files and the exit code."""

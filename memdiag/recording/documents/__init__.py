@@ -1,0 +1,1 @@
+"""JSON, Markdown and bare numbers."""

@@ -1,0 +1,139 @@
+"""Tables in Markdown documents, issues and chats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memdiag.errors import UnreadableInput
+from memdiag.printable import printable
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.tables.table import Table
+
+_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
+_MAX_BYTES = 64 << 20
+_ROWS_AT_LEAST = 3
+_ROWS_IN_MESSAGE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A table with figures: `line` is its header's."""
+
+    line: int
+    table: Table
+
+    @property
+    def has_memory(self) -> bool:
+        """Readings of it, enough to be in order, in most rows of a column."""
+        length = len(self.table)
+        return length >= _ROWS_AT_LEAST and any(
+            recognise(name).part is Part.METRIC
+            and int(np.isfinite(to_numbers(column).values).sum()) * 2 > length
+            for name, column in zip(self.table.names, self.table.columns, strict=True)
+        )
+
+    @property
+    def is_series(self) -> bool:
+        """Memory over an axis that rises."""
+        parts = [recognise(name).part for name in self.table.names]
+        if not self.has_memory:
+            return False
+        axes = [c for c, p in zip(self.table.columns, parts, strict=True) if p is Part.AXIS]
+        return any(to_numbers(axis).values.size == len(self.table) for axis in axes)
+
+
+def read_markdown(source: Source, number: int | None) -> Table | None:
+    """The document's table of memory over steps, None if it has no table.
+
+    number: which table to take, counted from 1. Raises UnreadableInput where several could be
+    meant, or where none holds memory over steps.
+    """
+    found = _found(source)
+    if not found:
+        return None
+    if number is not None:
+        if not 1 <= number <= len(found):
+            raise UnreadableInput(
+                f"there is no table {number}: it has {len(found)}",
+                source=source.name,
+                remedy=_listed(found),
+            )
+        return found[number - 1].table
+    series = [table for table in found if table.is_series]
+    if len(series) == 1:
+        return series[0].table
+    if not series:
+        return _only_with_memory(found)
+    raise UnreadableInput(
+        f"{len(series)} of its {len(found)} tables hold memory over steps",
+        source=source.name,
+        line=series[0].line,
+        remedy=f"choose one: {_listed(found, only_series=True)}",
+    )
+
+
+def _only_with_memory(found: Sequence[_Found]) -> Table | None:
+    """The one table of memory without an axis: its rows are in order."""
+    tables = [table.table for table in found if table.has_memory]
+    return tables[0] if len(tables) == 1 else None
+
+
+def tables_in(source: Source) -> str:
+    """The document's tables with figures, by number and columns; "" where it has none."""
+    found = _found(source)
+    return _listed(found) if found else ""
+
+
+def _found(source: Source) -> list[_Found]:
+    if b"|" not in source.content or b"--" not in source.content:
+        return []
+    return _tables(source.first_bytes(_MAX_BYTES).decode("utf-8", errors="replace").split("\n"))
+
+
+def _listed(found: Sequence[_Found], *, only_series: bool = False) -> str:
+    rows = [
+        f"--table {at} (line {table.line}: {printable(', '.join(table.table.names))[:60]})"
+        for at, table in enumerate(found, 1)
+        if table.is_series or not only_series
+    ]
+    return "; ".join(rows[:_ROWS_IN_MESSAGE])
+
+
+def _tables(lines: Sequence[str]) -> list[_Found]:
+    found = []
+    at = 1
+    while at < len(lines):
+        if "|" in lines[at] and _RULE.fullmatch(lines[at]) and "|" in lines[at - 1]:
+            names = _cells(lines[at - 1])
+            rows = []
+            end = at + 1
+            while end < len(lines) and "|" in lines[end]:
+                rows.append(_cells(lines[end]))
+                end += 1
+            if rows:
+                found.append(_Found(line=at, table=_table(names, rows, at + 2)))
+            at = end
+        at += 1
+    return found
+
+
+def _cells(line: str) -> list[str]:
+    """Cells of a row, without the marks of bold, code and escaped bars."""
+    bars = line.strip().replace("\\|", "\0").strip("|").split("|")
+    return [cell.replace("\0", "|").strip().strip("*`_ ") for cell in bars]
+
+
+def _table(names: list[str], rows: list[list[str]], first_line: int) -> Table:
+    width = len(names)
+    padded = [(row + [""] * width)[:width] for row in rows]
+    columns = tuple(
+        pl.Series(str(at), [row[at] for row in padded], dtype=pl.String) for at in range(width)
+    )
+    return Table(names=tuple(names), columns=columns, first_line=first_line)

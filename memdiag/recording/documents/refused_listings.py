@@ -1,0 +1,48 @@
+"""Listings of profilers: memory by line of code, by type or by site. Their rows are no moments."""
+
+from __future__ import annotations
+
+import re
+
+from memdiag.errors import UnreadableInput
+from memdiag.recording.inputs.source import Source
+
+# What stands somewhere in it, what a row looks like, and what tells of time instead.
+_LISTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    (
+        "Mem usage    Increment",
+        re.compile(r"\s*[0-9]+(?:\s+[0-9.]+ MiB\s+-?[0-9.]+ MiB.*|\s{4,}\S.*|\s*)"),
+        "record the process over time: mprof run python train.py, and then its .dat file",
+    ),
+    (
+        ": size=",
+        re.compile(r".*:[0-9]+: size=[0-9.]+ [KMGT]?i?B\b.* count=[0-9]+.*"),
+        "print tracemalloc.get_traced_memory() every few steps",
+    ),
+    (
+        "# objects",
+        re.compile(r"\s*\S.*\|\s+[0-9]+ \|\s+[0-9.]+ +[KMGT]?B\s*"),
+        "print the resident memory every few steps, or: memdiag run -- python train.py",
+    ),
+    (
+        "definitely lost",
+        re.compile(r"==[0-9]+==\s+(?:[a-z]+ (?:lost|reachable)|suppressed): [0-9,]+ bytes.*"),
+        "what valgrind calls definitely lost is a leak; for growth: memdiag run -- ./program",
+    ),
+)
+_ROWS_AT_LEAST = 3
+_MOSTLY = 0.5
+
+
+def refuse_listing(source: Source) -> None:
+    """Raises UnreadableInput where most lines with figures are rows of such a listing."""
+    head = source.head()
+    lines = [line for line in head.split("\n") if re.search("[0-9]", line)]
+    for sign, row, remedy in _LISTINGS:
+        count = sum(row.fullmatch(line) is not None for line in lines) if sign in head else 0
+        if count >= _ROWS_AT_LEAST and count > _MOSTLY * len(lines):
+            raise UnreadableInput(
+                "it lists what holds memory at one moment, not how much there was over time",
+                source=source.name,
+                remedy=remedy,
+            )

@@ -1,0 +1,1 @@
+"""From a path or standard input to clean bytes and lines."""

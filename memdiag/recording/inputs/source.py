@@ -1,0 +1,271 @@
+"""Bytes in: opening what the user named, and telling text from everything else."""
+
+from __future__ import annotations
+
+import enum
+import io
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from memdiag.errors import UnreadableInput
+from memdiag.printable import printable
+from memdiag.recording.inputs.compression import is_packed, unpacked
+from memdiag.recording.inputs.decoding import Decoded, utf16
+from memdiag.recording.inputs.opening import HEAD_BYTES, Waiting, mode_of, opened, place_of
+from memdiag.recording.inputs.paste_cleanup import unwrapped
+from memdiag.recording.inputs.refusals import no_room, refuse_binary, too_large
+from memdiag.recording.inputs.spool import NoRoom, Readable, Stream, TooLarge, spooled
+from memdiag.recording.native.sidecar import rows_path
+from memdiag.recording.read_options import DEFAULT_MAX_INPUT_BYTES, DEFAULTS, ReadOptions
+from memdiag.safeopen import open_regular
+
+_BEGINNING_BYTES, _LONG_LINES_BYTES = 4 << 20, 16 << 20
+# Fewer lines than these say too little of a table: a head may hold a part of its header alone.
+_LINES_IN_HEAD = 20
+STDIN = "-"
+
+_PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
+# The first record of an event file: its length, a checksum, when it began (field 1, a double),
+# and then field 3, what wrote it.
+_EVENTS_AT, _EVENTS = 23, b"brain.Event:"
+_MARK = b"\xef\xbb\xbf"
+
+
+class Kind(enum.Enum):
+    """What the bytes of a source are."""
+
+    TEXT = "text"
+    PARQUET = "parquet"
+    EVENTS = "events"  # TensorBoard's
+    PICKLE = "pickle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What was opened. To be closed when it was read.
+
+    name: as the user wrote it.
+    path: where a plain file may be read again in place; None where `content` is all.
+    content: the bytes, as UTF-8 where they are text; of what has a path its first 64 KiB.
+    whole: `content` is everything.
+    tail: the last bytes of a text, at most 64 KiB.
+    at_most_bytes: as `ReadOptions.max_input_bytes`.
+    file: what `path` leads to, held open.
+    """
+
+    name: str
+    path: Path | None
+    content: bytes
+    whole: bool
+    tail: bytes
+    kind: Kind = Kind.TEXT
+    at_most_bytes: int = DEFAULT_MAX_INPUT_BYTES
+    file: BinaryIO | None = None
+
+    def head(self) -> str:
+        """The first 64 KiB as text; what is no UTF-8 shows as U+FFFD."""
+        return self.content[:HEAD_BYTES].decode("utf-8", errors="replace")
+
+    def first_lines(self) -> str:
+        """The head, or the first 16 MiB where lines are so long that the head holds few of them.
+        (What has no lines at all is no table.)
+        """
+        if self.content.count(b"\n", 0, HEAD_BYTES) < _LINES_IN_HEAD:
+            begin = self.first_bytes(_LONG_LINES_BYTES)
+            if b"\n" in begin:
+                return begin.decode("utf-8", errors="replace")
+        return self.head()
+
+    def begins_with(self, words: bytes) -> bool:
+        """These words stand somewhere in its first few megabytes."""
+        return words in (self.content if self.whole else self.first_bytes(_BEGINNING_BYTES))
+
+    def first_bytes(self, most_bytes: int) -> bytes:
+        """Its beginning, of so many bytes."""
+        if self.whole:
+            return self.content[:most_bytes]
+        with self.opened() as file:
+            return file.read(min(most_bytes, os.fstat(file.fileno()).st_size))
+
+    def all_bytes(self) -> bytes:
+        """Everything, as UTF-8 (where the source was valid). Raises UnreadableInput for more than
+        may be read into memory.
+        """
+        if self.whole:
+            return self.content
+        with self.opened() as file:
+            if os.fstat(file.fileno()).st_size > self.at_most_bytes:
+                raise too_large(self.name, self.at_most_bytes, packed=False)
+            return file.read()
+
+    def opened(self) -> BinaryIO:
+        """All of it as a file, at its beginning."""
+        if self.whole or self.path is None:
+            return io.BytesIO(self.content)
+        return open(open_regular(self.path), "rb")  # noqa: PTH123 - a descriptor
+
+    def close(self) -> None:
+        """Let go of the file. A temporary one is then gone."""
+        if self.file is not None:
+            self.file.close()
+
+
+def open_source(name: str, options: ReadOptions = DEFAULTS) -> Source:
+    """Opens a file or, for "-", standard input. Raises UnreadableInput."""
+    try:
+        return _from_stdin(name, options) if name == STDIN else _from_file(name, options)
+    except FileNotFoundError:
+        rows = rows_path(Path(name))
+        message, remedy = "there is no such file", "check the path"
+        if stat.S_ISREG(mode_of(rows) or 0):  # a recording that was cut off
+            remedy = f"analyse {printable(rows.name)} beside it"
+    except IsADirectoryError:
+        message, remedy = "this is a directory", "name a file in it"
+    except PermissionError:
+        message, remedy = "no permission to read it", "make it readable, or run as its owner"
+    except EOFError as error:
+        message, remedy = str(error), "copy it again, or read what is there: zcat FILE | memdiag"
+        remedy += " analyze -"
+    except (OSError, ValueError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        message, remedy = f"it cannot be read: {printable(reason)}", "check the file"
+    finally:
+        if options.progress is not None:
+            options.progress.done()
+    raise UnreadableInput(message, source=name, remedy=remedy)
+
+
+def _from_stdin(name: str, options: ReadOptions) -> Source:
+    if sys.stdin is None:
+        raise UnreadableInput(
+            "standard input is closed", source=name, remedy="name a file, or pipe one to memdiag"
+        )
+    try:
+        below: Readable = Waiting(sys.stdin.fileno())
+    except OSError:  # not the system's
+        below = sys.stdin.buffer
+    stream = Stream(
+        below,
+        at_most_bytes=options.max_input_bytes,
+        # A bar would be drawn over what is typed.
+        watch=None if sys.stdin.isatty() else _watch(name, options, None),
+    )
+    return _from_stream(name, stream, options)
+
+
+def _from_file(name: str, options: ReadOptions) -> Source:
+    found = opened(name)
+    if found.size_bytes is not None and _is_plain(found.file):
+        return _in_place(name, found.file, place_of(found.file) or Path(name), options)
+    with found.file:
+        stream = Stream(
+            found.file if found.size_bytes is not None else Waiting(found.file.fileno()),
+            begun=found.begun,
+            at_most_bytes=options.max_input_bytes,
+            watch=_watch(name, options, found.size_bytes),
+        )
+        return _from_stream(name, stream, options)
+
+
+def _watch(name: str, options: ReadOptions, size_bytes: int | None) -> Callable[[int], None] | None:
+    progress = options.progress
+    if progress is None:
+        return None
+    return lambda done_bytes: progress.reached(name, done_bytes, size_bytes)
+
+
+def _from_stream(name: str, stream: Stream, options: ReadOptions) -> Source:
+    """What can be read only once, or has to be unpacked or decoded: in memory, or copied."""
+    packed = False
+    try:
+        packed = is_packed(stream.head())
+        if packed:
+            stream = Stream(unpacked(name, stream, at_most_bytes=options.max_input_bytes))
+            _refuse_packed(name, stream.head())
+        head = stream.head()
+        if _kind(head) is Kind.TEXT:
+            if (flavour := utf16(head)) is not None:
+                stream = Stream(Decoded(stream, flavour))
+                head = stream.head()
+            if len(head) == HEAD_BYTES:  # what is smaller is looked at without what pasting left
+                refuse_binary(name, head)
+        content = spooled(stream, at_most_bytes=options.max_input_bytes)
+    except TooLarge as error:
+        raise too_large(name, options.max_input_bytes, packed=packed) from error
+    except NoRoom as error:
+        raise no_room(name, error, options.max_input_bytes) from error
+    if isinstance(content, bytes):
+        return _from_bytes(name, content)
+    return _in_place(name, content.file, content.path, options)
+
+
+def _refuse_packed(name: str, head: bytes) -> None:
+    if is_packed(head):
+        raise UnreadableInput(
+            "it is packed twice", source=name, remedy="unpack it once, and name the file"
+        )
+
+
+def _is_plain(file: BinaryIO) -> bool:
+    """It needs neither decoding nor unpacking, and its size is known (in /proc it is not)."""
+    head = file.read(HEAD_BYTES)
+    file.seek(0)
+    if len(head) > os.fstat(file.fileno()).st_size:
+        return False
+    return _kind(head) is not Kind.TEXT or not (is_packed(head) or utf16(head))
+
+
+def _in_place(name: str, file: BinaryIO, path: Path, options: ReadOptions) -> Source:
+    """What is in the file at `path`. The file is held open as long as more is to be read of it."""
+    try:
+        file.seek(0)
+        head = file.read(HEAD_BYTES)
+        size_bytes = os.fstat(file.fileno()).st_size
+        kind, tail = _kind(head), b""
+        if kind is Kind.TEXT and len(head) < size_bytes:
+            refuse_binary(name, head)
+            file.seek(max(0, size_bytes - HEAD_BYTES))
+            tail = file.read(HEAD_BYTES)
+    except BaseException:
+        file.close()
+        raise
+    if len(head) >= size_bytes:
+        file.close()
+        return _from_bytes(name, head)
+    return Source(
+        name=name,
+        path=path,
+        content=head,
+        whole=False,
+        tail=tail,
+        kind=kind,
+        at_most_bytes=options.max_input_bytes,
+        file=file,
+    )
+
+
+def _from_bytes(name: str, raw: bytes) -> Source:
+    kind = _kind(raw)
+    if kind is not Kind.TEXT:
+        return Source(name=name, path=None, content=raw, whole=True, tail=b"", kind=kind)
+    text = unwrapped(raw.removeprefix(_MARK))
+    if not text.strip():
+        raise UnreadableInput(
+            "it is empty", source=name, remedy="record something first, or name another file"
+        )
+    refuse_binary(name, text[:HEAD_BYTES])
+    return Source(name=name, path=None, content=text, whole=True, tail=text[-HEAD_BYTES:])
+
+
+def _kind(head: bytes) -> Kind:
+    if head.startswith(b"PAR1"):
+        return Kind.PARQUET
+    if head.startswith(_EVENTS, _EVENTS_AT):
+        return Kind.EVENTS
+    return Kind.PICKLE if head.startswith(_PICKLES) else Kind.TEXT

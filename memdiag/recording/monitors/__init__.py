@@ -1,0 +1,1 @@
+"""Output of system and GPU monitors."""

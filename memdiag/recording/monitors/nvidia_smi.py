@@ -1,0 +1,171 @@
+"""What nvidia-smi prints: `--query-gpu` and `--query-compute-apps` as CSV, `dmon` and `pmon`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from memdiag.recording.inputs.lines import chunks
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.monitors.ps_top_free import TICK
+from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.column_vocabulary import NVIDIA_MEMORY
+from memdiag.recording.tables.csv_dialect import Layout, split_line
+from memdiag.recording.tables.table import Table, read_text_table
+
+# Names that mean something else in other logs.
+_RENAMED = {
+    "index": "gpu",
+    "gpu_uuid": "gpu",
+    "gpu_bus_id": "gpu",
+    "process_name": "process",
+    "name": "gpu_model",
+}
+_CELL_MIB = re.compile(r"[0-9]+ MiB")
+_STAMP = re.compile(r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9:.]+")
+
+_DMON_HEADER = re.compile(r"#\s*(?:Date\s+Time\s+|Time\s+)?gpu\s", re.I)
+_DMON_NAMES = {
+    "gpu": "gpu",
+    "pid": "pid",
+    "fb": "vram_mb",
+    "fb_mb": "vram_mb",
+    "command": "process",
+}
+_DMON_NAMES |= {"name": "process", "date": "day", "mem": "bandwidth"}
+# `| 30%   60C    P2   290W / 300W |  12345MiB / 49140MiB |`, and above it `|   0  NVIDIA RTX ...`.
+_SCREEN = b"| NVIDIA-SMI "
+_SCREEN_GPU = r"^\|\s+([0-9]{1,3})\s+[A-Z][A-Za-z].*\|"
+_SCREEN_USED = r"\|\s*([0-9]+)MiB\s*/\s*[0-9]+MiB\s*\|"
+_SCREEN_DATE = r"^[A-Z][a-z]{2} [A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}$"
+
+
+def read_query(source: Source) -> Table | None:
+    """The CSV of a query, with or without its header; None if it is none."""
+    first = source.head().split("\n", 1)[0].rstrip("\r")
+    cells = split_line(first, ",")
+    if any(cell.split(" ")[0] in NVIDIA_MEMORY for cell in cells):
+        return _renamed(_table(source, cells, 1))
+    if sum(_CELL_MIB.fullmatch(cell) is not None for cell in cells) == 0:
+        return None
+    if not any(_STAMP.fullmatch(cell) for cell in cells) and "%" not in first:
+        return None
+    return _without_header(_table(source, cells, 0))
+
+
+def read_monitor(source: Source) -> Table | None:
+    """The columns of `dmon` or `pmon`; None if it is none, or shows no memory."""
+    lines = source.head().split("\n")
+    header = next((line for line in lines[:10] if line.strip()), "")
+    if _DMON_HEADER.match(header) is None:
+        return None
+    names = [_DMON_NAMES.get(name.lower(), name) for name in header.lstrip("# ").split()]
+    if "vram_mb" not in names:
+        return None
+    rows = [
+        row for line in _body(source) if len(row := line.split(None, len(names) - 1)) == len(names)
+    ]
+    columns = [
+        pl.Series(name, [row[at] for row in rows], dtype=pl.String) for at, name in enumerate(names)
+    ]
+    return _numbered_rounds(Table(names=tuple(names), columns=tuple(columns), first_line=None))
+
+
+def read_screens(source: Source) -> Table | None:
+    """The table that plain `nvidia-smi` prints, again and again: one row per GPU and screen."""
+    if not source.begins_with(_SCREEN):
+        return None
+    line = pl.col("line")
+    parts = [
+        chunk.select(
+            pl.coalesce("stamp", line.str.extract(_SCREEN_DATE, 0)).alias("timestamp"),
+            line.str.contains(_SCREEN.decode(), literal=True).alias("new"),
+            line.str.extract(_SCREEN_GPU, 1).alias("gpu"),
+            line.str.extract(_SCREEN_USED, 1).alias("memory.used [MiB]"),
+        ).filter(pl.col("new") | pl.any_horizontal(pl.all().exclude("new").is_not_null()))
+        for chunk in chunks(source)
+    ]
+    rows = (
+        pl.concat(parts)
+        .with_columns(
+            pl.col("new").cum_sum().alias(TICK), pl.col("timestamp", "gpu").forward_fill()
+        )
+        .filter(pl.col("memory.used [MiB]").is_not_null())
+    )
+    order = TICK if rows["timestamp"].null_count() == len(rows) else "timestamp"
+    rows = rows.select(order, "gpu", "memory.used [MiB]")
+    return Table(names=tuple(rows.columns), columns=tuple(rows.get_columns()), first_line=None)
+
+
+def _body(source: Source) -> list[str]:
+    text = source.all_bytes().decode("utf-8", errors="replace")
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _table(source: Source, cells: Sequence[str], skip: int) -> Table:
+    layout = Layout(delimiter=",", names=tuple(cells), skip_lines=skip, columns=len(cells))
+    return read_text_table(source, layout)
+
+
+def _renamed(table: Table) -> Table:
+    names = tuple(_RENAMED.get(name.strip(), name) for name in table.names)
+    return _numbered_rounds(replace(table, names=names))
+
+
+def _without_header(table: Table) -> Table:
+    """Names by what the cells look like.
+
+    Of several columns in MiB the one that never changes is the total. Free and used memory add
+    up to it; nvidia-smi's own examples ask for them in this order: total, free, used.
+    """
+    names = [""] * len(table.names)
+    amounts = []
+    for at, column in enumerate(table.series):
+        sample = [str(cell).strip() for cell in column.head(50).drop_nulls().to_list()]
+        if sample and all(_STAMP.fullmatch(cell) for cell in sample):
+            names[at] = "timestamp"
+        elif sample and any(_CELL_MIB.fullmatch(cell) for cell in sample):
+            amounts.append(at)
+        elif (
+            sample
+            and all(re.fullmatch(r"[0-9]{1,3}", cell) for cell in sample)
+            and "gpu" not in names
+        ):
+            names[at] = "gpu"
+    note = _name_amounts(table, names, amounts)
+    return replace(table, names=tuple(names), notes=(*table.notes, note))
+
+
+def _name_amounts(table: Table, names: list[str], amounts: Sequence[int]) -> str:
+    values = {at: to_numbers(table.columns[at]).values for at in amounts}
+    constant = [at for at in amounts if np.nanmin(values[at]) == np.nanmax(values[at])]
+    if constant and len(amounts) > 1:
+        names[max(constant, key=lambda at: float(values[at][0]))] = "memory.total"
+    rest = [at for at in amounts if not names[at]]
+    if len(rest) >= 2 and _add_up(values[rest[-2]], values[rest[-1]]):
+        names[rest[-2]], names[rest[-1]] = "memory.free", "memory.used"
+        return "the CSV has no header: taken as total, free and used memory, in nvidia-smi's order"
+    for at in rest:
+        names[at] = "memory.used" if at == rest[-1] else f"column_{at + 1}"
+    return "the CSV has no header: the last column in MiB is taken as the memory in use"
+
+
+def _add_up(a: np.ndarray, b: np.ndarray) -> bool:
+    total = a + b
+    return bool(np.nanmax(total) - np.nanmin(total) <= 0.01 * np.nanmax(total))
+
+
+def _numbered_rounds(table: Table) -> Table:
+    """Without a time, the rows of one round (all GPUs, all processes) are one sample."""
+    if any(name in {"timestamp", "time"} for name in table.names):
+        return table
+    keys = [c for n, c in zip(table.names, table.series, strict=True) if n in {"gpu", "pid"}]
+    if not keys:
+        return table
+    key = pl.DataFrame([column.alias(str(at)) for at, column in enumerate(keys)])
+    rounds = key.select(pl.int_range(pl.len()).over(key.columns).alias(TICK))[TICK]
+    return replace(table, names=(TICK, *table.names), columns=(rounds, *table.columns))

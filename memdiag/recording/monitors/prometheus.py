@@ -1,0 +1,120 @@
+"""What Prometheus answers to a range query: `/api/v1/query_range`, or `promtool -o json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from memdiag.errors import UnreadableInput
+from memdiag.printable import printable
+from memdiag.recording.documents.json_document import parsed
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.tables.table import Table
+
+_NAME = "__name__"
+# Exporters whose names leave the unit out: cAdvisor counts bytes, DCGM MiB.
+_UNITS = (("container_memory_", "bytes"), ("DCGM_FI_DEV_FB_", "MiB"))
+_HINTS = (b'"metric"', b'"resultType"', b'"errorType"')
+_SERIES_AT_MOST = 5000
+
+Found = Mapping[str, Any]
+
+
+def read_range(source: Source) -> Table | None:
+    """Time, the labels that tell the series apart, and one column per metric."""
+    if not any(hint in source.content for hint in _HINTS):
+        return None
+    series = _series(parsed(source), source.name)
+    if series is None:
+        return None
+    if not series:
+        raise UnreadableInput(
+            "the query found no series", source=source.name, remedy="check its name and its times"
+        )
+    kept = [found for found in series if not _name(found).endswith("_total")][:_SERIES_AT_MOST]
+    if not kept:
+        raise UnreadableInput(
+            f"its {len(series)} series are counters that only rise: none is an amount of memory",
+            source=source.name,
+            remedy="ask for a gauge, such as process_resident_memory_bytes",
+        )
+    left_out = len(series) - len(kept)
+    return _as_table(kept, (f"{left_out} counters (..._total) were left out",) if left_out else ())
+
+
+def _series(document: Any, source: str) -> list[Found] | None:
+    """The series of the answer, None where it is none."""
+    if isinstance(document, dict):
+        _refuse_failure(document, source)
+        data = document.get("data", document)
+        document = data.get("result") if isinstance(data, dict) else None
+    if not isinstance(document, list):
+        return None
+    if not all(isinstance(one, dict) and isinstance(one.get("metric"), dict) for one in document):
+        return None
+    if document and all("value" in one and "values" not in one for one in document):
+        raise UnreadableInput(
+            "it answers an instant query: there is one moment in it",
+            source=source,
+            remedy="ask over time: /api/v1/query_range?query=...&start=...&end=...&step=15",
+        )
+    return [one for one in document if isinstance(one.get("values"), list)]
+
+
+def _refuse_failure(document: Found, source: str) -> None:
+    if document.get("status") == "error":
+        reason = printable(str(document.get("error", "no reason given")))[:200]
+        raise UnreadableInput(
+            f"Prometheus says that the query failed: {reason}", source=source, remedy="correct it"
+        )
+
+
+def _name(found: Found) -> str:
+    return str(found["metric"].get(_NAME, "value"))
+
+
+def _with_unit(name: str) -> str:
+    for prefix, unit in _UNITS:
+        if name.startswith(prefix) and not name.endswith("_bytes"):
+            return f"{name} ({unit})"
+    return name
+
+
+def _as_table(series: Sequence[Found], notes: tuple[str, ...]) -> Table:
+    labels = _telling(series)
+    names = list(dict.fromkeys(_name(found) for found in series))
+    frames = []
+    for found in series:
+        at, values = _readings(found["values"])
+        label = " ".join(str(found["metric"][key]) for key in labels if key in found["metric"])
+        frame = pl.DataFrame({"timestamp": at, "process": [label] * len(at)}).with_columns(
+            pl.Series(f"metric {names.index(_name(found))}", values)
+        )
+        frames.append(frame)
+    rows = pl.concat(frames, how="diagonal").sort("timestamp", maintain_order=True)
+    columns = [rows["timestamp"], *(rows[f"metric {at}"] for at in range(len(names)))]
+    shown = ["timestamp", *map(_with_unit, names)]
+    if labels:
+        shown.append("process")
+        columns.append(rows["process"])
+    return Table(names=tuple(shown), columns=tuple(columns), first_line=None, notes=notes)
+
+
+def _telling(series: Sequence[Found]) -> list[str]:
+    """Labels that differ between series of one metric."""
+    keys = dict.fromkeys(key for found in series for key in found["metric"] if key != _NAME)
+    return [key for key in keys if len({str(found["metric"].get(key)) for found in series}) > 1]
+
+
+def _readings(pairs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Times and values; what is no pair of figures is NaN."""
+    at, values = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
+    for row, pair in enumerate(pairs):
+        try:
+            at[row], values[row] = float(pair[0]), float(pair[1])
+        except (TypeError, ValueError, IndexError, KeyError, OverflowError):
+            continue
+    return at, values

@@ -1,0 +1,243 @@
+"""What the usual tools print: mprof, psrecord, pidstat, ps and top in a loop, smem, free."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from memdiag import units
+from memdiag.recording.inputs.paste_cleanup import without_escapes
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.tables.table import Table
+
+# What samples of a monitor are counted by that tells no time.
+TICK = "tick"
+
+_MAX_BYTES = 512 << 20
+_PROCESSES_AT_MOST = 20
+_MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
+_PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(MB\)")
+_TIME = re.compile(r"\b([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?\b")
+_KIB = {"rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
+_NAMES = {
+    "res": "rss",
+    "virt": "vms",
+    "vsz": "vms",
+    "vsize": "vms",
+    "shr": "shared",
+    "cmd": "process",
+}
+_NAMES |= {"command": "process", "rss": "rss", "pss": "pss", "uss": "uss", "swap": "swap"}
+_CPU_TIME = "TIME"  # so ps calls the processor time that a process has used
+_PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
+
+
+def read_mprof(source: Source) -> Table | None:
+    """`mprof run`: `MEM <MiB> <seconds since 1970>`, and `CHLD <n> ...` for children."""
+    head = source.head()
+    if not head.startswith(("CMDLINE", "MEM ")) or _MPROF.match(head + "\n") is None:
+        return None
+    lines = pl.Series("line", all_lines(source))
+    own = lines.str.extract_groups(r"^MEM ([0-9.]+) ([0-9.]+)").struct.unnest()
+    child = lines.str.extract_groups(r"^CHLD ([0-9]+) ([0-9.]+) ([0-9.]+)").struct.unnest()
+    memory, at, number = own.to_series(0), own.to_series(1), child.to_series(0)
+    names = pl.select(
+        pl.when(number.is_not_null())
+        .then(pl.lit("child ") + number)
+        .when(memory.is_not_null())
+        .then(pl.lit("main"))
+    ).to_series()
+    frame = pl.DataFrame(
+        {
+            "timestamp": at.zip_with(at.is_not_null(), child.to_series(2)).cast(pl.Float64),
+            "process": names,
+            "memory_mib": memory.zip_with(memory.is_not_null(), child.to_series(1)).cast(
+                pl.Float64
+            ),
+        }
+    ).drop_nulls()
+    return as_table(frame)
+
+
+def read_psrecord(source: Source) -> Table | None:
+    """`psrecord --log`: elapsed time, CPU, real and virtual memory in MB."""
+    if _PSRECORD.match(source.head().lstrip()) is None:
+        return None
+    figures = pl.Series(all_lines(source)).str.extract_groups(
+        r"^\s*([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s*$"
+    )
+    frame = figures.struct.unnest().drop_nulls()
+    frame.columns = ["elapsed_s", "cpu", "rss_mb", "vms_mb"]
+    return as_table(frame.drop("cpu").cast(pl.Float64))
+
+
+def read_process_tables(source: Source) -> Table | None:
+    """Tables with a header like `PID ... RSS ... COMMAND`, once or again and again."""
+    table = _read_blocks(source, _is_process_header, _process_rows)
+    return None if table is None else _largest_processes(table)
+
+
+def read_free(source: Source) -> Table | None:
+    """`free` again and again. Without a unit its figures are KiB, as it prints by default."""
+    return _read_blocks(source, _is_free_header, _free_rows)
+
+
+Header = list[str]
+Row = dict[str, str]
+
+
+def _read_blocks(
+    source: Source,
+    is_header: Callable[[str], bool],
+    rows_of: Callable[[Header, Sequence[str]], list[Row]],
+) -> Table | None:
+    if not any(is_header(line) for line in source.head().split("\n")[:60]):
+        return None
+    rows: list[Row] = []
+    header: Header = []
+    block: list[str] = []
+    sample, clock, header_clock = 0, "", ""
+    for line in [*all_lines(source), None]:
+        if line is not None and not is_header(line):
+            if line.strip():
+                block.append(line)
+                clock = _clock(line, header) or clock
+            continue
+        moment = {TICK: str(sample), **({"time": header_clock} if header_clock else {})}
+        rows += [{**moment, **row} for row in rows_of(header, block)]
+        sample += 1 if header else 0
+        header, block, header_clock = _header(line or ""), [], clock
+    if not rows:
+        return None
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in names})
+    return as_table(frame.drop(TICK) if "time" in names else frame)
+
+
+def clock_in(line: str) -> str:
+    """The time of day in a line, of 24 hours, "" where there is none."""
+    found = _TIME.search(line)
+    if found is None:
+        return ""
+    hour = int(found[1])
+    if found[3]:
+        hour = hour % 12 + (12 if found[3] == "P" else 0)
+    return f"{hour:02d}{found[2]}"
+
+
+def _clock(line: str, header: Header) -> str:
+    """The time of day that `date` or top printed; "" in a process's row, where it is CPU time."""
+    names, words = [name.lower() for name in header], line.split()
+    at = names.index("pid") if "pid" in names else len(words)
+    return "" if at < len(words) and words[at].isdigit() else clock_in(line)
+
+
+def _header(line: str) -> Header:
+    """Names of the columns; pidstat puts the time where its name should be."""
+    words = line.lstrip("# ").split()
+    return ["time" if _TIME.fullmatch(word) else word for word in words]
+
+
+def _is_process_header(line: str) -> bool:
+    words = {word.lower() for word in line.split()}
+    return "pid" in words and bool(words & _PROCESS_MEMORY) and not any(map(_is_figure, words))
+
+
+def _is_figure(word: str) -> bool:
+    return word[:1].isdigit() and ":" not in word
+
+
+def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
+    rows = []
+    command = next((at for at, n in enumerate(header) if n.lower() in _COMMANDS), len(header) - 1)
+    for line in lines:
+        cells = _cells(line, command, len(header))
+        if len(cells) != len(header):
+            continue
+        row = {}
+        for name, cell in zip(header, cells, strict=True):
+            lower = name.lower()
+            key = _CPU_TIME if name == _CPU_TIME else _NAMES.get(lower, lower)
+            row[key] = _kib(cell) if lower in _KIB else cell.strip()
+        if "time" in row:  # pidstat's; "12:00:01 PM" is two cells
+            row["time"] = clock_in(line) or row["time"]
+        if row.get("pid", "").isdigit():
+            rows.append({key: row[key] for key in row if key in _KEPT})
+    return rows
+
+
+def _largest_processes(table: Table) -> Table:
+    """A machine runs hundreds of processes: those that need the most memory are of interest."""
+    named = dict(zip(table.names, table.series, strict=True))
+    size = next(named[name] for name in ("rss", "pss", "uss") if name in named)
+    frame = pl.DataFrame({"pid": named["pid"], "size": to_numbers(size).values})
+    peaks = frame.group_by("pid").agg(pl.col("size").max()).sort("size", descending=True)
+    if len(peaks) <= _PROCESSES_AT_MOST:
+        return table
+    wanted = frame["pid"].is_in(peaks["pid"].head(_PROCESSES_AT_MOST).to_list())
+    note = f"of {len(peaks)} processes the {_PROCESSES_AT_MOST} largest are looked at"
+    columns = tuple(column.filter(wanted) for column in table.series)
+    return Table(names=table.names, columns=columns, first_line=None, notes=(note,))
+
+
+def _cells(line: str, command: int, width: int) -> list[str]:
+    """A command has blanks in it; smem puts columns behind it."""
+    cells = line.split(None, command)
+    behind = width - 1 - command
+    if behind and len(cells) > command:
+        cells[command:] = cells[command].rsplit(None, behind)
+    return cells
+
+
+_COMMANDS = {"command", "cmd", "args", "comm"}
+_KEPT = {"pid", "time", "process", "rss", "vms", "pss", "uss", "swap", "%mem"}
+
+
+def _kib(cell: str) -> str:
+    """With the unit that these tools mean: KiB, unless they print a letter (top: `1.2g`)."""
+    figure, letter = (cell[:-1], cell[-1]) if cell[-1:].isalpha() else (cell, "k")
+    return f"{figure} {letter.upper()}iB"
+
+
+_FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
+
+
+def _is_free_header(line: str) -> bool:
+    return line.split()[:3] == ["total", "used", "free"]
+
+
+def _free_rows(header: Header, lines: Sequence[str]) -> list[Row]:
+    row: Row = {}
+    for line in lines:
+        label, _, rest = line.partition(":")
+        kind = _FREE_LINES.get(label.strip().lower())
+        if kind is None:
+            continue
+        # An old `free` says in a line of its own what is left without buffers and cache.
+        names = ["used", "free"] if label.startswith("-") else header
+        for name, cell in zip(names, rest.split(), strict=False):
+            if kind == "host" or name == "used":
+                row[f"{kind}_{name.replace('/', '_')}"] = _free_cell(cell)
+    return [row] if row else []
+
+
+def _free_cell(cell: str) -> str:
+    figure = re.match(r"[0-9.]+", cell)
+    unit = cell[figure.end() :] if figure else ""
+    if figure is None or units.bytes_per_unit(unit or "KiB") is None:
+        return ""
+    return f"{figure.group()} {unit or 'KiB'}"
+
+
+def all_lines(source: Source) -> list[str]:
+    """The lines of a source, of its first 512 MiB."""
+    raw = without_escapes(source.first_bytes(_MAX_BYTES))
+    text = raw.decode("utf-8", errors="replace")
+    return text.replace("\r", "").split("\n")
+
+
+def as_table(frame: pl.DataFrame) -> Table:
+    """A frame whose rows are no lines of the source."""
+    return Table(names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=None)

@@ -1,0 +1,1 @@
+"""memdiag's own recording: schema, writer, sidecar, downsampling."""

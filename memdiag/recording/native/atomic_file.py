@@ -1,0 +1,234 @@
+"""The files of a recording that is being written, and who may write them.
+
+They are made before the target starts, by opens that fail if something is there: that is the check,
+and there is no other. The rows are locked for as long as they are written, so that a second
+recording under the same name is refused, with --force too. From then on they are reached by
+descriptors alone: of the directory, of the rows. A link that somebody puts in their place is
+replaced like anything else, and never written through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from memdiag import safeopen
+from memdiag.errors import OutputExists, UsageError
+from memdiag.printable import printable
+from memdiag.recording.native.sidecar import files_of, rows_path, sidecar_path
+
+SUFFIXES = (".csv", ".parquet")
+
+
+class RecordingFiles:
+    """NAME.csv (or NAME.parquet, which NAME.csv is turned into at the end) and NAME.meta.json.
+
+    path: as asked for. rows: of the CSV file. fd: of the rows, for reading and appending.
+
+    Raises UsageError or OutputExists where they cannot be made.
+    """
+
+    def __init__(self, path: Path, *, force: bool) -> None:
+        """force: what is there may be replaced."""
+        self.path, self.rows = path, rows_path(path)
+        self._force = force
+        self._beside = ""
+        self._replaced = -1
+        self._final = -1
+        if path.suffix not in SUFFIXES:
+            raise UsageError(
+                f"{printable(str(path))}: a recording is a .csv or a .parquet file",
+                remedy="name it run.csv",
+            )
+        try:
+            self._directory = safeopen.open_parent(path)
+            try:
+                self._refuse_existing()
+                self.fd = self._taken()
+            except BaseException:
+                os.close(self._directory)
+                raise
+        except FileExistsError as error:
+            raise _exists(Path(error.filename or self.rows)) from None
+        except BlockingIOError:
+            raise OutputExists(
+                f"{printable(str(self.rows))} is being written by another memdiag",
+                remedy="choose another name",
+            ) from None
+        except OSError as error:
+            raise UsageError(
+                f"{printable(str(self.rows))} cannot be written: {error.strerror}",
+                remedy="choose another place with --output",
+            ) from error
+
+    def begin(self) -> None:
+        """Give the rows their name, in the place of what --force replaces. Raises OSError."""
+        if self._beside:
+            name, here = self.rows.name, self._directory
+            os.replace(self._beside, name, src_dir_fd=here, dst_dir_fd=here)
+            self._beside = ""
+            os.close(self._replaced)
+            self._replaced = -1
+
+    def replace_rows(self, chunks: Iterable[bytes]) -> int:
+        """Put a new CSV file in the place of the old one: its size. Raises OSError."""
+        name, here = self.rows.name, self._directory
+        fd, beside = safeopen.write_beside(name, chunks, dir_fd=here)
+        try:
+            _own(fd)
+            os.replace(beside, name, src_dir_fd=here, dst_dir_fd=here)
+        except BaseException:
+            self._abandon(fd, beside)
+            raise
+        old, self.fd = self.fd, fd
+        os.close(old)
+        return os.fstat(fd).st_size
+
+    def open_rows(self) -> BinaryIO:
+        """The CSV file from its beginning. One reader at a time: they share their position."""
+        fd = os.dup(self.fd)
+        os.lseek(fd, 0, os.SEEK_SET)
+        return open(fd, "rb")  # noqa: PTH123 - the caller's
+
+    def write_sidecar(self, text: str) -> None:
+        """Replace NAME.meta.json at once. Raises OSError."""
+        name = sidecar_path(self.rows).name
+        os.close(safeopen.replace(name, [text.encode()], dir_fd=self._directory))
+
+    def to_parquet(self, convert: Callable[[Path, Path], None]) -> None:
+        """Have `convert(csv, parquet)` write the Parquet file, and remove the CSV file.
+
+        Raises OSError, FileExistsError where by now something has that name; the CSV file stays
+        then.
+        """
+        name, here = self.path.name, self._directory
+        fd, beside = safeopen.write_beside(name, (), dir_fd=here)
+        try:
+            convert(_place_of(self.fd, self.rows), _place_of(fd, self.path.with_name(beside)))
+            os.fsync(fd)
+            if self._force:
+                os.replace(beside, name, src_dir_fd=here, dst_dir_fd=here)
+            else:
+                safeopen.rename_anew(beside, name, dir_fd=here)
+        except BaseException:
+            self._abandon(fd, beside)
+            raise
+        self._final = fd
+        safeopen.remove(self.rows.name, dir_fd=here)
+
+    @property
+    def written(self) -> Path:
+        """Where the recording is: the CSV file until there is a Parquet file."""
+        return self.rows if self._final < 0 else self.path
+
+    def readable(self) -> Path:
+        """Where what we have written can be read, though its name may lead elsewhere by now."""
+        return self.written if self.is_there() else _place_of(self._latest, self.written)
+
+    def is_there(self) -> bool:
+        """Return True if the recording's name still leads to what we have written."""
+        with contextlib.suppress(OSError):
+            return os.path.samestat(self.written.stat(), os.fstat(self._latest))
+        return False
+
+    def discard(self) -> None:
+        """Remove what was made, and leave what --force would have replaced."""
+        safeopen.remove(self._beside or self.rows.name, dir_fd=self._directory)
+        self.close()
+
+    def close(self) -> None:
+        """Release the descriptors, and with them the lock."""
+        for fd in (self.fd, self._directory, self._replaced, self._final):
+            if fd >= 0:
+                os.close(fd)
+        self.fd = self._directory = self._replaced = self._final = -1
+
+    @property
+    def _latest(self) -> int:
+        return self.fd if self._final < 0 else self._final
+
+    def _abandon(self, fd: int, beside: str) -> None:
+        os.close(fd)
+        safeopen.remove(beside, dir_fd=self._directory)
+
+    def _refuse_existing(self) -> None:
+        for path in files_of(self.path):
+            mode = _mode(path.name, self._directory)
+            if mode is None:
+                continue
+            if not safeopen.is_file_or_link(mode):
+                raise UsageError(
+                    f"{printable(str(path))} is {safeopen.kind_of(mode)}",
+                    remedy="name a new file, such as run.csv",
+                )
+            if not self._force:
+                raise _exists(path)
+
+    def _taken(self) -> int:
+        """The rows, new and locked: under their name, or beside what they are to replace."""
+        name, here = self.rows.name, self._directory
+        if not self._force or _mode(name, here) is None:
+            fd = safeopen.create(name, dir_fd=here)
+        else:
+            self._replaced = self._locked(name)
+            fd, self._beside = safeopen.write_beside(name, (), dir_fd=here)
+        _own(fd)
+        return fd
+
+    def _locked(self, name: str) -> int:
+        """What is there, which no other memdiag writes. Raises BlockingIOError where one does."""
+        here = self._directory
+        try:
+            fd = safeopen.open_regular(name, dir_fd=here, follow=False)
+        except OSError as error:
+            if error.errno == errno.ELOOP:  # a link is replaced, not followed
+                return os.dup(here)
+            raise
+        try:
+            _lock(fd)
+            if not os.path.samestat(os.fstat(fd), os.stat(name, dir_fd=here)):
+                raise BlockingIOError  # its writer has just replaced it
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+
+def _exists(path: Path) -> OutputExists:
+    return OutputExists(
+        f"{printable(str(path))} exists already", remedy="choose another name, or use --force"
+    )
+
+
+def _mode(name: str, dir_fd: int) -> int | None:
+    try:
+        return os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _lock(fd: int) -> None:
+    """Raises BlockingIOError where somebody else has it. Some file systems know no locks."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
+
+
+def _own(fd: int) -> None:
+    """Lock a file of ours, and have all that is written go to its end."""
+    _lock(fd)
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
+
+
+def _place_of(fd: int, path: Path) -> Path:
+    """A name for what this descriptor leads to; macOS has none that others could open anew."""
+    return Path(f"/proc/self/fd/{fd}") if sys.platform.startswith("linux") else path

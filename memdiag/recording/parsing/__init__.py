@@ -1,0 +1,1 @@
+"""What a cell and a column name mean."""

@@ -1,0 +1,199 @@
+"""What a column is, by its name: an axis, a metric, a tag, or none of our business.
+
+The words are in `vocabulary`; here they are put together: the first rule that fits decides.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from memdiag.model import AxisKind, Role, Unit
+from memdiag.recording.parsing.column_names import Name, take_apart
+from memdiag.recording.parsing.column_vocabulary import (
+    AMOUNTS,
+    AXES,
+    AXIS_FILLERS,
+    CAPACITY,
+    COUNTS,
+    DEVICE,
+    FALLING,
+    GENERATIONS,
+    LABEL_FILLERS,
+    LABELS,
+    MEMORY,
+    MEMORY_ENDINGS,
+    NO_AMOUNTS,
+    NVIDIA_MEMORY,
+    PAIRS,
+    PHASE_FILLERS,
+    PHASES,
+    PIDS,
+    TOTAL_OF,
+)
+
+
+class Part(enum.Enum):
+    """The part a column plays in a table."""
+
+    AXIS = "axis"
+    METRIC = "metric"
+    PHASE = "phase"
+    PID = "pid"
+    GENERATION = "generation"
+    LABEL = "label"  # tells processes, devices or machines apart
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What a column's name says.
+
+    metric: canonical name of a METRIC, "" otherwise.
+    unit: unit of the canonical metric; None where the name does not tell it.
+    factor: multiply a METRIC's cell by this for `unit`, an AXIS's cell for seconds.
+    falling: less of it is more memory in use.
+    capacity: how much there is in all, not how much is used, if it never changes.
+    rank: of several axes the one with the lowest rank is taken.
+    """
+
+    part: Part
+    metric: str = ""
+    role: Role | None = None
+    unit: Unit | None = None
+    factor: float = 1.0
+    falling: bool = False
+    capacity: bool = False
+    axis: AxisKind | None = None
+    rank: int = 0
+
+
+OTHER = Meaning(part=Part.OTHER)
+
+
+@lru_cache(maxsize=4096)
+def recognise(column: str) -> Meaning:
+    """What a column of this name is. Never fails: an unknown name is `Part.OTHER`."""
+    name = take_apart(column)
+    if not name.words and name.bytes_per_unit is None and not name.percent:
+        return _time_unit_alone(name)
+    found = _tag(name) or _axis(name) or _metric(name) or OTHER
+    if column.split(" ", maxsplit=1)[0] in NVIDIA_MEMORY:
+        return replace(found, role=Role.DEVICE)
+    return found
+
+
+def as_metric(column: str, unit: Unit | None = None, factor: float = 1.0) -> Meaning:
+    """The meaning of a column that the user says is a metric, with the unit if one is given."""
+    name = take_apart(column)
+    found = _metric(name)
+    role = found.role if found else (_role(name) if unit is not Unit.COUNT else Role.COUNTER)
+    if unit is None and found is not None:
+        return found
+    return Meaning(
+        part=Part.METRIC,
+        metric=_canonical(name, unit),
+        role=role,
+        unit=unit,
+        factor=factor,
+        falling=bool(FALLING & set(name.words)),
+    )
+
+
+def _time_unit_alone(name: Name) -> Meaning:
+    """A column called `seconds`, `h` or `ms`: all of its name is a unit of time."""
+    if name.seconds_per_unit is None:
+        return OTHER
+    factor = name.seconds_per_unit
+    return Meaning(part=Part.AXIS, axis=AxisKind.SECONDS, factor=factor, rank=_rank("time"))
+
+
+def _tag(name: Name) -> Meaning | None:
+    words = set(name.words)
+    if name.bytes_per_unit or name.percent or name.rate:
+        return None
+    if name.words in PIDS:
+        return Meaning(part=Part.PID)
+    if name.words in GENERATIONS:
+        return Meaning(part=Part.GENERATION)
+    if len(words & PHASES) == 1 and words <= PHASES | PHASE_FILLERS:
+        return Meaning(part=Part.PHASE)
+    if words & LABELS and words <= LABELS | LABEL_FILLERS:
+        return Meaning(part=Part.LABEL)
+    return None
+
+
+def _rank(word: str) -> int:
+    return [word for _, words in AXES for word in words].index(word)
+
+
+def _axis(name: Name) -> Meaning | None:
+    if name.bytes_per_unit or name.percent or name.rate:
+        return None
+    for kind, words in AXES:
+        core = [word for word in words if word in name.words]
+        others = set(name.words) - set(core)
+        if (
+            not core
+            or not others <= AXIS_FILLERS
+            or (kind is not AxisKind.SECONDS and "time" in others)
+        ):
+            continue
+        if name.seconds_per_unit is not None and kind is not AxisKind.SECONDS:
+            continue
+        seconds = name.seconds_per_unit or 1.0
+        rank = _rank(core[0])
+        return Meaning(part=Part.AXIS, axis=kind, factor=seconds, rank=rank)
+    return None
+
+
+def _metric(name: Name) -> Meaning | None:
+    words = set(name.words)
+    if name.rate or words & NO_AMOUNTS or name.seconds_per_unit is not None:
+        return None
+    if not name.bytes_per_unit and not name.percent:
+        for role, nouns in COUNTS:
+            if words & nouns:
+                metric = "_".join(name.words)
+                return Meaning(part=Part.METRIC, metric=metric, role=role, unit=Unit.COUNT)
+    if not name.bytes_per_unit and not _is_memory(words):
+        return None
+    unit = Unit.BYTES if name.bytes_per_unit else Unit.PERCENT if name.percent else None
+    return Meaning(
+        part=Part.METRIC,
+        metric=_canonical(name, unit),
+        role=_role(name),
+        unit=unit,
+        factor=float(name.bytes_per_unit or 1),
+        falling=bool(words & FALLING),
+        capacity=bool(words & CAPACITY) or _is_total(words),
+    )
+
+
+def _is_total(words: set[str]) -> bool:
+    return words == {"total"} or ("total" in words and bool(words & TOTAL_OF))
+
+
+def _is_memory(words: set[str]) -> bool:
+    glued = any(word.endswith(MEMORY_ENDINGS) for word in words)
+    return glued or bool(words & MEMORY) or any(pair <= words for _, pair in PAIRS)
+
+
+def _role(name: Name) -> Role:
+    words = set(name.words)
+    words |= {device for device in DEVICE for word in words if word.startswith(device)}
+    for role, pair in PAIRS:
+        if pair <= words:
+            return role
+    for role, any_of, and_any_of in AMOUNTS:
+        if words & any_of and (not and_any_of or words & and_any_of):
+            return role
+    return Role.HOST if name.percent and words & {"ram", "used"} else Role.RESIDENT
+
+
+def _canonical(name: Name, unit: Unit | None) -> str:
+    stem = "_".join(name.words) or "memory"
+    if unit is Unit.BYTES:
+        return f"{stem}_bytes"
+    return f"{stem}_percent" if unit is Unit.PERCENT else stem

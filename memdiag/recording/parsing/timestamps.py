@@ -1,0 +1,162 @@
+"""Dates and times of day as seconds, of a column of texts or cut out of lines."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.fast_digits import whole_number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memdiag.model import Floats
+    from memdiag.recording.parsing.fast_digits import Bytes
+
+_DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
+_DAY_S = 86400.0
+# Seconds below this are of a day, above since 1970: a week.
+_FIRST_DATE_S = 7 * _DAY_S
+_CLOCK = re.compile(
+    r"(?:([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})[T ])?([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
+    r"(?:[.,]([0-9]{1,9}))?"
+)
+
+
+# `2h`, `1h 10m`, `~5 min`, `T+30s`, `after 2 days`.
+_SPAN = (
+    r"^[^A-Za-z0-9]*(?:t|after|at|day)?[^A-Za-z0-9.-]*"
+    + "".join(
+        rf"(?:([0-9]+(?:\.[0-9]+)?)\s*{unit}[\s,:]*)?"
+        for unit in (
+            "d(?:ays?)?",
+            "h(?:ours?|rs?)?",
+            "m(?:in(?:utes?|s)?)?",
+            "s(?:ec(?:onds?|s)?)?",
+        )
+    )
+    + "[^A-Za-z0-9]*$"
+)
+_SPAN_S = (86400.0, 3600.0, 60.0, 1.0)
+
+
+def spans_of(text: pl.Series) -> Floats:
+    """Seconds of spans of time, each figure with its unit; NaN where there is none."""
+    parts = text.str.to_lowercase().str.extract_groups(_SPAN).struct.unnest().get_columns()
+    seconds = np.zeros(len(text))
+    found = np.zeros(len(text), dtype=bool)
+    for part, unit_s in zip(parts, _SPAN_S, strict=True):
+        figures = _floats(part.cast(pl.Float64, strict=False))
+        seconds += np.nan_to_num(figures) * unit_s
+        found |= np.isfinite(figures)
+    return np.where(found, seconds, np.nan)
+
+
+def is_clock(text: pl.Series) -> bool:
+    """Some of these cells are dates or times of day."""
+    return bool(text.str.contains("[0-9]:[0-9]|^[0-9]{4}-[0-9]").any())
+
+
+def seconds_of(text: pl.Series) -> Floats:
+    """Seconds of dates or times of day, since the first of them; NaN where there is none."""
+    return since_first(moments(text))
+
+
+def moments(text: pl.Series) -> Floats:
+    """Seconds since 1970 of dates, since midnight of times of day; NaN where there is neither."""
+    runs = text.rle().struct
+    lengths = runs.field("len")
+    if len(lengths) * 2 <= len(text):  # a log writes many lines a second
+        return np.repeat(moments(runs.field("value")), lengths.to_numpy())
+    if text.n_unique() * 2 > len(text):
+        return _moments(text)
+    different = text.unique()  # those of several processes, in turns
+    seconds = pl.Series(_moments(different), nan_to_null=False)
+    return _floats(text.replace_strict(different, seconds, return_dtype=pl.Float64))
+
+
+def since_first(moments: Floats) -> Floats:
+    """Of `moments`: with dates among them, times of day are unknown; without, they go on after
+    midnight.
+    """
+    if not np.isfinite(moments).any():
+        return moments
+    is_date = moments >= _FIRST_DATE_S
+    if is_date.any():
+        dated = np.where(is_date, moments, np.nan)
+        since_first: Floats = dated - float(np.nanmin(dated))
+        return since_first
+    days = np.cumsum(np.diff(np.nan_to_num(moments), prepend=moments[:1]) < -_DAY_S / 2)
+    running = moments + days * _DAY_S
+    return running - float(np.nanmin(running))
+
+
+def _moments(text: pl.Series) -> Floats:
+    plain = text.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
+    plain = plain.str.replace(",", ".", literal=True)
+    plain = plain.str.replace(r"(?:Z|[-+]\d\d:?\d\d)$", "")
+    dates = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
+    seconds = _floats(dates.dt.epoch("us")) * 1e-6
+    return (
+        np.where(np.isnan(seconds), _times_of_day(plain), seconds) if dates.has_nulls() else seconds
+    )
+
+
+def _times_of_day(text: pl.Series) -> Floats:
+    """Seconds of `14:03:22.5` or `03:22`."""
+    seconds = np.zeros(len(text))
+    for part in range(3):
+        cell = text.str.split(":").list.get(part, null_on_oob=True).cast(pl.Float64, strict=False)
+        figures = _floats(cell)
+        seconds = np.where(np.isnan(figures) & (part == 2), seconds, seconds * 60.0 + figures)
+    return seconds
+
+
+def _floats(column: pl.Series) -> Floats:
+    return column.to_numpy().astype(np.float64, copy=False)
+
+
+def moments_of_marks(marks: Bytes, text: str) -> Floats:
+    """As `moments`, of equally long texts that differ from `text` in their digits alone.
+
+    marks: their bytes, shape (n, length). NaN where the text is of another form.
+    """
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return np.full(len(marks), np.nan)
+    changes = np.flatnonzero(_changed(marks)) + 1
+    seconds = _clock_seconds(marks[np.concatenate(([0], changes))], found)
+    return np.repeat(seconds, np.diff(np.concatenate(([0], changes, [len(marks)]))))
+
+
+def _changed(marks: Bytes) -> NDArray[np.bool_]:
+    """Of each row but the first whether it differs from the one before; by eight bytes at once."""
+    padded = np.zeros((len(marks), -(-marks.shape[1] // 8) * 8), dtype=np.uint8)
+    padded[:, : marks.shape[1]] = marks
+    changed = np.zeros(len(marks) - 1, dtype=bool)
+    for words in padded.view(np.uint64).T:
+        changed |= words[1:] != words[:-1]
+    return changed
+
+
+def _clock_seconds(marks: Bytes, found: re.Match[str]) -> Floats:
+    numbers = [
+        whole_number(marks[:, slice(*found.span(group))]) if found.group(group) else None
+        for group in range(1, 8)
+    ]
+    year, month, day, *clock, fraction = numbers
+    hour, minute, second = (part for part in clock if part is not None)
+    seconds: Floats = hour * 3600.0 + minute * 60.0 + second
+    if fraction is not None:
+        seconds = seconds + fraction / 10.0 ** len(found.group(7))
+    if year is None or month is None or day is None:
+        return seconds
+    first = (year - 1970).astype("M8[Y]").astype("M8[M]") + (month - 1).astype("m8[M]")
+    date = first.astype("M8[D]") + (day - 1).astype("m8[D]")
+    valid = (month >= 1) & (month <= 12) & (date.astype("M8[M]") == first)
+    valid &= (hour < 24) & (minute < 60) & (second < 60)
+    since_1970: Floats = date.astype(np.int64) * _DAY_S + seconds
+    return np.where(valid, since_1970, np.nan)

@@ -1,0 +1,161 @@
+"""The way in: what the user names becomes recordings."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import Recording
+from memdiag.printable import printable
+from memdiag.recording.inputs.opening import mode_of
+from memdiag.recording.inputs.source import STDIN, open_source
+from memdiag.recording.native.schema import is_native
+from memdiag.recording.read_options import DEFAULTS, ReadOptions
+from memdiag.recording.registry import read_table
+from memdiag.recording.tables import infer_columns, native_columns
+from memdiag.recording.tables.assemble import assemble
+from memdiag.recording.trackers import mlflow
+from memdiag.safeopen import kind_of
+
+_SUFFIXES = tuple(
+    kind + packing
+    for kind in (".csv", ".tsv", ".parquet", ".jsonl")
+    for packing in ("", ".gz", ".zst")
+)
+# Where training frameworks put event files: `lightning_logs/version_0/`, `runs/NAME/train/`.
+_DEEPEST, _FOLDERS_AT_MOST = 4, 10_000
+# Of all other formats it is said what was taken for what.
+_SELF_EVIDENT = {"memdiag", "parquet", "csv"}
+_NAMED = 4
+
+# Is told of what was not taken, and what it is: "a FIFO".
+LeftOut = Callable[[str, str], None]
+
+
+def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
+    """The recording in a file, on standard input for "-", or in a directory of MLflow's metrics.
+
+    Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
+    """
+    with np.errstate(all="ignore"):  # figures beyond what a float holds are missing, not news
+        return _read(source, options)
+
+
+def _read(source: str, options: ReadOptions) -> Recording:
+    if source != STDIN and mlflow.is_run(Path(source)):
+        table, format_ = mlflow.read_run(Path(source), options.max_input_bytes), "mlflow"
+    else:
+        with contextlib.closing(open_source(source, options)) as opened:
+            table, format_ = read_table(opened, options)
+    if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
+        table = native_columns.without_helpers(native_columns.settled_labels(table))
+        plan = native_columns.plan(table, source)
+        recording = assemble(table.only(plan.columns), plan, source)
+        return native_columns.with_sidecar(recording, None if source == STDIN else Path(source))
+    plan = infer_columns.plan(table, options, source)
+    table = table.only(plan.columns)
+    recording = assemble(table, plan, source)
+    if format_ in _SELF_EVIDENT:
+        return recording
+    phase = None if plan.phase is None else table.names[plan.phase]
+    return replace(recording, notes=(_taken(recording, format_, phase), *recording.notes))
+
+
+def _taken(recording: Recording, format_: str, phase: str | None) -> str:
+    """What was made of a log without a plain header."""
+    columns = tuple(dict.fromkeys(series.column for series in recording.series))
+    more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
+    text = f"read as {format_}: {', '.join(columns[:_NAMED])}{more}"
+    axes = dict.fromkeys(series.axis.name for series in recording.series)
+    text += f" over {', '.join(axes)}"
+    tagged = any(series.phases is not None for series in recording.series)
+    return f"{text}, phases from {printable(phase[:80])}" if tagged and phase else text
+
+
+def expand(arguments: Sequence[str], left_out: LeftOut | None = None) -> list[str]:
+    """The sources that arguments mean: files, pipes, directories of recordings, TensorBoard's log
+    directories, MLflow's runs, glob patterns, "-".
+
+    What is in a directory or matches a pattern counts only if it is a regular file; `left_out` is
+    told of the rest. A name that matches nothing stays, so that reading it says what is wrong. Each
+    source comes once. Raises UnreadableInput where nothing is left.
+    """
+    found: list[str] = []
+    for argument in arguments:
+        mode = mode_of(argument)
+        if argument == STDIN or (mode is not None and not stat.S_ISDIR(mode)):
+            found.append(argument)
+        elif mode is not None:
+            found.extend(_recordings_in(Path(argument), left_out))
+        else:
+            found.extend(_matching(argument, left_out))
+    return list(dict.fromkeys(found))
+
+
+def _matching(pattern: str, left_out: LeftOut | None) -> list[str]:
+    # Path.glob takes no absolute pattern.
+    found = sorted(glob.iglob(pattern, recursive=True)) or [pattern]  # noqa: PTH207
+    runs = {name for name in found if mlflow.is_run(Path(name))}
+    # `**` names the directories as well that it goes through.
+    told = None if "**" in pattern else left_out
+    kept = runs | set(_regular((name for name in found if name not in runs), told))
+    if not kept:
+        raise UnreadableInput(
+            "no regular file matches this pattern",
+            source=pattern,
+            remedy="name the directories or files themselves",
+        )
+    return [name for name in found if name in kept]
+
+
+def _regular(names: Iterable[str], left_out: LeftOut | None) -> Iterator[str]:
+    """Those that lead to a regular file, or to nothing that can be known: reading says why."""
+    for name in names:
+        mode = mode_of(name)
+        if mode is None or stat.S_ISREG(mode):
+            yield name
+        elif left_out is not None:
+            left_out(name, kind_of(mode))
+
+
+def _recordings_in(directory: Path, left_out: LeftOut | None) -> list[str]:
+    try:
+        inside = sorted(p for p in directory.iterdir() if p.name.lower().endswith(_SUFFIXES))
+    except OSError as error:
+        message, remedy = f"it cannot be looked into: {error.strerror}", "name the files themselves"
+        if isinstance(error, PermissionError):
+            message = "no permission to look into this directory"
+            remedy = "name the files, or run as its owner"
+        raise UnreadableInput(message, source=str(directory), remedy=remedy) from error
+    inside += _event_files(directory)
+    found = list(_regular(map(str, inside), left_out))
+    found += map(str, mlflow.runs_in(directory))
+    if not found:
+        raise UnreadableInput(
+            "there are no recordings in this directory",
+            source=str(directory),
+            remedy="name the files themselves; in a directory .csv, .tsv, .jsonl, .parquet, "
+            "TensorBoard's events and MLflow's metrics are read",
+        )
+    return found
+
+
+def _event_files(directory: Path) -> list[Path]:
+    """TensorBoard's files in it and in the folders below, not too deep and not in hidden ones."""
+    found = []
+    for number, (place, folders, files) in enumerate(os.walk(directory)):
+        path = Path(place)
+        found += [path / name for name in files if ".tfevents." in name]
+        deep = len(path.relative_to(directory).parts) >= _DEEPEST
+        folders[:] = [] if deep else sorted(name for name in folders if name[0] != ".")
+        if number >= _FOLDERS_AT_MOST:
+            break
+    return sorted(found)

@@ -1,0 +1,1 @@
+"""From columns to a recording: dialect, axis, processes."""

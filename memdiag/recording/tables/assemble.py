@@ -1,0 +1,293 @@
+"""From columns with known parts to a recording: the last step of every reader of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import Axis, AxisKind, Phases, Recording, Series, Unit
+from memdiag.printable import printable
+from memdiag.recording.lazy_polars import as_series, pl
+from memdiag.recording.parsing.cells import Cells, measurable, resolution, to_numbers
+from memdiag.recording.parsing.column_meaning import Meaning
+from memdiag.recording.tables.axis import (
+    Candidate,
+    before_first_step_unknown,
+    choose,
+    length_of_epoch,
+    resolve_resets,
+    without_durations,
+)
+from memdiag.recording.tables.group_processes import Group, encode, split
+from memdiag.recording.tables.table import Table
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats, Ints
+
+_MAX_NAME = 120
+# A program has a dozen phases; who tags each batch by its number has as many as samples.
+_PHASES_AT_MOST = 200
+_PAGE_BYTES = 4096
+_SURELY_NO_KB = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which column plays which part; numbers are column indices of the table.
+
+    metrics: (column, meaning) with a METRIC's meaning.
+    axes: what may be the axis; the clock among them gives `at_s`.
+    labels: (name to put before bare numbers, column).
+    must_exist: metrics the user asked for: one without figures is an error, not skipped.
+    """
+
+    metrics: tuple[tuple[int, Meaning], ...]
+    axes: tuple[Candidate, ...]
+    phase: int | None = None
+    pid: int | None = None
+    generation: int | None = None
+    labels: tuple[tuple[str, int], ...] = ()
+    must_exist: bool = False
+
+    @property
+    def columns(self) -> frozenset[int]:
+        """What is still read of the table: the axes have their values."""
+        ways = (self.phase, self.pid, self.generation)
+        others = {at for at in ways if at is not None}
+        return frozenset({at for at, _ in self.metrics} | {at for _, at in self.labels} | others)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Metric:
+    """A metric over all rows, in its final unit."""
+
+    column: str
+    meaning: Meaning
+    name: str
+    unit: Unit | None
+    values: Floats
+    resolution: float
+
+
+def assemble(table: Table, plan: Plan, source: str) -> Recording:
+    """The recording of a table. Raises UnreadableInput where nothing can be analysed."""
+    notes = list(table.notes)
+    metrics = _metrics(table, plan, source, notes)
+    groups = split(
+        len(table),
+        [(name, as_series(table.columns[at])) for name, at in plan.labels],
+        None if plan.pid is None else as_series(table.columns[plan.pid]),
+        None if plan.generation is None else as_series(table.columns[plan.generation]),
+    )
+    _refuse_single_rows(table, groups, source)
+    axes = without_durations(plan.axes, [group.rows for group in groups])
+    chosen = choose(axes)
+    if chosen is None:
+        notes.append("no step or time column: the rows are counted")
+        row = Axis(name="row", kind=AxisKind.INDEX)
+        chosen = Candidate(axis=row, values=np.arange(len(table), dtype=float), rank=0)
+    clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
+    epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
+    phase = None
+    if plan.phase is not None:
+        phase = _phase_codes(as_series(table.columns[plan.phase]), notes)
+    series: list[Series] = []
+    for group in groups:
+        series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))
+    return Recording(source=source, series=tuple(series), notes=tuple(dict.fromkeys(notes)))
+
+
+def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_Metric]:
+    found = []
+    for at, meaning in plan.metrics:
+        name = printable(table.names[at][:_MAX_NAME])
+        cells = to_numbers(table.columns[at])
+        if not np.isfinite(cells.values).any():
+            if plan.must_exist:
+                raise UnreadableInput(
+                    f"column {name} holds no figures", source=source, remedy="choose another column"
+                )
+            continue
+        if cells.unread and cells.unread_row is not None:
+            where = ""
+            if table.first_line is not None:
+                where = f", the first about line {table.first_line + cells.unread_row}"
+            cells_hold = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
+            hold = "holds" if cells.unread == 1 else "hold"
+            notes.append(f"{cells_hold} of {name} {hold} no figure{where}: left out")
+        metric = _in_final_unit(name, meaning, cells)
+        if not np.isfinite(metric.values).any():
+            continue
+        if _is_capacity(metric, len(plan.metrics)):
+            notes.append(f"{name} never changes and says how much there is: not analysed")
+            continue
+        found.append(metric)
+    found = _settle_units(found, notes)
+    if not found:
+        raise UnreadableInput(
+            "its memory columns hold no figures", source=source, remedy="check how it was written"
+        )
+    return found
+
+
+def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:
+    unit, metric, factor = meaning.unit, meaning.metric, meaning.factor
+    if cells.unit is not None and unit is not Unit.COUNT:
+        stem = metric.removesuffix("_bytes").removesuffix("_percent")
+        unit, factor, metric = cells.unit, 1.0, f"{stem}_{cells.unit.value}"
+    step = resolution(cells.values) * factor
+    return _Metric(
+        column=name,
+        meaning=meaning,
+        name=printable(metric),
+        unit=unit,
+        values=measurable(_scaled(cells.values, factor)),
+        resolution=step,
+    )
+
+
+def _scaled(values: Floats, factor: float) -> Floats:
+    """The values times `factor`; in place where they are a copy already: a column may be large.
+
+    (What polars still holds comes as an array that cannot be written to.)
+    """
+    if factor == 1.0:
+        return values
+    return np.multiply(values, factor, out=values if values.flags.writeable else None)
+
+
+def _settle_units(metrics: list[_Metric], notes: list[str]) -> list[_Metric]:
+    """Figures of unknown unit are bytes if some of them are whole pages, else they stay as they
+    are: nothing but a unit's name could tell KB from MB.
+    """
+    unknown = [metric for metric in metrics if metric.unit is None]
+    if not unknown:
+        return metrics
+    names = ", ".join(metric.column for metric in unknown)
+    if any(_whole_pages(metric.values) for metric in unknown):
+        notes.append(f"{names}: taken as bytes, being whole pages of {_PAGE_BYTES}")
+        return [_as_bytes(metric) if metric.unit is None else metric for metric in metrics]
+    notes.append(
+        f"the unit of {names} is not known: shown as it is"
+        f" (--metric {unknown[0].column}=MB says it)"
+    )
+    return [replace(m, unit=Unit.COUNT) if m.unit is None else m for m in metrics]
+
+
+def _whole_pages(values: Floats) -> bool:
+    seen = values[np.isfinite(values)]
+    return bool(seen.max() >= _SURELY_NO_KB and np.all(seen % _PAGE_BYTES == 0))
+
+
+def _as_bytes(metric: _Metric) -> _Metric:
+    return replace(metric, unit=Unit.BYTES, name=f"{metric.name}_bytes")
+
+
+def _is_capacity(metric: _Metric, metrics: int) -> bool:
+    if not metric.meaning.capacity or metrics < 2:
+        return False
+    seen = metric.values[np.isfinite(metric.values)]
+    return bool(np.all(seen == seen[0]))
+
+
+def _refuse_single_rows(table: Table, groups: Sequence[Group], source: str) -> None:
+    if len(table) == 1 or all(_few(group.rows) for group in groups):
+        where = "one row" if len(table) == 1 else "one row per process"
+        raise UnreadableInput(
+            f"there is only {where}: nothing can be said about growth",
+            source=source,
+            line=table.first_line,
+            remedy="record longer, or more often",
+        )
+
+
+def _few(rows: Ints | slice) -> bool:
+    return not isinstance(rows, slice) and rows.size < 2
+
+
+def _phase_codes(column: pl.Series, notes: list[str]) -> tuple[Ints, tuple[str, ...]] | None:
+    codes, values = encode(column.cast(pl.String).fill_null(""))
+    named = [value for value in values if value.strip()]
+    if len(named) > _PHASES_AT_MOST:
+        notes.append(f"{len(named):,} different phases are too many to tell apart: left out")
+        return None
+    place = {value: at for at, value in enumerate(named)}
+    new = np.array([place.get(value, -1) for value in values], dtype=np.int64)
+    return new[codes], tuple(printable(value.strip()[:_MAX_NAME]) for value in named)
+
+
+def _series_of(
+    group: Group,
+    metrics: Sequence[_Metric],
+    chosen: Candidate,
+    clock: Candidate | None,
+    epoch: Candidate | None,
+    phase: tuple[Ints, tuple[str, ...]] | None,
+    notes: list[str],
+) -> list[Series]:
+    """One series per metric that has figures in the group's rows."""
+    rows = group.rows
+    axis, x = chosen.axis, chosen.values[rows]
+    if clock is not None and np.isfinite(x).sum() < 2:
+        axis, x = clock.axis, clock.values[rows]
+    if axis.kind is AxisKind.STEP and clock is not None:
+        x = before_first_step_unknown(x)
+    generation = group.generation
+    if generation is None and axis.kind is not AxisKind.SECONDS:
+        epochs = None if epoch is None or epoch.axis is axis else epoch.values[rows]
+        reset = resolve_resets(x, metrics[0].values[rows], epochs, axis.name)
+        if reset is not None:
+            x, generation = reset.x, reset.generation
+            notes.append(reset.note)
+    phases = _phases_of(phase, rows)
+    whole = chosen if clock is None or axis is chosen.axis else clock
+    x_per_epoch = _length_of_epoch(epoch, x, rows, whole)
+    return [
+        Series(
+            metric=metric.name,
+            column=metric.column,
+            role=metric.meaning.role,
+            unit=metric.unit,
+            axis=axis,
+            x=x,
+            y=y,
+            process=group.label,
+            at_s=None if clock is None else clock.values[rows],
+            generation=generation,
+            phases=phases,
+            falling=metric.meaning.falling,
+            resolution=metric.resolution,
+            x_per_epoch=x_per_epoch,
+        )
+        for metric in metrics
+        if metric.meaning.role is not None
+        and metric.unit is not None
+        and np.isfinite(y := metric.values[rows]).any()
+    ]
+
+
+def _phases_of(phase: tuple[Ints, tuple[str, ...]] | None, rows: Ints | slice) -> Phases | None:
+    if phase is None or not bool((phase[0][rows] >= 0).any()):
+        return None
+    return Phases(codes=phase[0][rows], names=phase[1])
+
+
+def _length_of_epoch(
+    epoch: Candidate | None, x: Floats, rows: Ints | slice, whole: Candidate
+) -> float | None:
+    """By the rows of this process, or by all where another one tells the epochs."""
+    if epoch is None or epoch.axis is whole.axis:
+        return None
+    if np.isfinite(epoch.values[rows]).any():
+        return length_of_epoch(epoch.values[rows], _with_start(x))
+    return length_of_epoch(epoch.values, _with_start(whole.values))
+
+
+def _with_start(x: Floats) -> Floats:
+    """The first epoch begins before the first step has ended."""
+    known = x[np.isfinite(x)]
+    return np.where(np.isnan(x), known[0] - 1, x) if known.size else x

@@ -1,0 +1,203 @@
+"""How a text table is laid out: its delimiter, its header, the lines before it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import dropwhile, islice, pairwise, takewhile
+
+from memdiag.recording.parsing.column_meaning import Part, recognise
+
+WHITESPACE = " "
+_DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
+_LINES_LOOKED_AT = 60
+_COUNT_AND_FIGURE = 2
+# Rows that make a table among prose.
+_ROWS_IN_PROSE = 4
+# A number as people print it, with a unit or a percent sign perhaps: 17,412 MB; 2.6G; 1e-3; inf.
+NUMBER = re.compile(
+    r"[\s*`~\"]*[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+\.?[0-9]*|[0-9][0-9_]*[.,]?[0-9]*|\.[0-9]+"
+    r"|nan|inf)(?:[eE][-+]?[0-9]+)?"
+    r"\s*[A-Za-z%]{0,5}[\s*`\"]*",
+    re.I,
+)
+# A float has at most 24 characters; with blanks, quotes and a unit around it. Heuristic.
+_LONGEST_NUMBER = 100
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
+_DATE = re.compile(
+    r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
+    r"|[0-9]{1,2}:[0-9]{2}:[0-9.,]+)\"?\s*"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where the columns are.
+
+    delimiter: one character; `WHITESPACE` means any run of blanks.
+    names: of the columns, () where the table has no header.
+    skip_lines: lines before the first row of figures.
+    columns: number of columns of the rows.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    skip_lines: int
+    columns: int
+
+
+def find_layout(head: str, *, cut_off: bool) -> Layout | None:
+    """The layout of the table that `head` begins with; None where it is no table.
+
+    `cut_off` says that the last line of `head` may be incomplete.
+    """
+    lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if cut_off and len(lines) > 1:
+        lines.pop()
+    told = ((at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line))
+    rows = list(islice(told, _LINES_LOOKED_AT))
+    if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
+        return _single_column(rows)
+    found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
+    # "Step;RSS" above "7;1000,5" names both of its columns, and not the second half of a figure.
+    named = (layout for layout in found if layout.names[:1] != ("",))
+    return next(named, found[0] if found else _single_column(rows) or _in_prose(rows))
+
+
+def split_line(line: str, delimiter: str) -> list[str]:
+    """The cells of one line."""
+    if delimiter == WHITESPACE:
+        return line.split()
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:
+        return line.split(delimiter)
+
+
+def is_number(cell: str) -> bool:
+    """A cell that holds a figure, a date or a time of day."""
+    if len(cell) > _LONGEST_NUMBER:  # the patterns would look at each part of it from each digit
+        return False
+    return NUMBER.fullmatch(cell) is not None or _DATE.fullmatch(cell) is not None
+
+
+def _comment(line: str) -> bool:
+    return line.startswith("#") and not recognisable(line[1:].replace(",", " ").split())
+
+
+def recognisable(names: list[str]) -> bool:
+    """At least one of the names is a metric's."""
+    return any(recognise(name).part is Part.METRIC for name in names)
+
+
+def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | None:
+    cells = [(at, split_line(line, delimiter)) for at, line in rows]
+    widths = Counter(len(row) for _, row in cells)
+    if not widths:
+        return None
+    width, often = widths.most_common(1)[0]
+    if width < 2 or often < max(1, 0.7 * len(cells)):
+        return None
+    first = next(n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1})
+    figures = [row for _, row in cells[first + 1 :] if len(row) == width]
+    header = cells[first][1]
+    if any(is_number(name) for name in header):
+        return _headerless(cells, first, width, delimiter)
+    if not figures or not _mostly_numbers(figures, width):
+        return None
+    if delimiter == WHITESPACE and (len(header) != width or not _are_names(header)):
+        return None
+    return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:")
+
+
+def _are_names(header: list[str]) -> bool:
+    """Names with blanks between them. "RSS (MB)" and "Memory usage:" are one in two words."""
+    return recognisable(header) and not any(map(_NO_NAME.fullmatch, header[1:]))
+
+
+def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
+    names = [name.strip().lstrip("#").strip().strip('"') for name in header]
+    if len(names) < width:  # R's write.table: the row names have no header
+        names = ["", *names]
+    return Layout(delimiter=delimiter, names=tuple(names), skip_lines=skip, columns=width)
+
+
+def _headerless(
+    cells: list[tuple[int, list[str]]], first: int, width: int, delimiter: str
+) -> Layout | None:
+    """Rows of figures alone. With blanks between them they could be any prose: not taken."""
+    alike = [row for _, row in cells if len(row) == width]
+    numbers = [all(is_number(cell) or not cell for cell in row) for row in alike]
+    if delimiter == WHITESPACE and not all(numbers):
+        return None
+    if not _mostly_numbers(alike, width) or sum(numbers) < 0.7 * len(alike):
+        return None
+    return Layout(delimiter=delimiter, names=(), skip_lines=cells[first][0], columns=width)
+
+
+def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
+    """Some column holds figures in at least half of its cells that are not blank."""
+    for column in range(width):
+        filled = [row[column] for row in rows if row[column]]
+        if filled and sum(map(is_number, filled)) * 2 >= len(filled):
+            return True
+    return False
+
+
+def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
+    """A table of memory over steps or time, by its header, among lines about it: of the lines with
+    figures at least half are its rows. (A summary of a model's layers has no steps.)"""
+    with_figures = sum(any(map(str.isdigit, line)) for _, line in rows)
+    for first, (at, line) in enumerate(rows):
+        for delimiter in _DELIMITERS:
+            header = split_line(line, delimiter)
+            if len(header) < 2 or any(map(is_number, header)) or not _of_a_run(header):
+                continue
+            below = (split_line(text, delimiter) for _, text in rows[first + 1 :])
+            body = _rows_at_the_start(dropwhile(_is_rule, below), len(header))
+            if body >= _ROWS_IN_PROSE and 2 * body >= with_figures:
+                return _named(header, at + 1, len(header), delimiter)
+    return None
+
+
+def _of_a_run(header: list[str]) -> bool:
+    return {Part.METRIC, Part.AXIS} <= {recognise(name).part for name in header}
+
+
+def _rows_at_the_start(lines: Iterable[list[str]], width: int) -> int:
+    rows = takewhile(lambda cells: len(cells) == width and all(map(is_number, cells)), lines)
+    return sum(1 for _ in rows)
+
+
+def _is_rule(cells: list[str]) -> bool:
+    return all(set(cell) <= set("-=+|: ") for cell in cells)
+
+
+def _counts_first(lines: Iterable[str]) -> bool:
+    """`10 511.12` below `9 510.03` is a count and a figure, and no figure of eleven thousand."""
+    cells = [line.split() for line in lines]
+    if not cells or any(len(two) != _COUNT_AND_FIGURE or not two[0].isdecimal() for two in cells):
+        return False
+    counts = [int(two[0]) for two in cells]
+    return all(a < b for a, b in pairwise(counts))
+
+
+def _single_column(rows: list[tuple[int, str]]) -> Layout | None:
+    """One column of figures, with or without a name above it."""
+    if not rows:
+        return None
+    at, name = rows[0]
+    if _counts_first(line for _, line in rows[1:]):
+        return None
+    numbers = [is_number(line.strip()) for _, line in rows]
+    if all(numbers):
+        return Layout(delimiter="\t", names=(), skip_lines=at, columns=1)
+    if len(rows) > 1 and all(numbers[1:]) and recognisable([name]):
+        return Layout(delimiter="\t", names=(name.strip(),), skip_lines=at + 1, columns=1)
+    return None

@@ -1,0 +1,132 @@
+"""Rows of several processes apart, and one process's restarts in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.printable import printable
+from memdiag.recording.lazy_polars import pl
+
+if TYPE_CHECKING:
+    from memdiag.model import Ints
+
+# The rows of a table that knows only one process, without a number for each of them.
+WHOLE = slice(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The rows of one process.
+
+    label: "" where the table knows only one process.
+    rows: row numbers, shape (n,), ascending; WHOLE for all rows of the table.
+    generation: shape (n,), or None where it never restarted.
+    """
+
+    label: str
+    rows: Ints | slice
+    generation: Ints | None = None
+
+
+def split(
+    length: int,
+    labels: Sequence[tuple[str, pl.Series]],
+    pid: pl.Series | None,
+    generation: pl.Series | None,
+) -> list[Group]:
+    """One group per process, in order of appearance.
+
+    labels: (column name, column) that tell processes apart, joined to one label.
+    pid: pids that overlap in time are processes, pids that follow each other are restarts.
+    generation: counts restarts; pids are then not asked.
+    """
+    names, parts = _by_label(length, labels)
+    groups: list[Group] = []
+    for name, rows in zip(names, parts, strict=True):
+        if generation is not None:
+            codes, _ = encode(_of(generation, rows))
+            groups.append(Group(label=name, rows=rows, generation=_changes(codes)))
+        elif pid is not None:
+            groups.extend(_by_pid(name, rows, _of(pid, rows)))
+        else:
+            groups.append(Group(label=name, rows=rows))
+    return groups
+
+
+def _of(column: pl.Series, rows: Ints | slice) -> pl.Series:
+    return column if isinstance(rows, slice) else column.gather(rows)
+
+
+def _by_label(
+    length: int, labels: Sequence[tuple[str, pl.Series]]
+) -> tuple[list[str], Sequence[Ints | slice]]:
+    texts = [text for name, column in labels if (text := _label(name, column)) is not None]
+    if not texts or not length:
+        return [""], [WHOLE]
+    joined = texts[0]
+    for text in texts[1:]:
+        joined = joined + " " + text
+    codes, values = encode(joined)
+    names = [printable(value.strip()) for value in values]
+    return names, [WHOLE] if len(names) == 1 else _rows_of(codes, len(names))
+
+
+def _label(name: str, column: pl.Series) -> pl.Series | None:
+    """The column as labels, None if it tells nothing apart: bare numbers that never change.
+
+    Bare digits say little without their column's name: "rank 0".
+    """
+    text: pl.Series = column.cast(pl.String).str.strip_chars().fill_null("")
+    if not bool(text.str.contains("^[0-9]*$").all()):
+        return text
+    told = text.filter(text != "")  # lines that name no rank are of all of them, or of the first
+    if told.n_unique() <= 1:
+        return None
+    labelled: pl.Series = f"{name} " + text if name else text
+    named: pl.Series = labelled.zip_with(text != "", text)
+    return named
+
+
+def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:
+    codes, values = encode(pids.cast(pl.String).str.strip_chars().fill_null(""))
+    if len(values) == 1:
+        return [Group(label=label, rows=rows)]
+    parts = _rows_of(codes, len(values))
+    ends = [part[-1] for part in parts]
+    listed = len(pids) == len(values)  # each once: the processes of one moment
+    if not listed and all(part[0] > end for part, end in zip(parts[1:], ends, strict=False)):
+        return [Group(label=label, rows=rows, generation=_changes(codes))]
+    prefix = f"{label} " if label else ""
+    return [
+        Group(
+            label=f"{prefix}pid {printable(value)}",
+            rows=part if isinstance(rows, slice) else rows[part],
+        )
+        for value, part in zip(values, parts, strict=True)
+    ]
+
+
+def encode(column: pl.Series) -> tuple[Ints, list[str]]:
+    """Each row's value as a number in order of appearance, and the values."""
+    values = column.unique(maintain_order=True)
+    if len(values) == 1:
+        return np.zeros(len(column), dtype=np.int64), [str(values[0])]
+    codes = column.replace_strict(
+        values, pl.int_range(len(values), eager=True), return_dtype=pl.Int64
+    )
+    return codes.to_numpy(), [str(value) for value in values.to_list()]
+
+
+def _rows_of(codes: Ints, count: int) -> list[Ints]:
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.searchsorted(codes[order], np.arange(1, count)))
+
+
+def _changes(codes: Ints) -> Ints | None:
+    """0, 1, 2 ... stepping wherever the code changes."""
+    steps = np.concatenate(([0], np.cumsum(np.diff(codes) != 0))).astype(np.int64)
+    return steps if steps[-1] > 0 else None

@@ -1,0 +1,289 @@
+"""Any table with a step or time column and memory columns, by the names of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import Axis, AxisKind, Role
+from memdiag.printable import printable
+from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
+from memdiag.recording.parsing.cells import holds_bytes, to_numbers, to_seconds
+from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
+from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.parsing.column_vocabulary import NO_AMOUNTS, REQUESTS
+from memdiag.recording.read_options import MetricChoice, ReadOptions
+from memdiag.recording.tables.assemble import Plan
+from memdiag.recording.tables.axis import Candidate, rises_strictly
+from memdiag.recording.tables.group_processes import encode
+from memdiag.recording.tables.table import Table
+from memdiag.recording.tables.width import not_too_wide
+
+if TYPE_CHECKING:
+    from memdiag.model import Floats
+    from memdiag.recording.lazy_polars import Column
+
+# A label column names few things many times; a column of readings does not.
+_ROWS_PER_LABEL = 2
+_LAST_RANK = 10_000
+_CELLS_LOOKED_AT = 200
+# For a message, and for words that tell runs apart.
+_COLUMNS_LOOKED_AT = 1000
+_AVAILABLE = {"available", "avail"}
+
+
+def plan(table: Table, options: ReadOptions, source: str) -> Plan:
+    """Which column plays which part. Raises UnreadableInput where that is not clear."""
+    meanings = not_too_wide(
+        map(_meaning, table.names, table.columns),
+        source,
+        _header_line(table),
+        chosen=bool(options.metrics),
+    )
+    phase = _phase(table, meanings, options, source)
+    x = _find(table, options.x, source) if options.x else None
+    taken = {phase, x}
+    pid = _first(meanings, Part.PID, taken)
+    metrics = _metrics(table, meanings, options, taken, source)
+    labels = [
+        (table.names[at], at)
+        for at, meaning in enumerate(meanings)
+        if meaning.part is Part.LABEL and at not in taken and _is_label(table.columns[at])
+    ]
+    axes = _axes(table, meanings, metrics, x, source)
+    labels += _of_restarts(table, meanings, axes, taken)
+    if not axes and (found := _rising(table, meanings, metrics, pid)) is not None:
+        axes = [found]
+    return Plan(
+        metrics=tuple(metrics),
+        axes=tuple(axes),
+        phase=phase,
+        pid=pid,
+        generation=_first(meanings, Part.GENERATION, taken),
+        labels=tuple(labels),
+        must_exist=bool(options.metrics),
+    )
+
+
+def _meaning(name: str, column: Column) -> Meaning:
+    """What a column is by its name, or by units of memory in its cells."""
+    meaning = recognise(name)
+    if meaning.part is not Part.OTHER or not is_text(column):
+        return meaning
+    if NO_AMOUNTS & set(take_apart(name).words):  # 990m cores are no megabytes
+        return meaning
+    if not holds_bytes(as_series(column[:_CELLS_LOOKED_AT])):
+        return meaning
+    return recognise(f"{name} (bytes)")
+
+
+def _find(table: Table, wanted: str, source: str) -> int:
+    """The column that the user means: by its exact name, its case aside, or its metric's name."""
+    lower = wanted.strip().lower()
+    ways: tuple[Callable[[str], bool], ...] = (
+        lambda name: name == wanted,
+        lambda name: name.strip().lower() == lower,
+        lambda name: recognise(name).metric == lower,
+    )
+    for is_meant in ways:
+        found = [at for at, name in enumerate(table.names) if is_meant(name)]
+        if len(found) == 1:
+            return found[0]
+        if len(found) > 1:
+            raise UnreadableInput(
+                f"{len(found)} columns are called {printable(wanted)}",
+                source=source,
+                line=_header_line(table),
+                remedy="rename one of them",
+            )
+    raise UnreadableInput(
+        f"there is no column {printable(wanted)}",
+        source=source,
+        line=_header_line(table),
+        remedy=f"the columns are: {listed(table.names)}",
+    )
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Column names for a message, as many as fit."""
+    shown = [printable(name[:40]) or "(no name)" for name in names[:12]]
+    return ", ".join(shown) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+
+def _header_line(table: Table) -> int | None:
+    return None if table.first_line is None else max(1, table.first_line - 1)
+
+
+def _first(meanings: list[Meaning], part: Part, taken: set[int | None]) -> int | None:
+    found = (at for at, meaning in enumerate(meanings) if meaning.part is part and at not in taken)
+    return next(found, None)
+
+
+def _phase(table: Table, meanings: list[Meaning], options: ReadOptions, source: str) -> int | None:
+    if options.phase_column:
+        return _find(table, options.phase_column, source)
+    tags = [at for at, meaning in enumerate(meanings) if meaning.part is Part.PHASE]
+    return next((at for at in tags if is_text(table.columns[at])), None)
+
+
+def _metrics(
+    table: Table,
+    meanings: list[Meaning],
+    options: ReadOptions,
+    taken: set[int | None],
+    source: str,
+) -> list[tuple[int, Meaning]]:
+    if options.metrics:
+        return [_chosen(table, choice, source) for choice in options.metrics]
+    found = [
+        (at, meaning)
+        for at, meaning in enumerate(meanings)
+        if meaning.part is Part.METRIC and at not in taken
+    ]
+    if found:
+        return _without_free(found)
+    looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
+    figures = [at for at, column in enumerate(looked_at) if _has_figures(column)]
+    if not figures:
+        raise UnreadableInput(
+            "no column holds figures",
+            source=source,
+            line=_header_line(table),
+            remedy="memdiag needs a step or time column and memory columns such as rss_mb",
+        )
+    others = tuple(table.names[at] for at in figures)
+    among = ""
+    if len(table.columns) > _COLUMNS_LOOKED_AT:
+        among = f" among the first {_COLUMNS_LOOKED_AT:,}"
+    raise UnreadableInput(
+        f"no column looks like memory (columns with figures{among}: {listed(others)})",
+        source=source,
+        line=_header_line(table),
+        remedy=f"say which one it is: --metric '{printable(others[-1][:40])}=MB'",
+    )
+
+
+def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """Without the machine's free memory where it is told what is available.
+
+    Free memory becomes cache whenever a file is read, which is no growth of anything.
+    """
+    host = [(at, m) for at, m in metrics if m.falling and m.role is Role.HOST]
+    if not any(_AVAILABLE & set(meaning.metric.split("_")) for _, meaning in host):
+        return metrics
+    free = {at for at, meaning in host if "free" in meaning.metric.split("_")}
+    return [(at, meaning) for at, meaning in metrics if at not in free]
+
+
+def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:
+    at = _find(table, choice.name, source)
+    return at, as_metric(table.names[at], choice.unit, choice.factor)
+
+
+def _has_figures(column: Column) -> bool:
+    return bool(np.isfinite(to_numbers(column[:_CELLS_LOOKED_AT]).values).any())
+
+
+def _is_label(column: Column) -> bool:
+    if isinstance(column, np.ndarray) or column.dtype.is_float() or len(column) == 0:
+        return False
+    return column.n_unique() * _ROWS_PER_LABEL <= len(column) or column.n_unique() == 1
+
+
+def _of_restarts(
+    table: Table, meanings: list[Meaning], axes: list[Candidate], taken: set[int | None]
+) -> list[tuple[str, int]]:
+    """A column of words that changes where the axis starts again, and there alone: one run below
+    another, each under its own name.
+    """
+    falls = [set(np.flatnonzero(np.diff(candidate.values) < 0).tolist()) for candidate in axes]
+    if not any(falls):
+        return []
+    words = (
+        at
+        for at, meaning in enumerate(meanings)
+        if meaning.part is Part.OTHER and at not in taken and is_text(table.columns[at])
+    )
+    for at in islice(words, _COLUMNS_LOOKED_AT):
+        codes, values = encode(as_series(table.columns[at]).fill_null(""))
+        changes = np.flatnonzero(np.diff(codes))
+        if 1 < len(values) == len(changes) + 1 and any(set(changes.tolist()) == f for f in falls):
+            return [("", at)]
+    return []
+
+
+def _axes(
+    table: Table,
+    meanings: list[Meaning],
+    metrics: list[tuple[int, Meaning]],
+    x: int | None,
+    source: str,
+) -> list[Candidate]:
+    used = {at for at, _ in metrics}
+    found = [
+        _candidate(table, at, meaning)
+        for at, meaning in enumerate(meanings)
+        if meaning.part is Part.AXIS and at not in used and at != x
+    ]
+    found = [candidate for candidate in found if np.isfinite(candidate.values).sum() > 1]
+    if x is None:
+        return found
+    chosen = _candidate(table, x, meanings[x])
+    if np.isfinite(chosen.values).sum() < 2:
+        raise UnreadableInput(
+            f"column {printable(table.names[x])} holds no figures to put on an axis",
+            source=source,
+            remedy="choose another column with --x",
+        )
+    clocks = [c for c in found if c.axis.kind is AxisKind.SECONDS]
+    return [chosen, *(clocks if chosen.axis.kind is not AxisKind.SECONDS else [])]
+
+
+def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
+    kind = meaning.axis or AxisKind.INDEX
+    column = table.columns[at]
+    seconds = kind is AxisKind.SECONDS
+    values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
+    if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
+        kind = AxisKind.REQUEST  # by its name, or many small units of whatever it is to a row
+    axis = Axis(name=printable(table.names[at][:80]), kind=kind)
+    return Candidate(axis=axis, values=values, rank=meaning.rank)
+
+
+def _is_request(name: str) -> bool:
+    return not REQUESTS.isdisjoint(take_apart(name).words)
+
+
+def _counts_more_than_rows(values: Floats) -> bool:
+    moves = np.diff(values[np.isfinite(values)])
+    moves = moves[moves > 0]
+    return len(moves) > 0 and float(np.median(moves)) >= 2
+
+
+def _rising(
+    table: Table, meanings: list[Meaning], metrics: list[tuple[int, Meaning]], pid: int | None
+) -> Candidate | None:
+    """The first column of figures that rises from row to row, within every process."""
+    used = {at for at, _ in metrics}
+    parts = [slice(None)] if pid is None else _rows_by(table.series[pid])
+    for at, meaning in enumerate(meanings):
+        column = table.columns[at]
+        if meaning.part is not Part.OTHER or at in used or not is_numeric(column):
+            continue
+        values = to_numbers(column).values
+        if all(rises_strictly(values[part]) for part in parts):
+            return replace(_candidate(table, at, meaning), rank=_LAST_RANK)
+    return None
+
+
+def _rows_by(column: pl.Series) -> list[slice]:
+    codes, _ = encode(column.cast(pl.String).fill_null(""))
+    if np.any(np.diff(codes) < 0):
+        return [slice(None)]
+    cuts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), codes.size]
+    return [slice(a, b) for a, b in pairwise(cuts)]

@@ -1,0 +1,226 @@
+"""memdiag's own recordings: the table's fixed columns, and the sidecar beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memdiag.errors import UnreadableInput
+from memdiag.model import YOUNG_S, Axis, AxisKind, Recording, Role, Unit
+from memdiag.printable import printable
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.native.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
+from memdiag.recording.native.sidecar import Sidecar, read_sidecar, sidecar_path
+from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.column_meaning import Meaning, Part, recognise
+from memdiag.recording.tables.assemble import Plan
+from memdiag.recording.tables.axis import Candidate
+from memdiag.recording.tables.csv_dialect import Layout, split_line
+from memdiag.recording.tables.table import Table
+from memdiag.recording.tables.width import not_too_wide
+
+_MOST_RANKS = 8
+# As the probe's `facts.UNNAMED_CHILD`, which nobody imports.
+UNNAMED_CHILD = "multiprocessing child"
+_TREE = "tree"
+# What follows the pid of a process whose pid was another's before.
+_TURN = r" \(\d+\)$"
+# Times are written with so many decimals at most.
+_ROUNDING_S = 0.002
+# Short-lived processes are worth a word when one of them took this much of the tree's peak: chosen.
+_A_WORD = 0.1
+
+
+def layout(head: str, source: str) -> Layout | None:
+    """The layout of a native recording, None if it is none. Raises UnreadableInput if it is one
+    without a single sample.
+    """
+    header, _, rows = head.partition("\n")
+    names = tuple(split_line(header, ","))
+    if not is_native(names):
+        return None
+    if "\n" not in rows:
+        raise UnreadableInput(
+            "this recording holds no samples",
+            source=source,
+            line=1,
+            remedy="the target ended before the first sample: record it again",
+        )
+    return Layout(delimiter=",", names=names, skip_lines=1, columns=len(names))
+
+
+def plan(table: Table, source: str) -> Plan:
+    """The fixed parts; every column that is no metric of memdiag's is a counter of the user's, but
+    for `epoch`, which the probe counts at the passes of a data loader. Raises UnreadableInput for
+    more columns than are judged.
+    """
+    at = {name: position for position, name in enumerate(table.names)}
+    metrics = [
+        (position, _meaning(name))
+        for position, name in enumerate(table.names)
+        if position >= len(KEY_COLUMNS) and name and name != EPOCH_COLUMN
+    ]
+    not_too_wide((meaning for _, meaning in metrics), source, line=1)
+    clock = _axis(table, at["at_s"], AxisKind.SECONDS, rank=1)
+    step = _axis(table, at["step"], AxisKind.STEP, rank=0)
+    tagged = np.isfinite(step.values).sum() > 1
+    epochs = []
+    if EPOCH_COLUMN in at:
+        epoch = _axis(table, at[EPOCH_COLUMN], AxisKind.EPOCH, rank=2)
+        epochs += [epoch] if np.isfinite(epoch.values).any() else []
+    return Plan(
+        metrics=tuple(metrics),
+        axes=(step, clock, *epochs) if tagged else (clock, *epochs),
+        phase=at["phase"],
+        pid=at["pid"],
+        labels=(("", at["process"]),),
+    )
+
+
+def settled_labels(table: Table) -> Table:
+    """The table with one label for each process.
+
+    A process is "python 4711" until it is known to be the main one, a loader's worker or a rank
+    (or "multiprocessing child", which has not read from its parent yet what it is to do); all of
+    its rows get the last name. Where a pid was given out twice nothing is changed.
+    """
+    at = {name: position for position, name in enumerate(table.names)}
+    rows = _owners(table)
+    label = pl.col("label")
+    own = label.filter(label != _TREE)
+    child = label.str.starts_with(UNNAMED_CHILD)  # of two at once, one is told by its pid
+    names = rows.group_by("pid").agg(
+        again=(pl.col("unnamed") & ~child & label.str.contains(_TURN)).any(),
+        last=own.last(),
+        labels=own.n_unique(),
+    )
+    # "SpawnProcess-1" learns that it is "rank0 SpawnProcess-1" when its job begins.
+    longer = pl.col("last").str.ends_with(pl.format(" {}", label))
+    renamed = (pl.col("labels") > 1) & ~pl.col("again") & (label != _TREE)
+    renamed &= pl.col("unnamed") | longer
+    chosen = rows.join(names, on="pid", how="left", maintain_order="left")
+    settled = chosen.select(pl.when(renamed).then("last").otherwise("label")).collect().to_series()
+    columns = list(table.series)
+    columns[at["process"]] = settled.alias("process")
+    return replace(table, columns=tuple(columns))
+
+
+def without_helpers(table: Table) -> Table:
+    """The table without the rows of processes that were gone before they were YOUNG_S old: they
+    count in the tree's rows. A note says so where they mattered.
+    """
+    at = {name: position for position, name in enumerate(table.names)}
+    at_s = table.series[at["at_s"]].cast(pl.Float64, strict=False)
+    owners = _owners(table).with_columns(at_s=at_s)
+    lived = pl.col("at_s").max().over("pid", "label") - pl.col("at_s").min().over("pid", "label")
+    helper = pl.col("unnamed") & (pl.col("label") != _TREE) & (lived < YOUNG_S - _ROUNDING_S)
+    is_helper = owners.select(helper.fill_null(value=False)).collect().to_series()
+    if not is_helper.any():
+        return table
+    kept = ~is_helper
+    return replace(
+        table,
+        columns=tuple(column.filter(kept) for column in table.series),
+        notes=(*table.notes, *_of_helpers(table, is_helper)),
+        first_line=None,
+    )
+
+
+def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
+    """What the short-lived processes came to; nothing where the tree hardly noticed."""
+    at = {name: position for position, name in enumerate(table.names)}
+    if "rss_bytes" not in at:
+        return ()
+    resident = table.series[at["rss_bytes"]].cast(pl.Float64, strict=False)
+    label = table.series[at["process"]].cast(pl.String)
+    helpers = pl.DataFrame({"label": label, "peak": resident}).filter(is_helper)
+    peaks = helpers.group_by("label").agg(pl.col("peak").max()).drop_nulls().sort("peak", "label")
+    whole = resident.filter(label == _TREE).max()
+    if peaks.is_empty() or not isinstance(whole, float) or peaks["peak"][-1] < whole * _A_WORD:
+        return ()
+    name, peak = peaks.row(-1)
+    many = f"{len(peaks):,} processes" if len(peaks) > 1 else "one process"
+    largest = f"the largest, {printable(name)}, took {peak / 1e6:,.0f} MB"
+    lived = f"{many} lived for less than {YOUNG_S:g} s ({largest})"
+    return (f"{lived}: counted in the tree's total alone",)
+
+
+def _owners(table: Table) -> pl.LazyFrame:
+    """Whose each row is: `pid`, `label`, and whether that says no more than a name and the pid."""
+    at = {name: position for position, name in enumerate(table.names)}
+    owner = pl.DataFrame({"pid": table.series[at["pid"]], "label": table.series[at["process"]]})
+    label = pl.col("label").cast(pl.String)
+    number = pl.format(" {}", pl.col("pid"))
+    plain = label.str.replace(_TURN, "").str.ends_with(number)
+    plain |= label.str.starts_with(UNNAMED_CHILD)
+    return owner.lazy().with_columns(label=label, unnamed=plain.fill_null(value=False))
+
+
+def with_sidecar(recording: Recording, path: Path | None) -> Recording:
+    """Adds what the sidecar knows."""
+    if path is None:
+        return recording
+    sidecar = read_sidecar(sidecar_path(path))
+    if sidecar is None:
+        name = printable(sidecar_path(path).name)
+        note = f"{name} is not beside it: how the run ended and its limits are not known"
+        return replace(recording, notes=(*recording.notes, note))
+    notes = recording.notes + _part_of_job(sidecar) + sidecar.notes
+    if not sidecar.complete:
+        notes += ("memdiag was stopped before the recording's end: it ends in the middle",)
+    ranks = {p["label"] for p in _ranks(sidecar) if isinstance(p.get("label"), str)}
+    return replace(
+        recording,
+        series=tuple(replace(s, is_rank=s.process in ranks) for s in recording.series),
+        notes=notes,
+        missing=sidecar.missing,
+        limits=sidecar.limits,
+        marks=sidecar.marks,
+        ending=sidecar.ending,
+        planned_x=_planned(sidecar),
+        about={**sidecar.about, **({"cost": sidecar.cost} if sidecar.cost else {})},
+    )
+
+
+def _part_of_job(sidecar: Sidecar) -> tuple[str, ...]:
+    """Which ranks of how many are in the recording."""
+    told = _ranks(sidecar)
+    ranks = {p["rank"] for p in told if isinstance(p.get("rank"), int)}
+    worlds = {p["world_size"] for p in told}
+    if not ranks or len(worlds) != 1:
+        return ()
+    world = worlds.pop()
+    if len(ranks) >= world:
+        return (f"a distributed job: all {world} ranks are in this recording",)
+    named = ", ".join(map(str, sorted(ranks)[:_MOST_RANKS]))
+    more = ", ..." if len(ranks) > _MOST_RANKS else ""
+    return (f"a distributed job of {world} ranks: {named}{more} in this recording",)
+
+
+def _ranks(sidecar: Sidecar) -> list[dict[str, Any]]:
+    """What is known of the processes that are part of a distributed job."""
+    processes = sidecar.about.get("processes")
+    told = [p for p in processes if isinstance(p, dict)] if isinstance(processes, list) else []
+    return [p for p in told if isinstance(p.get("world_size"), int)]
+
+
+def _planned(sidecar: Sidecar) -> float | None:
+    planned = sidecar.about.get("planned_steps")
+    return float(planned) if isinstance(planned, (int, float)) else None
+
+
+def _axis(table: Table, column: int, kind: AxisKind, rank: int) -> Candidate:
+    values = to_numbers(table.series[column]).values
+    axis = Axis(name=table.names[column], kind=kind)
+    return Candidate(axis=axis, values=values, rank=rank)
+
+
+def _meaning(name: str) -> Meaning:
+    role = METRIC_ROLES.get(name)
+    unit = Unit.BYTES if name.endswith("_bytes") else Unit.COUNT
+    if role is None and unit is Unit.BYTES:
+        role = recognise(name).role
+    return Meaning(part=Part.METRIC, metric=name, role=role or Role.COUNTER, unit=unit)

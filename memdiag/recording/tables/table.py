@@ -1,0 +1,212 @@
+"""A text table or a Parquet file as columns: the only place that calls a CSV parser."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.errors import UnreadableInput
+from memdiag.printable import printable
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.lazy_polars import as_series, pl
+from memdiag.recording.native.schema import is_native
+from memdiag.recording.parsing.cells import NULLS
+from memdiag.recording.tables.csv_dialect import WHITESPACE, Layout
+
+if TYPE_CHECKING:
+    from memdiag.recording.lazy_polars import Column
+
+_INFER_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Named columns of equal length, as read.
+
+    names: as found; not necessarily unique.
+    columns: same order as `names`; `series` has them as polars has them.
+    first_line: line of the first row in the source, None where rows are not lines.
+    notes: what had to be left out.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    first_line: int | None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return max(map(len, self.columns), default=0)
+
+    @property
+    def series(self) -> tuple[pl.Series, ...]:
+        return tuple(map(as_series, self.columns))
+
+    def only(self, used: Collection[int]) -> Table:
+        """The same table with the cells of these columns alone: what else it holds may be large."""
+        nothing = np.empty(0)
+        columns = (c if at in used else nothing for at, c in enumerate(self.columns))
+        return replace(self, columns=tuple(columns))
+
+
+def read_text_table(source: Source, layout: Layout) -> Table:
+    """All rows of a text table. Raises UnreadableInput if the parser gives up."""
+    torn = torn_line(source, layout)
+    in_place = source.path is not None and not source.whole and not torn
+    in_place = in_place and layout.delimiter != WHITESPACE and _header_alone(source, layout)
+    frame = _parse(source, None if in_place else _rows(source, layout, torn), layout)
+    if all(column.has_nulls() for column in frame.get_columns()):
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    frame = _without_headers(frame, layout)
+    notes = ("the last line is torn off and was left out",) if torn else ()
+    names = layout.names + tuple("" for _ in range(frame.width - len(layout.names)))
+    return Table(
+        names=names[: frame.width],
+        columns=tuple(frame.get_columns()),
+        first_line=layout.skip_lines + 1,
+        notes=notes,
+    )
+
+
+def _without_headers(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """A command in a loop (`docker stats`), or runs that append to one file, repeat the header."""
+    named = [
+        (column, name.strip())
+        for column, name in zip(frame.get_columns(), layout.names, strict=False)
+        if name.strip() and column.dtype == pl.String
+    ]
+    # (A header among the rows makes text of every column.)
+    if not layout.skip_lines or not named or len(named) < min(frame.width, len(layout.names)):
+        return frame
+    again = pl.Series([True]).new_from_index(0, len(frame))
+    for column, name in named:
+        again &= (column.str.strip_chars() == name).fill_null(value=False)
+        if not again.any():
+            return frame
+    return frame.filter(~again)
+
+
+def read_parquet(source: Source) -> Table:
+    """All rows of a Parquet file."""
+    try:
+        frame = pl.read_parquet(source.path if source.path else io.BytesIO(source.content))
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise UnreadableInput(
+            f"the Parquet file is damaged: {printable(str(error))[:200]}",
+            source=source.name,
+            remedy="if memdiag was killed while it wrote it, read the CSV beside it",
+        ) from error
+    frame = without_lists(frame)
+    return Table(names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=None)
+
+
+def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns whose cells are figures or texts: lists and bytes are neither."""
+    kept = [
+        name
+        for name, kind in frame.schema.items()
+        if not kind.is_nested() and kind not in (pl.Binary, pl.Object)
+    ]
+    return frame.select(kept)
+
+
+def torn_line(source: Source, layout: Layout) -> bool:
+    """The last line has no end and fewer cells than the others, or memdiag would have ended it."""
+    end = source.tail if source.tail else source.content
+    if end.endswith((b"\n", b"\r")) or b"\n" not in end:
+        return False
+    if is_native(layout.names):
+        return True
+    last = end[end.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")
+    cells = last.split() if layout.delimiter == WHITESPACE else last.split(layout.delimiter)
+    return len(cells) < layout.columns
+
+
+def _header_alone(source: Source, layout: Layout) -> bool:
+    """Nothing but a plain header line stands before the figures."""
+    return layout.skip_lines == 1 and not source.content.lstrip(b"\xef\xbb\xbf").startswith(b"#")
+
+
+def _rows(source: Source, layout: Layout, torn: bool) -> bytes:
+    """The lines of figures alone."""
+    raw = source.all_bytes()
+    start = 0
+    for _ in range(layout.skip_lines):
+        start = raw.find(b"\n", start) + 1
+    raw = raw[start : raw.rfind(b"\n") + 1] if torn else raw[start:]
+    if layout.delimiter == WHITESPACE:
+        raw = re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw))
+    return raw
+
+
+def _plain_figures(place: Path, head: bytes, layout: Layout) -> pl.DataFrame | None:
+    """A large table of figures and empty cells alone, read in place in half the time.
+
+    Half of the parser's time goes into looking for words that mean "no reading" and for comments.
+    None where any cell holds something else, which its `head` says of most: then the table has to
+    be read with all care.
+    """
+
+    def figures(source: Path | bytes) -> pl.DataFrame | None:
+        frame = pl.read_csv(
+            source,
+            has_header=False,
+            separator=layout.delimiter,
+            skip_rows=1,
+            infer_schema_length=_INFER_ROWS,
+            truncate_ragged_lines=True,
+            glob=False,
+        )
+        return frame if all(dtype.is_numeric() for dtype in frame.dtypes) else None
+
+    try:
+        if figures(head[: head.rfind(b"\n") + 1]) is not None:
+            return figures(place)
+    except (pl.exceptions.PolarsError, OSError, ValueError):
+        pass
+    return None
+
+
+def _parse(source: Source, raw: bytes | None, layout: Layout) -> pl.DataFrame:
+    """Typed columns if the first rows tell the types rightly, text columns otherwise.
+
+    Reads `raw`, or the source in place, below its header, where there is none.
+    """
+    place = source.path if raw is None else io.BytesIO(raw)
+    assert place is not None
+    if isinstance(place, Path):
+        frame = _plain_figures(place, source.content, layout)
+        if frame is not None:
+            return frame
+    failure: Exception | None = None
+    for infer, quote in ((True, '"'), (False, '"'), (False, None)):
+        try:
+            return pl.read_csv(
+                place,
+                has_header=False,
+                separator="\t" if layout.delimiter == WHITESPACE else layout.delimiter,
+                skip_rows=1 if raw is None else 0,
+                infer_schema=infer,
+                infer_schema_length=_INFER_ROWS,
+                null_values=NULLS,
+                encoding="utf8" if infer else "utf8-lossy",
+                truncate_ragged_lines=True,
+                comment_prefix="#",
+                quote_char=quote,
+                glob=False,
+            )
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+            failure = error
+            if isinstance(place, io.BytesIO):
+                place.seek(0)
+    raise UnreadableInput(
+        f"it is no table that can be read: {printable(str(failure).splitlines()[0])[:120]}",
+        source=source.name,
+        line=layout.skip_lines + 1,
+        remedy="check the quotes and the delimiters around that line",
+    )

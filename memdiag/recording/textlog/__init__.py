@@ -1,0 +1,1 @@
+"""From the free text of a training log to a table."""

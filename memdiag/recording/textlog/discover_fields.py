@@ -1,0 +1,279 @@
+"""What the numbers in a log's lines are: found on some lines, said as patterns for all.
+
+The patterns are made for polars, whose matching takes linear time on any line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memdiag.model import Unit
+from memdiag.recording.parsing.column_meaning import Meaning, Part, recognise
+from memdiag.recording.textlog.number_spans import (
+    FRACTION,
+    NUMBER,
+    OF,
+    PREPOSITIONS,
+    SIZE_UNIT,
+    UNIT,
+    WHEN,
+    WORDS_KEPT,
+    WORDS_OF_ALL,
+    Number,
+    Place,
+    numbers_in,
+    without_when,
+)
+
+_ZEROS = str.maketrans("123456789", "000000000")
+# A field must be in so many of the lines that hold the most frequent one of its kind.
+_SHARE = 0.05
+_SEEN_AT_LEAST = 3
+
+# The name of a number that stands alone at the start of lines.
+LEADING = "index"
+
+_ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
+# `(3, 7) 512.30`: of which epoch and step, or layer and head.
+_LEADING_PAIR = re.compile(r"^\s*[(\[][^)\]]*[)\]]")
+_HEADING_ENDS = re.compile("[:|=0-9]")
+# In these headings figures without a unit of their own are bytes.
+_BYTES_HEADINGS = re.compile(r"\bp(?:full)?mem(?:ory_info)?\(|\bsvmem\(", re.I)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A number that comes again in many lines.
+
+    name: what it is called, with its unit.
+    scaled: the unit stands behind the figures, which are turned into bytes where they are read.
+    pattern: for `str.extract_groups`: group 1 is the figure, group 2 its unit, which may be null.
+    quick: for `str.extract`: figures that have the one unit `unit`, as all that were seen; twice as
+        fast. "" where units differ, or where it could match another figure of the line.
+    by_unit: nothing but a unit of memory behind them tells the figures.
+    alike: where digits belong to the name, as in "gpu0 mem", finds names with any others as well.
+    """
+
+    name: str
+    meaning: Meaning
+    pattern: str
+    scaled: bool = False
+    quick: str = ""
+    unit: str = ""
+    alike: str = ""
+    by_unit: bool = False
+
+    def find(self, line: str) -> tuple[tuple[int, int], str] | None:
+        """Where its figure stands in a line, and the unit of that; None where there is none."""
+        if self.quick and (found := re.search(self.quick, line)):
+            return found.span(1), self.unit
+        found = re.search(self.pattern, line)
+        return None if found is None else (found.span(1), found.group(2) or "")
+
+
+def find_fields(lines: Sequence[str], of_so_many: str = "iteration") -> list[Field]:
+    """The fields of these lines that are an axis or a metric, metrics first.
+
+    of_so_many: what `7/100` counts. Where nothing is found, lines that hold one figure, at their
+    end, are asked again for what more of their words say: `Memory consumed after parsing 20.25`.
+    """
+    found = _fields_of(lines, of_so_many, WORDS_KEPT)
+    if found:
+        return found
+    with_one = [line for line in lines if _ONE.fullmatch(line)]
+    return _fields_of(with_one, of_so_many, WORDS_OF_ALL) if with_one else []
+
+
+def _fields_of(lines: Sequence[str], of_so_many: str, words: int) -> list[Field]:
+    seen: Counter[Place] = Counter()
+    units: dict[Place, Counter[str]] = {}
+    known: dict[str, tuple[Number, ...]] = {}
+    repeated: set[Place] = set()
+    for line in lines:
+        for number in _numbers_once(line, known, repeated, words):
+            seen[number.place] += 1
+            units.setdefault(number.place, Counter())[number.unit] += 1
+    heading = _heading(lines)
+    labels = [place.text for place in seen if place.kind == "label"]
+    fields = []
+    for place, _ in seen.most_common():
+        if place.kind == "plain":
+            continue
+        unit = units[place].most_common(1)[0][0]
+        name = of_so_many if place.kind == "fraction" else _name(place, unit, heading)
+        meaning = recognise(name)
+        if meaning.part in {Part.METRIC, Part.AXIS}:
+            # (Of two figures of one name the quick pattern may not find the first.)
+            quick = place.kind == "label" and len(units[place]) == 1 and place not in repeated
+            quick = quick and (bool(unit) or meaning.part is Part.AXIS)
+            field = Field(
+                name=name,
+                meaning=meaning,
+                pattern=_pattern(place, labels),
+                scaled=bool(unit),
+                quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
+                unit=unit,
+                alike=_pattern(place, labels, digits="[0-9]") if place.has_digits else "",
+                by_unit=place.kind == "size",
+            )
+            fields.append((seen[place], field))
+    metrics = _frequent((n, f) for n, f in fields if f.meaning.part is Part.METRIC)
+    if not metrics and (plain := _plain_figure(seen, lines)) is not None:
+        metrics = [plain]
+    axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
+    return _own(metrics, lines) + axes if metrics else []
+
+
+def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
+    """Without figures known by their unit alone that are mostly those of a field with a name."""
+    return [f for f in metrics if f.by_unit is False or not _is_told(f, metrics, lines)]
+
+
+def _is_told(field: Field, others: Sequence[Field], lines: Sequence[str]) -> bool:
+    named = [re.compile(other.pattern) for other in others if not other.by_unit]
+    shared = found = 0
+    for line in lines if named else ():
+        if (match := re.search(field.pattern, line)) is not None:
+            found += 1
+            hits = (pattern.search(line) for pattern in named)
+            shared += any(hit is not None and hit.span(1) == match.span(1) for hit in hits)
+    return shared * 2 > found
+
+
+def _numbers_once(
+    line: str, known: dict[str, tuple[Number, ...]], repeated: set[Place], words: int
+) -> Iterable[Number]:
+    """The line's numbers, one of each place. Those of lines that differ in digits are the same,
+    but for digits in names. Places with several numbers in the line are added to `repeated`.
+    """
+    form = line.translate(_ZEROS)
+    if form in known:
+        return known[form]
+    found = tuple(numbers_in(line, words))
+    often = Counter(number.place for number in found)
+    repeated.update(place for place, count in often.items() if count > 1)
+    numbers = tuple({number.place: number for number in found}.values())
+    if not any(number.place.has_digits for number in numbers):
+        known[form] = numbers
+    return numbers
+
+
+def _heading(lines: Sequence[str]) -> str:
+    """What most lines begin with, before the first colon or number."""
+    starts = Counter(_HEADING_ENDS.split(line, maxsplit=1)[0].strip() for line in lines)
+    return starts.most_common(1)[0][0] if starts else ""
+
+
+def _name(place: Place, unit: str, heading: str) -> str:
+    """A name that `columns` understands."""
+    if place.kind == "size":
+        return f"memory ({unit})"
+    if place.kind == "start":
+        return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, LEADING)
+    label = without_when(place.text) if place.kind == "beyond" else place.text
+    around = _about(heading)
+    known = recognise(label)
+    if known.part is Part.OTHER and not unit and _is_qualifier(label):
+        label = f"{around} {label}"
+    stem = re.sub(r"\(s\)|\(?in \w+\)?", "", label)
+    if known.unit is Unit.BYTES and recognise(stem).part is Part.AXIS:
+        label = f"{around} {label.removeprefix(stem.strip())}"  # Memory usage after 3 runs (in MiB)
+    if known.part is Part.AXIS or known.unit is not None:
+        return label
+    unit = unit or ("%" if "percent" in label.lower() else _unit_of_heading(heading))
+    return f"{label} ({unit})" if unit else label
+
+
+def _about(heading: str) -> str:
+    words = re.sub(r"\(\w*$", "", heading).split()  # "svmem(total=5, used=3)"
+    return " ".join(word for word in words if word.lower() not in PREPOSITIONS)
+
+
+def _unit_of_heading(heading: str) -> str:
+    """`Mem memory (MB) | allocated: 20.4`, `pfullmem(rss=415825920, ...)`."""
+    in_brackets = re.search(r"\(([KMGT]i?B)\)", heading)
+    if in_brackets:
+        return in_brackets.group(1)
+    return "bytes" if _BYTES_HEADINGS.search(heading) else ""
+
+
+def _is_qualifier(label: str) -> bool:
+    """`current`, `peak`: of the memory that the line's heading speaks of."""
+    words = set(label.lower().split())
+    return words <= {"current", "peak", "max", "now", "used", "usage", "total", "cur", "is", "at"}
+
+
+_ANY_FIGURE = rf"({NUMBER})(?:(?:{OF})?[ ]?({UNIT}))?"
+
+
+def _quick_figure(unit: str) -> str:
+    """With a unit behind it, a figure needs no thousands: those that have some are no match then,
+    and are searched again.
+    """
+    figure = rf"[-+]?[0-9]+{FRACTION}" if unit else NUMBER
+    return f"({figure})[ ]?{unit}"
+
+
+def _pattern(
+    place: Place, labels: Sequence[str], figure: str = _ANY_FIGURE, digits: str = ""
+) -> str:
+    """digits: a pattern to stand for each digit of the name, "" for the digit itself."""
+    if place.kind == "label":
+        tokens = re.findall(r"\w+|[^\w\s]", place.text)
+        label = r"\s*".join(re.escape(token) for token in tokens)
+        label = re.sub("[0-9]", digits, label) if digits else label
+        shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
+        before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else _before(place.text)
+        return rf"{before}{label}-?[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
+    if place.kind == "beyond":
+        before = _before(place.text) + _beyond(place.text, digits)
+        return rf"{before}[^0-9A-Za-z+\-.]*(?:is|was)?\s*{figure}(?:\W|$)"
+    if place.kind == "before":
+        return rf"(?:^|[^\w.]){figure}\s*{re.escape(place.text)}\b"
+    if place.kind == "fraction":
+        return r"(?:^|[^\w.])([0-9]+)()/[0-9]+(?:\D|$)"
+    if place.kind == "size":
+        return rf"(?:^|[^\w.+\-])({NUMBER})(?:{OF})?[ ]?({SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
+    if place.kind == "start":
+        return rf"^[^\w]{{0,12}}{figure}(?:[^0-9A-Za-z_]|$)"
+    return rf"[:=\s]\s*({NUMBER})()\s*$"
+
+
+def _before(text: str) -> str:
+    """Words of other scripts stand against the number before them without a blank."""
+    return r"(?:^|\W)" if text[:1].isascii() else r"(?:^|\W|[0-9])"
+
+
+def _beyond(text: str, digits: str) -> str:
+    parts = []
+    for piece in text.split(WHEN):
+        escaped = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", piece)))
+        parts.append(re.sub("[0-9]", digits, escaped) if digits else escaped)
+    return r"[^0-9A-Za-z+\-.]{0,24}[0-9]+\s*".join(parts)
+
+
+def _frequent(fields: Iterable[tuple[int, Field]]) -> list[Field]:
+    """Those that are no chance find; each name once."""
+    counted = list(fields)
+    most = max((n for n, _ in counted), default=0)
+    kept = {f.name: f for n, f in reversed(counted) if n >= max(_SEEN_AT_LEAST, _SHARE * most)}
+    return list(kept.values())[::-1]
+
+
+def _plain_figure(seen: Counter[Place], lines: Sequence[str]) -> Field | None:
+    """The one figure of lines such as `i=300: 183.84`, whose unit nobody knows.
+
+    Of several (`300 183.84 20.5`) nobody knows which is memory.
+    """
+    place = Place("plain", "")
+    others = [p for p in seen if p.kind == "label" and recognise(p.text).part is not Part.AXIS]
+    if seen[place] < 0.8 * len(lines) or any(seen[p] > 0.2 * len(lines) for p in others):
+        return None
+    rest = (_LEADING_PAIR.sub("", line) for line in lines)
+    several = sum(sum(n.place == place for n in numbers_in(line)) > 1 for line in rest)
+    if several > 0.2 * len(lines):
+        return None
+    return Field(name="memory", meaning=recognise("memory"), pattern=_pattern(place, ()))

@@ -1,0 +1,224 @@
+"""Lines by their form: what is left of a line when each of its digits is made a 0.
+
+A trainer prints the same words again and again around its figures. In all lines of one form each
+field's pattern finds its figure at the same place: so one line of them is searched, and the
+figures of all are taken from there at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag import units
+from memdiag.recording.inputs.lines import LINE_LIMIT, split_stamp
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memdiag.model import Ints
+    from memdiag.recording.parsing.fast_digits import Bytes
+    from memdiag.recording.textlog.discover_fields import Field
+
+_NEWLINE, _ZERO = ord("\n"), ord("0")
+# Of equally long lines so many are looked at for the forms that most of them have.
+_LOOKED_AT = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Lines of one form.
+
+    rows: their numbers in the block, shape (n,), ascending.
+    form: the bytes of each, its digits made zeros, with the end of the line.
+    marks: their own bytes, shape (n, length).
+    """
+
+    rows: Ints
+    form: bytes
+    marks: Bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """A block of text, line by line, without those that are empty.
+
+    raw: its bytes, ending with a line.
+    starts: where each line begins, shape (n,).
+    lengths: of each line in bytes, with its end, shape (n,).
+    """
+
+    raw: bytes
+    starts: Ints
+    lengths: Ints
+
+    def texts(self, rows: Ints) -> bytes:
+        """These lines."""
+        if int(self.lengths[rows].sum()) == len(self.raw):
+            return self.raw
+        begins, ends = self.starts[rows], (self.starts + self.lengths)[rows]
+        places = map(slice, begins.tolist(), ends.tolist())
+        return b"".join(map(self.raw.__getitem__, places))
+
+    def of(self, rows: Ints) -> Lines:
+        """These lines alone."""
+        return Lines(raw=self.raw, starts=self.starts[rows], lengths=self.lengths[rows])
+
+    def line(self, row: int) -> bytes:
+        """One of them, without its end."""
+        start = int(self.starts[row])
+        return self.raw[start : start + int(self.lengths[row]) - 1]
+
+    def zeroed(self) -> bytes:
+        """All bytes, each digit made a 0."""
+        return _zeroed(np.frombuffer(self.raw, dtype=np.uint8)).tobytes()
+
+    def alike(self, least: int) -> Iterator[Alike]:
+        """Groups of at least so many lines of one form; lines beyond the limit are in none."""
+        lengths = np.minimum(self.lengths, LINE_LIMIT + 1).astype(np.uint16)
+        order = np.argsort(lengths, kind="stable")  # (numpy sorts small numbers fastest)
+        ends = np.cumsum(np.bincount(lengths, minlength=LINE_LIMIT + 2))
+        for length in 2 + np.flatnonzero(np.diff(ends[1 : LINE_LIMIT + 1]) >= least):
+            rows = order[ends[length - 1] : ends[length]]
+            yield from _of_one_form(rows, self._marks(rows, int(length)), least)
+
+    def _marks(self, rows: Ints, length: int) -> Bytes:
+        """The bytes of equally long lines."""
+        text = np.frombuffer(self.raw, dtype=np.uint8)
+        begin, last = int(self.starts[rows[0]]), int(self.starts[rows[-1]])
+        if last - begin == (len(rows) - 1) * length:  # without a copy
+            return text[begin : last + length].reshape(-1, length)
+        windows = np.lib.stride_tricks.sliding_window_view(text, length)
+        return windows[self.starts[rows]]
+
+
+def lines_of(block: bytes) -> Lines:
+    """The lines of a block of text."""
+    raw = block if block.endswith(b"\n") else block + b"\n"
+    ends = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == _NEWLINE) + 1
+    starts = np.concatenate(([0], ends[:-1]))
+    lengths = ends - starts
+    is_filled = lengths > 1
+    if is_filled.all():
+        return Lines(raw=raw, starts=starts, lengths=lengths)
+    return Lines(raw=raw, starts=starts[is_filled], lengths=lengths[is_filled])
+
+
+def _of_one_form(rows: Ints, marks: Bytes, least: int) -> Iterator[Alike]:
+    """Of equally long lines those that differ in their digits alone."""
+    left = np.arange(len(marks))
+    for form in _frequent(marks):
+        is_it = _are_of(form, marks if len(left) == len(marks) else marks[left])
+        here = left if is_it.all() else left[is_it.all(axis=1)]
+        if len(here) >= least:
+            those = marks if len(here) == len(marks) else marks[here]
+            yield Alike(rows=rows[here], form=form.tobytes(), marks=those)
+        left = np.setdiff1d(left, here, assume_unique=True) if len(here) < len(left) else left[:0]
+        if len(left) < least:
+            return
+    numbers = _Numbered()
+    codes = np.array([numbers[form] for form in _texts(_zeroed(marks[left]))])
+    order = left[np.argsort(codes, kind="stable")]
+    counts = np.bincount(codes)
+    texts, ends = list(numbers), np.cumsum(counts)
+    for code in np.flatnonzero(counts >= least).tolist():
+        here = order[ends[code] - counts[code] : ends[code]]
+        yield Alike(rows=rows[here], form=texts[code], marks=marks[here])
+
+
+def _are_of(form: Bytes, marks: Bytes) -> NDArray[np.bool_]:
+    """Byte by byte whether it is as in this form: a digit where that has a 0."""
+    most = np.where(form == _ZERO, np.uint8(9), np.uint8(0))
+    is_it: NDArray[np.bool_] = marks - form <= most
+    return is_it
+
+
+def _frequent(marks: Bytes) -> Iterator[Bytes]:
+    """Forms of several of the lines that are looked at, the most frequent first."""
+    looked_at = Counter(_texts(_zeroed(marks[:: len(marks) // _LOOKED_AT + 1])))
+    for text, count in looked_at.most_common(_LOOKED_AT // 4):
+        if count > 1:
+            yield np.frombuffer(text, dtype=np.uint8)
+
+
+def _texts(marks: Bytes) -> list[bytes]:
+    raw, length = marks.tobytes(), marks.shape[1]
+    return [raw[at : at + length] for at in range(0, len(raw), length)]
+
+
+def _zeroed(marks: Bytes) -> Bytes:
+    """A copy with each digit made a 0: less what it is above 0."""
+    above = marks - _ZERO
+    above *= (above < 10).view(np.uint8)
+    return np.subtract(marks, above, out=above)
+
+
+class _Numbered(dict[bytes, int]):
+    """Numbers what it is asked for, in order."""
+
+    def __missing__(self, key: bytes) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A piece of each line of a form: its place in bytes, and what stands there in one of them."""
+
+    begin: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to cut out of the lines of one form.
+
+    figures: number of the field, where its figure is, and the bytes of the unit behind it, or 1.
+    tags: by name.
+    """
+
+    stamp: Cut | None
+    figures: tuple[tuple[int, Cut, float], ...]
+    tags: Mapping[str, Cut]
+
+
+def plan(
+    raw: bytes, fields: Sequence[Field], tags: Mapping[str, Sequence[str]], heading: str
+) -> Plan | None:
+    """The plan for all lines of this one's form; None where they have to be searched one by one.
+
+    tags: patterns whose first group is the tag, by its name; the first that is found counts.
+    heading: pattern of lines without figures that are looked at all the same.
+    """
+    whole = raw.decode("utf-8", errors="replace")[:LINE_LIMIT]
+    stamped = split_stamp(whole)
+    if "\ufffd" in whole or any(f.alike and re.search(f.alike, stamped.line) for f in fields):
+        return None
+    if not re.search("[0-9]", stamped.line) and not re.search(heading, stamped.line):
+        return Plan(stamp=None, figures=(), tags={})
+
+    def cut(begin: int, end: int) -> Cut:
+        text = whole[begin:end]
+        at = begin if whole.isascii() else len(whole[:begin].encode())
+        return Cut(begin=at, end=at + len(text.encode()), text=text)
+
+    figures = []
+    for number, field in enumerate(fields):
+        if (found := field.find(stamped.line)) is not None:
+            place, unit = found
+            factor = float(units.bytes_per_unit(unit) or 1)
+            figures.append((number, cut(*stamped.before(*place)), factor))
+    named = {}
+    for name, patterns in tags.items():
+        hits = (re.search(pattern, stamped.line) for pattern in patterns)
+        hit = next((hit for hit in hits if hit is not None), None)
+        if hit is not None:
+            named[name] = cut(*stamped.before(*hit.span(1)))
+    stamp = None if stamped.stamp is None else cut(*stamped.stamp)
+    return Plan(stamp=stamp, figures=tuple(figures), tags=named)

@@ -1,0 +1,208 @@
+"""Where the numbers of a line stand, and what the words around say of them.
+
+A number is named by the words before it (`rss 823 MB`, `Peak mem 100.759 GB`, `memory: 6814`), or
+by the word after it (`6529 tensors`), or by its place and unit alone (`Step 80: 17,412 MB`). One
+among the words may say when (`Memory after step 10: 512 MB`) or of which (`memory_reserved(1)`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memdiag.model import Unit
+from memdiag.recording.parsing.column_meaning import Part, recognise
+
+FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
+SIZE_UNIT = r"(?:[kKMGT]i?B|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
+UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
+# Used of all, with the unit behind both: `2571/15817MB`, `2571 / 15817 MB`.
+OF = r"[ ]?/[ ]?[0-9][0-9.]*"
+# (Words of other scripts stand against their numbers without a blank.)
+_SCAN = re.compile(
+    rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+)?(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?"
+    rf"[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
+)
+_AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
+# "after 3 run(s)", "at step 5": the number belongs to the word that follows.
+PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
+# "blocks starting from 1200": where something begins, no amount.
+_BOUNDS = frozenset({"from", "since", "until"})
+_TOTALS = frozenset({"of", "out of"})
+_RATES = frozenset({"per", "each"})
+_SOFT_CUT = r"[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
+_HARD_CUT = r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
+_CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
+# Not behind a unit in brackets: "Memory usage (MB) at step".
+_CUT_OF_ALL = re.compile(rf"{_HARD_CUT}|\]\s+(?=[A-Za-z])")
+# "Phase: train Step 10": the step is no "train Step", which "eval Step" would be another of.
+_TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\s)", re.I)
+# The key of a dictionary, as Python or JSON prints it: `'memory/max_mem_active(gib)': `.
+_KEY = re.compile(r"""['"]([^'"]{1,60})['"]\s*[:=]\s*$""")
+_MODEL = re.compile(r"\w-$")
+_STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
+WORDS_KEPT = 3
+WORDS_OF_ALL = 6
+_ZONE = re.compile(r"Z(?![A-Za-z0-9_])")
+
+# "Memory at step 10 (MB): 512": between the number that says when and the figure, its unit perhaps.
+_THEN = re.compile(
+    rf"\s*(?P<unit>[(\[]\s*(?:in\s+)?{SIZE_UNIT}\s*[)\]])?\s*(?:[:=]+|is|was)\s*(?={NUMBER})"
+)
+_WHOLE = re.compile("[0-9]+")
+WHEN = "\0"
+"""Where a number that says when stands in a place's text."""
+
+# "memory_reserved(1) 608174080": of which it is, and then the figure.
+_WHICH = re.compile(r"(\w+)[(\[]$")
+_WHICH_ENDS = re.compile(r"[)\]]\s*[:=]?\s*[-+]?[0-9]")
+# "GPU 0: 2796 MB", "GPU-1 memory (MB) 1400", "cuda:1 allocated 1400MB".
+_DEVICE = re.compile(r"(?:^|[^A-Za-z0-9_])(?:gpu|device|cuda|card)(?:[-_# ]|:|\s#)?$", re.I)
+_DEVICE_ENDS = re.compile(r"\s*[:=]\s*[-+]?[0-9]|[:,]?\s+([A-Za-z_]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a number stands: after a label, before a word, at the start, or by its unit; or beyond
+    a number that says when.
+    """
+
+    kind: str
+    text: str
+
+    @property
+    def has_digits(self) -> bool:
+        """They belong to the name then, as in "gpu0 mem"."""
+        return re.search("[0-9]", self.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number of a line and the unit behind it, "" for none."""
+
+    place: Place
+    unit: str
+
+
+def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
+    """The line's numbers that may be readings or positions; the last `words` before one name it."""
+    zone = _ZONE.match(line)  # of the time that stood there
+    end, unlabelled, bare, beyond = zone.end() if zone else 0, 0, False, ""
+    for match in _SCAN.finditer(line):
+        if _says_which(line, match):
+            continue
+        between = line[end : match.start()]
+        end = match.end()
+        unit = match.group("unit") or ""
+        label = _label(between, words)
+        if beyond:
+            yield Number(Place("beyond", beyond), unit)
+            beyond = ""
+        elif _is_no_reading(between, label, unit):
+            continue
+        elif (when := _when(between, label, line, match)) is not None:
+            position, beyond = when
+            yield Number(Place("label", position), "")
+        elif label and not _belongs_to_next(label, line, end):
+            yield Number(Place("label", label), unit)
+        elif not match.group("figure").startswith(("+", "-")):  # "(+1,853 MB)": what was added
+            if place := _unlabelled(match, unit, label, first=unlabelled == 0):
+                if place.kind != "size" or not bare:
+                    yield Number(place, unit)
+                bare = bare or place.kind == "size"
+            unlabelled += 1
+
+
+def _belongs_to_next(label: str, line: str, end: int) -> bool:
+    return label.rsplit(maxsplit=1)[-1] in PREPOSITIONS and _AFTER.match(line, end) is not None
+
+
+def _says_which(line: str, match: re.Match[str]) -> bool:
+    """A number in a name before the figure: of which device, of which of several."""
+    figure = match.group("figure")
+    if match.group("unit") or not _WHOLE.fullmatch(figure) or len(figure) > 3:
+        return False
+    named = _WHICH.search(line, 0, match.start())
+    if named is not None and _WHICH_ENDS.match(line, match.end()) is not None:
+        return recognise(named[1]).part is not Part.AXIS
+    if _DEVICE.search(line, 0, match.start()) is None:
+        return False
+    ends = _DEVICE_ENDS.match(line, match.end("figure"))
+    return ends is not None and (ends[1] is None or recognise(ends[1]).part is Part.METRIC)
+
+
+def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[str, str] | None:
+    """In "Memory after step 10: 512 MB" the word for when, and all before the figure; "" where
+    nothing but a preposition stands before that word. None where the number does not say when.
+    """
+    words = label.split()
+    if len(words) < 2 or match.group("unit") or not _WHOLE.fullmatch(match.group("figure")):
+        return None
+    if recognise(words[-1]).part is not Part.AXIS or recognise(label).part is Part.AXIS:
+        return None
+    if words[-2].lower() in _RATES:
+        return None
+    every = _words(_CUT_OF_ALL, between)
+    if all(word.lower() in PREPOSITIONS for word in every[:-1]):
+        return words[-1], ""
+    then = _THEN.match(line, match.end())
+    if then is None:
+        return None
+    return words[-1], " ".join(every[-WORDS_OF_ALL:]) + WHEN + (then["unit"] or "")
+
+
+def without_when(text: str) -> str:
+    """What the figure beyond is of: `Memory (MB)` of "Memory at step 10 (MB): 512"."""
+    before, _, unit = text.partition(WHEN)
+    words = before.split()[:-1]
+    while words and words[-1].lower() in PREPOSITIONS:
+        words.pop()
+    return " ".join([*words, unit.strip()]).strip()
+
+
+def _is_no_reading(between: str, label: str, unit: str) -> bool:
+    """What something is called ("NVIDIA A100-SXM4-80GB"), where it begins, or how much there is
+    ("of 32 GB", "/ 32 GB").
+    """
+    if label.lower() in _TOTALS:
+        return True
+    if re.fullmatch(SIZE_UNIT, unit):
+        return between.strip() == "/" or _MODEL.search(between) is not None
+    return not unit and not _BOUNDS.isdisjoint(label.lower().split()[-1:])
+
+
+def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> Place | None:
+    """Where a number stands that no word before it names."""
+    after = _AFTER.match(match.string, match.end())
+    if not unit and after and _names_number(after.group(1), bool(label)):
+        return Place("before", after.group(1))
+    if re.fullmatch(SIZE_UNIT, unit):
+        return Place("size", "")
+    if match.group("total"):
+        return Place("fraction", "")
+    if first and not match.string[: match.start()].strip(_STRIP):
+        return Place("start", "")
+    return None if unit else Place("plain", "")
+
+
+def _names_number(word: str, after_preposition: bool) -> bool:
+    """The word behind a number says what is counted: `6529 tensors`, `after 3 run(s)`."""
+    meaning = recognise(word)
+    if meaning.part is Part.AXIS:
+        return after_preposition
+    return meaning.unit is Unit.COUNT
+
+
+def _label(between: str, most: int) -> str:
+    """The last words before a number, up to `most`; all of a key in quotes."""
+    key = _KEY.search(between)
+    if key is not None and any(c.isalpha() for c in key[1]):
+        return key[1].strip()
+    words = _words(_CUT, _TAG.sub("|", between))
+    return " ".join(words[-most:]) if any(c.isalpha() for c in "".join(words)) else ""
+
+
+def _words(cut: re.Pattern[str], between: str) -> list[str]:
+    return cut.split(between.rstrip(" \t:=#-([{'\"*`>~<.|@+"))[-1].strip(_STRIP).split()

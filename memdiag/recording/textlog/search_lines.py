@@ -1,0 +1,113 @@
+"""Lines searched for the figures of fields and for tags, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memdiag import units
+from memdiag.recording.inputs.lines import in_order
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.textlog.discover_fields import Field
+from memdiag.recording.textlog.dominant_template import Shape
+
+# Patterns for what tells the lines of one log apart, by its name; the first that is found counts.
+TAGS: dict[str, tuple[str, ...]] = {
+    "phase": (
+        r"(?i)\bphase(?: transition)?\b\W*(?:\w+\s*(?:->|→|=>)\s*)?([A-Za-z_][\w-]*)",
+        r"(?i)\b(?:stage|mode|split)\s*[:=]\s*\W?([A-Za-z_][\w-]*)",
+    ),
+    "pid": (r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b",),
+    "rank": (r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b",),
+    "worker": (r"(?i)\b(?:worker|replica)[ :=#\[-]{1,3}([0-9]{1,6})\b",),
+    "gpu": (r"(?i)(?:^|[\[(|])\s*(?:gpu|device|cuda)[ :#-]{0,2}([0-9]{1,3})\s*[\])|]",),
+}
+HEADING = r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
+"""A line that names the phase of those below it, such as `=== Phase: eval ===`."""
+
+CARRIED = frozenset({"phase", "pid"})
+"""They hold for the lines below the one that names them."""
+
+ANY_TAG = (
+    "(?i)phase|stage|mode|split|pid|process|rank|worker|replica"
+    r"|(?:gpu|device|cuda)[ :#\\-]{0,4}\[?[0-9]"  # in lines, and in patterns of shapes
+)
+
+
+def search(lines: pl.DataFrame, fields: Sequence[Field], shape: Shape | None) -> pl.DataFrame:
+    """One row per line with a number; a column per field, and the tags where there are any."""
+    if shape is None:
+        return _searched(lines, fields)
+    groups = lines["line"].str.extract_groups(shape.pattern).struct.unnest().get_columns()
+    has_it = groups[0].is_not_null()
+    figures = [
+        (groups[number - 1].cast(pl.Float64) * factor).alias(f"field {n}")
+        for n, (number, factor) in enumerate(shape.figures)
+    ]
+    found = lines.select("stamp").with_columns(figures)
+    if has_it.all():
+        return found
+    return in_order(found.filter(has_it), _searched(lines.filter(~has_it), fields), has_it)
+
+
+def _searched(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
+    """As `search`, field by field."""
+    line = pl.col("line")
+    found = lines.select(  # in one go: polars then works on several columns at once
+        "stamp",
+        *(_tags() if lines["line"].str.contains(ANY_TAG).any() else ()),
+        *(
+            (line.str.extract(f.quick, 1) if f.quick else line.str.extract_groups(f.pattern)).alias(
+                f"field {n}"
+            )
+            for n, f in enumerate(fields)
+        ),
+    )
+    values = [
+        (_quick_values if field.quick else _values)(found[f"field {n}"], field, lines["line"])
+        for n, field in enumerate(fields)
+    ]
+    return found.with_columns(value.alias(f"field {n}") for n, value in enumerate(values))
+
+
+def _tags() -> list[pl.Expr]:
+    line = pl.col("line")
+    return [
+        pl.coalesce(line.str.extract(pattern, 1) for pattern in patterns).alias(name)
+        for name, patterns in TAGS.items()
+    ]
+
+
+def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
+    """As `_values`, which is asked for the lines that the quick pattern does not match."""
+    factor = float(units.bytes_per_unit(field.unit) or 1)
+    values = _figures(figures) * factor
+    missing = figures.is_null()
+    if missing.any():
+        others = lines.filter(missing)
+        rest = _values(others.str.extract_groups(field.pattern), field, others)
+        if rest.null_count() < len(rest):
+            values = values.scatter(missing.arg_true(), rest)
+    return values
+
+
+def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
+    """The figures, in bytes where a unit of memory stands behind them."""
+    figures, suffix = groups.struct.unnest().get_columns()
+    values = _figures(figures)
+    found = suffix.unique().drop_nulls().to_list()
+    factors = {unit: units.bytes_per_unit(unit) for unit in found}
+    known = {unit: float(factor) for unit, factor in factors.items() if factor is not None}
+    if not known:
+        return values
+    scale = suffix.replace_strict(
+        list(known), list(known.values()), default=1.0, return_dtype=pl.Float64
+    )
+    scaled: pl.Series = values * scale.fill_null(1.0)
+    return scaled
+
+
+def _figures(texts: pl.Series) -> pl.Series:
+    figures: pl.Series = texts.cast(pl.Float64, strict=False)
+    if figures.null_count() > texts.null_count():
+        figures = texts.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
+    return figures

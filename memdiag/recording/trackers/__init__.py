@@ -1,0 +1,1 @@
+"""Files of experiment trackers and of torch."""

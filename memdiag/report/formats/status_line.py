@@ -1,0 +1,169 @@
+"""The status line of a running measurement: the terminal's last row, and nothing but that row.
+
+The target writes to the same terminal, and what it writes must stay whole. So the last row is
+taken out of the scrolling region before the target starts (as apt does for its progress bar), and
+each refresh is one single write that saves the cursor, paints that row and restores the cursor.
+Nothing is ever written at the target's own place. `SETTLE` undoes it all; it depends on nothing,
+so that another process can write it when this one was killed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+
+from memdiag.printable import printable
+from memdiag.report.text import numbers
+
+_SAVE, _RESTORE = "\0337", "\0338"
+_ERASE_ROW = "\033[2K"
+_DIM, _PLAIN = "\033[2m", "\033[22m"
+# Full height again, then an empty last row; the cursor stays where the target left it.
+SETTLE = (_SAVE + "\033[r" + "\033[999;1H" + _ERASE_ROW + _RESTORE).encode()
+_FEWEST_ROWS, _FEWEST_COLUMNS = 6, 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What the line says. Empty or None parts are left out.
+
+    growth: finished text ("+1.2 MB per step"); leaning: "stable", "leak?", ...
+    """
+
+    elapsed_s: float
+    memory_bytes: int | None = None
+    processes: int = 0
+    step: int | None = None
+    phase: str = ""
+    leaning: str = ""
+    growth: str = ""
+
+
+def line(status: Status, *, width: int, ascii_only: bool = False) -> str:
+    """The status as one line of at most `width` cells; parts are dropped from the end."""
+    separator = " | " if ascii_only else " · "
+    text = ""
+    for part in _parts(status, ascii_only=ascii_only):
+        longer = f"{text}{separator}{part}" if text else f"memdiag {part}"
+        if cell_len(longer) > width:
+            break
+        text = longer
+    return text or set_cell_size("memdiag", width)
+
+
+def _parts(status: Status, *, ascii_only: bool) -> list[str]:
+    parts = [_clock(status.elapsed_s)]
+    if status.step is not None:
+        parts.append(f"step {status.step:,}")
+    if status.memory_bytes is not None:
+        parts.append(numbers.size(status.memory_bytes))
+    if status.leaning:
+        parts.append(f"{status.leaning} {status.growth}".rstrip())
+    if status.phase:
+        phase = printable(status.phase, ascii_only=ascii_only)
+        parts.append(phase if cell_len(phase) <= 24 else set_cell_size(phase, 21) + "...")
+    if status.processes > 1:
+        parts.append(f"{status.processes} processes")
+    return parts
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def wanted(descriptor: int, environ: Mapping[str, str]) -> bool:
+    """Whether a status line may be shown there: a terminal that moves its cursor, ours to use."""
+    if environ.get("TERM", "dumb") in {"dumb", "unknown", ""}:
+        return False
+    try:
+        if not os.isatty(descriptor) or os.tcgetpgrp(descriptor) != os.getpgrp():
+            return False
+        columns, rows = os.get_terminal_size(descriptor)
+    except OSError:
+        return False
+    return rows >= _FEWEST_ROWS and columns >= _FEWEST_COLUMNS
+
+
+class LastRow:
+    """The reserved last row of the terminal behind `descriptor`.
+
+    Call `reserve` while the cursor stands at the start of a line. Every method is harmless when
+    the terminal went away.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        *,
+        is_wanted: Callable[[], bool],
+        ascii_only: bool = False,
+        colour: bool = True,
+    ) -> None:
+        self._descriptor = descriptor
+        self._is_wanted = is_wanted
+        self._ascii_only = ascii_only
+        self._colour = colour
+        self._size: os.terminal_size | None = None
+        self._shown = ""
+
+    def reserve(self) -> None:
+        """Take the last row out of the scrolling region."""
+        if self._size is None and self._is_wanted():
+            # A new line first, so that the cursor is never below the region; then one up again.
+            self._write("\n" + self._region() + "\033[1A")
+
+    def show(self, status: Callable[[], Status]) -> None:
+        """Paint the row, if it says anything new. `status` is asked only where it is shown."""
+        if self._size is None:
+            return
+        if not self._is_wanted():  # in the background now, the terminal is somebody else's
+            return
+        painted = self._painted(status())
+        if painted:
+            self._write(painted)
+
+    def release(self) -> None:
+        """Give the row back, empty."""
+        if self._size is not None:
+            self._size = None
+            self._shown = ""
+            self._write(SETTLE.decode())
+
+    def _painted(self, status: Status) -> str:
+        region = ""
+        if self._terminal_size() != self._size:  # resized: the old region is gone
+            region = self._region()
+        if self._size is None:
+            return ""
+        text = line(status, width=self._size.columns - 1, ascii_only=self._ascii_only)
+        if text == self._shown and not region:
+            return ""
+        self._shown = text
+        dim, plain = (_DIM, _PLAIN) if self._colour else ("", "")
+        row = f"\033[{self._size.lines};1H{_ERASE_ROW}{dim}{text}{plain}"
+        return f"{region}{_SAVE}{row}{_RESTORE}"
+
+    def _region(self) -> str:
+        self._size = self._terminal_size()
+        if self._size is None:
+            return ""
+        return f"{_SAVE}\033[1;{self._size.lines - 1}r{_RESTORE}"
+
+    def _terminal_size(self) -> os.terminal_size | None:
+        try:
+            size = os.get_terminal_size(self._descriptor)
+        except OSError:
+            return None
+        return size if size.lines >= _FEWEST_ROWS else None
+
+    def _write(self, text: str) -> None:
+        """One write, so that nothing of the target's can come in between."""
+        try:
+            os.write(self._descriptor, text.encode("utf-8", "replace"))
+        except OSError:
+            self._size = None  # the terminal went away

@@ -1,0 +1,140 @@
+"""The report for a terminal, composed: verdict, reason, picture, figures, and what to do.
+
+`render` returns a value that rich prints; it never prints. Everything is plain Text with styles:
+nothing from outside is read as markup, and nothing reaches the terminal unmade (`printable`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Group
+from rich.text import Text
+
+from memdiag.findings import Diagnosis, RecordingFinding
+from memdiag.report.plotting import annotations as markings
+from memdiag.report.sections import (
+    advice,
+    budgets,
+    capacity,
+    evidence_and_notes,
+    exit_cause,
+    forecast,
+    headline,
+    phase_table,
+    recordings_table,
+    series_table,
+    threshold_events,
+)
+from memdiag.report.sections import arguments as reasons
+from memdiag.report.text.screen import Screen
+from memdiag.report.text.text_layout import INDENT, paragraph
+
+# More recordings than this are shown with one line each.
+_IN_FULL = 3
+
+
+def render(
+    diagnosis: Diagnosis,
+    *,
+    width: int,
+    ascii_only: bool = False,
+    command: str = "",
+    why: bool = False,
+) -> Group:
+    """The whole report as lines for `console.print`.
+
+    width: cells of a line; below 40 the report stays 40 wide, above 100 it stays 100 wide.
+    ascii_only: use no character outside ASCII.
+    command: the command line that was recorded, shown above the report where given.
+    why: in place of picture, figures and advice, what was argued for and against each verdict.
+    """
+    screen = Screen(width=width, ascii_only=ascii_only)
+    blocks = [_command(command, screen)] if command else []
+    are_many = len(diagnosis.recordings) > _IN_FULL
+    if are_many:
+        blocks.append(recordings_table.table(diagnosis.recordings, screen))
+        blocks.append(budgets.of_many(diagnosis.recordings, screen))
+    if why or not are_many:
+        for at, found in enumerate(diagnosis.recordings):
+            blocks += [_rule(screen)] if at or are_many else []
+            blocks += _reasons(found, screen) if why else _recording(found, screen)
+    blocks.append(recordings_table.failures(diagnosis.failures, screen))
+    if len(diagnosis.recordings) + len(diagnosis.failures) != 1:
+        blocks.append(recordings_table.overall(diagnosis, screen))
+    return laid_out(blocks, screen)
+
+
+def laid_out(blocks: Iterable[list[Text]], screen: Screen) -> Group:
+    """Blocks of lines as they are to stand, a blank line between two."""
+    return Group(*(_fitted(line, screen) for line in _spaced(blocks)))
+
+
+def _command(command: str, screen: Screen) -> list[Text]:
+    return paragraph(screen.show(command, cells=2 * screen.measure), screen.measure, hanging=2)
+
+
+def _rule(screen: Screen) -> list[Text]:
+    stroke = "-" if screen.ascii_only else "─"
+    return [Text(" " * INDENT + stroke * (screen.measure - INDENT))]
+
+
+def _reasons(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
+    """The blocks of one recording, with what was argued in place of figures."""
+    return [
+        _top(found, screen),
+        budgets.lines(found, screen),
+        *reasons.blocks(found, screen),
+        evidence_and_notes.closing(found, screen),
+    ]
+
+
+def _top(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """Verdict, source and story."""
+    top = headline.line(found, screen) + paragraph(headline.subject(found, screen), screen.measure)
+    finding = found.deciding
+    if finding is None:
+        return top
+    return top + paragraph(headline.story(finding, screen), screen.measure)
+
+
+def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
+    """The blocks of one recording's full report."""
+    top, closing = _top(found, screen), evidence_and_notes.closing(found, screen)
+    finding = found.deciding
+    held, is_over = budgets.lines(found, screen), exit_cause.is_out_of_memory(found)
+    if finding is None:
+        return [top, held, closing, advice.lines(found, screen)]
+    return [
+        top,
+        held,
+        markings.plot(finding, screen),
+        series_table.table(found, screen),
+        phase_table.table(finding, screen),
+        evidence_and_notes.evidence(found, screen)
+        + forecast.lines(finding, screen, is_over=is_over)
+        + ([] if is_over else forecast.first_elsewhere(found, screen))
+        + capacity.lines(found, screen),
+        threshold_events.lines(found, screen),
+        closing,
+        advice.lines(found, screen),
+    ]
+
+
+def _spaced(blocks: Iterable[list[Text]]) -> list[Text]:
+    """The lines of all blocks, a blank line between them."""
+    lines: list[Text] = []
+    for block in blocks:
+        if block:
+            lines += [Text(), *block] if lines else block
+    return lines
+
+
+def _fitted(line: Text, screen: Screen) -> Text:
+    """The line as it is to stand: not wrapped again, its end left out where it is too long."""
+    line.no_wrap, line.overflow = True, "ignore"
+    if line.cell_len > screen.measure:
+        line.truncate(screen.measure - len(screen.ellipsis), overflow="crop")
+        line.rstrip()
+        line.append(screen.ellipsis)
+    return line

@@ -1,0 +1,45 @@
+"""What is said of a threshold that was passed: at the moment, and in the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memdiag.findings import RecordingFinding
+from memdiag.model import Mark, MarkLevel
+from memdiag.report.text import numbers, series_names
+from memdiag.report.text.screen import Screen
+from memdiag.report.text.text_layout import paragraph
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_LEADS = {MarkLevel.WARNING: "Warning:", MarkLevel.CRITICAL: "Critical:"}
+
+
+def sentence(mark: Mark, screen: Screen) -> str:
+    """`RSS of all processes passed --warn-at 80% of cgroup memory.max (9.6 GB) at step 120, ...`"""
+    of = f" of {screen.show(mark.limit, cells=40)}" if mark.limit else ""
+    when = f"{numbers.duration(mark.at_s)} after the start"
+    if mark.step is not None:
+        when = f"step {mark.step:,}, {when}"
+    phase = f", in phase {screen.show(mark.phase, cells=30)}" if mark.phase else ""
+    return (
+        f"{series_names.series(mark, screen)} passed {screen.show(mark.threshold, cells=40)}{of}"
+        f" ({numbers.size(mark.threshold_bytes)}) with {numbers.size(mark.value_bytes)}"
+        f" at {when}{phase}."
+    )
+
+
+def live(mark: Mark, screen: Screen) -> str:
+    """The same for the moment when it happens."""
+    return f"{mark.level.value}: {sentence(mark, screen)}"
+
+
+def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """A paragraph for each threshold that was passed, in the order of time."""
+    said: list[Text] = []
+    for mark in found.marks:
+        said += paragraph(
+            sentence(mark, screen), screen.measure, lead=_LEADS[mark.level], hanging=2
+        )
+    return said

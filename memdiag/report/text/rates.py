@@ -1,0 +1,66 @@
+"""Growth as people say it: per step, per minute, per 1,000 requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from memdiag.findings import Finding, Interval
+from memdiag.model import Axis, AxisKind, Unit
+from memdiag.report.text import numbers, wording
+
+_MEANINGFUL_BYTES = 1e6
+_NONE_BYTES = 1e-3  # what a fit leaves of a level
+_CLOCK = ((1.0, "second"), (60.0, "minute"), (3600.0, "hour"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """growth: in `unit`, per what `per` says (`step`, `1,000 requests`, `hour`)."""
+
+    growth: Interval
+    unit: Unit
+    per: str
+
+    def brief(self) -> str:
+        """`+291 MB per step`."""
+        return f"{numbers.signed(self.growth.value, self.unit)} per {self.per}"
+
+    def full(self, plus_minus: str) -> str:
+        """`+291 ± 12 MB per step`."""
+        return f"{numbers.estimate(self.growth, self.unit, plus_minus)} per {self.per}"
+
+
+def of(finding: Finding) -> Rate | None:
+    """The rate of the last regime in the words that suit its size; None where none is known."""
+    if finding.growth_per_x is None:
+        return None
+    return rate(finding.growth_per_x, finding.axis, finding.unit)
+
+
+def per_epoch(finding: Finding) -> Rate | None:
+    """The same rate per pass over the data; None where epochs are not known beside the axis."""
+    if finding.growth_per_epoch is None:
+        return None
+    return Rate(growth=finding.growth_per_epoch, unit=finding.unit, per=wording.EPOCH)
+
+
+def rate(growth: Interval, axis: Axis, unit: Unit, *, largest: float | None = None) -> Rate:
+    """`growth` per unit of the axis in the words that suit its size, or that of `largest`."""
+    if unit is Unit.BYTES and abs(growth.value) < _NONE_BYTES:
+        growth = replace(growth, value=0.0)
+    times, per = _per(axis, unit, abs(growth.value) if largest is None else largest)
+    scaled = replace(
+        growth, value=growth.value * times, low=growth.low * times, high=growth.high * times
+    )
+    return Rate(growth=scaled, unit=unit, per=per)
+
+
+def _per(axis: Axis, unit: Unit, growth: float) -> tuple[float, str]:
+    enough = _MEANINGFUL_BYTES if unit is Unit.BYTES else 1.0
+    if axis.kind is AxisKind.SECONDS:
+        for times, word in _CLOCK:
+            if growth * times >= enough or word == "hour":
+                return times, word
+    if 0 < growth < (1.0 if unit is Unit.BYTES else 0.01):
+        return 1000.0, f"1,000 {wording.axis(axis, 1000)}"
+    return 1.0, wording.axis(axis)
