@@ -24,8 +24,8 @@ import numpy as np
 from _one_meter import Maker
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.model import Recording
-from memdiag.verdicts import CALM, Verdict
+from memdiag.values.measurements import Recording
+from memdiag.values.verdict import CALM, Verdict
 
 TRUTHS = ("bounded", "truncated", "leak", "grey")
 

@@ -21,7 +21,7 @@ from _meters import (
 )
 from _one_meter import Drawn
 
-from memdiag.model import AxisKind, Series
+from memdiag.values.measurements import AxisKind, Series
 
 
 def training(rng: Random, low: float = 300, high: float = 30e3) -> Run:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memdiag.model import Axis, AxisKind, Phases, Series, Unit
 from memdiag.recording.native.schema import METRIC_ROLES
+from memdiag.values.measurements import Axis, AxisKind, Phases, Series, Unit
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

@@ -18,7 +18,7 @@ from _meters import (
     truth_of_growth,
 )
 
-from memdiag.model import AxisKind, Phases, Series
+from memdiag.values.measurements import AxisKind, Phases, Series
 
 DAY_S = 86400.0
 HOUR_S = 3600.0

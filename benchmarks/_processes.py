@@ -20,7 +20,7 @@ from _meters import (
 )
 from _one_meter import Drawn
 
-from memdiag.model import AxisKind, Series
+from memdiag.values.measurements import AxisKind, Series
 
 # torch's record of collectives, as measured with gloo (memdiag/analysis/decision/growth).
 ENTRY_BYTES, SLOT_BYTES, ENTRIES = 370.0, 512.0, 2000

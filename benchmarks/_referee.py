@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Finding
 from memdiag.recording.read import read
-from memdiag.verdicts import CALM, Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.verdict import CALM, Verdict
 
 CORPUS = Path(__file__).resolve().parent.parent / "fixtures" / "corpus"
 LABELS = {"stable": "bounded", "warmup": "bounded", "spiky-bounded": "bounded"}

@@ -10,10 +10,10 @@ import numpy as np
 
 from memdiag.analysis.diagnose import judge
 from memdiag.analysis.live.sequential import LiveVerdict
-from memdiag.model import Axis, AxisKind, Recording, Sample, Series, Unit
-from memdiag.policy import DEFAULT, Policy
+from memdiag.analysis.policy import DEFAULT, Policy
 from memdiag.recording.native.schema import METRIC_ROLES
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import Axis, AxisKind, Recording, Sample, Series, Unit
+from memdiag.values.verdict import Verdict
 
 INTERVAL_S = 0.1  # between samples where a recording has no clock: the default of `memdiag run`
 CLOCKS = (AxisKind.SECONDS, AxisKind.TICK)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
+from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Series, Unit
 
 Floats = NDArray[np.float64]
 LENGTHS = (12, 24, 50, 100, 200, 500, 1000, 2000, 5000)

@@ -17,11 +17,11 @@ from _series import FAMILIES, make
 from memdiag.analysis.decision.case import Context
 from memdiag.analysis.decision.decide import decide
 from memdiag.analysis.diagnose import judge
+from memdiag.analysis.policy import DEFAULT, Policy
 from memdiag.analysis.preprocessing.prepare import Prepared, prepare
-from memdiag.model import Recording
-from memdiag.policy import DEFAULT, Policy
 from memdiag.recording.read import read
-from memdiag.verdicts import Argument, Verdict
+from memdiag.values.measurements import Recording
+from memdiag.values.verdict import Argument, Verdict
 
 LEAKBENCH = Path(__file__).resolve().parents[2] / "shared" / "leakbench" / "leakbench.py"
 Verdicts = dict[tuple[str, str], Verdict]

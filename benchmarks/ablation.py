@@ -27,9 +27,9 @@ from _sets import Set, Verdicts
 
 from memdiag.analysis.decision import decide, ends
 from memdiag.analysis.decision.across import decide as across
-from memdiag.parameters import numbers_of
-from memdiag.policy import DEFAULT, Policy, WarmupLength
-from memdiag.verdicts import CALM, Verdict
+from memdiag.analysis.parameters import numbers_of
+from memdiag.analysis.policy import DEFAULT, Policy, WarmupLength
+from memdiag.values.verdict import CALM, Verdict
 
 SENSITIVITY = Path(__file__).resolve().parent.parent / "docs" / "sensitivity.md"
 FACTORS = (0.7, 1.4)

@@ -23,9 +23,9 @@ import numpy as np
 
 from memdiag.analysis.comparison.compare import compare
 from memdiag.analysis.diagnose import diagnose
-from memdiag.comparison import Comparison, Effect
-from memdiag.findings import RecordingFinding
-from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
+from memdiag.values.comparison import Comparison, Effect
+from memdiag.values.findings import RecordingFinding
+from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Series, Unit
 
 BAR = 0.95
 RUN_TO_RUN = 0.02

@@ -22,8 +22,8 @@ from _rows import Row, at_least, at_most, missed, table
 from _series import FAMILIES, Made, make
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Finding
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.verdict import Verdict
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 LENGTHS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)
@@ -38,8 +38,8 @@ script of that name.
   leak sees it at eight standard errors after some dozen or hundred samples, when the ramps among
   the bounded runs have as long still to go: to say LEAK there is to say it of those ramps too. The
   false alarm is the worse of the two, so leaks from the start wait until few warm-ups are as long
-  (`Live` in `memdiag/policy.py`), and most of the seeded ones end before. So do leaks that go
-  on from a warm-up's ramp, which look like its slow end. Leaks that set in after a plateau look
+  (`Live` in `memdiag/analysis/policy.py`), and most of the seeded ones end before. So do leaks that
+  go on from a warm-up's ramp, which look like its slow end. Leaks that set in after a plateau look
   like no warm-up; they are shown apart (`after a plateau`).
   What each bar costs the other (`python benchmarks/live.py --curve --seed 9001`; tails of the
   warm-ups' lengths from that of `Live.tail` to that of finished recordings, and the rules of

@@ -42,10 +42,10 @@ from _series import CALM, FAMILIES, LEAKS, Floats, Made, make
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.live.sequential import LiveVerdict
-from memdiag.model import Recording, Sample
-from memdiag.policy import DEFAULT, Policy
+from memdiag.analysis.policy import DEFAULT, Policy
 from memdiag.recording.read import read
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import Recording, Sample
+from memdiag.values.verdict import Verdict
 
 LEVEL = 4e9
 LOOKS = 100

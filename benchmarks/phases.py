@@ -30,8 +30,8 @@ import numpy as np
 from _rows import Row, at_least, at_most, missed, table
 
 from memdiag.analysis.attribution.phases import attribute
-from memdiag.findings import PhaseGrowth
-from memdiag.model import Phases
+from memdiag.values.findings import PhaseGrowth
+from memdiag.values.measurements import Phases
 
 ORACLE = 8.0
 LEAST_EVENTS, LEAST_QUANTA, LEAST_MARK = 5, 8, 2.0

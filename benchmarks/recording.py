@@ -18,9 +18,9 @@ from pathlib import Path
 
 import polars as pl
 
-from memdiag.model import Sample
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.writer import Writer
+from memdiag.values.measurements import Sample
 
 _EVALUATION_EVERY_S, _EVALUATION_S = 600, 20
 

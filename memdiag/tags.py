@@ -61,6 +61,6 @@ class phase:  # noqa: N801 (reads as a keyword: `with memdiag.phase("eval"):`)
             listener.phase_end(self._name)
 
     def __call__(self, function: "Callable[P, R]") -> "Callable[P, R]":
-        from memdiag.decorating import inside
+        from memdiag._span_decorator import inside
 
         return inside(self, function)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import RecordingFinding
-from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
+from memdiag.values.findings import RecordingFinding
+from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Series, Unit
 
 
 def series_of(

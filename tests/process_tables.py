@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from memdiag.capture.process.tree import Newborn, Process, ProcessId
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.budgets import BudgetKind, Stretch, parse_budget
 from memdiag.errors import UsageError
-from memdiag.model import AxisKind
+from memdiag.values.budgets import BudgetKind, Stretch, parse_budget
+from memdiag.values.measurements import AxisKind
 
 GROWTH = BudgetKind.GROWTH
 

@@ -8,10 +8,10 @@ import pytest
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.errors import UnreadableInput
-from memdiag.findings import Finding
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.verdict import Verdict
 
 DOCUMENTS = Path(__file__).parents[1] / "fixtures" / "documents"
 

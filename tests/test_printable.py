@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.printable import printable
+from memdiag.values.sanitize import printable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

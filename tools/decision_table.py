@@ -20,8 +20,8 @@ from memdiag.analysis.decision import decide, ends
 from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.decision.across.meters import Cross
 from memdiag.analysis.decision.case import Check, Proposal
-from memdiag.parameters import numbers_of
-from memdiag.policy import DEFAULT
+from memdiag.analysis.parameters import numbers_of
+from memdiag.analysis.policy import DEFAULT
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "method.md"

@@ -22,13 +22,13 @@ import numpy as np
 from memdiag.analysis.decision import decide
 from memdiag.analysis.decision.case import Case, Context, Proposal, Window
 from memdiag.analysis.diagnose import diagnose
+from memdiag.analysis.policy import DEFAULT
 from memdiag.analysis.preprocessing.prepare import prepare
 from memdiag.analysis.stats.changepoint import stretches
-from memdiag.findings import Finding
-from memdiag.model import Recording
-from memdiag.policy import DEFAULT
 from memdiag.recording.read import read
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Recording
+from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

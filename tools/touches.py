@@ -34,7 +34,7 @@ _OF_MODULES = {
     "subprocess": frozenset({"run", "Popen", "check_call", "check_output"}),
     "ctypes": frozenset({"CDLL"}),
     "fcntl": frozenset({"flock"}),
-    "safeopen": None,  # all of it
+    "safe_open": None,  # all of it
 }
 _OF_PATHS = _words(
     "open read_text read_bytes write_text write_bytes mkdir unlink chmod touch rmdir"
@@ -95,12 +95,12 @@ WHY = {
         "inputs as the person named them: no wait, no directories or sockets"
     ),
     "recording/native/sidecar.py": "NAME.meta.json beside an input: a regular file, bounded",
-    "recording/inputs/source.py": "inputs (recording/opening.py)",
+    "recording/inputs/source.py": "inputs (recording/inputs/source.py)",
     "recording/inputs/spool.py": "a temporary file without a name",
     "recording/native/writer.py": "writes to the descriptors of recording/files.py",
     "report/formats/comparison_json.py": "a file of memdiag's own package",
     "report/formats/diagnosis_json.py": "a file of memdiag's own package",
-    "safeopen.py": "the rules themselves",
+    "safe_open.py": "the rules themselves",
 }
 
 
@@ -139,9 +139,9 @@ def table() -> Iterator[tuple[str, str, int]]:
 def _calls(tree: ast.AST) -> Iterator[str]:
     nodes = list(ast.walk(tree))
     imported = {
-        alias.asname or alias.name: f"safeopen.{alias.name}"
+        alias.asname or alias.name: f"safe_open.{alias.name}"
         for node in nodes
-        if isinstance(node, ast.ImportFrom) and node.module == "memdiag.safeopen"
+        if isinstance(node, ast.ImportFrom) and node.module == "memdiag.safe_open"
         for alias in node.names
         if alias.name not in _SAFE
     }

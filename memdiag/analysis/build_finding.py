@@ -12,19 +12,19 @@ import numpy as np
 
 from memdiag.analysis.confidence import confidence
 from memdiag.analysis.decision.case import Context, Decision
+from memdiag.analysis.decision.peak_trend import peaks_grow
 from memdiag.analysis.forecasting import projection as forecast
 from memdiag.analysis.forecasting.remaining_samples import need_more
-from memdiag.analysis.preprocessing.peak_trend import peaks_grow
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import MOST, Prepared
 from memdiag.analysis.stats.slope_test import Trend, trend
-from memdiag.findings import Finding, Interval, LimitHit, Plateau, Segment
-from memdiag.model import Limit, Phases, Series, Unit
-from memdiag.policy import Policy
-from memdiag.verdicts import CALM, Verdict
+from memdiag.values.findings import Finding, Interval, LimitHit, Plateau, Segment
+from memdiag.values.measurements import Limit, Phases, Series, Unit
+from memdiag.values.verdict import CALM, Verdict
 
 if TYPE_CHECKING:
     from memdiag.analysis.attribution.phases import Attributed
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 TRACE_POINTS = 300
 """Most points of a finding's thumbnail: wider than any terminal (chosen)."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from memdiag.analysis.calibration_table import RIGHT
 from memdiag.analysis.decision.case import Decision
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
-from memdiag.policy import Policy
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.verdict import Reason, Verdict
 
 SIZES = (0, 12, 24, 60, 240)
 """Fewest samples of each size class (chosen: about equally many of the corpus's series in each)."""

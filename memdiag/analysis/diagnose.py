@@ -13,11 +13,11 @@ from memdiag.analysis.decision.case import Context
 from memdiag.analysis.forecasting.backtest import foretold
 from memdiag.analysis.forecasting.capacity import capacity
 from memdiag.analysis.forecasting.first_limit import first_limit
+from memdiag.analysis.policy import DEFAULT, Policy
 from memdiag.analysis.preprocessing.prepare import prepare
-from memdiag.findings import Finding, RecordingFinding
-from memdiag.model import Recording, Series
-from memdiag.policy import DEFAULT, Policy
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding, RecordingFinding
+from memdiag.values.measurements import Recording, Series
+from memdiag.values.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from memdiag.capture.process.step_and_phase import Origin, Timeline
 from memdiag.capture.process.tree import TREE, Process, ProcessId, ProcessTree
 from memdiag.capture.process.tree_totals import ADDITIVE, numbers, totals
 from memdiag.capture.tree_members import Population
-from memdiag.model import Missing, Sample, Unavailable
 from memdiag.probe import layout
+from memdiag.values.measurements import Missing, Sample, Unavailable
 
 # A reading that comes no later than this after a log's line is a reading at that line. Chosen.
 _BOUNDARY_S = 0.03

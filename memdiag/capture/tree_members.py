@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from memdiag.capture.probelink.uninstrumented import Outsiders
 from memdiag.capture.process.labels import LAUNCHERS, Labels
 from memdiag.capture.process.tree import Process, ProcessId
-from memdiag.model import YOUNG_S, Missing
+from memdiag.values.measurements import YOUNG_S, Missing
 
 
 class Population:

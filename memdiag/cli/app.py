@@ -27,7 +27,7 @@ from memdiag import __version__
 from memdiag.cli.measurement import status_messages
 from memdiag.cli.options import fast_typer
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
-from memdiag.printable import printable
+from memdiag.values.sanitize import printable
 
 # What a shell shows for a program that was ended by SIGPIPE, as others in a pipeline are.
 _CLOSED_PIPE = 141

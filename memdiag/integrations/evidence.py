@@ -9,11 +9,11 @@ import numpy as np
 from rich.console import Console
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Diagnosis, Finding, Interval, RecordingFinding
 from memdiag.integrations.repeating import Meter, Outcome, Settled
-from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
 from memdiag.report.formats import terminal
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import Diagnosis, Finding, Interval, RecordingFinding
+from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Series, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 METRICS = {
     Meter.MALLOC: ("malloc_in_use_bytes", Role.IN_USE, Unit.BYTES),

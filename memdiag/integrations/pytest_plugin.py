@@ -158,10 +158,10 @@ def _meters(names: str | Sequence[str]) -> tuple[Meter, ...]:
 
 def _allowed(amount: str | float) -> dict[Meter, float]:
     """Growth per call from `10KB`, `1MB/1000calls` or a number of bytes."""
-    from memdiag.budgets import BudgetKind, parse_budget
     from memdiag.errors import UsageError
     from memdiag.integrations.repeating import Meter
-    from memdiag.model import AxisKind
+    from memdiag.values.budgets import BudgetKind, parse_budget
+    from memdiag.values.measurements import AxisKind
 
     text = str(amount)
     budget = None

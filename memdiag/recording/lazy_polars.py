@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
     # Of any type, or figures alone: then NaN is where there is none.
     Column = pl.Series | Floats

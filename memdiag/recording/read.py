@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Recording
-from memdiag.printable import printable
 from memdiag.recording.inputs.opening import mode_of
 from memdiag.recording.inputs.source import STDIN, open_source
 from memdiag.recording.native.schema import is_native
@@ -23,7 +21,9 @@ from memdiag.recording.registry import read_table
 from memdiag.recording.tables import infer_columns, native_columns
 from memdiag.recording.tables.assemble import assemble
 from memdiag.recording.trackers import mlflow
-from memdiag.safeopen import kind_of
+from memdiag.safe_open import kind_of
+from memdiag.values.measurements import Recording
+from memdiag.values.sanitize import printable
 
 _SUFFIXES = tuple(
     kind + packing

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from memdiag import units
 from memdiag.errors import UsageError
-from memdiag.model import Unit
+from memdiag.values import units
+from memdiag.values.measurements import Unit
 
 DEFAULT_MAX_INPUT_BYTES = 8 * 10**9
 

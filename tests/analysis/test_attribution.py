@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.attribution.phases import MOST_PHASES, attribute
-from memdiag.findings import PhaseGrowth
-from memdiag.model import Phases
+from memdiag.values.findings import PhaseGrowth
+from memdiag.values.measurements import Phases
 
 MB = 1e6
 

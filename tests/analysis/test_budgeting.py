@@ -9,10 +9,10 @@ from report import diagnoses
 from report.diagnoses import MB, interval
 
 from memdiag.analysis.forecasting.budgets import hold
-from memdiag.budgets import Budget, BudgetKind, Stretch, parse_budget
-from memdiag.findings import BudgetFinding, Finding, Plateau, Standing
-from memdiag.model import Axis, AxisKind, Role, Unit
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.budgets import Budget, BudgetKind, Stretch, parse_budget
+from memdiag.values.findings import BudgetFinding, Finding, Plateau, Standing
+from memdiag.values.measurements import Axis, AxisKind, Role, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 TRACE = [
     (float(step), (1000.0 + (900 - step if step < 90 else step % 3)) * MB) for step in range(200)

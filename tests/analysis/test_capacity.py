@@ -9,12 +9,12 @@ import pytest
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.forecasting.capacity import GB, SIZES_GB
-from memdiag.findings import RecordingFinding
-from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
 from memdiag.report.sections import capacity as shown
 from memdiag.report.text.screen import Screen
-from memdiag.room import Capacity, Memory
-from memdiag.verdicts import Verdict
+from memdiag.values.capacity import Capacity, Memory
+from memdiag.values.findings import RecordingFinding
+from memdiag.values.measurements import Axis, AxisKind, Limit, Recording, Role, Series, Unit
+from memdiag.values.verdict import Verdict
 
 STEPS = 600
 ROLES = {

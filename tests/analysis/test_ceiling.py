@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.findings import Finding
-from memdiag.model import Limit, Role, Unit
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Limit, Role, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 MB = 1e6
 GROUP = Limit(name="cgroup memory.max", value_bytes=2_000_000_000, roles=frozenset({Role.RESIDENT}))

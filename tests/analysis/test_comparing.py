@@ -16,10 +16,10 @@ from memdiag.analysis.comparison.compare import compare
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.stats import pooled_estimate
 from memdiag.analysis.stats.pooled_estimate import Estimate
-from memdiag.comparison import Comparison, Effect, Measure, Why
-from memdiag.findings import RecordingFinding
-from memdiag.model import Axis, AxisKind, Recording, Role, Series, Unit
-from memdiag.verdicts import Verdict
+from memdiag.values.comparison import Comparison, Effect, Measure, Why
+from memdiag.values.findings import RecordingFinding
+from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Series, Unit
+from memdiag.values.verdict import Verdict
 
 MB = 1e6
 

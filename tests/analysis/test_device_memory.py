@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import EvidenceKind, RecordingFinding
-from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
 from memdiag.report.sections import advice
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import EvidenceKind, RecordingFinding
+from memdiag.values.measurements import Axis, AxisKind, Limit, Recording, Role, Series, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 STEPS = 600
 MIB = 1 << 20

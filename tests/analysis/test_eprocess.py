@@ -10,11 +10,11 @@ import pytest
 from memdiag.analysis.decision.case import Context
 from memdiag.analysis.decision.decide import decide
 from memdiag.analysis.live.streaming_minima import CAPACITY, Floors
+from memdiag.analysis.policy import DEFAULT
 from memdiag.analysis.preprocessing.prepare import prepare
 from memdiag.analysis.stats.eprocess import RankTest, threshold
-from memdiag.model import Axis, AxisKind, Role, Series, Unit
-from memdiag.policy import DEFAULT
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import Axis, AxisKind, Role, Series, Unit
+from memdiag.values.verdict import Verdict
 
 INCONCLUSIVE = Verdict.INCONCLUSIVE
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from _series import CALM, CUT, FAMILIES, LEAKS, make
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.verdicts import Verdict
+from memdiag.values.verdict import Verdict
 
 NUMBER = 25
 SEED = 4711

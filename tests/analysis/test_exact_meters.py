@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.findings import Finding
-from memdiag.model import Role, Series, Unit
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role, Series, Unit
+from memdiag.values.verdict import Verdict
 
 
 def _steps(level: float, rate: float, steps: int, noise: float, step: float = 1.0) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.verdicts import Verdict
+from memdiag.values.verdict import Verdict
 
 MB = 1e6
 STEPS = 50

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.model import AxisKind
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import Verdict
 
 MB = 1e6
 

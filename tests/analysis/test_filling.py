@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.findings import Finding
-from memdiag.model import Role, Series
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role, Series
+from memdiag.values.verdict import Reason, Verdict
 
 LEVEL, ENTRY_BYTES, ENTRIES = 170e6, 370, 2000
 

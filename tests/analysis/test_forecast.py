@@ -15,8 +15,8 @@ from memdiag.analysis.forecasting.projection import (
     positions,
     stay,
 )
-from memdiag.findings import Finding
-from memdiag.model import Limit, Role
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Limit, Role
 
 GB = 1e9
 BURN_X = np.array([0, 10, 15, 20, 25, 30, 35, 40, 49.0])

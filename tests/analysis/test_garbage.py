@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from memory_series import judge, series_of
 
-from memdiag.findings import RecordingFinding
-from memdiag.model import Role, Series, Unit
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import RecordingFinding
+from memdiag.values.measurements import Role, Series, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 X = np.arange(0.0, 1800, 6)
 GROWS = 85.0  # blocks a step

@@ -9,8 +9,8 @@ import pytest
 from memory_series import until_killed
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.model import Cause, Ending, Recording, Series
-from memdiag.room import Foretold
+from memdiag.values.capacity import Foretold
+from memdiag.values.measurements import Cause, Ending, Recording, Series
 
 LIMIT_BYTES = 4 << 30
 KILLED = Ending(code=137, cause=Cause.OOM_KILLER, limit_bytes=LIMIT_BYTES)

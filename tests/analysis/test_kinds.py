@@ -11,10 +11,10 @@ from report.diagnoses import interval
 from memdiag.analysis.crossmeter.evidence import evidence
 from memdiag.analysis.crossmeter.leak_origin import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
 from memdiag.analysis.decision.across.decide import correct, decide
-from memdiag.findings import EvidenceKind, Finding, Leaking, MemoryKind
-from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.recording.native.schema import METRIC_ROLES
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import EvidenceKind, Finding, Leaking, MemoryKind
+from memdiag.values.measurements import Axis, AxisKind, Role, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 STEPS = 200
 SECONDS = Axis(name="at_s", kind=AxisKind.SECONDS)

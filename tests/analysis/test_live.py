@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.live.sequential import MOST_TRACKS, LiveVerdict
-from memdiag.model import AxisKind, Sample
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import AxisKind, Sample
+from memdiag.values.verdict import Verdict
 
 GB = 1e9
 

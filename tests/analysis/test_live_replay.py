@@ -20,10 +20,10 @@ import _series
 from _replay import replay
 
 from memdiag.analysis.live.streaming_minima import CAPACITY
-from memdiag.model import Recording
-from memdiag.policy import DEFAULT
+from memdiag.analysis.policy import DEFAULT
 from memdiag.recording.read import read
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import Recording
+from memdiag.values.verdict import Verdict
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SEED = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from memory_series import judge, series_of
 
-from memdiag.findings import Finding
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.verdict import Verdict
 
 MB = 1e6
 

@@ -12,9 +12,9 @@ from report.diagnoses import interval
 
 from memdiag.analysis.crossmeter.evidence import evidence
 from memdiag.analysis.decision.across.decide import decide
-from memdiag.findings import EvidenceKind, Finding
-from memdiag.model import AxisKind, Role, Series, Unit
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import EvidenceKind, Finding
+from memdiag.values.measurements import AxisKind, Role, Series, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 
 def of(process: str, growth_bytes_per_step: float) -> Finding:

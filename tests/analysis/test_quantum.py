@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdiag.analysis.attribution.known_sizes import match, matched, sizes
-from memdiag.findings import Interval, KnownSize, PhaseGrowth
+from memdiag.values.findings import Interval, KnownSize, PhaseGrowth
 
 GPT2 = sizes(124_000_000)
 

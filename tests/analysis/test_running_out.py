@@ -13,9 +13,9 @@ from memory_series import until_killed
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.forecasting.first_limit import first_limit
 from memdiag.capture.process.cgroup import MemoryGroup
-from memdiag.findings import Finding, Interval, LimitHit, RecordingFinding
-from memdiag.model import Axis, AxisKind, Limit, Recording, Role, Series, Unit
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding, Interval, LimitHit, RecordingFinding
+from memdiag.values.measurements import Axis, AxisKind, Limit, Recording, Role, Series, Unit
+from memdiag.values.verdict import Verdict
 
 MIB = 1 << 20
 STEPS = 600

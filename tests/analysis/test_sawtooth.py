@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memory_series import judge, series_of
 
 from memdiag.analysis.preprocessing.period import regular_starts
-from memdiag.verdicts import Verdict
+from memdiag.values.verdict import Verdict
 
 MB = 1e6
 CALM = {Verdict.STABLE, Verdict.WARMUP}

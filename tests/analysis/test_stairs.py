@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from memory_series import judge, series_of
 
-from memdiag.verdicts import Verdict
+from memdiag.values.verdict import Verdict
 
 
 def verdict(y: np.ndarray, x: np.ndarray | None = None) -> Verdict:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from memory_series import judge, series_of
 
+from memdiag.analysis.policy import DEFAULT
 from memdiag.analysis.preprocessing.tooth_levels import climb
-from memdiag.policy import DEFAULT
-from memdiag.verdicts import Verdict
+from memdiag.values.verdict import Verdict
 
 CALM = {Verdict.STABLE, Verdict.WARMUP}
 

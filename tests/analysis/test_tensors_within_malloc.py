@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.model import Role, Series, Unit
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import Role, Series, Unit
+from memdiag.values.verdict import Verdict
 
 STEPS = 1500
 LOOKS = np.array([215.0, 480, 745, 1009, 1274, 1490])

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory_series import judge, series_of
 
-from memdiag.model import AxisKind, Phases, Role, Series
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import AxisKind, Phases, Role, Series
+from memdiag.values.verdict import Verdict
 
 FAST = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from memory_series import judge, noisy, series_of
 
-from memdiag.model import AxisKind, Limit, Role, Series, Unit
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.measurements import AxisKind, Limit, Role, Series, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 MB = 1e6
 CALM = {Verdict.STABLE, Verdict.WARMUP}

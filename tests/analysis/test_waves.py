@@ -7,7 +7,7 @@ import pytest
 from memory_series import judge, series_of
 
 from memdiag.analysis.stats.turning_points import turns, waves
-from memdiag.verdicts import Verdict
+from memdiag.values.verdict import Verdict
 
 CALM = {Verdict.STABLE, Verdict.WARMUP}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.capture.diagnosis.host_checks import host_checks, software_checks
-from memdiag.model import Ability, Check
+from memdiag.values.measurements import Ability, Check
 
 
 def by_name(checks: list[Check]) -> dict[str, Check]:

@@ -11,7 +11,7 @@ import pytest
 from memdiag.capture.process.cgroup import memory_group
 from memdiag.capture.process.memory_limits import LimitWatch, machine, rlimits
 from memdiag.capture.process.tree import Process, ProcessId
-from memdiag.model import Role
+from memdiag.values.measurements import Role
 
 GIB = 1 << 30
 V1_NO_LIMIT = "9223372036854771712\n"

@@ -19,7 +19,7 @@ from memdiag.capture.probelink.uninstrumented import Outsiders
 from memdiag.capture.process.attach import this_table
 from memdiag.capture.process.tree import ProcessTree
 from memdiag.capture.session import Session
-from memdiag.model import Missing
+from memdiag.values.measurements import Missing
 
 WAIT = "print('ready', flush=True); input()"
 Tell = Callable[..., tuple[Missing, ...]]

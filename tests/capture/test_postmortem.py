@@ -13,7 +13,7 @@ from cgroups import limited_group
 from memdiag.capture.diagnosis.exit_cause import Held, Kernel, explained
 from memdiag.capture.diagnosis.oom_reports import LastWords
 from memdiag.capture.process.cgroup import MemoryGroup, OomCounters, memory_group, oom_counters
-from memdiag.model import Cause, Ending
+from memdiag.values.measurements import Cause, Ending
 
 KILLED = Ending(signal=signal.SIGKILL)
 NONE = OomCounters(group=0, machine=5)

@@ -2,7 +2,7 @@ import pytest
 from process_tables import FakeClock, FakeTable
 
 from memdiag.capture.process.tree import DetailSource, ProcessId, ProcessTree
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 
 @pytest.fixture(params=[False, True], ids=["searched", "greeted"], autouse=True)

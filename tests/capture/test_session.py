@@ -7,7 +7,7 @@ from process_tables import FakeClock, FakeTable
 from memdiag.capture.probelink.channel import Event, Kind, Probed
 from memdiag.capture.process.tree import ProcessId, ProcessTree
 from memdiag.capture.session import Session, counter_column
-from memdiag.model import YOUNG_S, Sample, Unavailable
+from memdiag.values.measurements import YOUNG_S, Sample, Unavailable
 
 
 class FakeChannel:

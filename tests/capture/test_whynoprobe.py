@@ -14,7 +14,7 @@ from interpreters import old_interpreter
 
 from memdiag.capture.probelink import channel
 from memdiag.capture.probelink.why_uninstrumented import Suspect, explain, look_at
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 WAIT = "print('ready', flush=True); input()"
 

@@ -14,10 +14,10 @@ from memdiag.cli.measurement.threshold_alarms import Alarms
 from memdiag.cli.options.gate import settle
 from memdiag.cli.options.recording_options import limits_on
 from memdiag.errors import UsageError
-from memdiag.model import Limit, Mark, MarkLevel, Role, Sample
 from memdiag.report.sections import threshold_events
 from memdiag.report.text.screen import Screen
-from memdiag.thresholds import Threshold, parse_threshold
+from memdiag.values.measurements import Limit, Mark, MarkLevel, Role, Sample
+from memdiag.values.thresholds import Threshold, parse_threshold
 
 GB = 10**9
 HOST = frozenset({Role.RESIDENT})

@@ -17,8 +17,8 @@ from memdiag.cli.options.exit_codes import (
     exit_code,
     shell_status,
 )
-from memdiag.findings import Diagnosis
-from memdiag.model import Ending
+from memdiag.values.findings import Diagnosis
+from memdiag.values.measurements import Ending
 
 _LEAK = diagnoses.leak_with_phases().recordings[0]
 _DOUBT = diagnoses.inconclusive().recordings[0]

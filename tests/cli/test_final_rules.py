@@ -10,10 +10,10 @@ import pytest
 
 from memdiag.analysis.live.sequential import LiveVerdict
 from memdiag.cli.measurement.live_verdict import FinalRules
-from memdiag.model import Sample
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.writer import Writer
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import Sample
+from memdiag.values.verdict import Verdict
 
 STEPS, PLATEAU = 1700, 800
 Readings = Callable[[int], dict[str, int]]

@@ -15,8 +15,8 @@ import pytest
 
 from memdiag.cli import app
 from memdiag.cli.options.exit_codes import DEFAULT_FAIL_ON, FailOn, Inconclusive, exit_code
-from memdiag.findings import Diagnosis, RecordingFinding, Standing
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Diagnosis, RecordingFinding, Standing
+from memdiag.values.verdict import Verdict
 
 RUNS = Path(__file__).parents[2] / "fixtures" / "runs"
 CALM, LEAK, OPEN = (str(RUNS / f"{n}.csv") for n in ("burn_baseline", "burn_hybrid", "vision_run1"))

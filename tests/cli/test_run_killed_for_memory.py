@@ -12,9 +12,9 @@ from pathlib import Path
 from cgroups import limited_group
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.model import Limit, Role
 from memdiag.recording.read import read
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import Limit, Role
+from memdiag.values.verdict import Verdict
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "programs"
 LIMIT_BYTES = 200 << 20

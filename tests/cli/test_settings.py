@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.budgets import BudgetKind
 from memdiag.cli.options.exit_codes import Decider, FailOn, Inconclusive
 from memdiag.cli.options.gate import Gate, settle
 from memdiag.errors import UsageError
+from memdiag.values.budgets import BudgetKind
 
 
 def toml(directory: Path, text: str) -> Path:

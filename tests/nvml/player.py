@@ -21,7 +21,7 @@ from memdiag.capture.gpu.nvml import Nvml, Reading, connect
 from memdiag.capture.gpu.process_memory import Ladder, Place
 from memdiag.capture.gpu.source import GpuSource
 from memdiag.capture.process.tree import TREE, Process, ProcessId
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 _FRAME = Path(os.environ["FAKE_NVML_FRAME"])
 

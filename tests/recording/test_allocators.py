@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import AxisKind, Recording, Role, Series
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.trackers import safe_unpickler
+from memdiag.values.measurements import AxisKind, Recording, Role, Series
 
 EXPORTS = Path(__file__).parents[2] / "fixtures" / "exports"
 N = 30

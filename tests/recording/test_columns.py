@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.model import AxisKind, Role, Unit
 from memdiag.recording.parsing.column_meaning import Part, as_metric, recognise
+from memdiag.values.measurements import AxisKind, Role, Unit
 
 MB, GB, MIB, GIB = 1e6, 1e9, 2.0**20, 2.0**30
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import AxisKind
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
+from memdiag.values.measurements import AxisKind
 
 DOCUMENTS = Path(__file__).parents[2] / "fixtures" / "documents"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.model import AxisKind, Recording, Series
 from memdiag.recording.read import read
+from memdiag.values.measurements import AxisKind, Recording, Series
 
 
 def _read(folder: Path, content: str) -> Recording:

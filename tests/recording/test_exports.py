@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import AxisKind, Recording, Role, Series, Unit
 from memdiag.recording.read import expand, read
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.trackers.crc32c import crc32c, masked_crc32c
+from memdiag.values.measurements import AxisKind, Recording, Role, Series, Unit
 
 EXPORTS = Path(__file__).parents[2] / "fixtures" / "exports"
 N = 30

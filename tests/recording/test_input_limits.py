@@ -22,12 +22,12 @@ import pytest
 from commandline import called
 from terminals import MEMDIAG
 
-from memdiag.model import Series
 from memdiag.recording.inputs import opening, source
 from memdiag.recording.inputs import spool as spooling
 from memdiag.recording.inputs.spool import HELD_BYTES, Spool, spooled
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
+from memdiag.values.measurements import Series
 
 ROWS = "".join(f"{n},{5000 + n % 3}\n" for n in range(60))
 FLAT = "step,rss_mb\n" + ROWS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from memdiag.model import Recording
 from memdiag.recording.read import read
+from memdiag.values.measurements import Recording
 
 
 def _read(folder: Path, content: str) -> Recording:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Recording, Series
 from memdiag.recording.inputs.compression import largest_size
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
+from memdiag.values.measurements import Recording, Series
 
 N = 30
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import AxisKind, Recording
 from memdiag.recording.read import read
 from memdiag.recording.read_options import DEFAULTS
+from memdiag.values.measurements import AxisKind, Recording
 
 RUNS = 24
 MB, MIB = 1e6, 2.0**20

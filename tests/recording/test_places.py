@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memdiag.model import AxisKind, Recording, Series
 from memdiag.recording.read import read
 from memdiag.recording.read_options import DEFAULTS
+from memdiag.values.measurements import AxisKind, Recording, Series
 
 RUNS = 30
 MB, GB = 1e6, 1e9

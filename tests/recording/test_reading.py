@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import AxisKind, Recording, Role, Series, Unit
 from memdiag.recording.read import expand, read
 from memdiag.recording.read_options import MetricChoice, ReadOptions, parse_metric
+from memdiag.values.measurements import AxisKind, Recording, Role, Series, Unit
 
 
 def _write(folder: Path, content: str | bytes, name: str = "log.csv") -> str:

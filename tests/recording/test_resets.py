@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from memdiag.model import Recording, Series
 from memdiag.recording.read import read
+from memdiag.values.measurements import Recording, Series
 
 
 def _only(recording: Recording) -> Series:

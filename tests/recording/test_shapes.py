@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memdiag import units
 from memdiag.recording.textlog.discover_fields import Field, find_fields
 from memdiag.recording.textlog.dominant_template import Shape, find_shape
+from memdiag.values import units
 
 _WORDS = ["step", "rss", "vram:", "MB", "GB", "MB,", "|", "(", ")", "+", "-", "/", "/9", "[", "]"]
 _WORDS += [",", ".", ":", "=", " ", "  ", "tensors", "mem", "e", "x", "%", "s", "é", "step:"]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.model import AxisKind, Recording, Role, Series
 from memdiag.recording.read import read
 from memdiag.recording.read_options import DEFAULTS
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import AxisKind, Recording, Role, Series
+from memdiag.values.verdict import Verdict
 
 KIB, MIB, GIB = 1024.0, 2.0**20, 2.0**30
 N = 40

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import AxisKind, Recording
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
+from memdiag.values.measurements import AxisKind, Recording
 
 MB = 1e6
 PROSE = [

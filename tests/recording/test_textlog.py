@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memdiag.model import AxisKind, Recording, Series
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
+from memdiag.values.measurements import AxisKind, Recording, Series
 
 RUNS = 40
 MB, GB, MIB, GIB, PAGE = 1e6, 1e9, 2.0**20, 2.0**30, 4096

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Recording, Series
 from memdiag.recording.read import read
 from memdiag.recording.read_options import DEFAULTS
+from memdiag.values.measurements import Recording, Series
 
 MB = 1e6
 

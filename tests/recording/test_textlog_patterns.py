@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memdiag.errors import MemdiagError, UnreadableInput, UsageError
-from memdiag.model import Recording
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
+from memdiag.values.measurements import Recording
 
 MB = 1e6
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from memdiag.model import Sample
 from memdiag.recording.native import writer as writing
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.downsampling import Thinner
 from memdiag.recording.native.writer import Writer
+from memdiag.values.measurements import Sample
 
 DAY_S = 86_400
 Shape = Callable[[int], tuple[float, str, int]]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import AxisKind, Recording, Role, Series
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
+from memdiag.values.measurements import AxisKind, Recording, Role, Series
 
 MIB, KIB = 2.0**20, 1024.0
 N = 30

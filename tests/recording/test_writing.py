@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from memdiag.errors import OutputExists, UnreadableInput, UsageError
-from memdiag.model import AxisKind, Ending, Limit, Missing, Role, Sample, Unavailable
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.sidecar import read_sidecar, sidecar_path
 from memdiag.recording.native.writer import Writer, default_path
 from memdiag.recording.read import read
+from memdiag.values.measurements import AxisKind, Ending, Limit, Missing, Role, Sample, Unavailable
 
 TREE = "tree"
 
@@ -193,7 +193,7 @@ def test_damaged_sidecar_does_not_hinder_reading(tmp_path: Path) -> None:
 _ENDLESS = """
 import sys, time
 from pathlib import Path
-from memdiag.model import Sample
+from memdiag.values.measurements import Sample
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.writer import Writer
 writer = Writer(RecordingFiles(Path(sys.argv[1]), force=False), about={}, interval_s=0.1)
@@ -243,7 +243,7 @@ def test_recording_without_rows_is_an_error_of_its_own(tmp_path: Path) -> None:
 _FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
-from memdiag.model import Sample
+from memdiag.values.measurements import Sample
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.writer import Writer
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

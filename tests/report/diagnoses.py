@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memdiag.findings import (
+from memdiag.values.findings import (
     Diagnosis,
     Evidence,
     EvidenceKind,
@@ -21,8 +21,8 @@ from memdiag.findings import (
     Segment,
     SizeMatch,
 )
-from memdiag.model import Axis, AxisKind, Ending, Missing, Role, Unavailable, Unit
-from memdiag.verdicts import Argument, Reason, Side, Verdict
+from memdiag.values.measurements import Axis, AxisKind, Ending, Missing, Role, Unavailable, Unit
+from memdiag.values.verdict import Argument, Reason, Side, Verdict
 
 MB = 1e6
 MODEL_COPIES = SizeMatch(multiple=2.97, what=KnownSize.MODEL, size_bytes=496_000_000)

@@ -14,9 +14,9 @@ from report import diagnoses
 from rich.console import Console
 
 from memdiag.cli.options.exit_codes import exit_code
-from memdiag.findings import Diagnosis
 from memdiag.report.formats.diagnosis_json import document, dumps
 from memdiag.report.formats.terminal import render
+from memdiag.values.findings import Diagnosis
 
 FOLDER = Path(__file__).parent / "screens"
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"

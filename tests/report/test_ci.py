@@ -10,13 +10,13 @@ from report import diagnoses
 from report.diagnoses import MB, interval
 from rich.cells import cell_len
 
-from memdiag.budgets import Budget, BudgetKind, Stretch
-from memdiag.findings import BudgetFinding, Diagnosis, RecordingFinding, Standing
-from memdiag.model import AxisKind, Unit
 from memdiag.report.formats import github_annotations, junit, markdown
 from memdiag.report.sections import budgets
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Verdict
+from memdiag.values.budgets import Budget, BudgetKind, Stretch
+from memdiag.values.findings import BudgetFinding, Diagnosis, RecordingFinding, Standing
+from memdiag.values.measurements import AxisKind, Unit
+from memdiag.values.verdict import Verdict
 
 ALL = frozenset({Verdict.LEAK, Verdict.INCONCLUSIVE, Standing.BROKEN, Standing.UNCLEAR})
 GROWTH = Budget(

@@ -12,13 +12,13 @@ from report.diagnoses import HOSTILE, STEP, interval
 from rich.cells import cell_len
 from rich.console import Console
 
-from memdiag.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
-from memdiag.findings import Failure, Interval
-from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.report.formats import comparison_text, comparison_wording
 from memdiag.report.formats.comparison_json import document, schema_text
 from memdiag.report.formats.diagnosis_json import dumps
-from memdiag.verdicts import Verdict
+from memdiag.values.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
+from memdiag.values.findings import Failure, Interval
+from memdiag.values.measurements import Axis, AxisKind, Role, Unit
+from memdiag.values.verdict import Verdict
 
 MB = 1e6
 VALIDATOR = Draft202012Validator(json.loads(schema_text()))

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from report import diagnoses
 
-from memdiag.findings import RecordingFinding
-from memdiag.model import Cause, Ending
 from memdiag.report.formats import terminal
 from memdiag.report.sections.evidence_and_notes import ending
 from memdiag.report.text.screen import Screen
-from memdiag.room import Foretold
+from memdiag.values.capacity import Foretold
+from memdiag.values.findings import RecordingFinding
+from memdiag.values.measurements import Cause, Ending
 
 OOM = "killed by the kernel's OOM killer"
 

@@ -8,8 +8,8 @@ import json
 import pytest
 from rich.console import Console
 
-from memdiag.model import Ability, Check
 from memdiag.report.formats.doctor import document, render, verdict
+from memdiag.values.measurements import Ability, Check
 
 HOST = Check(
     name="host_memory", title="host memory", ability=Ability.YES, text="RSS of every process"

@@ -11,11 +11,11 @@ from jsonschema import Draft202012Validator
 from report import diagnoses
 from report.draw_screens import PAGE, documented
 
-from memdiag.findings import EvidenceKind, Finding, FirstLimit, Interval
-from memdiag.model import Axis, AxisKind, Cause, Ending, Mark, MarkLevel, Role, Unit
 from memdiag.report.formats.diagnosis_json import document, dumps, schema_text
-from memdiag.room import Capacity, Foretold, Memory
-from memdiag.verdicts import Reason, Side
+from memdiag.values.capacity import Capacity, Foretold, Memory
+from memdiag.values.findings import EvidenceKind, Finding, FirstLimit, Interval
+from memdiag.values.measurements import Axis, AxisKind, Cause, Ending, Mark, MarkLevel, Role, Unit
+from memdiag.values.verdict import Reason, Side
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = Draft202012Validator(SCHEMA)

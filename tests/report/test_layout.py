@@ -11,11 +11,11 @@ from report import diagnoses
 from rich.cells import cell_len
 from rich.text import Text
 
-from memdiag.model import Axis, AxisKind, Unit
 from memdiag.report.text import rates, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import Column, Columns, joined, paragraph
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.measurements import Axis, AxisKind, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 PLAIN = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), max_size=300)
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.findings import Interval
-from memdiag.model import AxisKind, Unit
 from memdiag.report.text import numbers
-from memdiag.units import parse_bytes, parse_seconds
+from memdiag.values.findings import Interval
+from memdiag.values.measurements import AxisKind, Unit
+from memdiag.values.units import parse_bytes, parse_seconds
 
 FINITE = st.floats(min_value=-1e17, max_value=1e17, allow_nan=False)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.model import AxisKind, Unit
 from memdiag.report.plotting import axis_ticks
 from memdiag.report.plotting.plot import Level, Mark, Plot, draw
+from memdiag.values.measurements import AxisKind, Unit
 
 BRAILLE = re.compile("[\u2801-\u28ff]")
 VALUES = st.floats(min_value=-1e15, max_value=1e15) | st.sampled_from(

@@ -12,11 +12,11 @@ from report import diagnoses
 from report.draw_screens import CASES, FOLDER, path, text
 from rich.cells import cell_len
 
-from memdiag.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval
-from memdiag.model import Axis, AxisKind, Role, Unit
 from memdiag.report.formats.terminal import render
 from memdiag.report.text import wording
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval
+from memdiag.values.measurements import Axis, AxisKind, Role, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 WIDTHS = (40, 60, 80, 100, 160)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

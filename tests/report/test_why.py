@@ -16,12 +16,12 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.findings import Diagnosis, Finding, RecordingFinding
-from memdiag.model import Axis, AxisKind, Unit
 from memdiag.recording.read import read
 from memdiag.report.formats.terminal import render
 from memdiag.report.text import argument_text
-from memdiag.verdicts import Argument, Reason, Side, Verdict
+from memdiag.values.findings import Diagnosis, Finding, RecordingFinding
+from memdiag.values.measurements import Axis, AxisKind, Unit
+from memdiag.values.verdict import Argument, Reason, Side, Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 RUNS = ("runs/burn_baseline.csv", "runs/burn_hybrid.csv", "runs/vision_run1.csv")

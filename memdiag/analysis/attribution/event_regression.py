@@ -35,12 +35,12 @@ from memdiag.analysis.attribution.event_regressors import (
 from memdiag.analysis.attribution.interval_growth import STILL
 from memdiag.analysis.stats.ar1_least_squares import WhitenedFit, memory_of
 from memdiag.analysis.stats.rotation_test import Cycles, rotated
-from memdiag.findings import BLAME_P_VALUE
+from memdiag.values.findings import BLAME_P_VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
     Mask = NDArray[np.bool_]
 

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats, Ints
+    from memdiag.values.measurements import Floats, Ints
 
     Mask = NDArray[np.bool_]
 

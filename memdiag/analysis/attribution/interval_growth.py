@@ -16,7 +16,7 @@ from scipy.optimize import isotonic_regression, nnls
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats, Ints
+    from memdiag.values.measurements import Floats, Ints
 
     Mask = NDArray[np.bool_]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memdiag.findings import Finding, KnownSize, PhaseGrowth, RecordingFinding, SizeMatch
-from memdiag.model import Unit
+from memdiag.values.findings import Finding, KnownSize, PhaseGrowth, RecordingFinding, SizeMatch
+from memdiag.values.measurements import Unit
 
 # Multiples outside this range are no copies of the thing: chosen.
 LEAST_MULTIPLE, MOST_MULTIPLE = 0.1, 100.0

@@ -28,12 +28,12 @@ from memdiag.analysis.attribution.interval_growth import (
 from memdiag.analysis.attribution.transient_phase_memory import without_passing
 from memdiag.analysis.stats.rotation_test import Cycles, rotated
 from memdiag.analysis.stats.student_t import quantile
-from memdiag.findings import Interval, PhaseGrowth, RecurringGrowth
+from memdiag.values.findings import Interval, PhaseGrowth, RecurringGrowth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats, Phases
+    from memdiag.values.measurements import Floats, Phases
 
     Mask = NDArray[np.bool_]
 

@@ -9,10 +9,10 @@ from statistics import median
 
 from memdiag.analysis.stats import pooled_estimate
 from memdiag.analysis.stats.pooled_estimate import Estimate
-from memdiag.comparison import Difference, Measure
-from memdiag.findings import Finding
-from memdiag.model import AxisKind
-from memdiag.verdicts import CALM, Verdict
+from memdiag.values.comparison import Difference, Measure
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import CALM, Verdict
 
 # 1.96 + 0.84: a difference of this many standard errors shows in four of five tries at 95 %.
 SHOWN = 2.8

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from memdiag.analysis.comparison import effects
 from memdiag.analysis.comparison.align import Side, aligned, measured
-from memdiag.comparison import BAD, Comparison, Effect, SeriesComparison
-from memdiag.findings import Finding, RecordingFinding
-from memdiag.model import Role
-from memdiag.verdicts import Verdict
+from memdiag.values.comparison import BAD, Comparison, Effect, SeriesComparison
+from memdiag.values.findings import Finding, RecordingFinding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import Verdict
 
 _MEMORY = frozenset(Role) - {
     Role.VIRTUAL,

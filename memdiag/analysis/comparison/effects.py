@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from memdiag.analysis.comparison.align import SHOWN, Pair, Side, noise
 from memdiag.analysis.stats.pooled_estimate import Estimate
-from memdiag.comparison import Difference, Effect, Measure, Why
-from memdiag.model import Unit
-from memdiag.verdicts import CALM, Verdict
+from memdiag.values.comparison import Difference, Effect, Measure, Why
+from memdiag.values.measurements import Unit
+from memdiag.values.verdict import CALM, Verdict
 
 # A rate counts as changed when it changed by a tenth at the least, as equal when a change by a
 # third is excluded (so never when it halved). Chosen.

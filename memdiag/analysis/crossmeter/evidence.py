@@ -15,10 +15,10 @@ from memdiag.analysis.decision.across.meters import (
     name,
     speed,
 )
-from memdiag.findings import Evidence, EvidenceKind, Finding
-from memdiag.model import Role
-from memdiag.policy import DEFAULT, PAGES, Policy
-from memdiag.verdicts import CALM, Reason, Verdict
+from memdiag.analysis.policy import DEFAULT, PAGES, Policy
+from memdiag.values.findings import Evidence, EvidenceKind, Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Reason, Verdict
 
 _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,

@@ -14,10 +14,10 @@ from statistics import median
 
 from memdiag.analysis.decision.across.allocator_metrics import ON_DEVICE
 from memdiag.analysis.decision.across.meters import Meters
-from memdiag.findings import Finding, Leaking, MemoryKind
-from memdiag.model import Unit
-from memdiag.policy import DEFAULT
-from memdiag.verdicts import Verdict
+from memdiag.analysis.policy import DEFAULT
+from memdiag.values.findings import Finding, Leaking, MemoryKind
+from memdiag.values.measurements import Unit
+from memdiag.values.verdict import Verdict
 
 # Of the growth, what one kind has to hold to be named (chosen: more than all others together).
 MOST = 0.5

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memdiag.analysis.decision.regimes import View, r_squared
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.stats.changepoint import stretches
 from memdiag.analysis.stats.slope_test import Trend, trend
-from memdiag.policy import Policy
 
 
 def climbs_as_a_whole(view: View, policy: Policy, least_r2: float) -> bool:

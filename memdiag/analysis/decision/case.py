@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from memdiag.analysis.decision.regimes import View, look
 from memdiag.analysis.decision.stairs import Stairs, stairs
 from memdiag.analysis.stats.turning_points import Waves
-from memdiag.verdicts import CALM, Argument, Reason, Side, Verdict
+from memdiag.values.verdict import CALM, Argument, Reason, Side, Verdict
 
 if TYPE_CHECKING:
+    from memdiag.analysis.policy import Policy
     from memdiag.analysis.preprocessing.prepare import Prepared
     from memdiag.analysis.stats.changepoint import Binned, Segmentation
     from memdiag.analysis.stats.slope_test import Trend
-    from memdiag.model import Limit
-    from memdiag.policy import Policy
+    from memdiag.values.measurements import Limit
 
 P = TypeVar("P")
 

@@ -66,11 +66,11 @@ from memdiag.analysis.decision.windows import (
     turning_points,
     whole_climb,
 )
-from memdiag.verdicts import Argument, Reason, Side, Verdict
+from memdiag.values.verdict import Argument, Reason, Side, Verdict
 
 if TYPE_CHECKING:
+    from memdiag.analysis.policy import Policy
     from memdiag.analysis.preprocessing.prepare import Prepared
-    from memdiag.policy import Policy
 
 # What needs no statistics.
 AT_ONCE = (too_few.CHECK, constant.CHECK)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from memdiag.analysis.decision.case import Case, Decision
-from memdiag.parameters import Shared, number
-from memdiag.policy import PAGES
-from memdiag.verdicts import Reason, Verdict
+from memdiag.analysis.parameters import Shared, number
+from memdiag.analysis.policy import PAGES
+from memdiag.values.verdict import Reason, Verdict
 
 P = TypeVar("P")
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from memdiag.analysis.decision.regimes import View, r_squared, rate
+from memdiag.analysis.policy import EXACT_ROLES, Policy
 from memdiag.analysis.stats.changepoint import Piece
-from memdiag.model import AxisKind, Role
-from memdiag.policy import EXACT_ROLES, Policy
+from memdiag.values.measurements import AxisKind, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.analysis.stats.changepoint import Binned, Piece, Segmentation, bins, segment
 from memdiag.analysis.stats.slope_test import Trend, line, trend
 from memdiag.analysis.stats.turning_points import Waves, waves
-from memdiag.policy import Policy
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,13 @@ class View:
         """Prepared samples in the last regime."""
         return len(self.prepared.x) - self.first_sample
 
+    @property
+    def is_one_step(self) -> bool:
+        """Return True if the last regime rose by no more than the step that readings move by."""
+        x = self.binned.x
+        rise = self.trend.slope * float(x[-1] - x[self.tail])
+        return 0 < rise < self.prepared.quantum
+
     def recent_waves(self, policy: Policy) -> Waves | None:
         """The waves of the run without its first third, which may be a warm-up."""
         return self._waves(
@@ -59,8 +66,14 @@ class View:
         )
 
     def all_waves(self, policy: Policy, turn: float) -> Waves | None:
-        """The waves of the whole run. turn: part of the range that makes one."""
-        return self._waves(0, policy, turn)
+        """The waves of the whole run, where there are enough of them.
+
+        turn: part of the range that makes one.
+        """
+        if self.prepared.floors:
+            return None
+        found = self._waves(0, policy, turn)
+        return None if found is None or found.falls < policy.common.cycles else found
 
     def _waves(self, first: int, policy: Policy, turn: float) -> Waves | None:
         x, y = self.binned.x[first:], self.binned.y[first:]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.decision.regimes import View
-from memdiag.policy import Policy
+from memdiag.analysis.policy import Policy
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.decision.regimes import View
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.stats.changepoint import Piece
 from memdiag.analysis.stats.rest_prediction import longest_rest
-from memdiag.policy import Policy
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

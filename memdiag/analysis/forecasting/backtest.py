@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from memdiag.findings import Finding
-from memdiag.model import Cause, Ending, Limit, Recording, Role, Series
-from memdiag.room import Foretold
-from memdiag.verdicts import Verdict
+from memdiag.values.capacity import Foretold
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Cause, Ending, Limit, Recording, Role, Series
+from memdiag.values.verdict import Verdict
 
 # Which memory ran out.
 _ROLES = {Cause.OOM_KILLER: Role.RESIDENT, Cause.DEVICE_MEMORY: Role.DEVICE}

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from memdiag.budgets import Budget, BudgetKind, Stretch
-from memdiag.findings import BudgetFinding, Finding, Interval, RecordingFinding, Standing
-from memdiag.model import AxisKind, Role, Unit
+from memdiag.values.budgets import Budget, BudgetKind, Stretch
+from memdiag.values.findings import BudgetFinding, Finding, Interval, RecordingFinding, Standing
+from memdiag.values.measurements import AxisKind, Role, Unit
 
 _TREE = "tree"
 # What a budget without a metric is for: the memory of the host and that of the device.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memdiag.findings import Finding
-from memdiag.model import Limit, Role, Unit
-from memdiag.room import Capacity, Memory
-from memdiag.thresholds import one_gpu
-from memdiag.verdicts import CALM, Verdict
+from memdiag.values.capacity import Capacity, Memory
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Limit, Role, Unit
+from memdiag.values.thresholds import one_gpu
+from memdiag.values.verdict import CALM, Verdict
 
 # Which series speak for a memory, the most telling first, and which others may object.
 _SPEAKS = {Memory.DEVICE: (Role.DEVICE, Role.DEVICE_RESERVED), Memory.HOST: (Role.RESIDENT,)}

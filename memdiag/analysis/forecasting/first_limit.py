@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memdiag.findings import Finding, FirstLimit, Interval, LimitHit
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding, FirstLimit, Interval, LimitHit
+from memdiag.values.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

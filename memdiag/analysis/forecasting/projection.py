@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.stats.student_t import quantile
-from memdiag.findings import Forecast, Interval, LimitHit
-from memdiag.model import Limit, Role
+from memdiag.values.findings import Forecast, Interval, LimitHit
+from memdiag.values.measurements import Limit, Role
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 COVERAGE = 0.95
 # Above this the noise cannot be told from a random walk within one regime: chosen.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from memdiag.analysis.decision.case import Decision
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
-from memdiag.findings import NeedMore
-from memdiag.policy import Policy
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import NeedMore
+from memdiag.values.verdict import Reason, Verdict
 
 _AWAITED = {
     Reason.RECENT_STEP: "time for the next step to show or to stay away",

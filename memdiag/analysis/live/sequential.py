@@ -20,12 +20,12 @@ from memdiag.analysis.decision.case import Context
 from memdiag.analysis.decision.decide import decide
 from memdiag.analysis.diagnose import ended_processes
 from memdiag.analysis.live.streaming_minima import Floors
+from memdiag.analysis.policy import DEFAULT, Policy, while_watched
 from memdiag.analysis.preprocessing.prepare import Prepared, prepare
-from memdiag.findings import Finding, Interval
-from memdiag.model import Axis, AxisKind, Recording, Role, Sample, Series, Unit
-from memdiag.policy import DEFAULT, Policy, while_watched
 from memdiag.recording.native.schema import METRIC_ROLES
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import Finding, Interval
+from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Sample, Series, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 MOST_TRACKS = 256  # series followed at a time; the longest unseen is dropped: chosen
 LEAST_BINS = 16  # somewhat more rising floors than the e-process needs for its alarm

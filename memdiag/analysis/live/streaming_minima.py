@@ -9,7 +9,7 @@ import numpy as np
 from memdiag.analysis.stats.eprocess import RankTest, threshold
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 CAPACITY = 1024  # bins: a few times what the decision segments, so that recent ones stay fine
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 def regular_starts(before: Floats, seen: Floats, most: int) -> tuple[Floats, float] | None:

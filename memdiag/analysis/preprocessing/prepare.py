@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.policy import EXACT_ROLES, Policy
 from memdiag.analysis.preprocessing.sawtooth import Cycles
 from memdiag.analysis.preprocessing.sawtooth import cycles as cycles_of
 from memdiag.analysis.preprocessing.transients import lasting
 from memdiag.analysis.stats.changepoint import least_noise
-from memdiag.model import Axis, AxisKind, Role, Series, Unit
-from memdiag.policy import EXACT_ROLES, Policy
+from memdiag.values.measurements import Axis, AxisKind, Role, Series, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
     NDBool = NDArray[np.bool_]
 

@@ -16,8 +16,8 @@ from memdiag.analysis.preprocessing.transients import lasting
 from memdiag.analysis.stats.changepoint import between_spikes, least_noise
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats, Ints
-    from memdiag.policy import Policy, Preparation
+    from memdiag.analysis.policy import Policy, Preparation
+    from memdiag.values.measurements import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

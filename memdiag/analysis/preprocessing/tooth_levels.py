@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats, Ints
-    from memdiag.policy import Policy
+    from memdiag.analysis.policy import Policy
+    from memdiag.values.measurements import Floats, Ints
 
 RESET = 0.3  # exact: sqrt(1 / 12), rounded
 """Standard deviation of where a tooth began between two samples, in samples."""

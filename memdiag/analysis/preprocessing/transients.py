@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats, Ints
-    from memdiag.policy import Policy
+    from memdiag.analysis.policy import Policy
+    from memdiag.values.measurements import Floats, Ints
 
 
 def lasting(x: Floats, y: Floats, drops: Ints, policy: Policy) -> NDArray[np.bool_]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats, Ints
-    from memdiag.policy import Policy
+    from memdiag.analysis.policy import Policy
+    from memdiag.values.measurements import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

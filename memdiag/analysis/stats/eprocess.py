@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.policy import DEFAULT, Policy
+from memdiag.analysis.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 class RankTest:

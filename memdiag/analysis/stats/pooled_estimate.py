@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memdiag.analysis.stats.student_t import quantile
-from memdiag.findings import Interval
+from memdiag.values.findings import Interval
 
 # The normal quantile, as a t with so many degrees of freedom that it makes no difference.
 MANY = 10_000

@@ -10,7 +10,7 @@ import numpy as np
 from memdiag.analysis.stats.student_t import quantile
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 def longest_rest(lengths: Floats) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from memdiag.analysis.stats.student_t import quantile
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ import numpy as np
 from memdiag.analysis.stats.slope_test import line, upper_tail
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

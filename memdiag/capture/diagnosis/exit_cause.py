@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from memdiag.capture.diagnosis.oom_reports import LastWords
 from memdiag.capture.process.cgroup import MemoryGroup, OomCounters
-from memdiag.model import Cause, Ending
-from memdiag.printable import printable
+from memdiag.values.measurements import Cause, Ending
+from memdiag.values.sanitize import printable
 
 _KILLED = int(signal.SIGKILL)
 # A shell that waits for a killed program ends with 128 + the signal's number (bash(1)).

@@ -9,7 +9,7 @@ from pathlib import Path
 from memdiag.capture.gpu.cuda_visible_devices import visible
 from memdiag.capture.gpu.nvml import Device, Driver, Reading, Usage, connect
 from memdiag.capture.gpu.source import DRIVER_FILES, is_host_namespace
-from memdiag.model import Ability, Check, Unavailable
+from memdiag.values.measurements import Ability, Check, Unavailable
 
 _PATIENCE_S = 5.0  # a driver that takes longer hangs (chosen; without persistence mode it takes 2)
 _OTHER_MAKERS = {"/dev/kfd": "AMD", "/dev/accel": "an accelerator that is not NVIDIA's"}

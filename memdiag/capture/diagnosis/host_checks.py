@@ -16,7 +16,7 @@ from memdiag.capture.gpu import source
 from memdiag.capture.probelink import channel
 from memdiag.capture.process.cgroup import PROC, memory_group, oom_counters
 from memdiag.capture.process.memory_limits import machine, rlimits
-from memdiag.model import Ability, Check
+from memdiag.values.measurements import Ability, Check
 
 _LIBRARIES = ("psutil", "nvidia-ml-py", "numpy", "scipy", "polars", "rich", "typer")
 _FRAMEWORKS = ("torch", "jax", "tensorflow")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memdiag.capture.gpu.nvml import Device
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
 _OLD_MIG_ID = re.compile(r"MIG-(GPU-[0-9a-f-]+)/(\d+)/(\d+)", re.I)  # before driver R470

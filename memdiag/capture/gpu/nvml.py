@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from memdiag.capture.gpu.nvml_process_list import RowBuffer
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 _LISTS = ("Compute", "Graphics", "MPSCompute")
 _MOST_PID = 4_194_304  # PID_MAX_LIMIT of 64-bit Linux (include/linux/threads.h)

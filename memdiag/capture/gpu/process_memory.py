@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from memdiag.capture.gpu.cuda_visible_devices import Visible
 from memdiag.capture.gpu.nvml import Device, Driver, Reading, Usage
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 NVML_ROW = "vram_bytes"
 NEW_ROW = "vram_new_row_bytes"

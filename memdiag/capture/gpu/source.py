@@ -28,7 +28,7 @@ from memdiag.capture.gpu.process_memory import (
 from memdiag.capture.process.cgroup import PROC
 from memdiag.capture.process.sampler import Readings
 from memdiag.capture.process.tree import TREE, Process, ProcessId
-from memdiag.model import Limit, Missing, Role, Unavailable
+from memdiag.values.measurements import Limit, Missing, Role, Unavailable
 
 _BASELINE_WAIT_S = 1.0  # how long a launch waits for the first reading (chosen)
 _RETRY_S = 10.0  # between attempts to reach a driver or a GPU that went away (chosen)

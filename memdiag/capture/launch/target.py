@@ -22,8 +22,8 @@ from pathlib import Path
 from memdiag.capture.launch.output_tee import Outlets
 from memdiag.capture.launch.signals import PASSED_ON, TERMINAL_STOPS, Letter, Witness
 from memdiag.errors import CannotStart
-from memdiag.model import Ending
-from memdiag.printable import printable
+from memdiag.values.measurements import Ending
+from memdiag.values.sanitize import printable
 
 # Python ignores these when it starts; a command must find them as they were.
 _IGNORED_BY_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag import safeopen
+from memdiag import safe_open
 from memdiag.errors import UsageError
-from memdiag.printable import printable
-from memdiag.units import bytes_per_unit
+from memdiag.values.sanitize import printable
+from memdiag.values.units import bytes_per_unit
 
 
 class TagKind(enum.Enum):
@@ -152,7 +152,7 @@ def _refuse_unreadable(path: Path) -> None:
                 f"--tags-from {shown} is no regular file", remedy="name the log that it writes"
             )
         if path.exists():
-            os.close(safeopen.open_regular(path))
+            os.close(safe_open.open_regular(path))
     except OSError as error:
         raise UsageError(
             f"--tags-from {shown} cannot be read: {error.strerror}", remedy="check its rights"

@@ -25,7 +25,7 @@ from memdiag.capture.logtags.patterns import TagKind, TagRequest
 from memdiag.capture.logtags.tail_file import Follower
 from memdiag.capture.process.step_and_phase import Origin
 from memdiag.errors import CannotMeasure
-from memdiag.printable import printable
+from memdiag.values.sanitize import printable
 
 _LOOK_S = 0.05  # how often a file is looked at
 _QUIET_S = 0.05  # nothing came for so long: that was all

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from memdiag import safeopen
+from memdiag import safe_open
 
 _AT_A_TIME = 1 << 20
 # Of what was there before, so much may tell where the job is now. Chosen.
@@ -84,6 +84,6 @@ class Follower:
 
     def _open(self) -> None:
         with contextlib.suppress(OSError):
-            self._fd = safeopen.open_regular(self._path)
+            self._fd = safe_open.open_regular(self._path)
             self._at = 0
             self.seen = True

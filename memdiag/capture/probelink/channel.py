@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from memdiag import safeopen
+from memdiag import safe_open
 from memdiag.capture.probelink.ring_reader import Event, Kind, Probed, RingReader
 from memdiag.capture.process.linux_procfs import parse_stat
 from memdiag.capture.process.tree import ProcessId
@@ -54,11 +54,11 @@ def create(base: Path | None = None) -> Path:
         try:
             with contextlib.suppress(FileExistsError):
                 base.mkdir(mode=0o700, parents=True)
-            fd = safeopen.open_private(base, owners=(os.geteuid(),))
+            fd = safe_open.open_private(base, owners=(os.geteuid(),))
         except OSError:  # somebody else has taken the name, with whatever it is
             base = Path(tempfile.mkdtemp(prefix="memdiag-"))
-            fd = safeopen.open_private(base, owners=(os.geteuid(),))
-        with safeopen.closing(fd):
+            fd = safe_open.open_private(base, owners=(os.geteuid(),))
+        with safe_open.closing(fd):
             os.mkdir(name, 0o700, dir_fd=fd)
     except OSError as error:
         raise CannotMeasure(
@@ -127,10 +127,13 @@ def find_ring(directory: Path, pid: int) -> Path | None:
 
 def remove(directory: Path) -> None:
     """Remove a channel. Targets that still write to it do not notice; what is not ours stays."""
-    with contextlib.suppress(OSError), safeopen.closing(safeopen.open_parent(directory)) as parent:
-        with safeopen.closing(safeopen.open_directory(directory.name, dir_fd=parent)) as fd:
+    with (
+        contextlib.suppress(OSError),
+        safe_open.closing(safe_open.open_parent(directory)) as parent,
+    ):
+        with safe_open.closing(safe_open.open_directory(directory.name, dir_fd=parent)) as fd:
             for name in (*_rings_in(fd), layout.WATCHER):
-                safeopen.remove(name, dir_fd=fd)
+                safe_open.remove(name, dir_fd=fd)
         os.rmdir(directory.name, dir_fd=parent)
 
 
@@ -157,7 +160,7 @@ class ChannelReader:
         self._owners = (os.geteuid(),) if owners is None else owners
         self._fd: int | None = None
         with contextlib.suppress(OSError):
-            self._fd = safeopen.open_private(directory, owners=self._owners)
+            self._fd = safe_open.open_private(directory, owners=self._owners)
         self._rings: dict[str, RingReader] = {}
         self._facts: dict[str, Probed] = {}
         self._dead: set[str] = set()
@@ -256,7 +259,7 @@ def _rings_in(fd: int) -> list[str]:
 def _private(
     directory: Path, owners: Collection[int], dir_fd: int | None = None
 ) -> contextlib.AbstractContextManager[int]:
-    return safeopen.closing(safeopen.open_private(directory, owners=owners, dir_fd=dir_fd))
+    return safe_open.closing(safe_open.open_private(directory, owners=owners, dir_fd=dir_fd))
 
 
 def _is_private(directory: Path, owners: Collection[int], dir_fd: int | None = None) -> bool:

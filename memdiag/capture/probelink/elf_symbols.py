@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag import safeopen
+from memdiag import safe_open
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -54,7 +54,7 @@ def exported(file: Mapped, names: frozenset[str]) -> dict[str, int]:
 
     Empty for a file that is no 64-bit little-endian ELF. Raises OSError where it is not there.
     """
-    data = safeopen.read_regular(file.path, most_bytes=_MOST_BYTES)
+    data = safe_open.read_regular(file.path, most_bytes=_MOST_BYTES)
     if not data.startswith(_ELF64_LITTLE):
         return {}
     try:

@@ -26,7 +26,7 @@ from memdiag.capture.probelink.ptrace_permission import why_not_traced
 from memdiag.capture.probelink.why_uninstrumented import look_at, version_of
 from memdiag.capture.probelink.workspace import User, Workspace
 from memdiag.errors import CannotWatch
-from memdiag.printable import printable
+from memdiag.values.sanitize import printable
 
 # A target that is stuck in the kernel does not stop, and one whose main thread holds the lock of
 # its pending calls, for some nanoseconds, waits for itself in our call, which is taken back then.

@@ -7,9 +7,9 @@ out of the target, so it is untrusted.
 from __future__ import annotations
 
 from memdiag.capture.probelink.uninstrumented import shared
-from memdiag.model import Missing, Unavailable
-from memdiag.printable import printable
 from memdiag.probe import layout
+from memdiag.values.measurements import Missing, Unavailable
+from memdiag.values.sanitize import printable
 
 _METRICS = frozenset({*layout.READINGS, *layout.CENSUS_READINGS, "step", "phase"})
 # A program that notes something new at every step must not fill our memory.

@@ -8,7 +8,7 @@ from pathlib import Path
 from memdiag.capture.probelink.why_uninstrumented import look_at, unfit
 from memdiag.capture.probelink.workspace import User
 from memdiag.errors import CannotWatch
-from memdiag.printable import printable
+from memdiag.values.sanitize import printable
 
 _CAP_SYS_PTRACE = 19
 _OUTSIDE = "leave out --attach: its memory can be watched from outside"

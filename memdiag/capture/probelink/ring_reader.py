@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memdiag import safeopen
+from memdiag import safe_open
 from memdiag.capture.process.tree import ProcessId
 from memdiag.probe import layout
 
@@ -123,7 +123,7 @@ class RingReader:
 
     def __init__(
         self,
-        path: safeopen.Name,
+        path: safe_open.Name,
         *,
         dir_fd: int | None = None,
         owners: Collection[int] | None = None,
@@ -274,11 +274,11 @@ class RingReader:
             return b""
         try:
             if self._fd is None:
-                self._fd = safeopen.open_regular(
+                self._fd = safe_open.open_regular(
                     self._path, dir_fd=self._dir_fd, follow=False, owners=self._owners
                 )
             return os.pread(self._fd, count, at)
-        except (safeopen.NotRegular, PermissionError):
+        except (safe_open.NotRegular, PermissionError):
             self._is_refused = True
             return b""
         except OSError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from memdiag.capture.probelink.why_uninstrumented import DID_NOT_START, Suspect, explain, look_at
 from memdiag.capture.process.labels import LAUNCHERS, MAIN
 from memdiag.capture.process.tree import Process, ProcessId
-from memdiag.model import Missing, Unavailable
+from memdiag.values.measurements import Missing, Unavailable
 
 # The name under which a recording says that what the probe would have told is missing.
 METRIC = "probe_readings"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag.model import Unavailable
 from memdiag.probe import layout
 from memdiag.probe.arming import INJECTED
+from memdiag.values.measurements import Unavailable
 
 _ATTACH = (
     "put `import memdiag.auto` into it, or use `memdiag watch --pid PID --attach` once it runs"

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from memdiag import safeopen
+from memdiag import safe_open
 from memdiag.capture.probelink import channel
 from memdiag.errors import CannotMeasure
 from memdiag.probe import layout
@@ -87,7 +87,7 @@ class Workspace:
     def write_script(self, text: str) -> Path:
         """A file with this text, which the target can read and not change. Raises OSError."""
         place, mode = (self.rings, 0o600) if self._user.is_us else (self.probe, 0o644)
-        with safeopen.closing(safeopen.open_directory(place)) as fd:
+        with safe_open.closing(safe_open.open_directory(place)) as fd:
             _write(_SCRIPT, text.encode(), fd, mode=mode)
         return place / _SCRIPT
 
@@ -95,18 +95,18 @@ class Workspace:
         self._top = _trusted_place() / f"memdiag-{secrets.token_hex(8)}"
         self._top.mkdir(mode=0o700)
         self.rings, self.probe = self._top / "rings", self._top / "probe"
-        with safeopen.closing(safeopen.open_private(self._top, owners=(os.geteuid(),))) as top:
+        with safe_open.closing(safe_open.open_private(self._top, owners=(os.geteuid(),))) as top:
             os.mkdir("rings", 0o700, dir_fd=top)
             self._hold()
             _copy_files(PROBE, "probe", top)
-            with safeopen.closing(safeopen.open_directory("rings", dir_fd=top)) as rings:
+            with safe_open.closing(safe_open.open_directory("rings", dir_fd=top)) as rings:
                 os.fchown(rings, self._user.uid, self._user.gid)
             os.fchmod(top, 0o711)
 
     def _hold(self) -> None:
         """Make and lock the file that the probe watches: it leaves when the lock is gone."""
-        with safeopen.closing(safeopen.open_private(self.rings, owners=(os.geteuid(),))) as rings:
-            self._lock = safeopen.create(layout.WATCHER, mode=0o644, dir_fd=rings)
+        with safe_open.closing(safe_open.open_private(self.rings, owners=(os.geteuid(),))) as rings:
+            self._lock = safe_open.create(layout.WATCHER, mode=0o644, dir_fd=rings)
         os.fchmod(self._lock, 0o644)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -118,9 +118,9 @@ class Workspace:
             return
         with (
             contextlib.suppress(OSError),
-            safeopen.closing(safeopen.open_directory(self.rings)) as rings,
+            safe_open.closing(safe_open.open_directory(self.rings)) as rings,
         ):
-            safeopen.remove(_SCRIPT, dir_fd=rings)
+            safe_open.remove(_SCRIPT, dir_fd=rings)
         channel.remove(self.rings)
         if self._top is not None:
             shutil.rmtree(self.probe, ignore_errors=True)  # nobody else can write to it
@@ -131,7 +131,7 @@ class Workspace:
 def _trusted_place() -> Path:
     """Where nobody but root and we can rename a directory of ours. Raises OSError."""
     for place in (Path(tempfile.gettempdir()), *_TEMPORARY):
-        if safeopen.is_trusted(place):
+        if safe_open.is_trusted(place):
             return place
     raise PermissionError(1, "others may rename what is in the directory for temporary files")
 
@@ -139,7 +139,7 @@ def _trusted_place() -> Path:
 def _copy_files(source: Path, name: str, dir_fd: int) -> None:
     """The Python files of a directory of ours, and of those in it, for everybody to read."""
     os.mkdir(name, 0o700, dir_fd=dir_fd)
-    with safeopen.closing(safeopen.open_directory(name, dir_fd=dir_fd)) as fd:
+    with safe_open.closing(safe_open.open_directory(name, dir_fd=dir_fd)) as fd:
         for path in sorted(source.iterdir()):
             if path.suffix == ".py":
                 _write(path.name, path.read_bytes(), fd, mode=0o644)
@@ -149,6 +149,6 @@ def _copy_files(source: Path, name: str, dir_fd: int) -> None:
 
 
 def _write(name: str, data: bytes, dir_fd: int, *, mode: int) -> None:
-    with safeopen.closing(safeopen.create(name, mode=0o600, dir_fd=dir_fd)) as fd:
-        safeopen.write_all(fd, data)
+    with safe_open.closing(safe_open.create(name, mode=0o600, dir_fd=dir_fd)) as fd:
+        safe_open.write_all(fd, data)
         os.fchmod(fd, mode)

@@ -12,7 +12,7 @@ from memdiag.capture.process.linux_procfs import ProcTable
 from memdiag.capture.process.psutil_table import PsutilTable
 from memdiag.capture.process.tree import Process, ProcessTable
 from memdiag.errors import CannotWatch
-from memdiag.printable import printable
+from memdiag.values.sanitize import printable
 
 Table = ProcTable | PsutilTable
 

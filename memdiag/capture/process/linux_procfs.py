@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memdiag.capture.process.tree import Newborn, Process, ProcessId
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 # Descriptors kept open at most (the usual limit is 1024, and it is not ours to raise: the target
 # would inherit it). Further processes are read by path.

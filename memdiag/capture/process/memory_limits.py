@@ -22,7 +22,7 @@ from memdiag.capture.process.cgroup import (
 from memdiag.capture.process.clock import Clock, MonotonicClock
 from memdiag.capture.process.sampler import Readings
 from memdiag.capture.process.tree import Process
-from memdiag.model import Limit, Role
+from memdiag.values.measurements import Limit, Role
 
 _HOST_ROLES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 # setrlimit(2). RLIMIT_RSS is not here: Linux has not enforced it since 2.4.30.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 import psutil
 
 from memdiag.capture.process.tree import Newborn, Process, ProcessId
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 _NO_PSS = Unavailable(reason="only Linux counts PSS")
 _NO_SWAP = Unavailable(reason="this system does not tell the swap of one process")

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from memdiag.capture.process.clock import Budget, Clock
 from memdiag.capture.process.tree import Process, ProcessId
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 Reading = int | float | Unavailable
 # What a source says of each process, by canonical metric name. The key TREE overrides the sum

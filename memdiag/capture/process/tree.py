@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from memdiag.capture.process.clock import Budget, Clock, MonotonicClock
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 
 class ProcessId(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memdiag.capture.process.sampler import Reading
-from memdiag.model import Unavailable
+from memdiag.values.measurements import Unavailable
 
 ADDITIVE = ("rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes")
 

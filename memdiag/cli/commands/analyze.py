@@ -17,13 +17,13 @@ from memdiag.cli.options.exit_codes import exit_code
 from memdiag.cli.output import printing
 from memdiag.cli.output.ci_reports import publish
 from memdiag.errors import MemdiagError, UnreadableInput
-from memdiag.findings import Diagnosis, Failure, RecordingFinding
-from memdiag.printable import printable
-from memdiag.thresholds import one_gpu
+from memdiag.values.findings import Diagnosis, Failure, RecordingFinding
+from memdiag.values.sanitize import printable
+from memdiag.values.thresholds import one_gpu
 
 if TYPE_CHECKING:
-    from memdiag.model import Recording
     from memdiag.recording.read_options import ReadOptions
+    from memdiag.values.measurements import Recording
 
 Files = Annotated[
     list[str],

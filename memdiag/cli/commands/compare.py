@@ -19,14 +19,14 @@ from memdiag.cli.options import recording_options as cli_options
 from memdiag.cli.options.exit_codes import of_comparison
 from memdiag.cli.output import printing
 from memdiag.errors import UnreadableInput, UsageError
-from memdiag.findings import Failure, RecordingFinding
-from memdiag.printable import printable
+from memdiag.values.findings import Failure, RecordingFinding
+from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
-    from memdiag.comparison import Comparison
-    from memdiag.findings import Finding
-    from memdiag.model import Recording
     from memdiag.recording.read_options import ReadOptions
+    from memdiag.values.comparison import Comparison
+    from memdiag.values.findings import Finding
+    from memdiag.values.measurements import Recording
 
 Sides = Annotated[
     list[str] | None,

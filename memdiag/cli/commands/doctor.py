@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from memdiag.model import Ability, Check
+from memdiag.values.measurements import Ability, Check
 
 Json = Annotated[bool, typer.Option("--json", help="Print it as JSON, and nothing else.")]
 

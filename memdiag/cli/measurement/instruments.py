@@ -25,7 +25,7 @@ from memdiag.capture.process.sampler import Background
 from memdiag.capture.process.tree import DetailSource, ProcessTree
 from memdiag.capture.session import Session
 from memdiag.cli.options.recording_options import Options, limits_on
-from memdiag.model import Ending, Limit, Missing
+from memdiag.values.measurements import Ending, Limit, Missing
 
 # The share of the time that may be spent in smaps_rollup, which holds the lock of the target's
 # address space while it is read (11-16 ms per GiB, measured), and how often at most: USS moves no

@@ -6,15 +6,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from memdiag.analysis.policy import DEFAULT
 from memdiag.cli import lazy_imports
 from memdiag.cli.measurement.loop import Outlook, in_words
 from memdiag.cli.options.recording_options import Options
 from memdiag.cli.output.conclude import diagnosed, say
-from memdiag.findings import Interval
-from memdiag.model import Axis, AxisKind, Sample, Unit
-from memdiag.policy import DEFAULT
 from memdiag.report.text import rates
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Interval
+from memdiag.values.measurements import Axis, AxisKind, Sample, Unit
+from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from memdiag.recording.native.atomic_file import RecordingFiles

@@ -21,12 +21,12 @@ from memdiag.cli.measurement.threshold_alarms import Alarms
 from memdiag.cli.options.recording_options import Options
 from memdiag.cli.output.conclude import say
 from memdiag.errors import MemdiagError
-from memdiag.model import Ending, Limit, Mark, Missing, Sample
-from memdiag.printable import printable
 from memdiag.report.formats.status_line import LastRow, Status
 from memdiag.report.sections import threshold_events
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Verdict
+from memdiag.values.measurements import Ending, Limit, Mark, Missing, Sample
+from memdiag.values.sanitize import printable
+from memdiag.values.verdict import Verdict
 
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
 _EARLY_S = 0.005  # at most so often between two ticks

@@ -29,9 +29,9 @@ from memdiag.cli.options.exit_codes import Decider, before_findings
 from memdiag.cli.options.recording_options import Options, recording_files
 from memdiag.cli.output.conclude import STDERR, conclude, say
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
-from memdiag.model import Ending
-from memdiag.printable import printable
 from memdiag.report.formats.status_line import SETTLE, LastRow, wanted
+from memdiag.values.measurements import Ending
+from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
     from memdiag.recording.native.atomic_file import RecordingFiles

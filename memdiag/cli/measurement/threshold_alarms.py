@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memdiag.model import Limit, Mark, Role, Sample
 from memdiag.recording.native.schema import METRIC_ROLES
-from memdiag.thresholds import Threshold, one_gpu
+from memdiag.values.measurements import Limit, Mark, Role, Sample
+from memdiag.values.thresholds import Threshold, one_gpu
 
 _TREE = "tree"
 # What a threshold without a metric is for: the memory of the host and that of the devices, of the

@@ -25,8 +25,8 @@ from memdiag.cli.measurement.threshold_alarms import Alarms
 from memdiag.cli.options.recording_options import Options, recording_files
 from memdiag.cli.output.conclude import STDERR, conclude, say
 from memdiag.errors import MemdiagError
-from memdiag.model import Ending
 from memdiag.report.formats.status_line import LastRow, wanted
+from memdiag.values.measurements import Ending
 
 if TYPE_CHECKING:
     from memdiag.recording.native.atomic_file import RecordingFiles

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from memdiag.errors import UsageError
-from memdiag.printable import printable
-from memdiag.safeopen import read_regular
+from memdiag.safe_open import read_regular
+from memdiag.values.sanitize import printable
 
 FILE = "pyproject.toml"
 _PREFIX = "MEMDIAG_"

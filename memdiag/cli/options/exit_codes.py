@@ -26,11 +26,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection
 
-from memdiag.comparison import BAD, Comparison, Effect
 from memdiag.errors import Exit
-from memdiag.findings import Diagnosis, Standing
-from memdiag.model import Ending
-from memdiag.verdicts import Verdict
+from memdiag.values.comparison import BAD, Comparison, Effect
+from memdiag.values.findings import Diagnosis, Standing
+from memdiag.values.measurements import Ending
+from memdiag.values.verdict import Verdict
 
 
 class Inconclusive(enum.Enum):

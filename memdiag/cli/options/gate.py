@@ -16,15 +16,15 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from memdiag.budgets import Budget, BudgetKind, Stretch, parse_budget
 from memdiag.cli.options import config_layers
 from memdiag.cli.options.config_layers import Given
 from memdiag.cli.options.exit_codes import DEFAULT_FAIL_ON, Decider, FailOn, Inconclusive
 from memdiag.errors import UsageError
-from memdiag.model import AxisKind, MarkLevel
-from memdiag.printable import printable
-from memdiag.thresholds import Threshold, parse_threshold
-from memdiag.units import parse_count, parse_seconds
+from memdiag.values.budgets import Budget, BudgetKind, Stretch, parse_budget
+from memdiag.values.measurements import AxisKind, MarkLevel
+from memdiag.values.sanitize import printable
+from memdiag.values.thresholds import Threshold, parse_threshold
+from memdiag.values.units import parse_count, parse_seconds
 
 Limit = Annotated[
     str | None,

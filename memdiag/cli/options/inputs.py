@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memdiag.errors import UsageError
-from memdiag.printable import printable
-from memdiag.units import parse_bytes
+from memdiag.values.sanitize import printable
+from memdiag.values.units import parse_bytes
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag import safeopen
+from memdiag import safe_open
 from memdiag.cli.options.gate import Gate
 from memdiag.errors import CannotMeasure, OutputExists, UsageError
-from memdiag.printable import printable
 from memdiag.recording.native.sidecar import files_of, sidecar_path
+from memdiag.values.sanitize import printable
 
 _HEAD_BYTES = 256
 _WRITE = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -97,18 +97,18 @@ def check(
             ) from error
         os.close(fd)
         if is_new:
-            safeopen.remove(_resolved(output.path)[0])
+            safe_open.remove(_resolved(output.path)[0])
 
 
 def write(output: Named, text: str, *, force: bool) -> None:
     """Write a report. Raises CannotMeasure, or OutputExists where the file became another's."""
     try:
         fd, _ = _opened(output, force=force)
-        with safeopen.closing(fd):
+        with safe_open.closing(fd):
             if stat.S_ISREG(os.fstat(fd).st_mode):
                 os.ftruncate(fd, 0)
             os.set_blocking(fd, True)
-            safeopen.write_all(fd, text.encode(errors="backslashreplace"))
+            safe_open.write_all(fd, text.encode(errors="backslashreplace"))
     except OSError as error:
         raise CannotMeasure(
             f"{printable(str(output.path))} could not be written: {_reason(error)}",
@@ -133,7 +133,7 @@ def _opened(output: Named, *, force: bool) -> tuple[int, bool]:
     """
     path, is_link = _resolved(output.path)
     try:
-        return safeopen.create(path), True
+        return safe_open.create(path), True
     except FileExistsError:
         fd = os.open(path, _WRITE | (0 if is_link else os.O_NOFOLLOW))
     try:
@@ -148,7 +148,7 @@ def _opened(output: Named, *, force: bool) -> tuple[int, bool]:
         elif stat.S_ISFIFO(mode) and os.fstat(fd).st_uid not in (0, os.geteuid()):
             raise PermissionError(errno.EPERM, "it is a FIFO of another user")
         elif not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
-            raise safeopen.NotRegular(errno.EINVAL, f"it is {safeopen.kind_of(mode)}")
+            raise safe_open.NotRegular(errno.EINVAL, f"it is {safe_open.kind_of(mode)}")
     except BaseException:
         os.close(fd)
         raise

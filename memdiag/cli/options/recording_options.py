@@ -14,8 +14,8 @@ import typer
 from memdiag.cli.options import outputs
 from memdiag.cli.options.gate import Gate
 from memdiag.errors import UsageError
-from memdiag.model import Limit, Role
-from memdiag.units import parse_bytes, parse_seconds
+from memdiag.values.measurements import Limit, Role
+from memdiag.values.units import parse_bytes, parse_seconds
 
 if TYPE_CHECKING:
     from memdiag.capture.logtags.patterns import TagRequest

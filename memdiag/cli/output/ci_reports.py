@@ -6,14 +6,14 @@ import os
 import sys
 from pathlib import Path
 
-from memdiag import safeopen
+from memdiag import safe_open
 from memdiag.cli.options.exit_codes import FailOn, Inconclusive
 from memdiag.cli.options.gate import Gate
 from memdiag.cli.options.outputs import reports, write
 from memdiag.errors import MemdiagError
-from memdiag.findings import Diagnosis, Standing
-from memdiag.printable import printable
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Diagnosis, Standing
+from memdiag.values.sanitize import printable
+from memdiag.values.verdict import Verdict
 
 
 def publish(
@@ -80,8 +80,8 @@ def _append(path: Path, text: str) -> None:
     """To the job's summary; a runner that can't take it does not fail the job."""
     try:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-        with safeopen.closing(os.open(path, flags, 0o666)) as fd:
-            safeopen.write_all(fd, f"{text}\n".encode(errors="backslashreplace"))
+        with safe_open.closing(os.open(path, flags, 0o666)) as fd:
+            safe_open.write_all(fd, f"{text}\n".encode(errors="backslashreplace"))
     except OSError as error:
         print(
             f"memdiag: the step summary could not be written: {printable(str(error))}",

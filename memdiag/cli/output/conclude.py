@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from memdiag.budgets import Budget
 from memdiag.cli import lazy_imports
 from memdiag.cli.options.exit_codes import exit_code
 from memdiag.cli.options.gate import Gate
 from memdiag.cli.options.recording_options import Options
 from memdiag.cli.output.ci_reports import failing_by, publish
 from memdiag.errors import Exit, UnreadableInput
-from memdiag.findings import Diagnosis, RecordingFinding
-from memdiag.model import Ending
-from memdiag.printable import printable
 from memdiag.report.formats import diagnosis_json as json_report
 from memdiag.report.formats import terminal
 from memdiag.report.sections import budgets, headline
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Verdict
+from memdiag.values.budgets import Budget
+from memdiag.values.findings import Diagnosis, RecordingFinding
+from memdiag.values.measurements import Ending
+from memdiag.values.sanitize import printable
+from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from memdiag.recording.native.atomic_file import RecordingFiles

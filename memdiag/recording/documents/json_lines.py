@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 
 from memdiag.errors import UnreadableInput
-from memdiag.printable import printable
 from memdiag.recording.inputs.opening import HEAD_BYTES
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.table import Table, without_lists
+from memdiag.values.sanitize import printable
 
 _NESTING = 4
 

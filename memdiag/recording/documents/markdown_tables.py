@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.printable import printable
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table
+from memdiag.values.sanitize import printable
 
 _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
 _MAX_BYTES = 64 << 20

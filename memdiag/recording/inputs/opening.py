@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memdiag.errors import UnreadableInput
-from memdiag.safeopen import kind_of
+from memdiag.safe_open import kind_of
 
 HEAD_BYTES = 1 << 16
 # A FIFO gets its writer when the other command starts, which may be typed after ours: chosen.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from memdiag.errors import UnreadableInput
-from memdiag.printable import printable
 from memdiag.recording.inputs.spool import NoRoom
+from memdiag.values.sanitize import printable
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a PNG picture"),

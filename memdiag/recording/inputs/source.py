@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memdiag.errors import UnreadableInput
-from memdiag.printable import printable
 from memdiag.recording.inputs.compression import is_packed, unpacked
 from memdiag.recording.inputs.decoding import Decoded, utf16
 from memdiag.recording.inputs.opening import HEAD_BYTES, Waiting, mode_of, opened, place_of
@@ -23,7 +22,8 @@ from memdiag.recording.inputs.refusals import no_room, refuse_binary, too_large
 from memdiag.recording.inputs.spool import NoRoom, Readable, Stream, TooLarge, spooled
 from memdiag.recording.native.sidecar import rows_path
 from memdiag.recording.read_options import DEFAULT_MAX_INPUT_BYTES, DEFAULTS, ReadOptions
-from memdiag.safeopen import open_regular
+from memdiag.safe_open import open_regular
+from memdiag.values.sanitize import printable
 
 _BEGINNING_BYTES, _LONG_LINES_BYTES = 4 << 20, 16 << 20
 # Fewer lines than these say too little of a table: a head may hold a part of its header alone.

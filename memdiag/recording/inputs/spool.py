@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from memdiag.recording.inputs.opening import HEAD_BYTES, place_of
-from memdiag.safeopen import write_all
+from memdiag.safe_open import write_all
 
 # A log of this size is read several times faster than it could be printed.
 HELD_BYTES = 32 << 20

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 
-from memdiag import units
 from memdiag.errors import UnreadableInput
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.table import Table
+from memdiag.values import units
 
 # "Peak memory usage:" came with memray 1.13; before it, text tells the total alone, which only
 # adds up what was ever allocated.

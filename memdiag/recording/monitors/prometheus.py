@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.printable import printable
 from memdiag.recording.documents.json_document import parsed
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.table import Table
+from memdiag.values.sanitize import printable
 
 _NAME = "__name__"
 # Exporters whose names leave the unit out: cAdvisor counts bytes, DCGM MiB.

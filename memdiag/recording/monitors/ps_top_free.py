@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from memdiag import units
 from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.tables.table import Table
+from memdiag.values import units
 
 # What samples of a monitor are counted by that tells no time.
 TICK = "tick"

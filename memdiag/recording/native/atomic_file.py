@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from memdiag import safeopen
+from memdiag import safe_open
 from memdiag.errors import OutputExists, UsageError
-from memdiag.printable import printable
 from memdiag.recording.native.sidecar import files_of, rows_path, sidecar_path
+from memdiag.values.sanitize import printable
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -47,7 +47,7 @@ class RecordingFiles:
                 remedy="name it run.csv",
             )
         try:
-            self._directory = safeopen.open_parent(path)
+            self._directory = safe_open.open_parent(path)
             try:
                 self._refuse_existing()
                 self.fd = self._taken()
@@ -79,7 +79,7 @@ class RecordingFiles:
     def replace_rows(self, chunks: Iterable[bytes]) -> int:
         """Put a new CSV file in the place of the old one: its size. Raises OSError."""
         name, here = self.rows.name, self._directory
-        fd, beside = safeopen.write_beside(name, chunks, dir_fd=here)
+        fd, beside = safe_open.write_beside(name, chunks, dir_fd=here)
         try:
             _own(fd)
             os.replace(beside, name, src_dir_fd=here, dst_dir_fd=here)
@@ -99,7 +99,7 @@ class RecordingFiles:
     def write_sidecar(self, text: str) -> None:
         """Replace NAME.meta.json at once. Raises OSError."""
         name = sidecar_path(self.rows).name
-        os.close(safeopen.replace(name, [text.encode()], dir_fd=self._directory))
+        os.close(safe_open.replace(name, [text.encode()], dir_fd=self._directory))
 
     def to_parquet(self, convert: Callable[[Path, Path], None]) -> None:
         """Have `convert(csv, parquet)` write the Parquet file, and remove the CSV file.
@@ -108,19 +108,19 @@ class RecordingFiles:
         then.
         """
         name, here = self.path.name, self._directory
-        fd, beside = safeopen.write_beside(name, (), dir_fd=here)
+        fd, beside = safe_open.write_beside(name, (), dir_fd=here)
         try:
             convert(_place_of(self.fd, self.rows), _place_of(fd, self.path.with_name(beside)))
             os.fsync(fd)
             if self._force:
                 os.replace(beside, name, src_dir_fd=here, dst_dir_fd=here)
             else:
-                safeopen.rename_anew(beside, name, dir_fd=here)
+                safe_open.rename_anew(beside, name, dir_fd=here)
         except BaseException:
             self._abandon(fd, beside)
             raise
         self._final = fd
-        safeopen.remove(self.rows.name, dir_fd=here)
+        safe_open.remove(self.rows.name, dir_fd=here)
 
     @property
     def written(self) -> Path:
@@ -139,7 +139,7 @@ class RecordingFiles:
 
     def discard(self) -> None:
         """Remove what was made, and leave what --force would have replaced."""
-        safeopen.remove(self._beside or self.rows.name, dir_fd=self._directory)
+        safe_open.remove(self._beside or self.rows.name, dir_fd=self._directory)
         self.close()
 
     def close(self) -> None:
@@ -155,16 +155,16 @@ class RecordingFiles:
 
     def _abandon(self, fd: int, beside: str) -> None:
         os.close(fd)
-        safeopen.remove(beside, dir_fd=self._directory)
+        safe_open.remove(beside, dir_fd=self._directory)
 
     def _refuse_existing(self) -> None:
         for path in files_of(self.path):
             mode = _mode(path.name, self._directory)
             if mode is None:
                 continue
-            if not safeopen.is_file_or_link(mode):
+            if not safe_open.is_file_or_link(mode):
                 raise UsageError(
-                    f"{printable(str(path))} is {safeopen.kind_of(mode)}",
+                    f"{printable(str(path))} is {safe_open.kind_of(mode)}",
                     remedy="name a new file, such as run.csv",
                 )
             if not self._force:
@@ -174,10 +174,10 @@ class RecordingFiles:
         """The rows, new and locked: under their name, or beside what they are to replace."""
         name, here = self.rows.name, self._directory
         if not self._force or _mode(name, here) is None:
-            fd = safeopen.create(name, dir_fd=here)
+            fd = safe_open.create(name, dir_fd=here)
         else:
             self._replaced = self._locked(name)
-            fd, self._beside = safeopen.write_beside(name, (), dir_fd=here)
+            fd, self._beside = safe_open.write_beside(name, (), dir_fd=here)
         _own(fd)
         return fd
 
@@ -185,7 +185,7 @@ class RecordingFiles:
         """What is there, which no other memdiag writes. Raises BlockingIOError where one does."""
         here = self._directory
         try:
-            fd = safeopen.open_regular(name, dir_fd=here, follow=False)
+            fd = safe_open.open_regular(name, dir_fd=here, follow=False)
         except OSError as error:
             if error.errno == errno.ELOOP:  # a link is replaced, not followed
                 return os.dup(here)

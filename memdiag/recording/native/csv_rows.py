@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from memdiag.model import Sample
-from memdiag.printable import printable
 from memdiag.recording.native.schema import FIRST_METRICS, KEY_COLUMNS
+from memdiag.values.measurements import Sample
+from memdiag.values.sanitize import printable
 
 # A program that makes up a new counter name at every step must not make the file a million wide.
 MAX_COLUMNS = 256

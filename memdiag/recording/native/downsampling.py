@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from memdiag.model import YOUNG_S, Sample
+from memdiag.values.measurements import YOUNG_S, Sample
 
 # Chosen: with the above, some 2300 buckets a day and process.
 _BUCKETS_PER_RUN = 250.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdiag.model import Role
+from memdiag.values.measurements import Role
 
 # Always there, in this order. `at_s` are seconds since the recording began; `process` is "tree"
 # in the row that holds the whole tree's totals.

@@ -11,9 +11,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memdiag.model import Cause, Ending, Limit, Mark, MarkLevel, Missing, Role, Unavailable
-from memdiag.printable import printable
-from memdiag.safeopen import read_regular
+from memdiag.safe_open import read_regular
+from memdiag.values.measurements import (
+    Cause,
+    Ending,
+    Limit,
+    Mark,
+    MarkLevel,
+    Missing,
+    Role,
+    Unavailable,
+)
+from memdiag.values.sanitize import printable
 
 FORMAT_VERSION = 1
 _MAX_BYTES = 4 << 20

@@ -18,13 +18,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memdiag import safeopen
-from memdiag.model import Ending, Limit, Mark, Missing, Sample
-from memdiag.printable import printable
+from memdiag import safe_open
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.csv_rows import Rows
 from memdiag.recording.native.downsampling import Thinner
 from memdiag.recording.native.sidecar import Sidecar, text_of
+from memdiag.values.measurements import Ending, Limit, Mark, Missing, Sample
+from memdiag.values.sanitize import printable
 
 # Unthinned rows at the file's end: when they exceed this, they are thinned.
 _COMPACT_BYTES = 12 << 20
@@ -155,7 +155,7 @@ class Writer:
     def _append(self, data: bytes) -> bool:
         """All of the data, or nothing: what was written of it is taken back."""
         try:
-            safeopen.write_all(self._files.fd, data)
+            safe_open.write_all(self._files.fd, data)
         except OSError as error:
             self._fail(error)
             with contextlib.suppress(OSError):

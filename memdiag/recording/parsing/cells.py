@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag import units
-from memdiag.model import Unit
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.timestamps import is_clock, seconds_of, spans_of
+from memdiag.values import units
+from memdiag.values.measurements import Unit
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
     from memdiag.recording.lazy_polars import Column
+    from memdiag.values.measurements import Floats
 
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "None", "none", "null", "NULL", "-", "--"]
 NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Permissions]"]

@@ -9,7 +9,6 @@ import enum
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from memdiag.model import AxisKind, Role, Unit
 from memdiag.recording.parsing.column_names import Name, take_apart
 from memdiag.recording.parsing.column_vocabulary import (
     AMOUNTS,
@@ -32,6 +31,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     PIDS,
     TOTAL_OF,
 )
+from memdiag.values.measurements import AxisKind, Role, Unit
 
 
 class Part(enum.Enum):

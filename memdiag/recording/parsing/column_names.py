@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memdiag import units
+from memdiag.values import units
 
 _BRACKETS = re.compile(r"[\[(]\s*(?:in\s+)?([A-Za-z%]{1,8})\s*[\])]")
 _RATE = re.compile(

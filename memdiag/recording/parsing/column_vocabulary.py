@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdiag.model import AxisKind, Role
+from memdiag.values.measurements import AxisKind, Role
 
 
 def _words(text: str) -> frozenset[str]:

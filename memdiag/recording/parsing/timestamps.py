@@ -13,8 +13,8 @@ from memdiag.recording.parsing.fast_digits import whole_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats
     from memdiag.recording.parsing.fast_digits import Bytes
+    from memdiag.values.measurements import Floats
 
 _DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
 _DAY_S = 86400.0

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Axis, AxisKind, Phases, Recording, Series, Unit
-from memdiag.printable import printable
 from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.parsing.cells import Cells, measurable, resolution, to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning
@@ -24,9 +22,11 @@ from memdiag.recording.tables.axis import (
 )
 from memdiag.recording.tables.group_processes import Group, encode, split
 from memdiag.recording.tables.table import Table
+from memdiag.values.measurements import Axis, AxisKind, Phases, Recording, Series, Unit
+from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats, Ints
+    from memdiag.values.measurements import Floats, Ints
 
 _MAX_NAME = 120
 # A program has a dozen phases; who tags each batch by its number has as many as samples.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.model import Axis, AxisKind
+from memdiag.values.measurements import Axis, AxisKind
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats, Ints
+    from memdiag.values.measurements import Floats, Ints
 
 # A step axis with fewer distinct steps than this, on many more samples, says less than a clock.
 _FEW_STEPS = 8

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.printable import printable
 from memdiag.recording.lazy_polars import pl
+from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
-    from memdiag.model import Ints
+    from memdiag.values.measurements import Ints
 
 # The rows of a table that knows only one process, without a number for each of them.
 WHOLE = slice(None)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import Axis, AxisKind, Role
-from memdiag.printable import printable
 from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
 from memdiag.recording.parsing.cells import holds_bytes, to_numbers, to_seconds
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
@@ -23,10 +21,12 @@ from memdiag.recording.tables.axis import Candidate, rises_strictly
 from memdiag.recording.tables.group_processes import encode
 from memdiag.recording.tables.table import Table
 from memdiag.recording.tables.width import not_too_wide
+from memdiag.values.measurements import Axis, AxisKind, Role
+from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
     from memdiag.recording.lazy_polars import Column
+    from memdiag.values.measurements import Floats
 
 # A label column names few things many times; a column of readings does not.
 _ROWS_PER_LABEL = 2

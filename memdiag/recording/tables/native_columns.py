@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.model import YOUNG_S, Axis, AxisKind, Recording, Role, Unit
-from memdiag.printable import printable
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.native.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.recording.native.sidecar import Sidecar, read_sidecar, sidecar_path
@@ -21,6 +19,8 @@ from memdiag.recording.tables.axis import Candidate
 from memdiag.recording.tables.csv_dialect import Layout, split_line
 from memdiag.recording.tables.table import Table
 from memdiag.recording.tables.width import not_too_wide
+from memdiag.values.measurements import YOUNG_S, Axis, AxisKind, Recording, Role, Unit
+from memdiag.values.sanitize import printable
 
 _MOST_RANKS = 8
 # As the probe's `facts.UNNAMED_CHILD`, which nobody imports.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.printable import printable
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.native.schema import is_native
 from memdiag.recording.parsing.cells import NULLS
 from memdiag.recording.tables.csv_dialect import WHITESPACE, Layout
+from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
     from memdiag.recording.lazy_polars import Column

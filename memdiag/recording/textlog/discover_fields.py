@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memdiag.model import Unit
 from memdiag.recording.parsing.column_meaning import Meaning, Part, recognise
 from memdiag.recording.textlog.number_spans import (
     FRACTION,
@@ -27,6 +26,7 @@ from memdiag.recording.textlog.number_spans import (
     numbers_in,
     without_when,
 )
+from memdiag.values.measurements import Unit
 
 _ZEROS = str.maketrans("123456789", "000000000")
 # A field must be in so many of the lines that hold the most frequent one of its kind.

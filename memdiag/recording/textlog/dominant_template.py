@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memdiag import units
 from memdiag.recording.textlog.discover_fields import Field
+from memdiag.values import units
 
 _DIGITS = r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _FIGURE = re.compile(rf"(?<![\w.]){_DIGITS}")

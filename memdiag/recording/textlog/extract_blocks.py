@@ -18,10 +18,10 @@ from memdiag.recording.textlog.minmax_decimation import spared
 from memdiag.recording.textlog.search_lines import CARRIED, HEADING, TAGS, search
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats, Ints
     from memdiag.recording.parsing.fast_digits import Bytes
     from memdiag.recording.textlog.discover_fields import Field
     from memdiag.recording.textlog.dominant_template import Shape
+    from memdiag.values.measurements import Floats, Ints
 
 # Of fewer lines of one form in a block it is quicker to search each, where many are left.
 LINES_ALIKE = 24

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag import units
 from memdiag.recording.inputs.lines import LINE_LIMIT, split_stamp
+from memdiag.values import units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Ints
     from memdiag.recording.parsing.fast_digits import Bytes
     from memdiag.recording.textlog.discover_fields import Field
+    from memdiag.values.measurements import Ints
 
 _NEWLINE, _ZERO = ord("\n"), ord("0")
 # Of equally long lines so many are looked at for the forms that most of them have.

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats, Ints
+    from memdiag.values.measurements import Floats, Ints
 
 # Each time at most one line of so many stays.
 _FACTOR = 4

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.errors import UnreadableInput, UsageError
-from memdiag.model import Unit
-from memdiag.printable import printable
 from memdiag.recording.inputs.lines import LINE_LIMIT, blocks, chunks, split_stamp, stamped
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
@@ -24,12 +22,14 @@ from memdiag.recording.textlog.dominant_template import find_shape
 from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Found, Gatherer
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.search_lines import ANY_TAG, TAGS
+from memdiag.values.measurements import Unit
+from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memdiag.model import Floats
     from memdiag.recording.lazy_polars import Column
+    from memdiag.values.measurements import Floats
 
 _LOOKED_AT = 600
 _ROWS_AT_LEAST = 4

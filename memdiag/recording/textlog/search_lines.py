@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memdiag import units
 from memdiag.recording.inputs.lines import in_order
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.textlog.discover_fields import Field
 from memdiag.recording.textlog.dominant_template import Shape
+from memdiag.values import units
 
 # Patterns for what tells the lines of one log apart, by its name; the first that is found counts.
 TAGS: dict[str, tuple[str, ...]] = {

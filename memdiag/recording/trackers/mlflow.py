@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from memdiag.errors import UnreadableInput
-from memdiag.printable import printable
 from memdiag.recording.inputs.opening import mode_of
 from memdiag.recording.inputs.refusals import too_large
 from memdiag.recording.inputs.source import STDIN, Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.tables.table import Table
-from memdiag.safeopen import read_regular
+from memdiag.safe_open import read_regular
+from memdiag.values.sanitize import printable
 
 # After the step, newer versions name the data set and the model that the figure is about.
 _LINE = r"^(1[0-9]{12}) ([-+0-9.eEnaifNIF]+)(?: (-?[0-9]+))?(?: [^ ]+){0,3}$"

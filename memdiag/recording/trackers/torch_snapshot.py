@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from memdiag.errors import UnreadableInput
-from memdiag.printable import printable
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.table import Table
 from memdiag.recording.trackers.safe_unpickler import NotPlain, load
+from memdiag.values.sanitize import printable
 
 # What an event adds to (allocated, reserved). A release counts from when it is asked for.
 _ADDS = {

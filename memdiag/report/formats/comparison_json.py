@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from importlib import resources
 
-from memdiag.comparison import Comparison, Difference, Measure, SeriesComparison
 from memdiag.report.formats.diagnosis_json import (
     SCHEMA_VERSION,
     Values,
@@ -16,6 +15,7 @@ from memdiag.report.formats.diagnosis_json import (
     interval,
     number,
 )
+from memdiag.values.comparison import Comparison, Difference, Measure, SeriesComparison
 
 
 def document(compared: Comparison, exit_code: int) -> Values:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from memdiag.comparison import Comparison, Effect, SeriesComparison
 from memdiag.report.formats import comparison_wording
 from memdiag.report.formats.terminal import laid_out
 from memdiag.report.plotting.plot import Plot, behind_stroke, draw
@@ -16,7 +15,8 @@ from memdiag.report.sections import recordings_table
 from memdiag.report.text import series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, Column, Columns, paragraph
-from memdiag.verdicts import Verdict
+from memdiag.values.comparison import Comparison, Effect, SeriesComparison
+from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Group

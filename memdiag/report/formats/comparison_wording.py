@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from memdiag.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
-from memdiag.findings import Interval
-from memdiag.model import AxisKind
 from memdiag.report.text import numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Verdict
+from memdiag.values.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
+from memdiag.values.findings import Interval
+from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import Verdict
 
 EFFECTS = {
     Effect.FIXED: "FIXED",

@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from memdiag.budgets import Stretch
-from memdiag.findings import (
+from memdiag.report.text import argument_text, numbers
+from memdiag.values.budgets import Stretch
+from memdiag.values.capacity import Capacity
+from memdiag.values.findings import (
     BudgetFinding,
     Diagnosis,
     Evidence,
@@ -32,10 +34,8 @@ from memdiag.findings import (
     RecurringGrowth,
     Segment,
 )
-from memdiag.model import Axis, AxisKind, Ending, Mark, Missing, Unit
-from memdiag.report.text import argument_text, numbers
-from memdiag.room import Capacity
-from memdiag.verdicts import Argument, Side
+from memdiag.values.measurements import Axis, AxisKind, Ending, Mark, Missing, Unit
+from memdiag.values.verdict import Argument, Side
 
 SCHEMA_VERSION = 1
 

@@ -9,10 +9,10 @@ from rich.console import Group
 from rich.text import Text
 
 from memdiag.errors import Exit
-from memdiag.model import Ability, Check
 from memdiag.report.text import numbers
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, paragraph
+from memdiag.values.measurements import Ability, Check
 
 SCHEMA_VERSION = 1
 _STYLES = {

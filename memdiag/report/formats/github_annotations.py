@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from memdiag.findings import Diagnosis, Standing
-from memdiag.printable import printable
 from memdiag.report.sections import budgets, headline
 from memdiag.report.text import wording
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Diagnosis, Standing
+from memdiag.values.sanitize import printable
+from memdiag.values.verdict import Verdict
 
 _SCREEN = Screen(width=100)
 

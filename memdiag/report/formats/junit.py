@@ -10,12 +10,12 @@ import re
 from collections.abc import Collection
 from xml.sax.saxutils import escape, quoteattr
 
-from memdiag.findings import BudgetFinding, Diagnosis, Failure, Finding, Standing
-from memdiag.findings import RecordingFinding as Found
 from memdiag.report.sections import budgets, headline
 from memdiag.report.text import rates, wording
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import BudgetFinding, Diagnosis, Failure, Finding, Standing
+from memdiag.values.findings import RecordingFinding as Found
+from memdiag.values.verdict import Verdict
 
 # Characters that XML 1.0 can't hold, not even escaped ("Char" of section 2.2).
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

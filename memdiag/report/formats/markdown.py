@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memdiag.findings import Diagnosis, Finding, RecordingFinding, Standing
-from memdiag.printable import printable
 from memdiag.report.sections import budgets, headline
 from memdiag.report.sections.series_table import ranked
 from memdiag.report.text import numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Diagnosis, Finding, RecordingFinding, Standing
+from memdiag.values.sanitize import printable
+from memdiag.values.verdict import Verdict
 
 _SCREEN = Screen(width=100)
 _ROWS = 8

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from memdiag.printable import printable
 from memdiag.report.text import numbers
+from memdiag.values.sanitize import printable
 
 _SAVE, _RESTORE = "\0337", "\0338"
 _ERASE_ROW = "\033[2K"

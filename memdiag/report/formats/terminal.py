@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from rich.console import Group
 from rich.text import Text
 
-from memdiag.findings import Diagnosis, RecordingFinding
 from memdiag.report.plotting import annotations as markings
 from memdiag.report.sections import (
     advice,
@@ -29,6 +28,7 @@ from memdiag.report.sections import (
 from memdiag.report.sections import arguments as reasons
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, paragraph
+from memdiag.values.findings import Diagnosis, RecordingFinding
 
 # More recordings than this are shown with one line each.
 _IN_FULL = 3

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Finding
 from memdiag.report.plotting.plot import Level, Mark, Plot, draw
 from memdiag.report.sections import headline
 from memdiag.report.text import numbers, series_names, wording
 from memdiag.report.text.screen import Screen
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Finding
+from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text

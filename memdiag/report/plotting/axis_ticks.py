@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from memdiag.model import AxisKind, Unit
+from memdiag.values.measurements import AxisKind, Unit
 
 _MANTISSAS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _WHOLE_MANTISSAS = (1.0, 2.0, 5.0, 10.0)

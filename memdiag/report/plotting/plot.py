@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
-from memdiag.model import AxisKind, Unit
 from memdiag.report.plotting import axis_ticks
 from memdiag.report.plotting.braille_canvas import Canvas
 from memdiag.report.text.text_layout import INDENT
+from memdiag.values.measurements import AxisKind, Unit
 
 _ROWS = 8
 _Y_INTERVALS = 4

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Evidence, EvidenceKind, Finding, MemoryKind, RecordingFinding
-from memdiag.model import Role
 from memdiag.report.sections import forecast
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import joined, paragraph
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import Evidence, EvidenceKind, Finding, MemoryKind, RecordingFinding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from memdiag.findings import Finding, RecordingFinding
 from memdiag.report.sections import evidence_and_notes
 from memdiag.report.sections.series_table import ranked
 from memdiag.report.text import argument_text, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, joined, paragraph
-from memdiag.verdicts import Argument, Side, Verdict
+from memdiag.values.findings import Finding, RecordingFinding
+from memdiag.values.verdict import Argument, Side, Verdict
 
 _GROUPS = {
     Side.FOR_LEAK: "For LEAK",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memdiag.budgets import BudgetKind, Stretch
-from memdiag.findings import BudgetFinding, RecordingFinding, Standing
-from memdiag.model import Axis, AxisKind, Unit
 from memdiag.report.text import numbers, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, paragraph
+from memdiag.values.budgets import BudgetKind, Stretch
+from memdiag.values.findings import BudgetFinding, RecordingFinding, Standing
+from memdiag.values.measurements import Axis, AxisKind, Unit
 
 if TYPE_CHECKING:
     from rich.text import Text

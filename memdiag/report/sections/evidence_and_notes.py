@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Evidence, Leaking, RecordingFinding
-from memdiag.model import Ending, Missing
 from memdiag.report.sections import exit_cause
 from memdiag.report.text import numbers, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph
+from memdiag.values.findings import Evidence, Leaking, RecordingFinding
+from memdiag.values.measurements import Ending, Missing
 
 if TYPE_CHECKING:
     from rich.text import Text

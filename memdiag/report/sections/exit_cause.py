@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Finding, Interval, RecordingFinding
-from memdiag.model import Cause, Ending, Role, Unit
 from memdiag.report.sections import forecast
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph
-from memdiag.room import Foretold
+from memdiag.values.capacity import Foretold
+from memdiag.values.findings import Finding, Interval, RecordingFinding
+from memdiag.values.measurements import Cause, Ending, Role, Unit
 
 if TYPE_CHECKING:
     from rich.text import Text

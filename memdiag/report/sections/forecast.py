@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from memdiag.findings import Finding, FirstLimit, Interval, LimitHit, NeedMore, RecordingFinding
-from memdiag.model import AxisKind
 from memdiag.report.text import numbers, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import (
+    Finding,
+    FirstLimit,
+    Interval,
+    LimitHit,
+    NeedMore,
+    RecordingFinding,
+)
+from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -7,13 +7,13 @@ import math
 from rich.cells import cell_len
 from rich.text import Text
 
-from memdiag.findings import Finding, RecordingFinding
-from memdiag.model import AxisKind
 from memdiag.report.sections import forecast, phase_table
 from memdiag.report.text import argument_text, numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, joined
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import Finding, RecordingFinding
+from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import Reason, Verdict
 
 NOTHING_MEASURED = "nothing was measured"
 

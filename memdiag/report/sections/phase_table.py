@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from memdiag.findings import Finding, PhaseGrowth, RecurringGrowth
 from memdiag.report.text import numbers
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import Column, Columns, joined, paragraph
+from memdiag.values.findings import Finding, PhaseGrowth, RecurringGrowth
 
 _ROWS = 6
 # A phase that holds less than this of the growth is not worth a line, unless it is blamed.

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from memdiag.findings import Diagnosis, Failure, RecordingFinding
 from memdiag.report.sections import headline
 from memdiag.report.text import numbers, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, Column, Columns, joined, paragraph
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Diagnosis, Failure, RecordingFinding
+from memdiag.values.verdict import Verdict
 
 _ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from memdiag.findings import Finding, RecordingFinding
-from memdiag.model import Role
 from memdiag.report.text import numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import Column, Columns, joined, paragraph
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import Finding, RecordingFinding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import Reason, Verdict
 
 _ROWS = 8
 _MANY = 20  # samples from which an interval is taken as it is

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memdiag.findings import RecordingFinding
-from memdiag.model import Mark, MarkLevel
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph
+from memdiag.values.findings import RecordingFinding
+from memdiag.values.measurements import Mark, MarkLevel
 
 if TYPE_CHECKING:
     from rich.text import Text

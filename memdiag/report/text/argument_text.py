@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from memdiag.findings import Finding, Interval
 from memdiag.report.text import numbers, rates, series_names, wording
-from memdiag.verdicts import Argument
+from memdiag.values.findings import Finding, Interval
+from memdiag.values.verdict import Argument
 
 _UNKNOWN = "?"
 _NUMBER = re.compile(r"\{(\w+)\}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from memdiag.findings import Interval, KnownSize, SizeMatch
-from memdiag.model import AxisKind, Unit
+from memdiag.values.findings import Interval, KnownSize, SizeMatch
+from memdiag.values.measurements import AxisKind, Unit
 
 _PREFIXES = ("B", "KB", "MB", "GB", "TB", "PB")
 _UNKNOWN = "?"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from memdiag.findings import Finding, Interval
-from memdiag.model import Axis, AxisKind, Unit
 from memdiag.report.text import numbers, wording
+from memdiag.values.findings import Finding, Interval
+from memdiag.values.measurements import Axis, AxisKind, Unit
 
 _MEANINGFUL_BYTES = 1e6
 _NONE_BYTES = 1e-3  # what a fit leaves of a level

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from memdiag.printable import printable
+from memdiag.values.sanitize import printable
 
 MIN_WIDTH = 40
 # Lines longer than this are hard to read, whatever the window's width.

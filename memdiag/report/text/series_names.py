@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from memdiag.findings import Finding
-from memdiag.model import Axis, AxisKind
 from memdiag.report.text import numbers, wording
 from memdiag.report.text.screen import Screen
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Axis, AxisKind
 
 _NAME_CELLS = 40
 

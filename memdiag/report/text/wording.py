@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from memdiag.findings import EvidenceKind, MemoryKind
-from memdiag.model import Axis, AxisKind, Role
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.findings import EvidenceKind, MemoryKind
+from memdiag.values.measurements import Axis, AxisKind, Role
+from memdiag.values.verdict import Reason, Verdict
 
 VERDICTS = {
     Verdict.STABLE: "STABLE",

@@ -8,9 +8,9 @@ import numpy as np
 from memory_series import series_of
 
 from memdiag.analysis.diagnose import Judgment, judge
-from memdiag.model import Recording, Role, Series, Unit
-from memdiag.policy import DEFAULT
-from memdiag.verdicts import Side, Verdict
+from memdiag.analysis.policy import DEFAULT
+from memdiag.values.measurements import Recording, Role, Series, Unit
+from memdiag.values.verdict import Side, Verdict
 
 MB = 1e6
 

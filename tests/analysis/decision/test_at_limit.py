@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import MB, asked, every
 from memory_series import noisy
 
-from memdiag.model import Limit, Role, Series
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Limit, Role, Series
+from memdiag.values.verdict import Side, Verdict
 
 GROUP = Limit(name="cgroup memory.max", value_bytes=2 * 10**9, roles=frozenset({Role.RESIDENT}))
 

@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import MB, asked, every
 from memory_series import noisy
 
-from memdiag.model import Role
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import Side, Verdict
 
 WITHIN = every(1, noisy(300 * MB + 5 * MB * np.arange(60.0)), role=Role.UNIQUE, metric="uss_bytes")
 

@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import MB, asked, every
 from memory_series import noisy
 
-from memdiag.model import Role, Series
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Role, Series
+from memdiag.values.verdict import Side, Verdict
 
 STEPS = np.arange(800.0)
 RESIDENT = every(1, noisy(2e8 + 0.2 * MB * STEPS))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from analysis.decision.builders import MB, asked, every
 
-from memdiag.model import Series
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Series
+from memdiag.values.verdict import Side, Verdict
 
 LEVELS = [5242, 5246, 5254, 5254, 5256, 5260, 5260, 5260, 5260, 5262]
 LEVELS += [5266, 5270, 5270, 5274, 5276, 5276, 5282, 5282, 5282, 5282]

@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import asked, every
 from memory_series import noisy
 
-from memdiag.model import Series
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Series
+from memdiag.values.verdict import Side, Verdict
 
 
 def series(rise: float) -> Series:

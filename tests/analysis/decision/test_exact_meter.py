@@ -6,7 +6,7 @@ import numpy as np
 from analysis.decision.builders import asked, every, malloc
 from memory_series import noisy
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 STEPS = np.arange(800.0)
 LEAKING = malloc(noisy(120e6 + 3e3 * STEPS, 1e-5))

@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import MB, asked
 from memory_series import series_of
 
-from memdiag.model import AxisKind, Series
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import AxisKind, Series
+from memdiag.values.verdict import Side, Verdict
 
 
 def epochs(*more_mb: float) -> Series:

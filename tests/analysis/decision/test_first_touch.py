@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from analysis.decision.builders import asked, every
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 
 def test_a_heap_that_is_gone_through_is_no_leak() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from analysis.decision.builders import asked, python_blocks
 from memory_series import noisy
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 
 def blocks(per_step: float) -> np.ndarray:

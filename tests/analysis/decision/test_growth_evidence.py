@@ -10,9 +10,9 @@ from memory_series import noisy
 
 from memdiag.analysis.decision.case import Context, Decision
 from memdiag.analysis.decision.decide import decide
+from memdiag.analysis.policy import DEFAULT
 from memdiag.analysis.preprocessing.prepare import prepare
-from memdiag.policy import DEFAULT
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 NAME = "growth_evidence"
 

@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import Asked, asked, every, malloc, python_blocks
 from memory_series import noisy
 
-from memdiag.model import Role
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import Side, Verdict
 
 LEVEL = np.ones(800)
 

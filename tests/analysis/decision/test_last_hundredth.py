@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from analysis.decision.builders import asked, every
 
-from memdiag.model import Series
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Series
+from memdiag.values.verdict import Side, Verdict
 
 
 def series(last: float) -> Series:

@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import MB, asked, every
 from memory_series import noisy
 
-from memdiag.model import Role
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import Side, Verdict
 
 GROWING = noisy(4e9 + 10 * MB * np.arange(1000.0))
 

@@ -6,7 +6,7 @@ import numpy as np
 from analysis.decision.builders import asked, every
 from memory_series import noisy
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 
 def test_two_last_readings_far_above_a_level_are_not_calm() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from analysis.decision.builders import MB, Asked, asked, every
 from memory_series import noisy
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 
 def beside_a_worker(readings: int) -> Asked:

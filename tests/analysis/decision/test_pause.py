@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from analysis.decision.builders import MB, asked, every
 
-from memdiag.model import Series
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Series
+from memdiag.values.verdict import Side, Verdict
 
 AT = (10, 67, 68, 89, 94, 144, 194, 208, 321)
 

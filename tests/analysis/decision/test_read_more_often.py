@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import asked
 from memory_series import noisy, series_of
 
-from memdiag.model import Role, Series
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Role, Series
+from memdiag.values.verdict import Side, Verdict
 
 
 def uss(grown: float) -> Series:

@@ -6,7 +6,7 @@ import numpy as np
 from analysis.decision.builders import asked, every
 from memory_series import noisy
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 GROWING = 4e9 + np.concatenate([np.zeros(164), np.linspace(0, 4e8, 140)])
 

@@ -10,9 +10,9 @@ from analysis.decision.builders import MB, Asked, asked, every, malloc
 from memory_series import noisy
 
 from memdiag.analysis.diagnose import judge
-from memdiag.policy import DEFAULT
+from memdiag.analysis.policy import DEFAULT
 from memdiag.recording.read import read
-from memdiag.verdicts import Verdict
+from memdiag.values.verdict import Verdict
 
 RUNS = Path(__file__).resolve().parents[3] / "fixtures" / "runs"
 

@@ -6,7 +6,7 @@ import numpy as np
 from analysis.decision.builders import MB, asked, every
 from memory_series import noisy
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 AT = (91, 153, 196, 237, 342)
 

@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import asked
 from memory_series import series_of
 
-from memdiag.model import AxisKind
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import Side, Verdict
 
 START = np.array([4e6, 9e6, 14e6, 14.2e6, *[14.2e6, 14.204e6] * 4])
 

@@ -6,8 +6,8 @@ import numpy as np
 from analysis.decision.builders import Asked, asked, every, python_blocks
 from memory_series import noisy
 
-from memdiag.model import Role, Unit
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.measurements import Role, Unit
+from memdiag.values.verdict import Side, Verdict
 
 STEPS = 6.0 * np.arange(200)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from analysis.decision.builders import asked, every, waves
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 
 def test_days_of_load_that_rise_are_not_calm() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from analysis.decision.builders import asked, every, waves
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 AT = np.linspace(0, 1, 400)
 

@@ -6,7 +6,7 @@ import numpy as np
 from analysis.decision.builders import asked
 from memory_series import noisy, series_of
 
-from memdiag.verdicts import Side, Verdict
+from memdiag.values.verdict import Side, Verdict
 
 # Two stops of the recorder, of 2,000 requests each.
 X = 100.0 * np.concatenate([np.arange(10), 30 + np.arange(6), [56]])

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import mean
 
-from memdiag.findings import Evidence, EvidenceKind, Finding
-from memdiag.model import Role
-from memdiag.policy import DEFAULT, Policy
-from memdiag.verdicts import CALM, Verdict
+from memdiag.analysis.policy import DEFAULT, Policy
+from memdiag.values.findings import Evidence, EvidenceKind, Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Verdict
 
 ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)
 # Allocators that a recording names by the beginning of its columns' names.

@@ -12,11 +12,11 @@ from dataclasses import replace
 from memdiag.analysis.decision.across.allocator_metrics import rise
 from memdiag.analysis.decision.across.meters import IN_PART, MALLOC, Cross, Meters
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.model import Role
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import PAGES
-from memdiag.verdicts import CALM, Reason, Verdict
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import PAGES
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Reason, Verdict
 
 _OF_ALL_PAGES = frozenset({Role.UNIQUE, Role.PROPORTIONAL})
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from memdiag.analysis.decision.across import allocator_metrics
 from memdiag.analysis.decision.across.meters import Cross, Meters, name
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.model import Role
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import CALM, Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Reason
 
 CONTAINS = {
     Role.RESIDENT: (Role.UNIQUE,),

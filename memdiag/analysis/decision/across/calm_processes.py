@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from memdiag.analysis.decision.across.meters import Cross, Meters
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.model import Role
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import CALM, Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Reason
 
 
 def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:

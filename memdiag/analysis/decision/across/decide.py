@@ -37,10 +37,10 @@ from memdiag.analysis.decision.across.meters import (
     first,
     speed,
 )
-from memdiag.findings import Finding
-from memdiag.model import Role
-from memdiag.policy import DEFAULT, EXACT_ROLES, NO_METERS, Policy
-from memdiag.verdicts import CALM, Reason, Verdict
+from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NO_METERS, Policy
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Reason, Verdict
 
 # What takes a leak away, asked of the findings as they are,
 OVERRULES = (

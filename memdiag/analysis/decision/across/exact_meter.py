@@ -7,10 +7,10 @@ from dataclasses import replace
 from memdiag.analysis.decision.across.allocator_metrics import rise
 from memdiag.analysis.decision.across.meters import Cross, Meters, name
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.model import Role
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import CALM, Reason, Verdict
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Reason, Verdict
 
 # An exact meter and the coarse ones that its memory is part of.
 PART_OF = {

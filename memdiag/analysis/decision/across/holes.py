@@ -9,11 +9,11 @@ from __future__ import annotations
 from memdiag.analysis.decision.across.allocator_metrics import rise
 from memdiag.analysis.decision.across.meters import MALLOC, PYTHON_BLOCKS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.model import Role
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import PAGES
-from memdiag.verdicts import CALM, Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import PAGES
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Reason
 
 
 def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:

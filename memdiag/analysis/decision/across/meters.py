@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 
 from memdiag.analysis.decision.across import allocator_metrics
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.model import Role
-from memdiag.policy import Policy
-from memdiag.verdicts import CALM, Argument, Side
+from memdiag.analysis.policy import Policy
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Argument, Side
 
 P = TypeVar("P")
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from memdiag.analysis.decision.across.allocator_metrics import ON_DEVICE
 from memdiag.analysis.decision.across.meters import Cross, Meters
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.model import Role
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import PAGES
-from memdiag.verdicts import CALM, Reason, Verdict
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import PAGES
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Reason, Verdict
 
 
 def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memdiag.analysis.decision.across.meters import COUNTS, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import CALM, Reason, Verdict
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.findings import Finding
+from memdiag.values.verdict import CALM, Reason, Verdict
 
 
 def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:

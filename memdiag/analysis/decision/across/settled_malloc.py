@@ -11,10 +11,10 @@ from dataclasses import replace
 from memdiag.analysis.decision.across.allocator_metrics import rise
 from memdiag.analysis.decision.across.meters import MALLOC, Cross, Meters, name
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import PAGES
-from memdiag.verdicts import CALM, Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import PAGES
+from memdiag.values.findings import Finding
+from memdiag.values.verdict import CALM, Reason
 
 
 def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:

@@ -15,11 +15,11 @@ from itertools import pairwise
 from memdiag.analysis.decision.across.allocator_metrics import ON_DEVICE, rise
 from memdiag.analysis.decision.across.meters import PYTHON_BLOCKS, Cross, Meters
 from memdiag.analysis.decision.case import Says
-from memdiag.findings import Finding, NeedMore
-from memdiag.model import Role, Unit
-from memdiag.parameters import number
-from memdiag.policy import Common
-from memdiag.verdicts import Reason, Verdict
+from memdiag.analysis.parameters import number
+from memdiag.analysis.policy import Common
+from memdiag.values.findings import Finding, NeedMore
+from memdiag.values.measurements import Role, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"
 YOUNG_FREED = "gc_young_freed_objects"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.model import Role, Unit
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason, Verdict
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.measurements import Role, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 _TAKEN_WHOLE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED})
 _WHOLE_PERCENT = 100.0  # exact: a hundred percent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
-from memdiag.policy import Policy
 
 
 def began_lower(prepared: Prepared, policy: Policy) -> bool:

@@ -11,12 +11,12 @@ import numpy as np
 from memdiag.analysis.decision.calm.waves_rise import waves_rise
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.decision.regimes import rose
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason, Verdict
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
-    from memdiag.policy import Common
+    from memdiag.analysis.policy import Common
+    from memdiag.values.measurements import Floats
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

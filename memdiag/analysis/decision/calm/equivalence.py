@@ -14,12 +14,12 @@ import numpy as np
 from memdiag.analysis.decision.calm.began_lower import began_lower
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.decision.growth.negligible import is_negligible
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.analysis.stats.changepoint import bins
 from memdiag.analysis.stats.slope_test import Trend, trend
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import Policy
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.verdict import Reason, Verdict
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

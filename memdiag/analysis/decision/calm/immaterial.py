@@ -8,8 +8,8 @@ import numpy as np
 
 from memdiag.analysis.decision.calm.began_lower import began_lower
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason, Verdict
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.verdict import Reason, Verdict
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

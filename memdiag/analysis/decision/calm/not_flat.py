@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from memdiag.analysis.decision.calm.within_one_step import is_one_step
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.verdict import Reason
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object to calm."""
     view = case.view
     is_flat = view.growing < case.policy.common.flat_doubt
-    if is_flat or view.trend.slope <= 0 or is_one_step(view):
+    if is_flat or view.trend.slope <= 0 or view.is_one_step:
         return None
     return Says(
         text="it may be growing: a trend of {growth_rate} may be real or chance ({growth_p})",

@@ -11,9 +11,9 @@ import numpy as np
 from memdiag.analysis.decision.block_means import climbs_as_a_whole
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.decision.regimes import View, rose
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import Common
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import Common
+from memdiag.values.verdict import Reason
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

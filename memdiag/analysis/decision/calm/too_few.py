@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.model import AxisKind
-from memdiag.parameters import number
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import number
+from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.stats.turning_points import Waves
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import Policy
-from memdiag.verdicts import Reason
+from memdiag.values.verdict import Reason
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

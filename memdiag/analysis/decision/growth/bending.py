@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.decision.saturation import bends, climb, saturation
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.verdict import Reason
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.model import Unit
-from memdiag.parameters import number
-from memdiag.policy import PAGES
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import number
+from memdiag.analysis.policy import PAGES
+from memdiag.values.measurements import Unit
+from memdiag.values.verdict import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

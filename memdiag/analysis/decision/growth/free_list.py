@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import number
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import number
+from memdiag.values.verdict import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

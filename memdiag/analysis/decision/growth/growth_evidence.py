@@ -7,9 +7,9 @@ finished recording, which is judged once, this is not asked.
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.parameters import SHARED, Shared
 from memdiag.analysis.stats.eprocess import log_value, threshold
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason
+from memdiag.values.verdict import Reason
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.decision.regimes import r_squared
+from memdiag.analysis.parameters import SHARED, Shared
 from memdiag.analysis.stats.changepoint import bins
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason
+from memdiag.values.verdict import Reason
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

@@ -7,11 +7,11 @@ for a million steps are no leak that anybody would look for.
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
-from memdiag.model import AxisKind, Unit
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import Policy
-from memdiag.verdicts import Reason, Verdict
+from memdiag.values.measurements import AxisKind, Unit
+from memdiag.values.verdict import Reason, Verdict
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

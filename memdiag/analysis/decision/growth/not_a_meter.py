@@ -7,9 +7,9 @@ time.
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import NO_METERS
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import NO_METERS
+from memdiag.values.verdict import Reason
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

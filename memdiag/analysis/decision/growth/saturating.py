@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.decision.saturation import Saturation, bends, climb, saturation
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason, Verdict
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.verdict import Reason, Verdict
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

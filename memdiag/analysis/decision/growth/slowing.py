@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
+from memdiag.analysis.parameters import SHARED, Shared
 from memdiag.analysis.stats.slope_test import trend
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason
+from memdiag.values.verdict import Reason
 
 if TYPE_CHECKING:
-    from memdiag.model import Floats
+    from memdiag.values.measurements import Floats
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
 from memdiag.analysis.decision.prior import is_exact
-from memdiag.model import Role
-from memdiag.parameters import number
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import number
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,13 @@ load, or a warm-up beneath it.
 from __future__ import annotations
 
 from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.decision.windows import turning_points
-from memdiag.parameters import SHARED, Shared
-from memdiag.verdicts import Reason
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.values.verdict import Reason
 
 
 def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
     """Object where the later turning points rise much slower than all of them."""
-    slow = turning_points.waves_of(case, case.policy.common.warm_share)
+    slow = case.view.all_waves(case.policy, case.policy.common.warm_share)
     if slow is None or slow.goes_on(case.policy.common.slowing):
         return None
     return Says(

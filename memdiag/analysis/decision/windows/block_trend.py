@@ -12,9 +12,9 @@ from memdiag.analysis.decision.block_means import from_bin
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.regimes import View, r_squared
 from memdiag.analysis.decision.windows import grown
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.stats.changepoint import stretches
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import Policy
 
 
 def propose(case: Case, parameters: Shared) -> Window | Absent:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from memdiag.analysis.decision.case import Window
 from memdiag.analysis.decision.prior import posterior_leak, regular_odds, undiminished
 from memdiag.analysis.decision.regimes import View
-from memdiag.policy import Policy
-from memdiag.verdicts import Reason
+from memdiag.analysis.policy import Policy
+from memdiag.values.verdict import Reason
 
 _AFTER_PLATEAU = "it hardly grew for {plateau_x}, then grew for {length_x}; few warm-ups do that"
 _REGULAR = "it grew by equal amounts for {length_x}; leaks do that, few warm-ups do"

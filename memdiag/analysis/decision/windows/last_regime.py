@@ -6,16 +6,15 @@ A slope test that holds for autocorrelated noise (Perron and Yabu, J. Econometri
 
 from __future__ import annotations
 
-from memdiag.analysis.decision.calm import within_one_step
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.windows import grown
-from memdiag.parameters import SHARED, Shared
+from memdiag.analysis.parameters import SHARED, Shared
 
 
 def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The last regime, where its growth is beyond chance."""
     view, common = case.view, case.policy.common
-    if within_one_step.is_one_step(view):
+    if view.is_one_step:
         return Absent(text="it rose by no more than the smallest change that its readings show")
     if view.p_growth >= common.alpha or view.growing <= common.flat_doubt:
         return Absent(text="any growth since its rate last changed may be chance")

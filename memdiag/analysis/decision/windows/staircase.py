@@ -10,10 +10,10 @@ from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.prior import Span, posterior_leak
 from memdiag.analysis.decision.regimes import r_squared
 from memdiag.analysis.decision.stairs import Stairs
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import Common
 from memdiag.analysis.stats.slope_test import trend
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import Common
-from memdiag.verdicts import Reason
+from memdiag.values.verdict import Reason
 
 
 def propose(case: Case, parameters: Shared) -> Window | Absent:

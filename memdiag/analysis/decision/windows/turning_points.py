@@ -8,14 +8,13 @@ from memdiag.analysis.decision.block_means import from_bin
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.regimes import look
 from memdiag.analysis.decision.windows import grown
-from memdiag.analysis.stats.turning_points import Waves
-from memdiag.parameters import SHARED, Shared
+from memdiag.analysis.parameters import SHARED, Shared
 
 
 def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The line of the turning points, where it rises and goes on."""
     policy = case.policy
-    slow = waves_of(case, policy.common.most)
+    slow = case.view.all_waves(policy, policy.common.most)
     if slow is None:
         return Absent(text="it does not go up and down in slow waves")
     if not slow.goes_on(policy.common.slowing) or slow.p_rise >= policy.common.alpha:
@@ -25,15 +24,6 @@ def propose(case: Case, parameters: Shared) -> Window | Absent:
     )
     found = grown.window(from_bin(look(turned, policy), 0), policy)
     return replace(found, text=f"the highs and lows of its slow waves rise: {found.text}")
-
-
-def waves_of(case: Case, turn: float) -> Waves | None:
-    """The waves of the whole run, where there are enough of them."""
-    prepared = case.prepared
-    if prepared.floors:
-        return None
-    slow = case.view.all_waves(case.policy, turn)
-    return None if slow is None or slow.falls < case.policy.common.cycles else slow
 
 
 PROPOSAL = Proposal(name="turning_points", propose=propose, parameters=SHARED)

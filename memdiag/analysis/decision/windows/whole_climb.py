@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from memdiag.analysis.decision.block_means import from_bin
-from memdiag.analysis.decision.calm import within_one_step
 from memdiag.analysis.decision.case import Absent, Case, Proposal, Window
 from memdiag.analysis.decision.prior import undiminished
 from memdiag.analysis.decision.regimes import View, r_squared
 from memdiag.analysis.decision.windows import grown
-from memdiag.parameters import SHARED, Shared
-from memdiag.policy import Policy
+from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.policy import Policy
 
 
 def propose(case: Case, parameters: Shared) -> Window | Absent:
     """The climb."""
     policy = case.policy
-    if within_one_step.is_one_step(case.view):
+    if case.view.is_one_step:
         return Absent(text="it rose by no more than the smallest change that its readings show")
     whole = from_bin(case.view, undiminished(case.view, policy).first_bin)
     if whole.p_growth >= policy.common.alpha or not (

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 
 from memdiag.errors import UsageError
-from memdiag.model import AxisKind
-from memdiag.printable import printable
-from memdiag.units import parse_bytes, seconds_per_unit
+from memdiag.values.measurements import AxisKind
+from memdiag.values.sanitize import printable
+from memdiag.values.units import parse_bytes, seconds_per_unit
 
 _WRITTEN = re.compile(
     r"(?:(?P<metric>[^=]+)=)?\s*(?P<amount>[^/=]+?)\s*(?:/\s*(?P<per>[^/=]+?)\s*)?", re.S

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from memdiag.model import AxisKind, Role
-from memdiag.parameters import number
+from memdiag.analysis.parameters import number
+from memdiag.values.measurements import AxisKind, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

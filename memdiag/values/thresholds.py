@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from memdiag.errors import UsageError
-from memdiag.model import MarkLevel
-from memdiag.printable import printable
-from memdiag.units import parse_bytes
+from memdiag.values.measurements import MarkLevel
+from memdiag.values.sanitize import printable
+from memdiag.values.units import parse_bytes
 
 _WRITTEN = re.compile(r"(?:(?P<metric>[^=]+)=)?\s*(?P<amount>[^=]+?)\s*", re.S)
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*%")

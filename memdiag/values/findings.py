@@ -9,10 +9,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from memdiag.budgets import Budget
-from memdiag.model import Axis, Ending, Mark, Missing, Role, Unit
-from memdiag.room import Capacity, Foretold
-from memdiag.verdicts import Argument, Reason, Verdict
+from memdiag.values.budgets import Budget
+from memdiag.values.capacity import Capacity, Foretold
+from memdiag.values.measurements import Axis, Ending, Mark, Missing, Role, Unit
+from memdiag.values.verdict import Argument, Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from memdiag.analysis.decision.case import Decision
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.analysis.stats.changepoint import bins
 from memdiag.analysis.stats.slope_test import trend
-from memdiag.policy import Policy
-from memdiag.verdicts import Verdict
+from memdiag.values.verdict import Verdict
 
 
 def peaks_grow(decision: Decision, prepared: Prepared, policy: Policy) -> bool:

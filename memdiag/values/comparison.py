@@ -8,9 +8,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from memdiag.findings import Failure, Interval
-from memdiag.model import Axis, Role, Unit
-from memdiag.verdicts import Verdict
+from memdiag.values.findings import Failure, Interval
+from memdiag.values.measurements import Axis, Role, Unit
+from memdiag.values.verdict import Verdict
 
 
 class Effect(enum.Enum):
