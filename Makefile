@@ -1,7 +1,8 @@
 # Everything a developer or CI does with memdiag. Needs Python >= 3.10 with venv and pip, make, git.
 #
 #   make demo      three real torch trainings under `memdiag run`: a leak, a warm-up, a healthy one
-#   make test      all tests
+#   make test      all tests but the slow ones, on all cores
+#   make test-all  all tests
 #   make check     format, lint, types, import contract, README and tests: the gate
 #   make bench     the figures that the documentation quotes; SEED=n draws other series,
 #                  ARGS="decide live" runs these alone
@@ -17,7 +18,7 @@
 #   TORCH=auto|1|0      torch for demo and tests: `auto` takes a CPU build if pip finds one and
 #                       else does without; 1 takes whatever build there is (on Linux that may mean
 #                       several GB of CUDA packages); 0 does without
-#   TESTS=tests/cli     only these tests; ARGS="-k leak" more for pytest
+#   TESTS=tests/cli     only these tests; ARGS="-k leak" more for pytest ("-n 0": one process)
 
 PYTHON ?= python3
 TORCH ?= auto
@@ -38,10 +39,11 @@ TORCH_READY := $(VENV)/.torch-$(SERIES)-$(TORCH)$(PLACES)
 BENCH_READY := $(VENV)/.bench-$(SERIES)
 TRAINERS := $(VENV)-trainers
 TRAINERS_READY := $(TRAINERS)/.ready-$(SERIES)
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-static fmt readme bench clean install
+.PHONY: help demo test test-all check check-static fmt readme bench clean install
 .PHONY: bench-slow pictures fuzz kills behaviour attack gpu-check trainers bench-programs
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme check-touches
 .PHONY: check-decision
@@ -55,9 +57,12 @@ demo: $(READY) $(TORCH_READY)
 	@$(BIN)/python tools/demo.py
 
 test: $(READY) $(TORCH_READY)
-	@$(BIN)/python -m pytest $(TESTS) $(ARGS)
+	@$(PYTEST) -m "not slow" $(TESTS) $(ARGS)
 
-check: check-static test
+test-all: $(READY) $(TORCH_READY)
+	@$(PYTEST) $(TESTS) $(ARGS)
+
+check: check-static test-all
 
 # Each of these says what it looks at, and then nothing if all is well.
 check-static: check-format check-lint check-types check-imports check-sizes check-readme \

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters, versions
+
+_TURNSTILE = Path(__file__).parent / "interpreters.py"  # any other file: only its lock is used
 
 
 def pytest_configure() -> None:
@@ -20,3 +28,35 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     os.environ.pop("XDG_RUNTIME_DIR", None)
+
+
+@pytest.fixture(params=versions())
+def any_python(request: pytest.FixtureRequest) -> str:
+    """Each Python on this machine; all but this one are slow tests."""
+    return interpreters()[request.param]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test that is marked `alone` while the other workers wait between two tests.
+
+    Everybody takes the turnstile first, so that one who waits for the rest to end gets it next.
+    """
+    is_alone = item.get_closest_marker("alone") is not None
+    with Path(__file__).open("rb") as running, _TURNSTILE.open("rb") as turnstile:
+        fcntl.flock(turnstile, fcntl.LOCK_EX)
+        fcntl.flock(running, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+        fcntl.flock(turnstile, fcntl.LOCK_UN)
+        try:
+            return (yield)
+        finally:
+            fcntl.flock(running, fcntl.LOCK_UN)  # a child may still hold the descriptor
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests that needed a rerun in the closing line, which else only counts them."""
+    stats = terminalreporter.stats
+    if reruns := stats.pop("rerun", []):
+        names = ", ".join(sorted({report.nodeid for report in reruns}))
+        stats[f"rerun ({names})"] = reruns

@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 
@@ -17,6 +19,15 @@ def interpreters() -> dict[str, str]:
     """Version -> program, of those versions that are here. This one is always among them."""
     found = {version: program for version in VERSIONS if (program := _find(version))}
     return {**found, "{}.{}".format(*sys.version_info[:2]): sys.executable}
+
+
+def versions() -> list[object]:
+    """The keys of `interpreters` to parametrize with: all but this Python's are slow tests."""
+    this = "{}.{}".format(*sys.version_info[:2])
+    return [
+        pytest.param(version, marks=() if version == this else pytest.mark.slow)
+        for version in sorted(interpreters())
+    ]
 
 
 def old_interpreter(version: str) -> str | None:

@@ -154,6 +154,7 @@ def test_memory_does_not_grow_with_samples_or_processes() -> None:
     assert grown < 200_000
 
 
+@pytest.mark.alone
 def test_a_sample_costs_microseconds() -> None:
     live, y = LiveVerdict(), (GB + noise(20_000)).tolist()
     begun = time.process_time()

@@ -80,6 +80,7 @@ def test_a_birth_anywhere_is_noticed(table):
     assert table.births() != before
 
 
+@pytest.mark.alone
 def test_the_newborn_of_a_family_are_told_and_its_threads_and_strangers_are_not(table):
     program = """
 import os, sys, threading

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters, old_interpreter
+from interpreters import old_interpreter
 from terminals import MEMDIAG
 
 from memdiag.capture.probelink import inject
@@ -119,11 +119,6 @@ def running(*command: str, **options: object) -> Iterator[Target]:
         yield Target(process)
         process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
-
-
-@pytest.fixture(params=sorted(interpreters()))
-def any_python(request: pytest.FixtureRequest) -> str:
-    return interpreters()[request.param]
 
 
 @ptrace_goes_first

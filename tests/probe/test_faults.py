@@ -23,6 +23,7 @@ _FORK_WARNING = re.compile(
     r"^<string>:\d+: DeprecationWarning: .* multi-threaded, .*\n(?:  pid = os.fork\(\)\n)?", re.M
 )
 PROBE = Path(memdiag.probe.__file__).parent
+STARTS = Path(__file__).parent / "programs" / "sabotaged_starts.py"
 PROGRAM = """
 import os, sys, time
 session = getattr(sys.modules.get("_memdiag_probe"), "listener", None)
@@ -86,28 +87,40 @@ def torch_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize(("file", "name"), list(functions(PROBE)))
+@pytest.mark.parametrize("file", sorted({file for file, _ in functions(PROBE)}))
 def test_failure_of_a_function_of_the_probe_is_unnoticed(
-    tmp_path: Path, torch_directory: Path, python: str, file: str, name: str
+    tmp_path: Path, torch_directory: Path, any_python: str, file: str
 ) -> None:
-    probe = tmp_path / "probe"
-    shutil.copytree(PROBE, probe, ignore=shutil.ignore_patterns("__pycache__"))
-    (probe / file).write_text(sabotaged((probe / file).read_text(), name))
-    channel = tmp_path / "channel"
-    channel.mkdir()
-    environ = {
-        "PYTHONPATH": f"{probe / 'inject'}:{torch_directory}",
-        "MEMDIAG_CHANNEL": str(channel),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    done = subprocess.run(
-        [python, "-c", PROGRAM], env=environ, capture_output=True, text=True, check=False
+    shutil.copytree(PROBE, tmp_path / "probe", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "program.py").write_text(PROGRAM)
+    names = [name for path, name in functions(PROBE) if path == file]
+    for name in names:
+        variant = tmp_path / "variants" / name
+        variant.mkdir(parents=True)
+        (variant / "source.py").write_text(sabotaged((PROBE / file).read_text(), name))
+    subprocess.run(
+        [any_python, "-S", STARTS, tmp_path, file],
+        env={
+            "PYTHONPATH": f"{tmp_path / 'probe' / 'inject'}:{torch_directory}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        check=True,
+        timeout=250,
     )
-    # Where what ends our thread before a fork fails, the thread stays, and Python 3.12 tells of it.
-    stays = name in {"Probe.before_fork", "Heartbeat.stop", "Heartbeat.before_fork"}
-    assert (_FORK_WARNING.sub("", done.stderr) if stays else done.stderr) == "to stderr\n"
-    assert done.stdout == "child\n0 0\n"
-    assert done.returncode == 7
+    ends = {name: _end(tmp_path / "variants" / name, name) for name in names}
+    expected = ("child\n0 0\n", "to stderr\n", "7")
+    assert {name: end for name, end in ends.items() if end != expected} == {}
+
+
+def _end(variant: Path, name: str) -> tuple[str, str, str]:
+    """(stdout, stderr, exit status) of the program with this function of the probe failing."""
+    stdout, stderr, status = (
+        (variant / part).read_text() for part in ("stdout", "stderr", "status")
+    )
+    # Where what ends our thread before a fork fails, the thread stays, and Python 3.12 warns of it.
+    if name in {"Probe.before_fork", "Heartbeat.stop", "Heartbeat.before_fork"}:
+        stderr = _FORK_WARNING.sub("", stderr)
+    return stdout, stderr, status
 
 
 @pytest.mark.torch

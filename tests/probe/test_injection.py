@@ -25,11 +25,6 @@ print(sys.getswitchinterval(), sys.getrecursionlimit(), sys.gettrace(), sys.getp
 """
 
 
-@pytest.fixture(params=sorted(interpreters()))
-def any_python(request: pytest.FixtureRequest) -> str:
-    return interpreters()[request.param]
-
-
 def steps(watched) -> list[int | None]:
     return [event.step for event in watched.events()]
 

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
 
 TORCH = """
 import os, warnings
@@ -18,11 +17,6 @@ if "FAILS_AS" in os.environ:
 Tensor = int
 optim = None
 """
-
-
-@pytest.fixture(params=sorted(interpreters()))
-def any_python(request: pytest.FixtureRequest) -> str:
-    return interpreters()[request.param]
 
 
 @pytest.fixture
