@@ -214,7 +214,7 @@ def report(name: str, figures: tuple[float, float, float], unit: str, bar: float
 
 def report_steps(name: str, found: dict[str, Any]) -> bool:
     """The figures of one shape; False where it misses a bar."""
-    from memdiag.probe.census import SHARE
+    from memdiag.probe.tensor_sampler import SHARE
 
     timing_s = statistics.fmean(spent for _, spent in found["nothing"])
     step_s = statistics.fmean(took for took, _ in found["nothing"]) - timing_s

@@ -5,6 +5,6 @@ Put it first: what was imported before is noticed, what happened before is not. 
 the process is watched already, and never raises.
 """
 
-from memdiag.probe.arming import arm
+from memdiag.probe.arm import arm
 
 arm()

@@ -84,11 +84,11 @@ WHY = {
         "pyproject.toml of the working directory: a regular file, bounded"
     ),
     "integrations/repeating.py": "the C library of its own process",
-    "probe/arming.py": "inside the target: a private directory for its channel",
-    "probe/facts.py": "kernel files below /proc/self",
-    "probe/meters.py": "kernel files below /proc/self",
-    "probe/ring.py": "inside the target: its own ring, O_EXCL, O_NOFOLLOW",
-    "probe/watcher.py": "inside the target: the lock of its watcher, no wait",
+    "probe/arm.py": "inside the target: a private directory for its channel",
+    "probe/process_identity.py": "kernel files below /proc/self",
+    "probe/process_metrics.py": "kernel files below /proc/self",
+    "probe/ring_writer.py": "inside the target: its own ring, O_EXCL, O_NOFOLLOW",
+    "probe/watcher_lock.py": "inside the target: the lock of its watcher, no wait",
     "recording/native/atomic_file.py": "the recording: O_EXCL, locked, then by descriptor alone",
     "recording/trackers/mlflow.py": "files of an MLflow run: regular ones only",
     "recording/inputs/opening.py": (

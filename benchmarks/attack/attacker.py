@@ -98,11 +98,11 @@ class Attacker:
     def swap_probe(self, place: str) -> None:
         """Put a directory full of links in the place of the one that root has just filled."""
         probe = f"{place}/probe"
-        if probe in self._done or not os.path.exists(f"{probe}/watcher.py"):  # noqa: PTH110
+        if probe in self._done or not os.path.exists(f"{probe}/watcher_lock.py"):  # noqa: PTH110
             return
         ours = f"{place}/ours"
         os.mkdir(ours)  # noqa: PTH102
-        for name in ("__init__.py", "entry.py", "layout.py"):
+        for name in ("__init__.py", "enter_process.py", "ring_format.py"):
             os.symlink(self._roots / "secret", f"{ours}/{name}")  # noqa: PTH211
         os.rename(probe, f"{place}/aside")  # noqa: PTH104
         os.rename(ours, probe)  # noqa: PTH104

@@ -8,7 +8,7 @@ import random
 import struct
 from pathlib import Path
 
-from memdiag.probe import layout
+from memdiag.probe import ring_format
 
 # What is in a forged ring, and in no other: if it comes up anywhere, it was believed.
 STEP = 777_123
@@ -44,29 +44,31 @@ _KINDS = (*range(12), 255)
 
 def facts(pid: int, started: int, *, role: str = "", program: str = "python") -> bytearray:
     """The first page of a ring of process `pid`."""
-    page = bytearray(layout.NAMES_AT)
-    page[: len(layout.MAGIC)] = layout.MAGIC
+    page = bytearray(ring_format.NAMES_AT)
+    page[: len(ring_format.MAGIC)] = ring_format.MAGIC
     values = (pid, 1, started, 1.0, 1.0, -1, -1, -1, 0x030B00F0)
-    layout.HEADER.pack_into(page, layout.HEADER_AT, *values)
+    ring_format.HEADER.pack_into(page, ring_format.HEADER_AT, *values)
     for at, text, room in (
-        (layout.ROLE_AT, role, layout.ROLE_BYTES),
-        (layout.PROGRAM_AT, program, layout.PROGRAM_BYTES),
+        (ring_format.ROLE_AT, role, ring_format.ROLE_BYTES),
+        (ring_format.PROGRAM_AT, program, ring_format.PROGRAM_BYTES),
     ):
-        entry = layout.text_bytes(text, room)
+        entry = ring_format.text_bytes(text, room)
         page[at : at + len(entry)] = entry
     return page
 
 
 def ring(pid: int, started: int, now_s: float) -> bytes:
     """A ring with the SIGNS in it, of records that lie around `now_s`."""
-    data = facts(pid, started, role="forged role") + bytes(layout.FILE_BYTES - layout.NAMES_AT)
-    name = layout.text_bytes(PHASE, layout.NAME_BYTES)
-    at = layout.NAMES_AT + layout.NAME_BYTES
+    data = facts(pid, started, role="forged role") + bytes(
+        ring_format.FILE_BYTES - ring_format.NAMES_AT
+    )
+    name = ring_format.text_bytes(PHASE, ring_format.NAME_BYTES)
+    at = ring_format.NAMES_AT + ring_format.NAME_BYTES
     data[at : at + len(name)] = name
-    absent = [layout.ABSENT] * (len(layout.READINGS) - 1)
-    readings = layout.READING.pack(BYTES, *absent)
+    absent = [ring_format.ABSENT] * (len(ring_format.READINGS) - 1)
+    readings = ring_format.READING.pack(BYTES, *absent)
     for number in range(600):
-        kind = (layout.STEP, layout.PHASE_BEGIN, layout.METERS)[number % 3]
+        kind = (ring_format.STEP, ring_format.PHASE_BEGIN, ring_format.SAMPLE)[number % 3]
         at_s = now_s + number * 0.02
         put(data, number, (at_s, kind, 1, 0, STEP + number // 100, 1.0, readings))
     return bytes(data)
@@ -74,8 +76,8 @@ def ring(pid: int, started: int, now_s: float) -> bytes:
 
 def put(data: bytearray, number: int, fields: tuple) -> None:
     """Write record `number` into a ring."""
-    at = layout.RECORDS_AT + number % layout.RECORDS * layout.RECORD_BYTES
-    layout.RECORD.pack_into(data, at, number + 1, *fields, number + 1)
+    at = ring_format.RECORDS_AT + number % ring_format.RECORDS * ring_format.RECORD_BYTES
+    ring_format.RECORD.pack_into(data, at, number + 1, *fields, number + 1)
 
 
 def started_ticks(pid: int) -> int:
@@ -110,7 +112,7 @@ def hostile(chance: random.Random, valid: bytes, now_s: float) -> bytes:
 
 def _damage(chance: random.Random, data: bytearray) -> None:
     """Other bytes in some places, mostly where there is something."""
-    used = layout.RECORDS_AT + 64 * layout.RECORD_BYTES
+    used = ring_format.RECORDS_AT + 64 * ring_format.RECORD_BYTES
     for _ in range(chance.randrange(1, 60)):
         at = chance.randrange(min(len(data), used if chance.random() < 0.8 else len(data)))
         piece = chance.randbytes(chance.choice((1, 1, 2, 8, 40)))
@@ -118,17 +120,17 @@ def _damage(chance: random.Random, data: bytearray) -> None:
 
 
 def _damage_header(chance: random.Random, data: bytearray) -> None:
-    at = layout.HEADER_AT + chance.randrange(layout.HEADER.size - 8)
+    at = ring_format.HEADER_AT + chance.randrange(ring_format.HEADER.size - 8)
     data[at : at + 8] = struct.pack("<q", chance.choice(_WHOLE))
 
 
 def _invent(chance: random.Random, data: bytearray, now_s: float) -> None:
     """Records that are whole, and make no sense; names that make none either."""
     for index in range(1, chance.randrange(2, 40)):
-        entry = layout.text_bytes(chance.choice(_TEXTS), layout.NAME_BYTES)
-        at = layout.NAMES_AT + index * layout.NAME_BYTES
+        entry = ring_format.text_bytes(chance.choice(_TEXTS), ring_format.NAME_BYTES)
+        at = ring_format.NAMES_AT + index * ring_format.NAME_BYTES
         data[at : at + len(entry)] = entry
-    first = chance.choice((0, 0, 0, layout.RECORDS - 5, 10**6, 1 << 40, (1 << 64) - 400))
+    first = chance.choice((0, 0, 0, ring_format.RECORDS - 5, 10**6, 1 << 40, (1 << 64) - 400))
     for number in range(first, first + chance.choice((1, 20, 300))):
         put(data, min(number, (1 << 64) - 2), _fields(chance, now_s))
 
@@ -140,9 +142,9 @@ def _fields(chance: random.Random, now_s: float) -> tuple:
     step = chance.choice(_WHOLE) if chance.random() < 0.5 else chance.randrange(100)
     step = min(max(step, -(1 << 63)), (1 << 63) - 1)
     value = chance.choice((*_FLOATS, 1.0, 2.0, 3.0, float(chance.randrange(-9, 10**6))))
-    kind = chance.choice(_KINDS) | chance.choice((0, 0, layout.AUTO, 0x8000))
-    readings = [whole(-(1 << 63), (1 << 63) - 1) for _ in layout.READINGS]
+    kind = chance.choice(_KINDS) | chance.choice((0, 0, ring_format.AUTO, 0x8000))
+    readings = [whole(-(1 << 63), (1 << 63) - 1) for _ in ring_format.READINGS]
     known = [chance.randrange(1 << 34) if chance.random() < 0.5 else r for r in readings]
     name = chance.choice((0, 1, 2, 5, 255, 256, 65535))
     thread = chance.choice((0, 0, 1, (1 << 32) - 1, chance.randrange(1 << 32)))
-    return (at_s, kind, name, thread, step, value, layout.READING.pack(*known))
+    return (at_s, kind, name, thread, step, value, ring_format.READING.pack(*known))

@@ -17,7 +17,7 @@ from benchmarks.attack import forged
 from benchmarks.attack.campaign import Case, Ground, Result, inject
 from benchmarks.attack.effects import Setting, alone, differences, under
 from benchmarks.attack.running import MEMDIAG, blamed, complaints, environ, run
-from memdiag.probe import layout
+from memdiag.probe import ring_format
 
 _ROUNDS = 70
 _MANY = 2000
@@ -39,7 +39,7 @@ def own_channel(ground: Ground) -> Result:
         "dangling links": partial(_things, make=partial(os.symlink, "nowhere")),
         "links to /dev/zero": partial(_things, make=partial(os.symlink, "/dev/zero")),
         "links to a file of root's": partial(_things, make=partial(os.symlink, "/etc/shadow")),
-        "the watcher's file as a FIFO": lambda place: os.mkfifo(place / layout.WATCHER),
+        "the watcher's file as a FIFO": lambda place: os.mkfifo(place / ring_format.WATCHER),
         "very many rings": _very_many,
         "very many files": _very_many_files,
         "one ring of all processes": _of_all,
@@ -92,12 +92,12 @@ def _nonsense(place: Path, *, seed: float) -> None:
     for index, name in enumerate(("own-1", "own-2", "1-1", "99999-1", "x")):
         if chance.random() < 0.6 or index == 0:
             data = forged.hostile(chance, valid, time.monotonic() + 1)
-            (place / f"{name}{layout.SUFFIX}").write_bytes(data)
+            (place / f"{name}{ring_format.SUFFIX}").write_bytes(data)
 
 
 def _things(place: Path, *, make: Callable[[Path], object]) -> None:
     for name in ("1-1", "own", "x-y", "99-99"):
-        make(place / f"{name}{layout.SUFFIX}")
+        make(place / f"{name}{ring_format.SUFFIX}")
 
 
 def _endless(path: Path) -> None:
@@ -109,18 +109,18 @@ def _endless(path: Path) -> None:
 def _very_many(place: Path) -> None:
     """More processes than there can be, each with a ring of one page."""
     for number in range(_MANY):
-        name = f"{100_000 + number}-1{layout.SUFFIX}"
+        name = f"{100_000 + number}-1{ring_format.SUFFIX}"
         (place / name).write_bytes(forged.facts(100_000 + number, number, role=f"role {number}"))
 
 
 def _very_many_files(place: Path) -> None:
     for number in range(5 * _MANY):
-        (place / f"{number}{layout.SUFFIX}").touch()
+        (place / f"{number}{ring_format.SUFFIX}").touch()
 
 
 def _of_all(place: Path) -> None:
     """Rings in the names of memdiag itself and of others."""
     for pid in (1, os.getpid(), os.getppid()):
         data = forged.ring(pid, forged.started_ticks(pid), time.monotonic())
-        (place / f"{pid}-1{layout.SUFFIX}").write_bytes(data)
-    shutil.copy(place / f"1-1{layout.SUFFIX}", place / f"own-7{layout.SUFFIX}")
+        (place / f"{pid}-1{ring_format.SUFFIX}").write_bytes(data)
+    shutil.copy(place / f"1-1{ring_format.SUFFIX}", place / f"own-7{ring_format.SUFFIX}")

@@ -169,7 +169,7 @@ def _printable(text: str, what: str) -> None:
 
 def _rings(directory: Path) -> Tries:
     """Tries hostile rings, made of one that the real probe has written."""
-    from memdiag.probe import layout
+    from memdiag.probe import ring_format
     from memdiag.probe.session import Session
 
     made = directory / "probe"
@@ -181,7 +181,7 @@ def _rings(directory: Path) -> Tries:
         session.step(number)
         session.note("a note")
         session.phase_end(f"phase {number % 5}")
-    (ring,) = made.glob(f"*{layout.SUFFIX}")
+    (ring,) = made.glob(f"*{ring_format.SUFFIX}")
     valid = ring.read_bytes()
     own = f"{os.getpid()}-{forged.started_ticks(os.getpid())}"
     channel = directory / "channel"

@@ -16,17 +16,19 @@ from memdiag.capture.process.step_and_phase import Origin, Timeline
 from memdiag.capture.process.tree import TREE, Process, ProcessId, ProcessTree
 from memdiag.capture.process.tree_totals import ADDITIVE, numbers, totals
 from memdiag.capture.tree_members import Population
-from memdiag.probe import layout
+from memdiag.probe import ring_format
 from memdiag.values.measurements import Missing, Sample, Unavailable
 
 # A reading that comes no later than this after a log's line is a reading at that line. Chosen.
 _BOUNDARY_S = 0.03
 
 TREE_LABEL = "tree"
-_ALLOCATORS = frozenset(f"{a}_{r}" for a in layout.ALLOCATORS for r in layout.ALLOCATOR_READINGS)
+_ALLOCATORS = frozenset(
+    f"{a}_{r}" for a in ring_format.ALLOCATORS for r in ring_format.ALLOCATOR_READINGS
+)
 _OWN_COLUMNS = (
-    frozenset(layout.READINGS)
-    | frozenset(layout.CENSUS_READINGS)
+    frozenset(ring_format.READINGS)
+    | frozenset(ring_format.TENSOR_COUNT_READINGS)
     | _ALLOCATORS
     | {"at_s", "step", "phase", "pid", "process"}
 )

@@ -26,8 +26,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
-from memdiag.probe.layout import ABSENT
-from memdiag.probe.meters import ResidentSize, malloc_bytes, python_blocks
+from memdiag.probe.process_metrics import ResidentSize, malloc_bytes, python_blocks
+from memdiag.probe.ring_format import ABSENT
 
 # A round has so many parts. If growth in a part were up or down by chance, all eight would be up
 # in 1 round of 256, and in both of two in 1 of 65,536.

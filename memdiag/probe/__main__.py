@@ -1,9 +1,9 @@
-"""`python -m memdiag.probe` prints the directory that arms Python programs from outside.
+"""`python -m memdiag.probe` prints the directory that loads the probe into Python programs.
 
-With `PYTHONPATH=$(python -m memdiag.probe)` in their environment, programs can be watched by
+Programs with `PYTHONPATH=$(python -m memdiag.probe)` in their environment can be watched by
 `memdiag watch --pid` as if `memdiag run` had started them.
 """
 
-from .arming import INJECTED
+from .arm import INJECTED
 
 print(INJECTED)

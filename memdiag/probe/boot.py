@@ -1,4 +1,4 @@
-"""Puts the probe to work in this process: called once per interpreter, before the program."""
+"""Starts the probe in this process: called once per interpreter, before the program."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ import gc
 import os
 import sys
 
-from . import allocators
+from . import framework_allocators
+from .guard import never_raises
 from .heartbeat import Heartbeat
-from .imports import Finder
-from .roles import at_end_of_worker, when_child_of_multiprocessing
+from .import_hooks import ImportHook
+from .multiprocessing_role import on_multiprocessing_child, on_worker_exit
 from .session import Session
-from .watcher import watcher_of
+from .watcher_lock import find_watcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from .census import Census
-    from .fits import Fits
-    from .hooks import Hooks
-    from .training import Training
-    from .watcher import Watcher
+    from .keras_fit import KerasFits
+    from .tensor_sampler import TensorSampler
+    from .torch_hooks import TorchHooks
+    from .torch_training import TorchTraining
+    from .watcher_lock import Watcher
 
 # `memdiag.tags` looks for an attribute `listener` of a module of this name.
 PACKAGE = "_memdiag_probe"
-# What a framework has only once its import is complete.
+# An attribute that each framework has only once its import is complete.
 _COMPLETE = {
     "torch": "Tensor",
     "jax": "live_arrays",
@@ -37,213 +38,202 @@ _COMPLETE = {
 
 
 def boot(directory: str) -> Probe:
-    """Announce this process in the channel `directory`, and listen to its tags and to torch."""
+    """Announce this process in the channel `directory`, and follow its tags and frameworks."""
     package = sys.modules[PACKAGE]
     session = Session(directory)
     session.announce()
     package.listener = session  # type: ignore[attr-defined]
-    probe = Probe(session, watcher_of(directory))
+    probe = Probe(session, find_watcher(directory))
     os.register_at_fork(
         before=probe.before_fork,
         after_in_parent=probe.after_fork_in_parent,
         after_in_child=probe.after_fork_in_child,
     )
-    atexit.register(session.last_words)
+    atexit.register(session.record_exit)
     awaited: dict[str, Callable[[Any], None]] = {}
-    for name, loaded in (
-        ("torch", probe.torch_loaded),
-        ("jax", probe.jax_loaded),
-        ("tensorflow", probe.tensorflow_loaded),
-        ("keras", probe.keras_loaded),
-        ("numpy", probe.numpy_loaded),
-    ):
-        module = sys.modules.get(name)
-        if module is not None and hasattr(module, _COMPLETE[name]):
+    for name, attribute in _COMPLETE.items():
+        module, loaded = sys.modules.get(name), getattr(probe, f"{name}_loaded")
+        if module is not None and hasattr(module, attribute):
             loaded(module)
         else:
             awaited[name] = loaded
-    finder: Any = Finder(awaited)
-    sys.meta_path.insert(0, finder)
+    hook: Any = ImportHook(awaited)
+    sys.meta_path.insert(0, hook)
     return probe
 
 
 class Probe:
-    """What happens in the process, passed on to the parts that care. No method raises."""
+    """Passes what happens in the process on to the parts of the probe. No method raises."""
 
     def __init__(self, session: Session, watcher: Watcher | None) -> None:
-        """watcher: leave when it does."""
+        """watcher: detach when it exits."""
         self._session = session
         self._watcher = watcher
-        self._census: Census | None = None
-        self._training: Training | None = None
-        self._fits: Fits | None = None
-        self._hooks: Hooks | None = None
+        self._tensor_sampler: TensorSampler | None = None
+        self._training: TorchTraining | None = None
+        self._fits: KerasFits | None = None
+        self._hooks: TorchHooks | None = None
         self._heartbeat = Heartbeat(self._beat)
-        self._paused = self._left = False
-        # What computes is worth to be measured without a framework, and what one was let into.
+        self._paused = self._detached = False
+        # A process is measured once it computes (imports a framework), or if memdiag attached.
         self._measures = watcher is not None
         self._steps_seen = (0, 0)
-        self._then: Callable[[], None] | None = None
+        self._on_detach: Callable[[], None] | None = None
         if watcher is not None:
             session.after_step = self._tick
-            session.beat()  # what that imports is imported in the main thread, while nobody forks
+            session.beat()  # do its imports in the main thread, while nothing forks
             self._heartbeat.start()
 
-    def when_gone(self, then: Callable[[], None]) -> None:
-        """Have `then` called when the probe leaves."""
-        self._then = then
+    def on_detach(self, then: Callable[[], None]) -> None:
+        """Call `then` when the probe detaches."""
+        self._on_detach = then
 
-    def leave(self) -> None:
-        """Let go of everything: the program goes on as if there had never been a probe."""
-        self._left = True
+    def detach(self) -> None:
+        """Undo everything: the program continues as if there had never been a probe."""
+        self._detached = True
         package = sys.modules.get(PACKAGE)
         if package is not None and getattr(package, "listener", None) is self._session:
             package.listener = None  # type: ignore[attr-defined]
-        atexit.unregister(self._session.last_words)
+        atexit.unregister(self._session.record_exit)
         self._session.close()
         self._heartbeat.stop()
-        self._watcher = self._census = self._training = None
-        for finder in [one for one in sys.meta_path if isinstance(one, Finder)]:
-            finder.leave()
+        self._watcher = self._tensor_sampler = self._training = None
+        for hook in [one for one in sys.meta_path if isinstance(one, ImportHook)]:
+            hook.detach()
         if self._hooks is not None:
             self._hooks.remove()
         if self._fits is not None:
             self._fits.remove()
-        if self._go_on in gc.callbacks:
-            gc.callbacks.remove(self._go_on)
-        if self._then is not None:
-            self._then()
+        if self._resume in gc.callbacks:
+            gc.callbacks.remove(self._resume)
+        if self._on_detach is not None:
+            self._on_detach()
 
     def _tick(self) -> None:
-        """After each step."""
+        """Called after each step."""
         if self._paused:
-            self._go_on("", {})
-        if self._watcher is not None and self._watcher.gone():
-            self.leave()
-        elif self._census is not None:
-            self._census.tick(at_step=True)
+            self._resume("", {})
+        if self._watcher is not None and self._watcher.is_gone():
+            self.detach()
+        elif self._tensor_sampler is not None:
+            self._tensor_sampler.tick(at_step=True)
 
     def _beat(self) -> None:
-        """Once a second: what the steps would bring, where there are none."""
-        if self._watcher is not None and self._watcher.gone():
-            self.leave()
+        """Called once a second. Measures if no step did."""
+        if self._watcher is not None and self._watcher.is_gone():
+            self.detach()
             return
         session = self._session
-        session.learn_role()
-        session.learn_ranks()
+        session.update_role()
+        session.update_ranks()
         session.catch_up()
-        session.look_at_clock()
-        if session.steps_told == self._steps_seen and self._measures:
+        session.check_clock_next()
+        if session.steps_recorded == self._steps_seen and self._measures:
             session.beat()
-            if self._census is not None:
-                self._census.tick()
-        self._steps_seen = session.steps_told
+            if self._tensor_sampler is not None:
+                self._tensor_sampler.tick()
+        self._steps_seen = session.steps_recorded
 
-    def _begin_to_measure(self) -> None:
+    def _start_measuring(self) -> None:
         self._measures = True
         self._heartbeat.start()
 
+    # -- a framework was imported completely ---------------------------------------------------
+
     def torch_loaded(self, torch: Any) -> None:
-        """The program has imported torch to the end."""
+        """Follow the training, count tensors, read the allocators of GPUs."""
         parts: dict[str, Callable[[Any], None]] = {
             "step": self._follow_training,
             "tensors": self._count_tensors,
-            "vram_allocated_bytes": self._watch_allocators,
+            "vram_allocated_bytes": self._read_torch_allocators,
         }
-        for metric, begin in parts.items():  # what one of them lacks is no loss to the others
+        for metric, begin in parts.items():  # a failure of one must not affect the others
             try:
                 begin(torch)
             except Exception:
-                self._session.note("this version of torch does not let itself be asked", metric)
-        self._session.learn_ranks()
+                self._session.note("not supported by this version of torch", metric)
+        self._session.update_ranks()
+
+    @never_raises
+    def jax_loaded(self, jax: Any) -> None:
+        """Read the allocators of JAX."""
+        self._session.schedule.allocators.add("jax", framework_allocators.jax(jax))
+        self._start_measuring()
+
+    @never_raises
+    def tensorflow_loaded(self, tensorflow: Any) -> None:
+        """Read the allocators of TensorFlow."""
+        read = framework_allocators.tensorflow(tensorflow)
+        self._session.schedule.allocators.add("tensorflow", read)
+        self._start_measuring()
+
+    def keras_loaded(self, keras: Any) -> None:
+        """Follow the fits."""
+        try:
+            from .keras_fit import KerasFits
+
+            self._fits = KerasFits(self._session, self._fit_began)
+            self._fits.install(keras)
+        except Exception:
+            self._session.note("this version of keras does not support the callback hook")
+
+    @never_raises
+    def numpy_loaded(self, _: Any) -> None:
+        """Measure: the program may train without any framework."""
+        self._start_measuring()
 
     def _follow_training(self, torch: Any) -> None:
-        from .hooks import Hooks
-        from .training import Training
+        from .torch_hooks import TorchHooks
+        from .torch_training import TorchTraining
 
-        self._training = Training(self._session)
-        self._hooks = Hooks(torch, self._training)
+        self._training = TorchTraining(self._session)
+        self._hooks = TorchHooks(torch, self._training)
         for part in self._hooks.install():
-            self._session.note(f"this version of torch has no place for the {part} hook", "step")
+            self._session.note(f"this version of torch does not support the {part} hook", "step")
 
     def _count_tensors(self, torch: Any) -> None:
-        from .census import Census
+        from .tensor_sampler import TensorSampler
 
-        self._census = Census(self._session, torch)
+        self._tensor_sampler = TensorSampler(self._session, torch)
         self._session.after_step = self._tick
-        self._begin_to_measure()
+        self._start_measuring()
 
-    def _watch_allocators(self, torch: Any) -> None:
-        known = self._session.gauges.allocators
+    def _read_torch_allocators(self, torch: Any) -> None:
+        allocators = self._session.schedule.allocators
         for name, backend in (("vram", "cuda"), ("xpu", "xpu")):
             module = getattr(torch, backend, None)
             if hasattr(module, "memory_stats_as_nested_dict"):
-                known.add(name, allocators.Caching(module))
-        mps, census = getattr(torch, "mps", None), self._census
-        if census is not None and hasattr(mps, "current_allocated_memory"):
-            known.add("mps", allocators.metal(mps, lambda: census.has_seen("mps")))
-        self._begin_to_measure()
-
-    def jax_loaded(self, jax: Any) -> None:
-        """The program has imported JAX to the end."""
-        try:
-            self._session.gauges.allocators.add("jax", allocators.jax(jax))
-            self._begin_to_measure()
-        except Exception:
-            return
-
-    def tensorflow_loaded(self, tensorflow: Any) -> None:
-        """The program has imported TensorFlow to the end."""
-        try:
-            self._session.gauges.allocators.add("tensorflow", allocators.tensorflow(tensorflow))
-            self._begin_to_measure()
-        except Exception:
-            return
-
-    def keras_loaded(self, keras: Any) -> None:
-        """The program has imported keras to the end."""
-        try:
-            from .fits import Fits
-
-            self._fits = Fits(self._session, self._fit_began)
-            self._fits.install(keras)
-        except Exception:
-            self._session.note("this version of keras has no place for the callback hook")
-
-    def numpy_loaded(self, _: Any) -> None:
-        """The program has imported numpy to the end: it may train without any framework."""
-        try:
-            self._begin_to_measure()
-        except Exception:
-            return
+                allocators.add(name, framework_allocators.TorchAllocator(module))
+        mps, sampler = getattr(torch, "mps", None), self._tensor_sampler
+        if sampler is not None and hasattr(mps, "current_allocated_memory"):
+            allocators.add("mps", framework_allocators.metal(mps, lambda: sampler.has_seen("mps")))
+        self._start_measuring()
 
     def _fit_began(self) -> None:
-        """Keras may train with torch, whose hooks would count the same once more."""
+        """Keras may train with torch, whose hooks would count the same steps again."""
         if self._training is not None:
             self._training.silence()
 
+    # -- forks ---------------------------------------------------------------------------------
+
+    @never_raises
     def before_fork(self) -> None:
         """In the parent, before each fork."""
-        try:
-            self._paused = self._heartbeat.before_fork() or self._paused
-        except Exception:
-            return
+        self._paused = self._heartbeat.before_fork() or self._paused
 
+    @never_raises
     def after_fork_in_parent(self) -> None:
         """In the parent, after each fork.
 
-        Some versions of Python count the threads, for their warning, only after this: so the
-        thread comes back with the next step, or the next time that the collector runs.
+        Some versions of Python count the threads for their warning only after this. So the thread
+        starts again with the next step, or the next garbage collection.
         """
-        try:
-            if self._paused and self._go_on not in gc.callbacks:
-                gc.callbacks.append(self._go_on)
-            self._session.measure_next()
-        except Exception:
-            return
+        if self._paused and self._resume not in gc.callbacks:
+            gc.callbacks.append(self._resume)
+        self._session.measure_next()
 
-    def _go_on(self, when: str, info: dict[str, int]) -> None:
-        """Start the thread again that a fork has ended."""
+    def _resume(self, when: str, info: dict[str, int]) -> None:
+        """Start the thread that a fork has stopped."""
         try:
             if self._paused:
                 self._paused = False
@@ -251,29 +241,22 @@ class Probe:
         except Exception:
             return
 
+    @never_raises
     def after_fork_in_child(self) -> None:
         """In the child, after each fork."""
-        try:
-            self._paused = False
-            if self._left:
-                return
-            self._heartbeat.after_fork_in_child()
-            self._session.after_fork_in_child()
-            if self._census is not None:
-                self._census.after_fork_in_child()
-            if self._training is not None:
-                self._training.forked()
-            if self._fits is not None:
-                self._fits.forked()
-            when_child_of_multiprocessing(self._is_worker)
-        except Exception:
+        self._paused = False
+        if self._detached:
             return
+        self._heartbeat.after_fork_in_child()
+        self._session.after_fork_in_child()
+        for part in (self._tensor_sampler, self._training, self._fits):
+            if part is not None:
+                part.after_fork_in_child()
+        on_multiprocessing_child(self._worker_started)
 
-    def _is_worker(self, role: str) -> None:
-        try:
-            self._session.say_role(role)
-            at_end_of_worker(self._session.last_words)
-            if self._measures:
-                self._heartbeat.start()
-        except Exception:
-            return
+    @never_raises
+    def _worker_started(self, role: str) -> None:
+        self._session.write_role(role)
+        on_worker_exit(self._session.record_exit)
+        if self._measures:
+            self._heartbeat.start()

@@ -1,8 +1,7 @@
-"""A thread that looks after the probe once a second (four times at first), also where the program
-tells no steps.
+"""A thread that calls the probe once a second (at first four times), even without any steps.
 
-It is none of `threading`'s: the program's list of threads, and what waits for them at its end,
-stay as they are.
+It does not use `threading`: the program's list of threads, and the wait for them at its end, stay
+unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 TICK_S = 1.0
-# A program of ten seconds is to be known as well: so many ticks at first are shorter. Chosen.
+# The first ticks are shorter, for programs that run ten seconds. Heuristic.
 _EARLY, EARLY_S = 32, 0.25
 _LEAVING_S = 0.1
 _FAULTS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
@@ -29,40 +28,40 @@ class Heartbeat:
     """Calls `beat` once a second in a thread of its own, until it is stopped."""
 
     def __init__(self, beat: Callable[[], None]) -> None:
-        """Make it in the thread that the interpreter has begun with."""
+        """Create it in the main thread of the interpreter."""
         self._beat = beat
         self._may_start = _is_first_interpreter()
         self._stop: Any = None
         self._thread_id = 0
 
     def start(self) -> None:
-        """Begin, unless it beats already."""
+        """Start the thread, unless it is running."""
         if self._stop is not None or not self._may_start:
             return
         mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
         try:
-            # The thread inherits this: a signal that all of the program's threads block waits for
-            # its `sigwait` and is not delivered to ours.
+            # The thread inherits this mask: a signal that all threads of the program block stays
+            # pending for its `sigwait`, and is not delivered to our thread.
             _signal.pthread_sigmask(_signal.SIG_BLOCK, _signals_of_others())
             self._stop = _thread.allocate_lock()
             self._stop.acquire()
             self._thread_id = 0
             _thread.start_new_thread(self._live, (self._stop,))
         except Exception:
-            self._stop = None  # no more threads for this user: steps must do
+            self._stop = None  # the user's limit of threads is reached: measure at steps only
         finally:
             _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
 
     def stop(self) -> None:
-        """End the thread, soon."""
+        """Stop the thread, soon."""
         stop, self._stop = self._stop, None
         if stop is not None:
             stop.release()
 
     def before_fork(self) -> bool:
-        """End the thread: since Python 3.12 a fork beside a thread is warned of.
+        """Stop the thread, because Python 3.12 and later warn of forks in threaded processes.
 
-        True where it is to be started again after the fork.
+        Returns True if it has to be started again after the fork.
         """
         if self._stop is None or sys.version_info < (3, 12):
             return False
@@ -71,13 +70,13 @@ class Heartbeat:
         return True
 
     def after_fork_in_child(self) -> None:
-        """The thread stayed with the parent."""
+        """The thread exists only in the parent."""
         self._stop = None
 
     def _wait_for_end(self) -> None:
-        """Until the system has forgotten the thread: it does so a moment after Python does.
+        """Wait until the thread is gone from the system, a moment after Python ends it.
 
-        One that has just been started may not have said yet which it is.
+        A thread that has just started may not have set its id yet.
         """
         from time import sleep
 
@@ -100,16 +99,17 @@ class Heartbeat:
 
 
 def _signals_of_others() -> set[int]:
-    """All but what a fault raises, in the thread that makes it."""
+    """All signals except faults, which are raised in the thread that causes them."""
     faults = {getattr(_signal, name, 0) for name in _FAULTS}
     signals: set[int] = _signal.valid_signals()
     return signals - faults
 
 
 def _is_first_interpreter() -> bool:
-    """Python aborts the process where another one of its interpreters ends beside a thread.
+    """Return True in the main interpreter.
 
-    Only the first one's main thread may set this descriptor, which is looked at next.
+    Python aborts the process if a subinterpreter ends while it has a thread. Only the main thread
+    of the main interpreter may set the wakeup descriptor: the error for an invalid one differs.
     """
     try:
         _signal.set_wakeup_fd(_NO_DESCRIPTOR)

@@ -1,7 +1,7 @@
-"""What the probe knows and does in one process: tags become records, forks start anew.
+"""The probe's state in one process: turns tags and hooks into records, starts anew after a fork.
 
 Every public method is called from the program's own threads, hooks or signal handlers. None
-raises (what a signal handler of the program raises passes through), waits, or takes a lock.
+raises (except what a signal handler of the program raises), waits, or takes a lock.
 """
 
 from __future__ import annotations
@@ -12,44 +12,58 @@ from math import isfinite
 from operator import index
 from time import monotonic
 
-from . import layout
-from .allocators import packed
-from .facts import UNNAMED_CHILD, Facts, ranks
-from .gauges import Gauges
-from .lastwords import out_of_memory
-from .layout import ABSENT
-from .pulse import Pulse
-from .ring import Ring
-from .roles import at_end_of_worker, multiprocessing_role
+from . import ring_format
+from .framework_allocators import packed
+from .multiprocessing_role import multiprocessing_role, on_worker_exit
+from .oom_at_exit import out_of_memory
+from .process_identity import UNNAMED_CHILD, ProcessIdentity, ranks
+from .ring_format import ABSENT
+from .ring_writer import Ring
+from .schedule import MetricSchedule
+from .step_state import StepState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, TypeVar
 
-_pack = layout.READING.pack
+    F = TypeVar("F", bound=Callable[..., Any])
+
+_pack = ring_format.READING.pack
 _THREAD_MASK = 0xFFFFFFFF
-_MIN_STEP, _MAX_STEP = layout.NO_STEP + 1, (1 << 63) - 1
-# The counter that epochs are recorded as, the probe's and the program's own alike.
+_MIN_STEP, _MAX_STEP = ring_format.NO_STEP + 1, (1 << 63) - 1
+# The counter that records epochs, both the probe's and the program's own.
 EPOCH = "epoch"
-# After so many failed writes in a row the ring is given up: its disk is full or gone for good.
+# After this many failed writes in a row the ring is abandoned: its disk is full or gone.
 _PATIENCE = 3
-# Chosen: programs that tag a step do so after an iteration, or after an epoch of hundreds.
+# Heuristic: programs tag a step after each iteration, or after an epoch of hundreds.
 _GRACE_STEPS = 200
-_AUTO_STEP, _BEAT = layout.STEP | layout.AUTO, layout.METERS | layout.AUTO
-_CUDA = "vram"  # of layout.ALLOCATORS
+_AUTO_STEP, _BEAT = ring_format.STEP | ring_format.AUTO, ring_format.SAMPLE | ring_format.AUTO
+_CUDA = "vram"  # of ring_format.ALLOCATORS
 _WITH_STEPS = {"allocated_bytes": ABSENT, "reserved_bytes": ABSENT}
 
 
+def _counts_failures(method: F) -> F:
+    """Count an exception of a method of Session as a failure, instead of raising it."""
+
+    def guarded(self: Session, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            self._failed()
+
+    return guarded  # type: ignore[return-value]
+
+
 class Session:
-    """The probe's state in this process, over its forks."""
+    """The probe's state in this process and, after a fork, in the child."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._closed = False
-        self.pulse = Pulse()
-        self.gauges = Gauges(self.note, self.pulse)
-        # Rings of the parents. An old mapping holds a descriptor that by now may be a file of
-        # the program's: it must never be closed.
+        self.step_state = StepState()
+        self.schedule = MetricSchedule(self.note, self.step_state)
+        # Rings of the parents. An old mapping holds a descriptor number that the program may have
+        # reused for a file of its own: it must never be closed.
         self._kept: list[Ring] = []
         self.after_step: Callable[[], None] | None = None
         self._begin(_main_thread())
@@ -58,32 +72,32 @@ class Session:
         self._main_thread = main_thread
         self._ring: Ring | None = None
         self._failures = 0
-        self._step = layout.NO_STEP
+        self._step = ring_format.NO_STEP
         self._open: dict[int, list[str]] = {}
         self._tags_steps = self._tags_phases = self._tags_epochs = False
         self._auto_phase = ""
-        self._complained = False
+        self._has_noted = False
         self._role_unknown = False
-        self._ranks_told = (-1, -1, -1)
+        self._ranks_written = (-1, -1, -1)
         self._steps = 0
 
-    # -- what the program says -------------------------------------------------------------
+    # -- tags of the program ---------------------------------------------------------------
 
     def step(self, n: object) -> None:
-        """Step `n` has ended. Anything but a whole number is ignored, with a note."""
+        """Step `n` has ended. Anything but an integer is ignored, with a note."""
         try:
             number = _whole(n)
             if number is None:
-                self._complain(f"step({n!r:.40}) was ignored: it is no whole number")
+                self._note_once(f"step({n!r:.40}) was ignored: not an integer")
                 return
             self._tags_steps = True
             self._step = number
             ring = self._ring
-            if ring is not None and monotonic() < self.pulse.due_s:
+            if ring is not None and monotonic() < self.step_state.due_s:
                 self._steps += 1
-                ring.step(layout.STEP, self._thread(), number)
+                ring.step(ring_format.STEP, self._thread(), number)
             else:
-                self._end_step(layout.STEP)
+                self._end_step(ring_format.STEP)
         except Exception:
             self._failed()
 
@@ -96,7 +110,7 @@ class Session:
                 self.auto_phase("")
             stack = self._stack()
             stack.append(text)
-            self._boundary(layout.PHASE_BEGIN, text, len(stack))
+            self._boundary(ring_format.PHASE_BEGIN, text, len(stack))
         except Exception:
             self._failed()
 
@@ -106,10 +120,10 @@ class Session:
             text = name if type(name) is str else str(name)
             stack = self._stack()
             if text not in stack:
-                return  # begun before a fork, or in another thread
+                return  # it began before a fork, or in another thread
             while stack.pop() != text:
                 pass
-            self._boundary(layout.PHASE_END, text, len(stack))
+            self._boundary(ring_format.PHASE_END, text, len(stack))
         except Exception:
             self._failed()
 
@@ -120,161 +134,137 @@ class Session:
             if isfinite(number):
                 text = name if type(name) is str else str(name)
                 self._tags_epochs = self._tags_epochs or text == EPOCH
-                self._write(layout.COUNTER, text, number)
+                self._write(ring_format.COUNTER, text, number)
         except (TypeError, ValueError, OverflowError):
-            self._complain(f"counter({name!r:.40}, ...) was ignored: its value is no number")
+            self._note_once(f"counter({name!r:.40}, ...) was ignored: its value is not a number")
         except Exception:
             self._failed()
 
-    # -- what the probe says ---------------------------------------------------------------
+    # -- events of the probe ---------------------------------------------------------------
 
     def auto_step(self, n: int, now_s: float) -> None:
-        """Iteration `n` has ended, by what the hooks see: unless the program tells its own."""
+        """A hook has seen the end of iteration `n`. Ignored if the program tags its steps."""
         try:
-            self.pulse.reached = n
-            if now_s < self.pulse.due_s and self._ring is not None:
-                return  # told with the next record, whatever that is
+            self.step_state.reached = n
+            if now_s < self.step_state.due_s and self._ring is not None:
+                return  # the next record, of any kind, carries it
             if self._takes_reached():
                 self._step = n
                 self._end_step(_AUTO_STEP)
         except Exception:
             self._failed()
 
+    @_counts_failures
     def catch_up(self) -> None:
-        """Tell the last iteration, where that waits for the next record."""
-        try:
-            if self._step != self.pulse.reached and self._takes_reached():
-                self._write(_AUTO_STEP)
-        except Exception:
-            self._failed()
+        """Record the last iteration, if it waits for the next record."""
+        if self._step != self.step_state.reached and self._takes_reached():
+            self._write(_AUTO_STEP)
 
+    @_counts_failures
     def auto_phase(self, name: str) -> None:
-        """The phase is `name` from now on ("": none), unless the program tells its own."""
-        try:
-            if self._tags_phases:
-                name = ""
-            if name == self._auto_phase:
-                return
-            before, self._auto_phase = self._auto_phase, name
-            if _is_part_of_a_step(before) and _is_part_of_a_step(name):
-                readings = self.gauges.inside_step()
-                self._write(layout.PHASE_BEGIN | layout.AUTO, name, 1, readings)
-            elif name:
-                self._boundary(layout.PHASE_BEGIN | layout.AUTO, name, 1)
-            else:
-                self._boundary(layout.PHASE_END | layout.AUTO, before, 0)
-        except Exception:
-            self._failed()
+        """The phase is `name` from now on ("": none). Ignored if the program tags its phases."""
+        if self._tags_phases:
+            name = ""
+        if name == self._auto_phase:
+            return
+        before, self._auto_phase = self._auto_phase, name
+        if _is_part_of_a_step(before) and _is_part_of_a_step(name):
+            readings = self.schedule.inside_step()
+            self._write(ring_format.PHASE_BEGIN | ring_format.AUTO, name, 1, readings)
+        elif name:
+            self._boundary(ring_format.PHASE_BEGIN | ring_format.AUTO, name, 1)
+        else:
+            self._boundary(ring_format.PHASE_END | ring_format.AUTO, before, 0)
 
+    @_counts_failures
     def auto_epoch(self, n: int) -> None:
-        """Pass `n` over the data begins, unless the program tells its own epochs."""
-        try:
-            if not self._tags_epochs:
-                self._write(layout.COUNTER | layout.AUTO, EPOCH, n)
-        except Exception:
-            self._failed()
+        """Pass `n` over the data begins. Ignored if the program counts its epochs."""
+        if not self._tags_epochs:
+            self._write(ring_format.COUNTER | ring_format.AUTO, EPOCH, n)
 
-    def census(self, readings: bytes) -> None:
-        """Record a look at all objects, packed as layout.READING."""
-        try:
-            self._write(layout.CENSUS | layout.AUTO, readings=readings)
-        except Exception:
-            self._failed()
+    @_counts_failures
+    def tensor_counts(self, readings: bytes) -> None:
+        """Record a count of all objects, packed as ring_format.READING."""
+        self._write(ring_format.TENSOR_COUNTS | ring_format.AUTO, readings=readings)
 
+    @_counts_failures
     def note(self, text: str, metric: str = "") -> None:
-        """Say in plain words why `metric` is missing, or what else a person should know."""
-        try:
-            self._write(layout.NOTE, f"{metric}: {text}" if metric else text)
-        except Exception:
-            self._failed()
+        """Record why `metric` is missing, or another sentence for the report."""
+        self._write(ring_format.NOTE, f"{metric}: {text}" if metric else text)
 
+    @_counts_failures
     def beat(self) -> None:
-        """Record what the steps would bring, where there are none."""
-        try:
-            self._measure(_BEAT)
-        except Exception:
-            self._failed()
+        """Record the readings of this moment without a step."""
+        self._measure(_BEAT)
 
-    def last_words(self) -> None:
-        """At the program's end: the last figures, and whether it is for want of memory."""
-        try:
-            self.catch_up()
-            found = out_of_memory()
-            readings, figures = self.gauges.at_end()
-            if found is not None:
-                text, about = found
-                self._write(layout.OUT_OF_MEMORY | layout.AUTO, text, about, readings)
-            self._write_allocators(figures)
-        except Exception:
-            self._failed()
+    @_counts_failures
+    def record_exit(self) -> None:
+        """Record the last readings at the program's end, and whether it ran out of memory."""
+        self.catch_up()
+        found = out_of_memory()
+        readings, values = self.schedule.at_end()
+        if found is not None:
+            text, about = found
+            self._write(ring_format.OUT_OF_MEMORY | ring_format.AUTO, text, about, readings)
+        self._write_allocators(values)
 
     @property
-    def steps_told(self) -> tuple[int, int]:
-        """What changes with every step."""
-        return self._steps, self.pulse.reached
+    def steps_recorded(self) -> tuple[int, int]:
+        """A value that changes with every step."""
+        return self._steps, self.step_state.reached
 
     def measure_next(self) -> None:
-        """Have the next step measured, and all looked after that such a step does."""
-        self.pulse.measure_next()
+        """Measure the next step, and check all that is checked at such a step."""
+        self.step_state.measure_next()
 
-    def look_at_clock(self) -> None:
-        """Have the next step see if it is due: steps may have become slower than they were."""
-        self.pulse.look_at = 0
+    def check_clock_next(self) -> None:
+        """Have the next step check if it is due: steps may have become slower."""
+        self.step_state.check_clock_at = 0
 
-    def say_role(self, role: str) -> None:
-        """Say what this process does ("DataLoader worker 3")."""
-        try:
-            self._opened().say_role(role)
-        except Exception:
-            self._failed()
+    @_counts_failures
+    def write_role(self, role: str) -> None:
+        """Record what this process does ("DataLoader worker 3")."""
+        self._opened().write_role(role)
 
-    def learn_role(self) -> None:
+    def update_role(self) -> None:
         """Ask multiprocessing, in a child that did not know its role when it started."""
         if self._role_unknown:
             role = multiprocessing_role()
             if role:
                 self._role_unknown = False
-                self.say_role(role)
-                at_end_of_worker(self.last_words)
+                self.write_role(role)
+                on_worker_exit(self.record_exit)
 
-    def learn_ranks(self) -> None:
-        """Say the place in a distributed job anew: launchers, and the program itself, may tell it
-        after the start.
-        """
-        try:
-            ring, known = self._opened(), ranks()
-            if known[0] >= 0 and known != self._ranks_told:
-                self._ranks_told = known
-                ring.say_ranks(known)
-        except Exception:
-            self._failed()
+    @_counts_failures
+    def update_ranks(self) -> None:
+        """Record the ranks in a distributed job, which may become known after the start."""
+        ring, known = self._opened(), ranks()
+        if known[0] >= 0 and known != self._ranks_written:
+            self._ranks_written = known
+            ring.write_ranks(known)
 
+    @_counts_failures
     def announce(self) -> None:
-        """Make this process known before it has anything to say."""
-        try:
-            self._opened()
-        except Exception:
-            self._failed()
+        """Make this process known before it has any event."""
+        self._opened()
 
     def close(self) -> None:
-        """Say nothing more, in this process and those that it forks."""
+        """Record nothing more, in this process and in those that it forks."""
         self._closed = True
         self.after_step = None
-        self._let_go()
+        self._release_ring()
 
+    @_counts_failures
     def after_fork_in_child(self) -> None:
-        """A forked child is another process: a ring of its own, made when there is something."""
-        try:
-            self._let_go()
-            self.gauges.forked()
-            self.pulse.forked()
-            self._begin(get_ident())
-        except Exception:
-            self._failed()
+        """A forked child gets a ring of its own, made with its first record."""
+        self._release_ring()
+        self.schedule.after_fork_in_child()
+        self.step_state.after_fork_in_child()
+        self._begin(get_ident())
 
-    # -- how -------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------
 
-    def _let_go(self) -> None:
+    def _release_ring(self) -> None:
         if self._ring is not None:
             self._kept.append(self._ring)
         self._ring = None
@@ -283,9 +273,9 @@ class Session:
         if self._ring is None:
             if self._closed or self._failures >= _PATIENCE:
                 raise OSError
-            facts = Facts()
+            facts = ProcessIdentity()
             self._role_unknown = facts.role == UNNAMED_CHILD
-            self._ranks_told = facts.ranks
+            self._ranks_written = facts.ranks
             self._ring = Ring(self._directory, facts)
         return self._ring
 
@@ -293,35 +283,33 @@ class Session:
         self,
         kind: int,
         name: str = "",
-        value: float = layout.NO_VALUE,
-        readings: bytes = layout.NO_READINGS,
+        value: float = ring_format.NO_VALUE,
+        readings: bytes = ring_format.NO_READINGS,
     ) -> None:
         if self._closed or self._failures >= _PATIENCE:
             return
         ring = self._opened()
-        if self._step != self.pulse.reached and self._takes_reached():
-            self._step = self.pulse.reached
+        if self._step != self.step_state.reached and self._takes_reached():
+            self._step = self.step_state.reached
             if kind != _AUTO_STEP:
                 ring.step(_AUTO_STEP, 0, self._step)
-        number = ring.name(name) if name else layout.NO_NAME
+        number = ring.name(name) if name else ring_format.NO_NAME
         ring.write(kind, number, self._thread(), self._step, value, readings)
         self._failures = 0
 
     def _boundary(self, kind: int, name: str, depth: int) -> None:
-        self._write(kind, name or " ", depth, self.gauges.at_phase())
+        self._write(kind, name or " ", depth, self.schedule.at_phase())
 
     def _failed(self) -> None:
         self._failures += 1
         if self._failures >= _PATIENCE:
-            self._let_go()
+            self._release_ring()
 
-    def _complain(self, text: str) -> None:
-        try:
-            if not self._complained:
-                self._complained = True
-                self.note(text)
-        except Exception:
-            self._failed()
+    @_counts_failures
+    def _note_once(self, text: str) -> None:
+        if not self._has_noted:
+            self._has_noted = True
+            self.note(text)
 
     def _thread(self) -> int:
         identity = get_ident()
@@ -331,30 +319,35 @@ class Session:
         return self._open.setdefault(get_ident(), [])
 
     def _takes_reached(self) -> bool:
-        """A program that has imported memdiag is given some iterations to begin with its own."""
-        n = self.pulse.reached
+        """Return True if steps are counted by hooks.
+
+        A program that has imported memdiag has some iterations to begin with its own tags.
+        """
+        n = self.step_state.reached
         return not self._tags_steps and n > 0 and (n > _GRACE_STEPS or "memdiag" not in sys.modules)
 
     def _end_step(self, kind: int) -> None:
         self._steps += 1
         self._measure(kind)
-        self.learn_role()
+        self.update_role()
         if self.after_step is not None:
             self.after_step()
 
     def _measure(self, kind: int) -> None:
         began_s = monotonic()
         is_beat = kind == _BEAT
-        readings, figures = self.gauges.at_step(began_s, is_beat=is_beat)
+        readings, values = self.schedule.at_step(began_s, is_beat=is_beat)
         self._write(kind, readings=readings)
-        self._write_allocators(figures)
-        self.gauges.took_since(began_s)
+        self._write_allocators(values)
+        self.schedule.took_since(began_s)
 
-    def _write_allocators(self, figures: dict[str, dict[str, int]]) -> None:
-        for name, known in figures.items():
-            # CUDA's bytes are with the step, at the same moment.
-            told = {**known, **_WITH_STEPS} if name == _CUDA else known
-            self._write(layout.ALLOCATOR | layout.AUTO, name, readings=_pack(*packed(told)))
+    def _write_allocators(self, values: dict[str, dict[str, int]]) -> None:
+        for name, known in values.items():
+            # The record of the step has CUDA's bytes, of the same moment.
+            kept = {**known, **_WITH_STEPS} if name == _CUDA else known
+            self._write(
+                ring_format.ALLOCATOR | ring_format.AUTO, name, readings=_pack(*packed(kept))
+            )
 
 
 def _is_part_of_a_step(phase: str) -> bool:
@@ -362,7 +355,7 @@ def _is_part_of_a_step(phase: str) -> bool:
 
 
 def _main_thread() -> int:
-    """The main thread's identity: this one's at the start of an interpreter."""
+    """The main thread's identity, which is this thread's at the start of an interpreter."""
     threading = sys.modules.get("threading")
     return get_ident() if threading is None else threading.main_thread().ident or get_ident()
 

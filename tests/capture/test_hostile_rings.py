@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memdiag.capture.probelink.channel import ChannelReader, Event
-from memdiag.probe import layout
+from memdiag.probe import ring_format
 from memdiag.probe.session import Session
 
-WELL = layout.PHASE_BEGIN | layout.AUTO
+WELL = ring_format.PHASE_BEGIN | ring_format.AUTO
 
 
 def drained(directory: Path) -> list[Event]:
@@ -30,17 +30,17 @@ def put(ring: Path, number: int, **changes: object) -> None:
     """Write record `number` with these fields in the place of what a probe would write."""
     fields = {
         "at_s": time.monotonic(),
-        "flags": layout.STEP,
+        "flags": ring_format.STEP,
         "name": 0,
         "thread": 0,
         "step": number,
         "value": 0.0,
-        "readings": layout.NO_READINGS,
+        "readings": ring_format.NO_READINGS,
         **changes,
     }
-    record = layout.RECORD.pack(number + 1, *fields.values(), number + 1)
+    record = ring_format.RECORD.pack(number + 1, *fields.values(), number + 1)
     data = bytearray(ring.read_bytes())
-    at = layout.RECORDS_AT + number % layout.RECORDS * layout.RECORD_BYTES
+    at = ring_format.RECORDS_AT + number % ring_format.RECORDS * ring_format.RECORD_BYTES
     data[at : at + len(record)] = record
     ring.write_bytes(data)
 
@@ -58,11 +58,11 @@ def ring(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"flags": layout.PHASE_BEGIN, "value": math.nan},
-        {"flags": layout.PHASE_BEGIN, "value": math.inf},
-        {"flags": layout.PHASE_END, "value": -math.inf},
+        {"flags": ring_format.PHASE_BEGIN, "value": math.nan},
+        {"flags": ring_format.PHASE_BEGIN, "value": math.inf},
+        {"flags": ring_format.PHASE_END, "value": -math.inf},
         {"flags": WELL, "value": 1e300},
-        {"flags": layout.COUNTER, "value": math.nan},
+        {"flags": ring_format.COUNTER, "value": math.nan},
         {"at_s": math.nan},
         {"at_s": math.inf},
         {"at_s": -1.0},
@@ -76,14 +76,14 @@ def test_figure_that_no_probe_writes_costs_its_own_record(changes, ring: Path) -
 
 
 def test_negative_readings_are_missing(ring: Path) -> None:
-    readings = layout.READING.pack(-5, -(1 << 63), *[layout.ABSENT] * 8)
+    readings = ring_format.READING.pack(-5, -(1 << 63), *[ring_format.ABSENT] * 8)
     put(ring, 2, readings=readings)
     assert drained(ring.parent)[-1].readings == {}
 
 
 def test_phases_without_end_are_bounded(ring: Path) -> None:
     for number in range(2, 600):
-        flags = layout.PHASE_BEGIN
+        flags = ring_format.PHASE_BEGIN
         put(ring, number, flags=flags, thread=number * 7, name=1, value=float(number))
     started_s = time.monotonic()
     assert max(len(event.phase) for event in drained(ring.parent)) < 10_000

@@ -58,7 +58,7 @@ def test_counts_are_each_processs_own() -> None:
 
 def test_an_exception_goes_before_a_count_and_tells_what_was_held() -> None:
     listener = Listener()
-    listener.hear(event(Kind.METERS, 1.0, readings={"vram_reserved_bytes": 900}), "rank0")
+    listener.hear(event(Kind.SAMPLE, 1.0, readings={"vram_reserved_bytes": 900}), "rank0")
     listener.hear(counted(2.0, 1), "rank0")
     listener.hear(event(Kind.OUT_OF_MEMORY, 2.0, name="CUDA out of memory", value=1.0), "rank0")
     listener.hear(counted(3.0, 1, pid=8), "rank1")

@@ -93,7 +93,7 @@ def test_target_gets_a_directory_for_rings_and_can_change_nothing_else() -> None
                 f"os.listdir({str(top)!r})",
                 f"os.rename({str(workspace.rings)!r}, {str(top / 'x')!r})",
                 f"os.symlink('/etc', {str(top / 'x')!r})",
-                f"os.unlink({str(workspace.probe / 'entry.py')!r})",
+                f"os.unlink({str(workspace.probe / 'enter_process.py')!r})",
                 f"open({str(workspace.probe / 'enter.py')!r}, 'a')",
             )
         )

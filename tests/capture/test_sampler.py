@@ -1,4 +1,5 @@
 import threading
+import time
 
 from process_tables import FakeClock
 
@@ -69,15 +70,18 @@ def background(source) -> Background:
     return Background(source, budget=Budget(clock=MonotonicClock(), share=1e9), name="slow")
 
 
+def until(found):
+    """What `found` returns as soon as that is something."""
+    deadline_s = time.monotonic() + 60
+    while not (result := found()):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.001)
+    return result
+
+
 def round_of(slow: Background):
-    """The next round's readings: waits for the thread, not for the clock."""
-    for _ in range(100_000):
-        if found := slow.read([WHO]):
-            return found
-        for thread in threading.enumerate():
-            if thread.name == "slow":
-                thread.join(10)
-    raise AssertionError("no round was ever finished")
+    """The next round's readings."""
+    return until(lambda: slow.read([WHO]))
 
 
 def test_a_source_that_hangs_delays_nobody():
@@ -109,8 +113,6 @@ class Broken:
 def test_a_source_that_fails_ends_with_its_reason():
     slow = background(Broken())
     slow.read([WHO])
-    for thread in threading.enumerate():
-        if thread.name == "slow":
-            thread.join(10)
+    until(lambda: slow.failure)
     assert slow.read([WHO]) == {}
     assert "no such thing" in slow.failure

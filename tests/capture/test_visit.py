@@ -133,7 +133,7 @@ def test_probe_comes_hears_steps_and_leaves_the_process_as_it_was(any_python) ->
             assert 0 <= visit.injected.stopped_s < 2
             assert target.step(7)
             first, last = ChannelReader(visit.directory).drain()[:2]
-            assert (first.kind, first.step) == (Kind.METERS, None)
+            assert (first.kind, first.step) == (Kind.SAMPLE, None)
             assert (last.kind, last.step) == (Kind.STEP, 7)
             assert "python_blocks" in first.readings
         assert not visit.directory.exists()

@@ -72,7 +72,7 @@ def test_on_a_terminal_the_target_has_the_terminal(tmp_path):
 def test_the_target_has_our_descriptors_and_directory_and_none_of_memdiags_own(tmp_path):
     program = (
         "import os; print(os.getcwd(), os.getpgrp() == os.getpgid(os.getppid()));"
-        "print([f for f in range(100) if os.path.exists(f'/proc/self/fd/{f}')])"
+        "print([f for f in range(1000) if os.path.exists(f'/proc/self/fd/{f}')])"
     )
     read_end, write_end = os.pipe()
     try:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memdiag.capture.probelink.channel import ChannelReader, Kind
 from memdiag.capture.probelink.ring_reader import RingReader
-from memdiag.probe import layout
+from memdiag.probe import ring_format
 from memdiag.probe.session import Session
 
 
@@ -29,7 +29,7 @@ def reader(tmp_path: Path) -> ChannelReader:
 
 
 def ring_file(directory: Path) -> Path:
-    (path,) = directory.glob(f"*{layout.SUFFIX}")
+    (path,) = directory.glob(f"*{ring_format.SUFFIX}")
     return path
 
 
@@ -110,10 +110,10 @@ def test_readers_are_independent(session, tmp_path) -> None:
 def test_reader_counts_what_it_was_too_slow_for(session, reader) -> None:
     session.step(0)
     assert len(reader.drain()) == 1
-    for number in range(1, layout.RECORDS + 1001):
+    for number in range(1, ring_format.RECORDS + 1001):
         session.step(number)
     steps = [event.step for event in reader.drain()]
-    assert steps == list(range(1001, layout.RECORDS + 1001))
+    assert steps == list(range(1001, ring_format.RECORDS + 1001))
     assert reader.lost == 1000
 
 
@@ -121,7 +121,7 @@ def test_phase_is_right_again_after_lost_events(session, reader) -> None:
     session.phase_begin("a")
     reader.drain()
     session.phase_end("a")
-    for _ in range(layout.RECORDS):
+    for _ in range(ring_format.RECORDS):
         session.step(1)
     session.phase_begin("b")
     assert reader.drain()[-1].phase == "b"
@@ -133,7 +133,7 @@ def test_record_half_written_is_left_until_it_is_whole(session, reader, tmp_path
     path = ring_file(tmp_path)
     data = path.read_bytes()
     with path.open("r+b") as file:  # the second record's last field is still to come
-        file.seek(layout.RECORDS_AT + 2 * layout.RECORD_BYTES - 8)
+        file.seek(ring_format.RECORDS_AT + 2 * ring_format.RECORD_BYTES - 8)
         file.write(bytes(8))
     assert [event.step for event in reader.drain()] == [1]
     path.write_bytes(data)
@@ -148,8 +148,8 @@ def test_record_overtaken_by_a_later_one_is_delivered_when_it_comes(
     path = ring_file(tmp_path)
     data = path.read_bytes()
     with path.open("r+b") as file:  # a thread that was interrupted before it wrote the second
-        file.seek(layout.RECORDS_AT + layout.RECORD_BYTES)
-        file.write(bytes(layout.RECORD_BYTES))
+        file.seek(ring_format.RECORDS_AT + ring_format.RECORD_BYTES)
+        file.write(bytes(ring_format.RECORD_BYTES))
     assert [event.step for event in reader.drain()] == [1, 3]
     path.write_bytes(data)
     assert [event.step for event in reader.drain()] == [2]
@@ -177,11 +177,11 @@ def test_threads_do_not_mix_their_records_or_phases(session, reader) -> None:
 
 @given(st.text(max_size=300))
 def test_names_survive_or_are_cut_between_characters(text: str) -> None:
-    stored = layout.text_at(layout.text_bytes(text, layout.NAME_BYTES), 0)
-    assert len(stored.encode()) < layout.NAME_BYTES
+    stored = ring_format.text_at(ring_format.text_bytes(text, ring_format.NAME_BYTES), 0)
+    assert len(stored.encode()) < ring_format.NAME_BYTES
     whole = text.encode("utf-8", "backslashreplace").decode()
     assert whole.startswith(stored)
-    assert stored == whole or len(stored.encode()) > layout.NAME_BYTES - 6
+    assert stored == whole or len(stored.encode()) > ring_format.NAME_BYTES - 6
 
 
 @pytest.mark.parametrize("name", ["\x1b[2J", "[red]", "a\nb", "ä" * 400, "", "\ud800", 7, None, ()])
@@ -197,7 +197,7 @@ def test_any_number_of_names_fits(session, reader) -> None:
     events = reader.drain()
     assert [event.value for event in events] == list(range(1000))
     assert events[0].name == "loss of sample 0"
-    assert events[-1].name == layout.OTHER_TEXT
+    assert events[-1].name == ring_format.OTHER_TEXT
 
 
 @pytest.mark.parametrize("bad", ["abc", None, 1.5, math.nan, math.inf, 1 << 70, object(), [1]])
@@ -251,8 +251,8 @@ def test_garbage_in_a_ring_is_no_event(session, tmp_path) -> None:
     session.step(1)
     path = ring_file(tmp_path)
     with path.open("r+b") as file:
-        file.seek(layout.RECORDS_AT)
-        file.write(os.urandom(layout.RECORDS * layout.RECORD_BYTES))
+        file.seek(ring_format.RECORDS_AT)
+        file.write(os.urandom(ring_format.RECORDS * ring_format.RECORD_BYTES))
     reader = RingReader(path)
     assert reader.facts() is not None
     assert reader.read() == []

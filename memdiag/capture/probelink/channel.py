@@ -25,8 +25,8 @@ from memdiag.capture.probelink.ring_reader import Event, Kind, Probed, RingReade
 from memdiag.capture.process.linux_procfs import parse_stat
 from memdiag.capture.process.tree import ProcessId
 from memdiag.errors import CannotMeasure
-from memdiag.probe import layout
-from memdiag.probe.arming import INJECTED
+from memdiag.probe import ring_format
+from memdiag.probe.arm import INJECTED
 
 __all__ = ["ChannelReader", "Event", "Kind", "Probed"]
 __all__ += ["create", "find_channel", "find_ring", "owners_of", "prepare", "remove"]
@@ -80,7 +80,7 @@ def prepare(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
     ours_first = path if already else os.pathsep.join([INJECTED, *([path] if path else [])])
     changed = {
         "PYTHONPATH": ours_first,
-        layout.DIRECTORY_VARIABLE: str(directory),
+        ring_format.DIRECTORY_VARIABLE: str(directory),
     }
     return {**environ, **changed}
 
@@ -100,7 +100,7 @@ def owners_of(pid: int) -> frozenset[int]:
 def find_channel(pid: int) -> Path | None:
     """The channel that the live process `pid` writes to; None where it has none."""
     owners = owners_of(pid)
-    named = _variable_of(pid, layout.DIRECTORY_VARIABLE)
+    named = _variable_of(pid, ring_format.DIRECTORY_VARIABLE)
     candidates = [Path(named)] if named else []
     for owner in owners:
         candidates += (path for base in bases(owner) for path in _channels_in(base, owner))
@@ -132,7 +132,7 @@ def remove(directory: Path) -> None:
         safe_open.closing(safe_open.open_parent(directory)) as parent,
     ):
         with safe_open.closing(safe_open.open_directory(directory.name, dir_fd=parent)) as fd:
-            for name in (*_rings_in(fd), layout.WATCHER):
+            for name in (*_rings_in(fd), ring_format.WATCHER):
                 safe_open.remove(name, dir_fd=fd)
         os.rmdir(directory.name, dir_fd=parent)
 
@@ -252,7 +252,7 @@ def _channels_in(base: Path, owner: int) -> Iterator[Path]:
 
 def _rings_in(fd: int) -> list[str]:
     with os.scandir(fd) as entries:
-        rings = (entry.name for entry in entries if entry.name.endswith(layout.SUFFIX))
+        rings = (entry.name for entry in entries if entry.name.endswith(ring_format.SUFFIX))
         return list(islice(rings, _MOST_RINGS))
 
 

@@ -1,7 +1,7 @@
 """The probe as a guest in a process that memdiag did not start: it comes on request, and leaves.
 
 It leaves by itself, within a second, when its watcher ends in whatever way: see
-`memdiag.probe.watcher`.
+`memdiag.probe.watcher_lock`.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def inject(
 
     Raises CannotWatch: with the reason why the target cannot be entered, and what to try.
     """
-    line = line_of_python(workspace.probe / "entry.py", workspace.rings)
+    line = line_of_python(workspace.probe / "enter_process.py", workspace.rings)
     way = remote_exec or (_pythons_own_way(pid) if user.is_us else None)
     if way is None:
         return _by_ptrace(pid, line.encode() + b"\0")

@@ -7,11 +7,11 @@ out of the target, so it is untrusted.
 from __future__ import annotations
 
 from memdiag.capture.probelink.uninstrumented import shared
-from memdiag.probe import layout
+from memdiag.probe import ring_format
 from memdiag.values.measurements import Missing, Unavailable
 from memdiag.values.sanitize import printable
 
-_METRICS = frozenset({*layout.READINGS, *layout.CENSUS_READINGS, "step", "phase"})
+_METRICS = frozenset({*ring_format.READINGS, *ring_format.TENSOR_COUNT_READINGS, "step", "phase"})
 # A program that notes something new at every step must not fill our memory.
 _AT_MOST = 64
 

@@ -1,4 +1,4 @@
-"""Reads one process's ring: what its probe and its tags wrote (format: `memdiag.probe.layout`).
+"""Reads one process's ring: what its probe and tags wrote (`memdiag.probe.ring_format`).
 
 A reader is passive: it looks at the file, never maps or changes it, and the target never learns
 of it. Several may follow the same ring.
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from memdiag import safe_open
 from memdiag.capture.process.tree import ProcessId
-from memdiag.probe import layout
+from memdiag.probe import ring_format
 
 _AT_A_TIME = 32  # records: one page, so that looking at a quiet ring is one small read
 # Phases open in one thread, and threads with open phases: no program has more. Heuristic.
@@ -31,15 +31,15 @@ _AHEAD_S = 1.0
 class Kind(enum.Enum):
     """What an event says."""
 
-    STEP = layout.STEP
-    PHASE_BEGIN = layout.PHASE_BEGIN
-    PHASE_END = layout.PHASE_END
-    COUNTER = layout.COUNTER
-    METERS = layout.METERS
-    NOTE = layout.NOTE
-    ALLOCATOR = layout.ALLOCATOR
-    OUT_OF_MEMORY = layout.OUT_OF_MEMORY
-    CENSUS = layout.CENSUS
+    STEP = ring_format.STEP
+    PHASE_BEGIN = ring_format.PHASE_BEGIN
+    PHASE_END = ring_format.PHASE_END
+    COUNTER = ring_format.COUNTER
+    SAMPLE = ring_format.SAMPLE
+    NOTE = ring_format.NOTE
+    ALLOCATOR = ring_format.ALLOCATOR
+    OUT_OF_MEMORY = ring_format.OUT_OF_MEMORY
+    TENSOR_COUNTS = ring_format.TENSOR_COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class _Fields(NamedTuple):
 
 
 _NOBODY = ProcessId(0, 0)
-_NOTHING = _Fields(0.0, 0, 0, 0, 0, 0.0, layout.NO_READINGS)
+_NOTHING = _Fields(0.0, 0, 0, 0, 0, 0.0, ring_format.NO_READINGS)
 
 
 class RingReader:
@@ -138,19 +138,22 @@ class RingReader:
         self._fd: int | None = None
         self._next = 0
         self._holes: set[int] = set()
-        self._names: dict[int, str] = {layout.NO_NAME: "", layout.OTHER_NAME: layout.OTHER_TEXT}
+        self._names: dict[int, str] = {
+            ring_format.NO_NAME: "",
+            ring_format.OTHER_NAME: ring_format.OTHER_TEXT,
+        }
         self._phases = _Phases()
-        self._automatic = layout.NO_NAME
+        self._automatic = ring_format.NO_NAME
         self._process = _NOBODY
         self.lost = 0
 
     def facts(self) -> Probed | None:
         """Who wrote the ring; None while it is not ready or where it is no ring of ours."""
-        data = self._read(0, layout.NAMES_AT)
-        if len(data) < layout.NAMES_AT or not data.startswith(layout.MAGIC):
+        data = self._read(0, ring_format.NAMES_AT)
+        if len(data) < ring_format.NAMES_AT or not data.startswith(ring_format.MAGIC):
             return None
         pid, parent, started, created_s, _, rank, local_rank, world, python = (
-            layout.HEADER.unpack_from(data, layout.HEADER_AT)
+            ring_format.HEADER.unpack_from(data, ring_format.HEADER_AT)
         )
         process = ProcessId(pid, started)
         if not math.isfinite(created_s) or self._process not in (_NOBODY, process):
@@ -163,8 +166,8 @@ class RingReader:
             rank=_known(rank),
             local_rank=_known(local_rank),
             world_size=_known(world),
-            role=layout.text_at(data, layout.ROLE_AT),
-            program=layout.text_at(data, layout.PROGRAM_AT),
+            role=ring_format.text_at(data, ring_format.ROLE_AT),
+            program=ring_format.text_at(data, ring_format.PROGRAM_AT),
             python=(python >> 24 & 0xFF, python >> 16 & 0xFF),
         )
 
@@ -194,9 +197,9 @@ class RingReader:
     def _new_records(self) -> Iterator[_Fields]:
         data, first = b"", self._next
         # Bounded, so that a target that writes faster than we read cannot keep us here.
-        for _ in range(4 * layout.RECORDS):
+        for _ in range(4 * ring_format.RECORDS):
             index = self._next - first
-            if not 0 <= index < len(data) // layout.RECORD_BYTES:
+            if not 0 <= index < len(data) // ring_format.RECORD_BYTES:
                 first, index = self._next, 0
                 data = self._slots(first, _AT_A_TIME)
             written, fields = _record(data, index)
@@ -213,7 +216,7 @@ class RingReader:
 
     def _jump(self, written: int) -> None:
         """This slot was used again already: go on with the oldest record that may be there."""
-        oldest = max(written - layout.RECORDS, self._next + 1)
+        oldest = max(written - ring_format.RECORDS, self._next + 1)
         self.lost += oldest - self._next
         self._next = oldest
 
@@ -223,19 +226,19 @@ class RingReader:
         """
         if not _is_plausible(fields):
             return
-        if fields.flags == layout.PHASE_BEGIN | layout.AUTO:
-            if self._automatic != layout.NO_NAME:
-                flags = layout.PHASE_END | layout.AUTO
+        if fields.flags == ring_format.PHASE_BEGIN | ring_format.AUTO:
+            if self._automatic != ring_format.NO_NAME:
+                flags = ring_format.PHASE_END | ring_format.AUTO
                 yield self._event(fields._replace(flags=flags, name=self._automatic, value=0.0))
             self._automatic = fields.name
-        elif fields.flags == layout.PHASE_END | layout.AUTO:
-            self._automatic = layout.NO_NAME
+        elif fields.flags == ring_format.PHASE_END | ring_format.AUTO:
+            self._automatic = ring_format.NO_NAME
         yield self._event(fields)
 
     def _event(self, fields: _Fields) -> Event:
         at_s, flags, name, thread, step, value, packed = fields
-        kind = Kind(flags & layout.KIND_MASK)
-        auto = bool(flags & layout.AUTO)
+        kind = Kind(flags & ring_format.KIND_MASK)
+        auto = bool(flags & ring_format.AUTO)
         text = self._name(name)
         known = _known_readings(kind, text, packed)
         phase = self._phases.after(kind, text, thread=thread, depth=value, auto=auto)
@@ -243,7 +246,7 @@ class RingReader:
             process=self._process,
             at_s=at_s,
             kind=kind,
-            step=None if step == layout.NO_STEP else step,
+            step=None if step == ring_format.NO_STEP else step,
             phase=phase,
             name=text,
             value=value if kind in (Kind.COUNTER, Kind.OUT_OF_MEMORY) else None,
@@ -254,18 +257,20 @@ class RingReader:
 
     def _name(self, index: int) -> str:
         if index not in self._names:
-            at = layout.NAMES_AT + (index % layout.NAMES) * layout.NAME_BYTES
-            self._names[index] = layout.text_at(self._read(at, layout.NAME_BYTES), 0)
+            at = ring_format.NAMES_AT + (index % ring_format.NAMES) * ring_format.NAME_BYTES
+            self._names[index] = ring_format.text_at(self._read(at, ring_format.NAME_BYTES), 0)
         return self._names[index]
 
     def _slots(self, number: int, count: int) -> bytes:
         """The slots of records `number` to `number + count - 1`, around the end of the file."""
-        slot = number % layout.RECORDS
-        until_end = min(count, layout.RECORDS - slot)
-        at = layout.RECORDS_AT + slot * layout.RECORD_BYTES
-        data = self._read(at, until_end * layout.RECORD_BYTES)
+        slot = number % ring_format.RECORDS
+        until_end = min(count, ring_format.RECORDS - slot)
+        at = ring_format.RECORDS_AT + slot * ring_format.RECORD_BYTES
+        data = self._read(at, until_end * ring_format.RECORD_BYTES)
         if until_end < count:
-            data += self._read(layout.RECORDS_AT, (count - until_end) * layout.RECORD_BYTES)
+            data += self._read(
+                ring_format.RECORDS_AT, (count - until_end) * ring_format.RECORD_BYTES
+            )
         return data
 
     def _read(self, at: int, count: int) -> bytes:
@@ -324,13 +329,13 @@ class _Phases:
 
 def _known_readings(kind: Kind, name: str, packed: bytes) -> dict[str, int]:
     """A record's readings by metric; none of an allocator that nobody knows."""
-    metrics: tuple[str, ...] = layout.READINGS
-    if kind is Kind.CENSUS:
-        metrics = layout.CENSUS_READINGS
+    metrics: tuple[str, ...] = ring_format.READINGS
+    if kind is Kind.TENSOR_COUNTS:
+        metrics = ring_format.TENSOR_COUNT_READINGS
     elif kind is Kind.ALLOCATOR:
-        known_name = name in layout.ALLOCATORS
-        metrics = tuple(f"{name}_{r}" for r in layout.ALLOCATOR_READINGS) if known_name else ()
-    readings = layout.READING.unpack(packed)
+        known_name = name in ring_format.ALLOCATORS
+        metrics = tuple(f"{name}_{r}" for r in ring_format.ALLOCATOR_READINGS) if known_name else ()
+    readings = ring_format.READING.unpack(packed)
     return {
         metric: reading for metric, reading in zip(metrics, readings, strict=False) if reading >= 0
     }
@@ -338,11 +343,11 @@ def _known_readings(kind: Kind, name: str, packed: bytes) -> dict[str, int]:
 
 def _record(data: bytes, index: int) -> tuple[int, _Fields]:
     """Which record (number + 1) is whole in slot `index`, 0 for none, and its fields."""
-    at = index * layout.RECORD_BYTES
-    if at + layout.RECORD_BYTES > len(data):
+    at = index * ring_format.RECORD_BYTES
+    if at + ring_format.RECORD_BYTES > len(data):
         return 0, _NOTHING
-    written, *fields, check = layout.RECORD.unpack_from(data, at)
-    known = fields[1] & layout.KIND_MASK in _KINDS
+    written, *fields, check = ring_format.RECORD.unpack_from(data, at)
+    known = fields[1] & ring_format.KIND_MASK in _KINDS
     return (written, _Fields(*fields)) if written == check and known else (0, _NOTHING)
 
 
@@ -353,7 +358,7 @@ def _is_plausible(fields: _Fields) -> bool:
     """Return True if a probe can have written this: a moment that has been, a depth that can be."""
     if not 0 <= fields.at_s <= time.monotonic() + _AHEAD_S:
         return False
-    kind = Kind(fields.flags & layout.KIND_MASK)
+    kind = Kind(fields.flags & ring_format.KIND_MASK)
     if kind in (Kind.PHASE_BEGIN, Kind.PHASE_END):
         return 0 <= fields.value <= _DEEPEST
     return kind is not Kind.COUNTER or math.isfinite(fields.value)
@@ -361,7 +366,7 @@ def _is_plausible(fields: _Fields) -> bool:
 
 def _later_is_written(data: bytes, index: int, number: int) -> bool:
     """Whether a record after `number`, which lies in slot `index`, is there already."""
-    later = range(index + 1, len(data) // layout.RECORD_BYTES)
+    later = range(index + 1, len(data) // ring_format.RECORD_BYTES)
     return any(_record(data, i)[0] == number + 1 + i - index for i in later)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag.probe import layout
-from memdiag.probe.arming import INJECTED
+from memdiag.probe import ring_format
+from memdiag.probe.arm import INJECTED
 from memdiag.values.measurements import Unavailable
 
 _ATTACH = (
@@ -27,7 +27,7 @@ _FLAGS = {
 _FLAGS_WITH_ARGUMENT = "XW"
 _OLDEST = (3, 8)
 _OTHER_PYTHON = re.compile(r"(pypy|graalpy|ironpython|jython|micropython)", re.IGNORECASE)
-_CONCERNED = (layout.DIRECTORY_VARIABLE, "PYTHONPATH")
+_CONCERNED = (ring_format.DIRECTORY_VARIABLE, "PYTHONPATH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,12 +170,12 @@ def _unprepared(_: Suspect, directory: Path | None) -> Unavailable | None:
 
 
 def _environment(suspect: Suspect, directory: Path | None) -> Unavailable | None:
-    channel = suspect.environ.get(layout.DIRECTORY_VARIABLE)
+    channel = suspect.environ.get(ring_format.DIRECTORY_VARIABLE)
     path = suspect.environ.get("PYTHONPATH", "")
     if channel is None and INJECTED not in path.split(os.pathsep):
         return Unavailable(
             reason="its parent started it with a cleared environment",
-            remedy=f"pass PYTHONPATH and {layout.DIRECTORY_VARIABLE} on to it, or {_ATTACH}",
+            remedy=f"pass PYTHONPATH and {ring_format.DIRECTORY_VARIABLE} on to it, or {_ATTACH}",
         )
     if channel is not None and Path(channel) != directory:
         return Unavailable(

@@ -26,7 +26,7 @@ from types import TracebackType
 from memdiag import safe_open
 from memdiag.capture.probelink import channel
 from memdiag.errors import CannotMeasure
-from memdiag.probe import layout
+from memdiag.probe import ring_format
 
 PROBE = Path(__file__).resolve().parent.parent.parent / "probe"
 _SCRIPT = "enter.py"
@@ -106,7 +106,7 @@ class Workspace:
     def _hold(self) -> None:
         """Make and lock the file that the probe watches: it leaves when the lock is gone."""
         with safe_open.closing(safe_open.open_private(self.rings, owners=(os.geteuid(),))) as rings:
-            self._lock = safe_open.create(layout.WATCHER, mode=0o644, dir_fd=rings)
+            self._lock = safe_open.create(ring_format.WATCHER, mode=0o644, dir_fd=rings)
         os.fchmod(self._lock, 0o644)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

@@ -28,10 +28,10 @@ def let_in(probe: Path, channel: str) -> None:
     spec.loader.exec_module(package)
     os.environ["MEMDIAG_CHANNEL"] = channel
     try:
-        from _memdiag_probe import census, heartbeat
-        from _memdiag_probe.arming import arm
+        from _memdiag_probe import heartbeat, tensor_sampler
+        from _memdiag_probe.arm import arm
 
-        census.FIRST_S = census._AT_LEAST_S = 0.0
+        tensor_sampler.FIRST_S = tensor_sampler._AT_LEAST_S = 0.0
         heartbeat.TICK_S = heartbeat.EARLY_S = 0.002
         arm()
     except RuntimeError:

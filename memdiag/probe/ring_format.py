@@ -3,16 +3,16 @@
 One file per process, `<pid>-<nanoseconds of the monotonic clock>.ring`, in a private directory:
 
     0       magic, written last: a file without it is not ready
-    8       HEADER: who the process is (little-endian, fixed size)
+    8       HEADER: identity of the process (little-endian, fixed size)
     256     text: the process's role ("DataLoader worker 3"), one length byte, then UTF-8
     384     text: the program, as for the role
     4096    NAMES names of phases, counters and notes, NAME_BYTES each, as for the role
     36864   RECORDS records of RECORD_BYTES: a ring
 
 A name is written before the first record that refers to it and never changes. Record number n
-(from 0) lies in slot n % RECORDS and carries n + 1 in its first *and* in its last field; where
-the two differ the record is being overwritten. There is no lock and no reader's position: any
-number of readers may follow, and the writer never knows.
+(from 0) lies in slot n % RECORDS and has n + 1 in its first *and* in its last field; if the two
+differ, the record is being overwritten. There is no lock and no reader position: any number of
+readers may follow, unknown to the writer.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import struct
 MAGIC = b"MDRING02"
 SUFFIX = ".ring"
 DIRECTORY_VARIABLE = "MEMDIAG_CHANNEL"
-# In a channel for probes that leave with their watcher, this file is locked (flock) by it.
+# In a channel for probes that detach with their watcher, the watcher locks this file (flock).
 WATCHER = "watcher"
 
-# pid, parent, start time in clock ticks (field 22 of /proc/PID/stat, 0 where there is none),
+# pid, parent, start time in clock ticks (field 22 of /proc/PID/stat, 0 without /proc),
 # created on the monotonic clock (s) and on the wall clock (s), rank, local rank, world size,
 # Python's version as sys.hexversion. Absent: -1.
 HEADER = struct.Struct("<qqqddiiii")
@@ -42,7 +42,7 @@ NAMES = 256
 NAME_BYTES = 128
 NAMES_AT = 4096
 NO_NAME = 0
-# The last name stands for all that found no room in the table.
+# The last name stands for all names that did not fit into the table.
 OTHER_NAME = NAMES - 1
 OTHER_TEXT = "(other)"
 
@@ -63,8 +63,8 @@ ABSENT = -1
 READING = struct.Struct("<10q")
 NO_READINGS = READING.pack(*(ABSENT,) * len(READINGS))
 
-# What a CENSUS record carries in the same place.
-CENSUS_READINGS = (
+# The readings of a TENSOR_COUNTS record, in the same place.
+TENSOR_COUNT_READINGS = (
     "tensors",
     "tensors_cpu",
     "tensors_cuda",
@@ -77,8 +77,8 @@ CENSUS_READINGS = (
     "spare_9",
 )
 
-# What an ALLOCATOR record carries in the same place, of the framework's allocator that is its name:
-# the metric is `<allocator>_<reading>`. CUDA's allocated and reserved bytes come with the steps.
+# The readings of an ALLOCATOR record, in the same place. Its name is the framework's allocator, its
+# metrics are `<allocator>_<reading>`. CUDA's allocated and reserved bytes come with the steps.
 ALLOCATORS = ("vram", "xpu", "mps", "jax", "tensorflow")
 ALLOCATOR_READINGS = (
     "allocated_bytes",
@@ -105,20 +105,20 @@ NO_STEP = -(1 << 63)
 NO_VALUE = float("nan")
 
 STEP = 1  # step `step` has ended
-# Of phases, `value` is how many of the thread's are open afterwards.
-PHASE_BEGIN = 2  # phase `name` begins, inside those that are open in this thread
-PHASE_END = 3  # the innermost open phase `name` of this thread ends, with those inside it
+# For phases, `value` is the number of open phases of the thread afterwards.
+PHASE_BEGIN = 2  # phase `name` begins, inside the open phases of this thread
+PHASE_END = 3  # the innermost open phase `name` of this thread ends, with those inside
 COUNTER = 4  # the user's counter `name` has `value`
-METERS = 5  # readings alone
-NOTE = 6  # `name` says in plain words why something is missing
-ALLOCATOR = 7  # what the allocator `name` says (ALLOCATOR_READINGS)
-# The program ends for want of memory: `name` is what its last exception says, `value` 1 for a
-# device's memory, 2 for the host's.
+SAMPLE = 5  # readings alone
+NOTE = 6  # `name` is a sentence on why something is missing
+ALLOCATOR = 7  # readings of the allocator `name` (ALLOCATOR_READINGS)
+# The program ends because it is out of memory: `name` is the text of its last exception, `value` 1
+# for a device's memory, 2 for the host's.
 OUT_OF_MEMORY = 8
-CENSUS = 9  # a look at all objects (CENSUS_READINGS)
+TENSOR_COUNTS = 9  # a count of all objects (TENSOR_COUNT_READINGS)
 KIND_MASK = 0xFF
-# Told by the probe itself, not by a tag in the program. There is one such phase at most: one that
-# begins ends the one before.
+# From the probe itself, not from a tag in the program. At most one such phase is open: a new one
+# ends the one before.
 AUTO = 0x100
 
 
@@ -130,6 +130,6 @@ def text_bytes(text: str, room: int) -> bytes:
 
 
 def text_at(data: bytes, at: int) -> str:
-    """The text that `text_bytes` put at offset `at` of `data`; "" where there is none."""
+    """The text that `text_bytes` has encoded at offset `at` of `data`; "" if there is none."""
     length = data[at] if at < len(data) else 0
     return data[at + 1 : at + 1 + length].decode("utf-8", "replace")

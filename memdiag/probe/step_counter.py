@@ -23,7 +23,7 @@ WAIT_BATCHES = 200
 _STALLED_FACTOR, _STALLED_STEPS = 4, 16
 
 
-class Iterations:
+class StepCounter:
     """Every method takes an event and returns how many iterations ended with it, mostly 0 or 1."""
 
     def __init__(self) -> None:

@@ -1,8 +1,7 @@
-"""Loads the modules of the probe so that what looks at a program by its files does not see them.
+"""Hides the modules of the probe from tools that report on a program by its files.
 
-Coverage, `trace` and their kind pass by what has no file (`<string>`, `<frozen importlib>`). What
-the probe runs while they look on, and the hook of an import at least, would else be in their
-reports, and take part in their totals.
+Coverage, `trace` and similar tools skip code without a file (`<string>`, `<frozen importlib>`).
+Otherwise the probe's code would appear in their reports and totals.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
-# The frames of this file belong to the import system: they are taken out of the tracebacks of
-# programs, and a warning that a module has for whoever imports it passes them by.
+# Frames of this file count as the import system: Python removes them from tracebacks of programs,
+# and skips them for warnings that address the importer of a module.
 IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 
 
 def hide(directory: str) -> None:
-    """Load what is imported from `directory` without a file's name from now on.
+    """Load modules from `directory` without a file name from now on.
 
-    Where the import system does not let us, the probe works as well, and is seen.
+    If the import system does not allow this, the probe works too, but is visible.
     """
     try:
         for ours in (_Loader.get_code, _Loader.exec_module, _rename):

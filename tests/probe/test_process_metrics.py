@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memdiag.probe import meters
-from memdiag.probe.layout import ABSENT
-from memdiag.probe.meters import SHARE, Budgeted
+from memdiag.probe import process_metrics
+from memdiag.probe.process_metrics import SHARE, Budgeted
+from memdiag.probe.ring_format import ABSENT
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(meters, "monotonic", clock)
+    monkeypatch.setattr(process_metrics, "monotonic", clock)
     return clock
 
 

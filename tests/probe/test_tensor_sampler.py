@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memdiag.capture.probelink.channel import ChannelReader, Kind  # noqa: E402
-from memdiag.probe import census, graphs, layout  # noqa: E402
+from memdiag.probe import live_tensors, ring_format, tensor_sampler  # noqa: E402
+from memdiag.probe.live_tensors import TensorCount  # noqa: E402
 from memdiag.probe.session import Session  # noqa: E402
-from memdiag.probe.tensors import TensorCount  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -75,11 +75,11 @@ def test_nodes_of_kept_graphs_are_counted_at_steps(counted) -> None:
 
 
 def test_graph_without_end_is_not_followed(counted, monkeypatch) -> None:
-    monkeypatch.setattr(graphs, "MOST_NODES", 20)
+    monkeypatch.setattr(live_tensors, "MOST_NODES", 20)
     total = torch.zeros((), requires_grad=True)
     for _ in range(30):
         total = total + 1
-    assert counted(at_step=True)["graph_nodes"] == layout.ABSENT
+    assert counted(at_step=True)["graph_nodes"] == ring_format.ABSENT
 
 
 def test_views_that_were_changed_in_place_are_left_alone(counted) -> None:
@@ -104,7 +104,7 @@ def test_running_count_follows_every_tensor_between_two_looks(counted) -> None:
 
 def test_running_count_is_unknown_until_a_look_and_set_right_by_each() -> None:
     count = TensorCount(torch)
-    assert count.running() == layout.ABSENT
+    assert count.running() == ring_format.ABSENT
     looked = count(at_step=True)
     assert count.running() == looked["tensors"]
 
@@ -118,8 +118,8 @@ def test_running_count_that_counts_something_else_is_given_up(counted) -> None:
     running = counted.running
     counted(at_step=True)
     for _ in range(2):  # as if the instances did not show in how often the class is referred to
-        running.set_right(running.referring(), running() + 1000)
-    assert running() == layout.ABSENT
+        running.correct(running.referring(), running() + 1000)
+    assert running() == ring_format.ABSENT
 
 
 def test_instances_of_subclasses_are_found_whenever_they_come(counted) -> None:
@@ -199,21 +199,21 @@ def test_objects_die_in_the_thread_of_the_program() -> None:
 
 def test_share_of_the_time_is_kept(tmp_path, monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(census, "monotonic", lambda: now[0])
-    monkeypatch.setattr(census, "thread_time", lambda: now[0] and spent[0])
+    monkeypatch.setattr(tensor_sampler, "monotonic", lambda: now[0])
+    monkeypatch.setattr(tensor_sampler, "thread_time", lambda: now[0] and spent[0])
     spent = [0.0]
 
     def count(*, at_step: bool) -> dict[str, int]:
         spent[0] += 0.05
         return {"tensors_cpu": int(at_step)}
 
-    watch = census.Census(Session(str(tmp_path)), torch)
+    watch = tensor_sampler.TensorSampler(Session(str(tmp_path)), torch)
     monkeypatch.setattr(watch, "_count", count)
     for tick in range(100_000):
         now[0] = tick / 10
         watch.tick()
-        assert spent[0] <= census.CREDIT_S + census.SHARE * now[0] + 1e-9
-    assert spent[0] > 0.8 * census.SHARE * now[0]
+        assert spent[0] <= tensor_sampler.CREDIT_S + tensor_sampler.SHARE * now[0] + 1e-9
+    assert spent[0] > 0.8 * tensor_sampler.SHARE * now[0]
 
 
 def test_program_without_tags_is_counted_too(watched) -> None:
@@ -234,11 +234,11 @@ def test_program_without_tags_is_counted_too(watched) -> None:
 
 
 def test_process_that_cannot_be_counted_says_why_once(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(census, "FIRST_S", 0.0)
-    monkeypatch.setattr(census, "_AT_LEAST_S", 0.0)
-    monkeypatch.setattr(census, "SHARE", 1e9)
+    monkeypatch.setattr(tensor_sampler, "FIRST_S", 0.0)
+    monkeypatch.setattr(tensor_sampler, "_AT_LEAST_S", 0.0)
+    monkeypatch.setattr(tensor_sampler, "SHARE", 1e9)
     session = Session(str(tmp_path))
-    counting = census.Census(session, torch)
+    counting = tensor_sampler.TensorSampler(session, torch)
     with torch.overrides.BaseTorchFunctionMode():
         counting.tick()
         counting.tick()

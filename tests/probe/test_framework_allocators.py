@@ -10,8 +10,16 @@ import frameworks
 import pytest
 
 from memdiag.capture.probelink.channel import ChannelReader, Kind
-from memdiag.probe import layout
-from memdiag.probe.allocators import Allocators, At, Caching, jax, metal, packed, tensorflow
+from memdiag.probe import ring_format
+from memdiag.probe.framework_allocators import (
+    Allocators,
+    ReadAt,
+    TorchAllocator,
+    jax,
+    metal,
+    packed,
+    tensorflow,
+)
 from memdiag.probe.session import Session
 from memdiag.recording.native.schema import METRIC_ROLES
 
@@ -23,7 +31,7 @@ def ignored(text: str, metric: str) -> None:
 
 
 def test_torchs_figures_are_summed_over_the_devices() -> None:
-    assert Caching(frameworks.Caching(10, 30))() == {
+    assert TorchAllocator(frameworks.Caching(10, 30))() == {
         "allocated_bytes": 40 * MIB,
         "reserved_bytes": 80 * MIB,
         "active_bytes": 42 * MIB,
@@ -37,13 +45,13 @@ def test_torchs_figures_are_summed_over_the_devices() -> None:
 def test_torch_is_not_asked_before_the_program_uses_a_device() -> None:
     backend = frameworks.Caching(10)
     backend.initialized = False
-    assert Caching(backend)() is None
+    assert TorchAllocator(backend)() is None
     assert backend.asked == []
 
 
 def test_devices_that_hold_nothing_are_asked_seldom_and_not_forgotten() -> None:
     backend = frameworks.Caching(0, 10, 0, 0, 0, 0, 0, 0)
-    read = Caching(backend)
+    read = TorchAllocator(backend)
     for _ in range(640):
         read()
     assert backend.asked.count(1) == 640
@@ -60,10 +68,10 @@ def test_what_an_older_torch_does_not_tell_is_left_out() -> None:
     told = backend.memory_stats_as_nested_dict(0)
     del told["inactive_split_bytes"], told["num_ooms"]
     backend.memory_stats_as_nested_dict = lambda _: told  # type: ignore[method-assign]
-    figures = Caching(backend)()
+    figures = TorchAllocator(backend)()
     assert figures is not None
     assert not {"inactive_split_bytes", "ooms"} & figures.keys()
-    assert packed(figures)[layout.ALLOCATOR_READINGS.index("ooms")] == layout.ABSENT
+    assert packed(figures)[ring_format.ALLOCATOR_READINGS.index("ooms")] == ring_format.ABSENT
 
 
 def test_metal_is_asked_only_once_tensors_were_seen_there() -> None:
@@ -113,8 +121,8 @@ def test_one_that_fails_is_named_and_not_asked_again_and_the_others_are() -> Non
     known = Allocators(lambda text, metric: told.append(metric))
     known.add("jax", broken)
     known.add("mps", lambda: {"allocated_bytes": 1})
-    assert set(known.read(At.STEP)) == {"mps"}
-    known.read(At.STEP)
+    assert set(known.read(ReadAt.STEP)) == {"mps"}
+    known.read(ReadAt.STEP)
     assert len(calls) == 1
     assert told == ["jax_allocated_bytes"]
 
@@ -123,21 +131,21 @@ def test_a_forked_child_asks_only_what_survives_forks() -> None:
     known = Allocators(ignored)
     for name in ("vram", "jax", "tensorflow", "mps"):
         known.add(name, lambda: {"allocated_bytes": 1})
-    known.forked()
-    assert set(known.read(At.STEP)) == {"vram"}
+    known.after_fork_in_child()
+    assert set(known.read(ReadAt.STEP)) == {"vram"}
 
 
 def test_at_the_end_only_those_are_asked_that_outlive_the_others() -> None:
     known = Allocators(ignored)
     for name in ("vram", "jax", "tensorflow", "mps"):
         known.add(name, lambda: {"allocated_bytes": 1})
-    known.read(At.STEP)
-    assert set(known.read(At.EXIT)) == {"vram"}  # whatever the budget
+    known.read(ReadAt.STEP)
+    assert set(known.read(ReadAt.EXIT)) == {"vram"}  # whatever the budget
 
 
 def test_a_slow_allocator_is_read_within_its_budget(monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("memdiag.probe.meters.monotonic", lambda: now[0])
+    monkeypatch.setattr("memdiag.probe.process_metrics.monotonic", lambda: now[0])
     calls = []
 
     def slow() -> dict[str, int]:
@@ -148,7 +156,7 @@ def test_a_slow_allocator_is_read_within_its_budget(monkeypatch) -> None:
     known = Allocators(ignored)
     known.add("jax", slow)
     while now[0] < 100:
-        known.read(At.STEP)
+        known.read(ReadAt.STEP)
         now[0] += 0.01
     # The first few come before the cost is known.
     assert 10 < len(calls) < 0.0015 * 100 / 0.001
@@ -156,7 +164,7 @@ def test_a_slow_allocator_is_read_within_its_budget(monkeypatch) -> None:
 
 def test_every_figure_of_every_allocator_has_a_role_or_is_none_of_its() -> None:
     of_jax = {"arrays", "array_bytes"}
-    torch_like = {r for r in layout.ALLOCATOR_READINGS if "spare" not in r} - of_jax
+    torch_like = {r for r in ring_format.ALLOCATOR_READINGS if "spare" not in r} - of_jax
     known = {
         "vram": torch_like,
         "xpu": torch_like,
@@ -164,15 +172,15 @@ def test_every_figure_of_every_allocator_has_a_role_or_is_none_of_its() -> None:
         "jax": {"allocated_bytes", "reserved_bytes", *of_jax},
         "tensorflow": {"allocated_bytes"},
     }
-    assert set(known) == set(layout.ALLOCATORS)
+    assert set(known) == set(ring_format.ALLOCATORS)
     named = {f"{name}_{r}" for name, readings in known.items() for r in readings}
     assert named <= METRIC_ROLES.keys()
 
 
 def test_a_step_brings_the_allocators_figures_in_records_of_their_own(tmp_path: Path) -> None:
     session = Session(str(tmp_path))
-    session.gauges.allocators.add("vram", Caching(frameworks.Caching(10)))
-    session.gauges.allocators.add("jax", lambda: {"allocated_bytes": 5, "arrays": 2})
+    session.schedule.allocators.add("vram", TorchAllocator(frameworks.Caching(10)))
+    session.schedule.allocators.add("jax", lambda: {"allocated_bytes": 5, "arrays": 2})
     session.step(1)
     reader = ChannelReader(tmp_path)
     step, *own = reader.drain()

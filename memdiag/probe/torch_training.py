@@ -10,7 +10,7 @@ from __future__ import annotations
 from _thread import get_ident
 from time import monotonic
 
-from .iterations import Iterations
+from .step_counter import StepCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ DETAILED_FROM_S = 0.15
 _SMOOTHING = 1 / 8
 
 
-class Training:
+class TorchTraining:
     """Listens to one process's training. Every method is called from hooks, and may raise.
 
-    While `pulse.sole` names an optimizer nothing has to be called but `sole_stepped`, with the
-    step that reaches `pulse.look_at`.
+    While `step_state.sole` names an optimizer nothing has to be called but `sole_stepped`, with the
+    step that reaches `step_state.check_clock_at`.
     """
 
     def __init__(self, listener: Session) -> None:
         self._listener = listener
-        self.pulse = listener.pulse
-        self.pulse.follow(None)
-        self.iterations = Iterations()
+        self.step_state = listener.step_state
+        self.step_state.follow(None)
+        self.iterations = StepCounter()
         self._thread = 0
         self._phase = ""
         self._base = INIT  # what the phase is when nothing more special goes on
@@ -57,9 +57,9 @@ class Training:
     def silence(self) -> None:
         """Say nothing any more: somebody who knows better tells it."""
         self._is_silent = True
-        self.pulse.follow(None)
+        self.step_state.follow(None)
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         """In a forked child: it starts from nothing."""
         self.__init__(self._listener)  # type: ignore[misc]
 
@@ -67,12 +67,12 @@ class Training:
 
     def optimizer_made(self, key: Hashable) -> None:
         """An optimizer was created."""
-        self.pulse.follow(None)
+        self.step_state.follow(None)
         self.iterations.optimizer_made(key)
 
     def optimizer_gone(self, key: Hashable) -> None:
         """An optimizer was destroyed."""
-        self.pulse.follow(None)
+        self.step_state.follow(None)
         self.iterations.optimizer_gone(key)
 
     def optimizer_begins(self) -> None:
@@ -108,7 +108,7 @@ class Training:
         Before anything was trained that means little: models are loaded in that mode.
         """
         self._evaluated = still
-        self.pulse.follow(None)
+        self.step_state.follow(None)
         if self.iterations.began:
             self._base = EVAL
             self._go_to(EVAL)
@@ -172,27 +172,27 @@ class Training:
     def _ended(self, iterations: int) -> None:
         if self._is_silent:
             return
-        self.pulse.reached += iterations
+        self.step_state.reached += iterations
         self._tell(monotonic())
         if self._detailed and self._base == TRAIN and self._backward_depth == 0:
             self._in_training(FORWARD)
         elif self._phase == TRAIN and self._base == TRAIN and self._pending is None:
             if self._evaluated is not None and not self._evaluated():
                 self._evaluated = None
-            self.pulse.follow(None if self._evaluated is not None else self.iterations.sole())
+            self.step_state.follow(None if self._evaluated is not None else self.iterations.sole())
 
     def sole_stepped(self, now_s: float) -> None:
         """The sole optimizer has made a step, and it is time to look at the clock."""
-        pulse = self.pulse
-        pulse.reached += 1
-        if now_s >= pulse.due_s:
+        step_state = self.step_state
+        step_state.reached += 1
+        if now_s >= step_state.due_s:
             self._tell(now_s)
             now_s = monotonic()  # to measure takes as long as some steps do
-        pulse.wait(now_s, self._mean_s)
+        step_state.wait(now_s, self._mean_s)
 
     def _tell(self, now_s: float) -> None:
         """What was reached is due to be told."""
-        step = self.pulse.reached
+        step = self.step_state.reached
         self._listener.auto_step(step, now_s)
         if self._last_s:
             took_s = (now_s - self._last_s) / (step - self._last_step)
@@ -201,7 +201,7 @@ class Training:
         self._last_s, self._last_step = now_s, step
         self._detailed = self._mean_s >= DETAILED_FROM_S
         if self._detailed:
-            self.pulse.follow(None)
+            self.step_state.follow(None)
 
     def _in_training(self, part: str) -> None:
         self._go_to(part if self._detailed and self._base == TRAIN else self._base)
@@ -211,6 +211,6 @@ class Training:
             return  # threads that do not train have no say
         if self._is_silent:
             return
-        self.pulse.follow(None)
+        self.step_state.follow(None)
         self._phase = phase
         self._listener.auto_phase(phase)

@@ -1,4 +1,4 @@
-"""Tells when a module that the program imports is there, without importing it; and lends the tags
+"""Notices when the program has imported a framework, without importing it; and provides the tags
 to programs in whose environment memdiag is not installed.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .unseen import IMPORT_SYSTEM
+from .hidden_loader import IMPORT_SYSTEM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
 _LENT = "memdiag"
 
 
-class Finder:
-    """First on `sys.meta_path`: tells when a module has been imported, and lends the tags.
+class ImportHook:
+    """First on `sys.meta_path`: calls back when a module has been imported, and provides the tags.
 
-    What it is asked for it asks the other finders for. Names that it does not wait for it only
-    declines, since every import of the program comes by.
+    It finds modules through the other finders. Other names are declined at once, because every
+    import of the program passes here.
     """
 
     def __init__(self, awaited: dict[str, Callable[[Any], None]]) -> None:
-        """awaited: name of a module -> what to call with it once its import is complete."""
+        """awaited: name of a module -> function to call with it once its import is complete."""
         self._awaited = awaited
-        self._asking: set[str] = set()
+        self._registered: set[str] = set()
 
-    def leave(self) -> None:
-        """Stand aside for good."""
-        us: Any = self  # the kinds of it are what the import system asks for
+    def detach(self) -> None:
+        """Remove this hook."""
+        us: Any = self
         if us in sys.meta_path:
             sys.meta_path.remove(us)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec that the finders behind this one give, with a loader that tells us."""
+        """The spec that the other finders return, with a loader that calls back."""
         try:
             if name not in self._awaited and name != _LENT:
                 return None
-            if name in self._asking or path is not None:
+            if name in self._registered or path is not None:
                 return None
-            self._asking.add(name)
+            self._registered.add(name)
             try:
                 spec = _from_others(self, name, path, target)
             finally:
-                self._asking.discard(name)
+                self._registered.discard(name)
             if name == _LENT:
                 return spec or _tags()
             if spec is not None:
                 self._follow(name, spec.loader)
             return spec
         except Exception:
-            return None  # the others will be asked again, and raise what is theirs to raise
+            return None  # the other finders are called again, and raise their own errors
 
     def _follow(self, name: str, loader: Any) -> None:
-        """Have this loader tell; it is left as it is but for one attribute, for one call."""
+        """Have this loader call back. One attribute of it is replaced, for one call."""
         try:
             load = loader.exec_module
 
@@ -75,18 +75,18 @@ class Finder:
                 except Exception:
                     return
 
-            # Its frame is below all that the module does while it is imported.
+            # Its frame is in all tracebacks from the import of the module.
             exec_module.__code__ = exec_module.__code__.replace(co_filename=IMPORT_SYSTEM)
             loader.exec_module = exec_module
         except Exception:
-            return  # a loader that takes no attribute: the module goes unnoticed
+            return  # a loader without attributes: its module is not noticed
 
 
 def _tags() -> ModuleSpec | None:
-    """The package that the probe came with, no more of it than the tags.
+    """The spec of the package that the probe belongs to, for its tags.
 
-    A training that tags its steps runs under a memdiag that is installed elsewhere (`uvx memdiag
-    run`): `import memdiag` finds them where nothing else finds it.
+    With a memdiag that is installed elsewhere (`uvx memdiag run`), `import memdiag` in a training
+    finds the tags if no other finder finds memdiag.
     """
     from importlib.util import spec_from_file_location
 
@@ -100,9 +100,9 @@ def _tags() -> ModuleSpec | None:
 
 
 def _from_others(
-    us: Finder, name: str, path: Sequence[str] | None, target: ModuleType | None
+    us: ImportHook, name: str, path: Sequence[str] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
-    """As the import system goes on after us."""
+    """The spec by the finders after this one, as the import system does it."""
     for finder in list(sys.meta_path):
         find = getattr(finder, "find_spec", None)
         if finder is us or find is None:

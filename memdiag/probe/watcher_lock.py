@@ -1,7 +1,7 @@
-"""Whether the one who let the probe into a running process is still there.
+"""Checks if the memdiag that attached the probe to this process still runs.
 
-Such a probe is to leave with its watcher, however that ends: it holds a lock on a file in the
-channel, which the system gives up for it.
+The probe detaches when this watcher exits for any reason: the watcher holds a lock on a file in
+the channel, which the system releases at its exit.
 """
 
 from __future__ import annotations
@@ -9,26 +9,26 @@ from __future__ import annotations
 import os
 from time import monotonic
 
-from .layout import WATCHER
+from .ring_format import WATCHER
 
 _EVERY_S = 1.0
 
 
-def watcher_of(directory: str) -> Watcher | None:
-    """The watcher that the probes of a channel leave with; None where they are to stay."""
+def find_watcher(directory: str) -> Watcher | None:
+    """The watcher of a channel; None if the probes do not depend on one."""
     path = os.path.join(directory, WATCHER)  # noqa: PTH118
     return Watcher(path) if os.path.exists(path) else None  # noqa: PTH110
 
 
 class Watcher:
-    """Looks at the lock once a second at most."""
+    """Checks the lock at most once a second."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._next_s = monotonic() + _EVERY_S
 
-    def gone(self) -> bool:
-        """Whether nobody watches any more."""
+    def is_gone(self) -> bool:
+        """Return True if the watcher has exited."""
         now_s = monotonic()
         if now_s < self._next_s:
             return False
@@ -39,13 +39,13 @@ class Watcher:
         from fcntl import LOCK_NB, LOCK_SH, flock
 
         try:
-            # Non-blocking: whatever lies there, the program must not wait for it.
+            # Non-blocking: the program must not wait, whatever kind of file this is.
             flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             fd = os.open(self._path, flags)
         except FileNotFoundError:
             return True
         except OSError:
-            return False  # no descriptor to spare: ask later
+            return False  # no descriptor left: try later
         try:
             flock(fd, LOCK_SH | LOCK_NB)
             return True

@@ -1,12 +1,12 @@
-"""Makes a channel from inside where memdiag did not start the process: `watch` finds it."""
+"""Starts the probe from inside a process that memdiag did not start, for `memdiag watch`."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from .facts import started_ticks
-from .layout import DIRECTORY_VARIABLE
+from .process_identity import started_ticks
+from .ring_format import DIRECTORY_VARIABLE
 
 PACKAGE = "_memdiag_probe"
 # (In the target this module has no __file__.)
@@ -14,9 +14,9 @@ INJECTED = os.path.join(os.path.abspath(sys.modules[__package__].__path__[0]), "
 
 
 def arm(directory: str = "") -> None:
-    """Watch this process, and the children it starts, unless it is watched already.
+    """Start the probe in this process and the children it starts, unless it is running.
 
-    directory: the channel; by default the one that the environment names, or one of its own.
+    directory: the channel; by default the one named in the environment, or a new one.
     """
     try:
         if getattr(sys.modules.get(PACKAGE), "listener", None) is not None:
@@ -28,9 +28,9 @@ def arm(directory: str = "") -> None:
         if directory:
             os.environ[DIRECTORY_VARIABLE] = directory
         probe = boot(directory or os.environ.get(DIRECTORY_VARIABLE) or own_channel())
-        _let_children_in()
+        _instrument_children()
         after = _variables()
-        probe.when_gone(lambda: _restore(before, after))
+        probe.on_detach(lambda: _restore(before, after))
     except Exception:
         return
 
@@ -40,7 +40,7 @@ def _variables() -> dict[str, str | None]:
 
 
 def _restore(before: dict[str, str | None], after: dict[str, str | None]) -> None:
-    """The environment as it was before us, but for what was changed by others since."""
+    """Restore the environment, except for variables that others have changed since."""
     for name, value in before.items():
         if os.environ.get(name) != after[name]:
             continue
@@ -51,7 +51,7 @@ def _restore(before: dict[str, str | None], after: dict[str, str | None]) -> Non
 
 
 def own_channel() -> str:
-    """Make a private directory where `memdiag watch` looks for it, and name it to children."""
+    """Make a private directory where `memdiag watch` finds it, and export it to children."""
     base = _base()
     try:
         os.mkdir(base, 0o700)  # noqa: PTH102
@@ -66,7 +66,7 @@ def own_channel() -> str:
 
 
 def _base() -> str:
-    """The user's runtime directory, where there is one, else a place for temporary files."""
+    """The user's runtime directory if there is one, else a directory for temporary files."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime) and _is_private(runtime):  # noqa: PTH117
         return os.path.join(runtime, "memdiag")  # noqa: PTH118
@@ -74,7 +74,7 @@ def _base() -> str:
 
 
 def _is_private(directory: str) -> bool:
-    """Return True if it is a real directory of ours that nobody else may enter."""
+    """Return True if this is a directory of this user (not a link) that nobody else may enter."""
     try:
         found = os.lstat(directory)
     except OSError:
@@ -83,7 +83,7 @@ def _is_private(directory: str) -> bool:
 
 
 def _temporary() -> str:
-    """As the tempfile module finds it, which is too slow to import here."""
+    """The result of `tempfile.gettempdir()`, a module that is too slow to import here."""
     named = [os.environ.get(variable, "") for variable in ("TMPDIR", "TEMP", "TMP")]
     for directory in (*named, "/tmp", "/var/tmp", "/usr/tmp"):
         if directory and os.access(directory, os.W_OK | os.X_OK):
@@ -91,7 +91,7 @@ def _temporary() -> str:
     raise FileNotFoundError
 
 
-def _let_children_in() -> None:
+def _instrument_children() -> None:
     path = os.environ.get("PYTHONPATH", "")
     if INJECTED not in path.split(os.pathsep):
         os.environ["PYTHONPATH"] = INJECTED + (os.pathsep + path if path else "")

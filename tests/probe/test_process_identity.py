@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from memdiag.probe.facts import ranks
+from memdiag.probe.process_identity import ranks
 
 UNKNOWN = (-1, -1, -1)
 

@@ -9,30 +9,30 @@ from __future__ import annotations
 
 from time import monotonic
 
-from . import layout
-from .allocators import Allocators, At
-from .layout import ABSENT
-from .meters import (
+from . import ring_format
+from .framework_allocators import Allocators, ReadAt
+from .process_metrics import (
     Budgeted,
-    InUse,
-    Meter,
+    BudgetedMetric,
+    MallocInUse,
     ResidentSize,
-    collected,
+    gc_counts,
     malloc_bytes,
     python_blocks,
 )
+from .ring_format import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from .pulse import Pulse
+    from .step_state import StepState
 
-    Figures = dict[str, dict[str, int]]
+    Values = dict[str, dict[str, int]]
 
-_pack = layout.READING.pack
+_pack = ring_format.READING.pack
 NOTHING_COLLECTED = (ABSENT, ABSENT, ABSENT)
-_CUDA = "vram"  # of layout.ALLOCATORS
+_CUDA = "vram"  # of ring_format.ALLOCATORS
 # Shares of the time: all of them below 0.2 %, for a step of 5 ms. The resident size is seen from
 # outside as well, and small objects are many before they matter. Chosen.
 _MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0004, 0.0003, 0.0001, 0.0003, 0.0005
@@ -51,44 +51,44 @@ _AT_PHASES = 200
 _LONGEST_S = 0.25
 
 
-class Gauges:
+class MetricSchedule:
     """The meters, each with budgets of its own, and what reading them together costs."""
 
-    def __init__(self, note: Callable[[str, str], None], pulse: Pulse) -> None:
-        """note: told, in plain words, what is missing and of which metric. pulse: told when the
-        next step is to be measured.
+    def __init__(self, note: Callable[[str, str], None], step_state: StepState) -> None:
+        """note: told, in plain words, what is missing and of which metric. step_state: learns when
+        the next step is to be measured.
         """
-        self._pulse = pulse
+        self._step_state = step_state
         self._note = note
-        self._whatever = ResidentSize()
-        self._resident = Meter(
-            self._whatever,
+        self._rss = ResidentSize()
+        self._resident = BudgetedMetric(
+            self._rss,
             _nothing,
             share=_RESIDENT,
             credit_s=_RESIDENT_S,
             burst_at_phases=_AT_PHASES,
         )
-        self._inside = Budgeted(self._whatever, _nothing, share=_INSIDE)
+        self._inside = Budgeted(self._rss, _nothing, share=_INSIDE)
         blocks = python_blocks()
         self._blocks = (
             None if blocks is None else self._meter("python_blocks", blocks, _BLOCKS, _BLOCKS_S)
         )
         self._blocks_due_s = 0.0
-        self._malloc: Meter | None = None
+        self._malloc: BudgetedMetric | None = None
         self._malloc_known = False
-        self._in_use: InUse | None = None
+        self._in_use: MallocInUse | None = None
         self._around = Budgeted(_unknown, _nothing, share=_AROUND, credit_s=_AROUND_S)
         self._read = 0
         self.allocators = Allocators(note)
         self.count_tensors: Callable[[], int] = _unknown
 
-    def at_step(self, now_s: float, *, is_beat: bool = False) -> tuple[bytes, Figures]:
-        """The meters as far as their budgets allow, packed as layout.READING, and what the
+    def at_step(self, now_s: float, *, is_beat: bool = False) -> tuple[bytes, Values]:
+        """The meters as far as their budgets allow, packed as ring_format.READING, and what the
         frameworks' allocators say. `took_since` is to follow.
 
         is_beat: it is no step, but the thread that looks where there are none.
         """
-        figures = self.allocators.read(At.STEP)
+        figures = self.allocators.read(ReadAt.STEP)
         if not is_beat:
             self._read += 1
         return self._all(figures, self._resident.at_steps(), self._read_blocks(now_s)), figures
@@ -104,33 +104,33 @@ class Gauges:
         around.charge(max(0.0, took_s - resident.took_s - main.took_s), now_s)
         pause_s = 0.0 if self._read <= _FIRST else took_s / _DENSE
         due_s = max(main.not_before_s, around.not_before_s, now_s + pause_s)
-        self._pulse.due_s = min(due_s, now_s + _LONGEST_S)
+        self._step_state.due_s = min(due_s, now_s + _LONGEST_S)
 
-    def at_end(self) -> tuple[bytes, Figures]:
+    def at_end(self) -> tuple[bytes, Values]:
         """The same at the program's end, the resident size whatever it costs."""
-        figures = self.allocators.read(At.EXIT)
+        figures = self.allocators.read(ReadAt.EXIT)
         blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
-        return self._all(figures, self._whatever(), blocks), figures
+        return self._all(figures, self._rss(), blocks), figures
 
     def at_phase(self) -> bytes:
         """What belongs to a moment where a phase begins or ends."""
         malloc = ABSENT if self._malloc is None else self._malloc.at_phases()
         blocks = ABSENT if self._blocks is None else self._blocks.at_phases()
-        cuda = self.allocators.read(At.PHASE).get(_CUDA)
+        cuda = self.allocators.read(ReadAt.PHASE).get(_CUDA)
         return _packed(self._resident.at_phases(), malloc, blocks, cuda)
 
     def inside_step(self) -> bytes:
         """What may be told several times in each step: these share one budget."""
         if monotonic() < self._inside.not_before_s:
-            return layout.NO_READINGS
+            return ring_format.NO_READINGS
         return _packed(self._inside(), ABSENT, ABSENT, None)
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         """In a forked child."""
-        self._whatever.forget()
-        self.allocators.forked()
+        self._rss.forget()
+        self.allocators.after_fork_in_child()
 
-    def _all(self, figures: Figures, resident_bytes: int, blocks: int) -> bytes:
+    def _all(self, figures: Values, resident_bytes: int, blocks: int) -> bytes:
         if not self._malloc_known:
             self._find_malloc()
         malloc = free = ABSENT
@@ -139,7 +139,7 @@ class Gauges:
             free = ABSENT if malloc == ABSENT else self._in_use.free_bytes
         tensors = self.count_tensors()
         # (The collector's figures are there to explain the blocks.)
-        freed = NOTHING_COLLECTED if blocks == ABSENT else collected()
+        freed = NOTHING_COLLECTED if blocks == ABSENT else gc_counts()
         return _packed(resident_bytes, malloc, blocks, figures.get(_CUDA), tensors, free, freed)
 
     def _read_blocks(self, now_s: float) -> int:
@@ -163,8 +163,12 @@ class Gauges:
             self._in_use = found
             self._malloc = self._meter("malloc_bytes", found, _MALLOC, _MALLOC_S)
 
-    def _meter(self, metric: str, read: Callable[[], int], share: float, credit_s: float) -> Meter:
-        return Meter(read, lambda text: self._note(text, metric), share=share, credit_s=credit_s)
+    def _meter(
+        self, metric: str, read: Callable[[], int], share: float, credit_s: float
+    ) -> BudgetedMetric:
+        return BudgetedMetric(
+            read, lambda text: self._note(text, metric), share=share, credit_s=credit_s
+        )
 
 
 def _packed(

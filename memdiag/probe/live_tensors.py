@@ -18,8 +18,7 @@ from itertools import chain, compress, starmap, tee, zip_longest
 from operator import mul, not_
 from sys import getrefcount
 
-from .graphs import nodes_behind
-from .layout import ABSENT
+from .ring_format import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +34,9 @@ _OBJECTS_EVERY = 4
 # A running count that is off by more than this and this part at two looks in a row counts
 # something else. Chosen: what a program's own annotations and tables refer to is less.
 _OFF, _OFF_PART = 16, 0.05
+
+# A look at so many takes some 40 ms; graphs of models have a hundredth of it. Chosen.
+MOST_NODES = 50_000
 
 
 class TensorCount:
@@ -80,7 +82,7 @@ class TensorCount:
             self.kinds.add(kind)
             readings[_metric(kind)] += count
         if at_step:
-            self.running.set_right(referring, seen)
+            self.running.correct(referring, seen)
         return readings
 
     def _look(self, readings: dict[str, int], *, at_step: bool) -> dict[Any, int]:
@@ -91,7 +93,7 @@ class TensorCount:
         storages = {row[2]: row[3] for row in rows if row[2] is not None}
         readings["tensor_bytes"] = sum(storages.values())
         if at_step or not any(row[4] for row in rows):
-            nodes = nodes_behind(row[5] for row in rows if row[5] is not None)
+            nodes = count_graph_nodes(row[5] for row in rows if row[5] is not None)
             readings["graph_nodes"] = ABSENT if nodes is None else nodes
         return _counted(row[:2] for row in rows)
 
@@ -105,7 +107,7 @@ class RunningCount:
     def __init__(self, torch: Any) -> None:
         self._tensor, self._parameter = torch.Tensor, torch.nn.Parameter
         self._others: int | None = None
-        self._doubts = 0
+        self._mismatches = 0
 
     def __call__(self) -> int:
         """Tensors of this moment, ABSENT where that is not known."""
@@ -115,16 +117,16 @@ class RunningCount:
         return max(0, getrefcount(self._tensor) + getrefcount(self._parameter) - others)
 
     def referring(self) -> int:
-        """What `set_right` wants to know of the moment of a look."""
+        """What `correct` wants to know of the moment of a look."""
         return getrefcount(self._tensor) + getrefcount(self._parameter)
 
-    def set_right(self, referring: int, tensors: int) -> None:
+    def correct(self, referring: int, tensors: int) -> None:
         """There were so many tensors when their classes were referred to so often."""
         others = referring - tensors
         if self._others is not None:
             off = abs(others - self._others)
-            self._doubts = self._doubts + 1 if off > _OFF + _OFF_PART * tensors else 0
-        self._others = None if self._doubts > 1 else others
+            self._mismatches = self._mismatches + 1 if off > _OFF + _OFF_PART * tensors else 0
+        self._others = None if self._mismatches > 1 else others
 
 
 class _Tensors:
@@ -244,3 +246,20 @@ def _counted(items: Iterable[Any]) -> dict[Any, int]:
 
 def _metric(kind: str) -> str:
     return f"tensors_{kind}" if kind in ("cpu", "cuda") else "tensors_other"
+
+
+def count_graph_nodes(results: Iterable[Any]) -> int | None:
+    """Nodes that the `grad_fn`s `results` lead back to, themselves included.
+
+    None where there are more than MOST_NODES. Follows `next_functions`, torch's public way.
+    """
+    kept = list({id(node): node for node in results}.values())
+    seen = set(map(id, kept))
+    for node in kept:  # it grows meanwhile
+        if len(kept) > MOST_NODES:
+            return None
+        for before, _ in node.next_functions:
+            if before is not None and id(before) not in seen:
+                seen.add(id(before))
+                kept.append(before)
+    return len(kept)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
-from .layout import ABSENT, ALLOCATOR_READINGS
-from .meters import Meter
+from .process_metrics import BudgetedMetric
+from .ring_format import ABSENT, ALLOCATOR_READINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
-    Figures = Dict[str, int]
-    Reading = Callable[[], Optional[Figures]]
+    Values = Dict[str, int]
+    Reading = Callable[[], Optional[Values]]
 
 # Where torch's nested statistics say it.
 _TORCH_BYTES = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes")
@@ -31,7 +31,7 @@ _IDLE_S = 0.25
 _ROBUST = ("vram", "xpu")
 
 
-class At:
+class ReadAt:
     """When the allocators are read: STEP, PHASE (where one begins or ends), EXIT."""
 
     STEP, PHASE, EXIT = "step", "phase", "exit"
@@ -44,40 +44,40 @@ class Allocators:
         """note: told, in plain words, what is missing and of which metric."""
         self._note = note
         self._readings: dict[str, Reading] = {}
-        self._meters: dict[str, Meter] = {}
+        self._meters: dict[str, BudgetedMetric] = {}
         self._idle_until_s = 0.0
 
     def add(self, name: str, read: Reading) -> None:
-        """Read `read` from now on. name: one of `layout.ALLOCATORS`."""
+        """Read `read` from now on. name: one of `ring_format.ALLOCATORS`."""
         self._readings[name] = read
-        self._meters[name] = Meter(read, lambda text: self._note(text, _metric(name)))
+        self._meters[name] = BudgetedMetric(read, lambda text: self._note(text, _metric(name)))
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         """In a forked child: JAX and TensorFlow do not survive that, torch says so itself."""
         for name in [name for name in self._readings if name not in _ROBUST]:
             self._drop(name)
 
-    def read(self, at: str) -> dict[str, Figures]:
+    def read(self, at: str) -> dict[str, Values]:
         """Name -> figures of those whose budget allows. One that fails is not asked again.
 
         at: of `At`. At a phase torch's alone, whose figures belong to that moment; at the exit now
         or never, and those alone that may be asked after other parts have left.
         """
-        found: dict[str, Figures] = {}
-        if at is At.STEP and monotonic() < self._idle_until_s:
+        found: dict[str, Values] = {}
+        if at is ReadAt.STEP and monotonic() < self._idle_until_s:
             return found
         is_idle = True
-        for name in tuple(self._readings) if at is At.STEP else _ROBUST:
+        for name in tuple(self._readings) if at is ReadAt.STEP else _ROBUST:
             figures = self._ask(name, at)
             is_idle = is_idle and figures is None
             if figures is not None and figures != ABSENT:
                 found[name] = figures
-        if at is At.STEP and is_idle:
+        if at is ReadAt.STEP and is_idle:
             self._idle_until_s = monotonic() + _IDLE_S
         return found
 
     def _ask(self, name: str, at: str) -> Any:
-        """Figures, ABSENT when it is too soon, None where there are none."""
+        """Values, ABSENT when it is too soon, None where there are none."""
         read = self._reading(name, at)
         try:
             return None if read is None else read()
@@ -88,19 +88,19 @@ class Allocators:
             return None
 
     def _reading(self, name: str, at: str) -> Callable[[], Any] | None:
-        if at is At.EXIT:
+        if at is ReadAt.EXIT:
             return self._readings.get(name)
         meter = self._meters.get(name)
         if meter is None:
             return None
-        return meter.at_steps if at is At.STEP else meter.at_phases
+        return meter.at_steps if at is ReadAt.STEP else meter.at_phases
 
     def _drop(self, name: str) -> None:
         self._readings.pop(name, None)
         self._meters.pop(name, None)
 
 
-class Caching:
+class TorchAllocator:
     """torch's caching allocator: `torch.cuda` (CUDA and ROCm) or `torch.xpu`, all devices."""
 
     def __init__(self, backend: Any) -> None:
@@ -108,14 +108,14 @@ class Caching:
         self._used: set[int] = set()
         self._reads = 0
 
-    def __call__(self) -> Figures | None:
+    def __call__(self) -> Values | None:
         """Sums over the devices; None until the program uses one."""
         backend = self._backend
         if not backend.is_initialized():
             return None
         all_of_them = self._reads % _IDLE_EVERY == 0 or not self._used
         self._reads += 1
-        totals: Figures = {}
+        totals: Values = {}
         for device in range(backend.device_count()) if all_of_them else tuple(self._used):
             figures = _of_torch(backend.memory_stats_as_nested_dict(device))
             if figures.get("reserved_bytes", 0) > 0:
@@ -129,7 +129,7 @@ def _metric(name: str) -> str:
     return f"{name}_allocated_bytes"
 
 
-def _of_torch(stats: dict[str, Any]) -> Figures:
+def _of_torch(stats: dict[str, Any]) -> Values:
     """One device's figures; what a version does not tell is left out."""
     figures = {}
     for name in _TORCH_BYTES:
@@ -146,7 +146,7 @@ def _of_torch(stats: dict[str, Any]) -> Figures:
 def metal(mps: Any, is_used: Callable[[], bool]) -> Reading:
     """torch.mps, which cannot be asked whether it is in use: `is_used` says so."""
 
-    def read() -> Figures | None:
+    def read() -> Values | None:
         if not is_used():
             return None
         return {
@@ -162,12 +162,12 @@ def jax(module: Any) -> Reading:
     keeps no account: there the arrays' own sizes tell.
     """
 
-    def read() -> Figures | None:
+    def read() -> Values | None:
         bridge = sys.modules.get("jax._src.xla_bridge")
         if not getattr(bridge, "_backends", None):
             return None
         arrays = module.live_arrays()
-        figures: Figures = {"arrays": len(arrays)}
+        figures: Values = {"arrays": len(arrays)}
         for device in module.local_devices():
             stats = device.memory_stats() or {}  # None on a CPU
             for name, theirs in (("allocated_bytes", "bytes_in_use"), ("reserved_bytes", _POOL)):
@@ -186,7 +186,7 @@ _POOL = "pool_bytes"
 def tensorflow(module: Any) -> Reading:
     """TensorFlow's GPUs."""
 
-    def read() -> Figures | None:
+    def read() -> Values | None:
         eager = sys.modules.get("tensorflow.python.eager.context")
         context = getattr(eager, "_context", None)
         if context is None or not getattr(context, "_initialized", False):
@@ -201,6 +201,6 @@ def tensorflow(module: Any) -> Reading:
     return read
 
 
-def packed(figures: Figures) -> tuple[int, ...]:
+def packed(figures: Values) -> tuple[int, ...]:
     """The figures in the order of a record."""
     return tuple(figures.get(name, ABSENT) for name in ALLOCATOR_READINGS)

@@ -1,6 +1,6 @@
-"""The way into a process that runs already: `enter(DIRECTORY)` is called in its main thread.
+"""Loads the probe into a running process: `enter(DIRECTORY)` is called in its main thread.
 
-This file is run by its path, in a namespace of its own.
+This file is executed by its path, in a namespace of its own.
 """
 
 import os
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def enter(directory):
     # type: (str) -> None
-    """Load the probe by its path and have it write to the channel `directory`. Never raises."""
+    """Load the probe by its path; it writes to the channel `directory`. Never raises."""
     try:
         name = "_memdiag_probe"
         known = sys.modules.get(name)
@@ -29,10 +29,10 @@ def enter(directory):
         package = module_from_spec(spec)  # type: ignore[arg-type]
         sys.modules[name] = package
         spec.loader.exec_module(package)  # type: ignore[union-attr]
-        from _memdiag_probe.unseen import hide  # type: ignore[import-not-found]
+        from _memdiag_probe.hidden_loader import hide  # type: ignore[import-not-found]
 
         hide(here)
-        from _memdiag_probe.arming import arm  # type: ignore[import-not-found]
+        from _memdiag_probe.arm import arm  # type: ignore[import-not-found]
 
         arm(directory)
     except Exception:

@@ -1,4 +1,4 @@
-"""Who this process is, as its ring's header tells."""
+"""Identity of this process, for the header of its ring."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 import sys
 import time
 
-from . import layout
+from . import ring_format
 
 _UNKNOWN = -1
-# Of torchrun and what follows its custom, then of Slurm, Open MPI and MPICH.
+# Variables of torchrun and compatible launchers, then Slurm, Open MPI and MPICH.
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
 _WORLD_SIZES = ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
-# What a spawned child is until it has read from its parent what it is to do.
+# The role of a spawned child until it has read its task from its parent.
 UNNAMED_CHILD = "multiprocessing child"
 _ROLES = (
     ("multiprocessing.resource_tracker", "resource tracker"),
@@ -22,8 +22,8 @@ _ROLES = (
 )
 
 
-class Facts:
-    """The header of a ring."""
+class ProcessIdentity:
+    """The contents of a ring's header."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -35,34 +35,36 @@ class Facts:
         """Write the header to the first page of a ring."""
         now_s, wall_s = time.monotonic(), time.time()
         about = (self.pid, os.getppid(), started_ticks(), now_s, wall_s)
-        page[: len(layout.MAGIC)] = layout.MAGIC
-        layout.HEADER.pack_into(page, layout.HEADER_AT, *about, *self.ranks, sys.hexversion)
+        page[: len(ring_format.MAGIC)] = ring_format.MAGIC
+        ring_format.HEADER.pack_into(
+            page, ring_format.HEADER_AT, *about, *self.ranks, sys.hexversion
+        )
         for at, text, room in (
-            (layout.ROLE_AT, self.role, layout.ROLE_BYTES),
-            (layout.PROGRAM_AT, self.program, layout.PROGRAM_BYTES),
+            (ring_format.ROLE_AT, self.role, ring_format.ROLE_BYTES),
+            (ring_format.PROGRAM_AT, self.program, ring_format.PROGRAM_BYTES),
         ):
-            entry = layout.text_bytes(text, room)
+            entry = ring_format.text_bytes(text, room)
             page[at : at + len(entry)] = entry
 
 
 def ranks() -> tuple[int, int, int]:
-    """Rank, local rank and world size by the environment or by torch, -1 where neither says.
+    """Rank, local rank and world size from the environment or torch, -1 if unknown.
 
-    A batch system tells these of every job, one that is alone included: a world of one is none.
+    Batch systems set the variables for every job, so a world of size 1 counts as unknown.
     """
     world = _number(_WORLD_SIZES)
     if world > 1 and _number(_RANKS) != _UNKNOWN:
         return _number(_RANKS), _number(_LOCAL_RANKS), world
-    rank, world = _told_to_torch()
+    rank, world = _torch_distributed_ranks()
     if world <= 1:
         return _UNKNOWN, _UNKNOWN, _UNKNOWN
     return rank, _number(_LOCAL_RANKS), world
 
 
-def _told_to_torch() -> tuple[int, int]:
-    """Rank and world size of a program that tells them to `init_process_group` alone."""
+def _torch_distributed_ranks() -> tuple[int, int]:
+    """Rank and world size of a program that passes them only to `init_process_group`."""
     distributed = sys.modules.get("torch.distributed")
-    # (While it is imported it has no such function yet.)
+    # (The function is missing while the module is being imported.)
     begun = getattr(distributed, "is_initialized", None)
     if distributed is None or begun is None or not begun():
         return _UNKNOWN, _UNKNOWN
@@ -70,7 +72,7 @@ def _told_to_torch() -> tuple[int, int]:
 
 
 def started_ticks() -> int:
-    """When the process started, in clock ticks since boot; 0 where there is no /proc."""
+    """Start time of the process in clock ticks since boot; 0 without /proc."""
     try:
         with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
             return int(file.read().rpartition(b")")[2].split()[19])

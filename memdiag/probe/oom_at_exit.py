@@ -1,4 +1,4 @@
-"""Whether the program ends for want of memory: by the exception that ended it."""
+"""Finds out if the program ends because it is out of memory, from its last exception."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from typing import Iterator
 
 DEVICE, HOST = 1.0, 2.0
-# An error that was raised in place of another one names it; so many are looked through.
+# The length of a chain of exceptions (causes and contexts) that is searched.
 _MOST = 8
-# Types by name, for nothing is imported here; and texts of errors that have no type of their own.
+# Types by name, because nothing is imported here, and texts of errors without a type of their own.
 _DEVICE_TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
 _DEVICE_TEXTS = (
     "cuda out of memory",
@@ -25,19 +25,18 @@ _HOST_TEXTS = ("can't allocate memory", "not enough memory: you tried to allocat
 
 
 def out_of_memory() -> tuple[str, float] | None:
-    """What the exception that ends the program says, and which memory it is about.
+    """The text of the out-of-memory error that ends the program, and DEVICE or HOST.
 
-    It is being handled (in a worker) or was the interpreter's last. None where there is none, or
-    it is about something else.
+    The exception is being handled (in a worker) or was the interpreter's last. None if there is
+    none, or if it is a different error.
     """
     last = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     for error in _chain(sys.exc_info()[1] or last):
-        # Not `str(error)`: that may be code of the program's.
+        # Not `str(error)`, which may run code of the program.
         text = BaseException.__str__(error)
         memory = _about(type(error).__name__, isinstance(error, MemoryError), text.lower())
         if memory is not None:
-            told = " ".join(text.split()) or type(error).__name__
-            return told, memory
+            return " ".join(text.split()) or type(error).__name__, memory
     return None
 
 

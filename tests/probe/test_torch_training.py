@@ -10,9 +10,9 @@ from time import monotonic
 import pytest
 
 from memdiag.capture.probelink.channel import ChannelReader, Kind
-from memdiag.probe import training as training_module
+from memdiag.probe import torch_training as training_module
 from memdiag.probe.session import Session
-from memdiag.probe.training import Training
+from memdiag.probe.torch_training import TorchTraining
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -35,7 +35,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return clock
 
 
-def iterate(training: Training, now: list[float], took_s: float, times: int = 1) -> None:
+def iterate(training: TorchTraining, now: list[float], took_s: float, times: int = 1) -> None:
     for _ in range(times):
         training.fetch_begins()
         training.fetch_ended(got_one=True)
@@ -51,7 +51,7 @@ def phases(reader: ChannelReader) -> list[str]:
 
 
 def test_long_iterations_are_looked_into(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     iterate(training, now, 0.3, times=20)
     reader.drain()
@@ -66,7 +66,7 @@ def _with_ends(parts: list[str]) -> list[str]:
 
 
 def test_short_iterations_are_not(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     iterate(training, now, 0.001, times=20)
     reader.drain()
@@ -76,7 +76,7 @@ def test_short_iterations_are_not(session, reader, now) -> None:
 
 
 def test_evaluation_lasts_until_the_model_trains_again(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     iterate(training, now, 0.001, times=3)
     evaluating = True
@@ -90,7 +90,7 @@ def test_evaluation_lasts_until_the_model_trains_again(session, reader, now) -> 
 
 
 def test_backward_ends_what_was_taken_for_an_evaluation(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     iterate(training, now, 0.001, times=3)
     training.evaluation_begins(lambda: True)
@@ -100,20 +100,20 @@ def test_backward_ends_what_was_taken_for_an_evaluation(session, reader, now) ->
 
 
 def test_model_loaded_in_evaluation_mode_is_no_evaluation(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.evaluation_begins(lambda: True)
     assert phases(reader) == ["init"]
 
 
 def test_checkpoint_returns_to_the_phase_before(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     iterate(training, now, 0.001, times=3)
     training.checkpoint_ended(training.checkpoint_begins())
     assert phases(reader)[-5:] == ["train", "", "checkpoint", "", "train"]
 
 
-def passes(training: Training, *data: str, times: int = 1) -> None:
+def passes(training: TorchTraining, *data: str, times: int = 1) -> None:
     """So many passes over each of these data sets, side by side, four batches each."""
     for _ in range(times):
         for batch in range(4):
@@ -131,7 +131,7 @@ def epochs(reader: ChannelReader) -> list[tuple[int | None, float | None]]:
 
 
 def test_passes_over_the_training_data_are_epochs(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     for _ in range(3):  # for the mean, say: there is nothing to be trained yet
         training.fetch_begins()
         training.fetch_ended(got_one=True, begins="pictures")
@@ -148,7 +148,7 @@ def test_passes_over_the_training_data_are_epochs(session, reader, now) -> None:
 
 
 def test_an_epoch_whose_first_batch_is_fetched_ahead_is_one(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     passes(training, "pictures")
     for trained in (False, True):
@@ -165,7 +165,7 @@ def test_an_epoch_whose_first_batch_is_fetched_ahead_is_one(session, reader, now
 
 
 def test_epochs_that_the_program_tells_win(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     session.counter("epoch", 7)
     passes(training, "pictures", times=3)
@@ -173,7 +173,7 @@ def test_epochs_that_the_program_tells_win(session, reader, now) -> None:
 
 
 def test_tags_of_the_program_win_over_what_the_hooks_see(session, reader, now) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     iterate(training, now, 0.001, times=3)
     session.phase_begin("mine")
@@ -193,7 +193,7 @@ def test_tags_of_the_program_win_over_what_the_hooks_see(session, reader, now) -
 def test_steps_in_quick_succession_are_told_at_the_latest_with_what_follows(
     session, reader
 ) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.optimizer_made("A")
     for _ in range(3000):
         training.optimizer_begins()
@@ -208,25 +208,25 @@ def test_steps_in_quick_succession_are_told_at_the_latest_with_what_follows(
 
 
 def test_last_steps_are_told_at_the_end(session, reader) -> None:
-    training = Training(session)
+    training = TorchTraining(session)
     training.optimizer_made("A")
     for _ in range(3000):
         training.optimizer_ended("A")
-    session.last_words()
+    session.record_exit()
     assert [event.step for event in reader.drain() if event.kind is Kind.STEP][-1] == 3000
 
 
 def test_steps_that_have_become_slow_are_measured_again_soon(session, reader, now) -> None:
-    training = Training(session)
-    pulse = training.pulse
+    training = TorchTraining(session)
+    step_state = training.step_state
     training.iterations.optimizer_made("A")
     iterate(training, now, 0.001, times=300)
-    assert pulse.sole == "A"
-    pulse.due_s = now[0] + 0.25
+    assert step_state.sole == "A"
+    step_state.due_s = now[0] + 0.25
     training.sole_stepped(now[0])
-    assert 1 < pulse.look_at - pulse.reached <= 64
-    session.look_at_clock()
-    assert pulse.look_at <= pulse.reached
+    assert 1 < step_state.check_clock_at - step_state.reached <= 64
+    session.check_clock_next()
+    assert step_state.check_clock_at <= step_state.reached
 
 
 @pytest.mark.torch
@@ -260,7 +260,7 @@ def test_program_that_imports_memdiag_is_given_time_to_tag(
     session, reader, now, monkeypatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "memdiag", object())
-    training = Training(session)
+    training = TorchTraining(session)
     training.iterations.optimizer_made("A")
     iterate(training, now, 0.001, times=203)
     assert [e.step for e in reader.drain() if e.kind is Kind.STEP] == [201, 202, 203]

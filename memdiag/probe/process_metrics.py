@@ -7,7 +7,7 @@ import os
 import sys
 from time import monotonic
 
-from .layout import ABSENT
+from .ring_format import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Budgeted:
             self._say(f"{took}, so it is read every {wait_s:.2g} s or less often")
 
 
-class Meter:
+class BudgetedMetric:
     """A reading with two budgets: of steps, and of where phases begin and end.
 
     Evaluations are rare and short. Of one budget with the steps, the reading that tells what an
@@ -183,7 +183,7 @@ def python_blocks() -> Callable[[], int] | None:
     return None if read is None or read() == 0 else read
 
 
-def collected() -> tuple[int, int, int]:
+def gc_counts() -> tuple[int, int, int]:
     """What Python's collector has done so far: full collections, the objects that these freed, and
     those that collections of the young freed. Objects in cycles wait for it when they are dropped,
     old ones for a full collection. Unknown from Python 3.14 on, which collects the old bit by bit.
@@ -198,7 +198,7 @@ def collected() -> tuple[int, int, int]:
         return ABSENT, ABSENT, ABSENT
 
 
-class InUse:
+class MallocInUse:
     """Bytes that malloc has handed out; and what it holds beside them, as of the last reading."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
@@ -212,7 +212,7 @@ class InUse:
         return int(info.uordblks + info.hblkhd)
 
 
-def malloc_bytes() -> InUse | str:
+def malloc_bytes() -> MallocInUse | str:
     """What reads the bytes that malloc has handed out (`mallinfo2`), or why that cannot be."""
     reason = _foreign_malloc()
     if reason:
@@ -222,7 +222,7 @@ def malloc_bytes() -> InUse | str:
     except (ImportError, OSError, AttributeError):
         return "this C library does not tell (glibc does from version 2.33 on)"
 
-    read = InUse(call)
+    read = MallocInUse(call)
     if not any(_sees_a_block(read) for _ in range(3)):  # other threads may allocate meanwhile
         return "memory does not come from the C library's malloc here"
     return read

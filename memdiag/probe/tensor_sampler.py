@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from time import monotonic, thread_time
 
-from . import layout
-from .layout import ABSENT
-from .tensors import TensorCount
+from . import ring_format
+from .live_tensors import TensorCount
+from .ring_format import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ FIRST_S = 8.0
 _AT_LEAST_S = 8.0
 
 
-class Census:
+class TensorSampler:
     """The tensor counts of one process."""
 
     def __init__(self, session: Session, torch: Any) -> None:
         self._session = session
         self._count = TensorCount(torch)
-        session.gauges.count_tensors = self._count.running
+        session.schedule.count_tensors = self._count.running
         self._began_s = monotonic()
         self._due_s = self._began_s + FIRST_S
         self._spent_s = 0.0
@@ -75,12 +75,12 @@ class Census:
         enough_s = self._began_s + (self._spent_s + cost_s - CREDIT_S) / SHARE
         self._due_s = max(now_s + _AT_LEAST_S, enough_s)
         if readings is None:
-            self._say_why_not()
+            self._note_why_not()
         else:
-            values = [readings.get(metric, ABSENT) for metric in layout.CENSUS_READINGS]
-            self._session.census(layout.READING.pack(*values))
+            values = [readings.get(metric, ABSENT) for metric in ring_format.TENSOR_COUNT_READINGS]
+            self._session.tensor_counts(ring_format.READING.pack(*values))
 
-    def _say_why_not(self) -> None:
+    def _note_why_not(self) -> None:
         if not self._said:
             self._said = True
             text = "not counted while a mode intercepts every operation, nor without the GIL"

@@ -1,8 +1,7 @@
-"""The hooks in torch: what it offers for the purpose, and five functions wrapped.
+"""The hooks in torch: its own hooks on optimizers, and five wrapped functions.
 
-No hook on modules' forward: it costs 6 us per module, and breaks compiled graphs apart. A wrapper
-calls what it wraps with the very same arguments, returns and raises what that does, and nothing
-of its own.
+There is no hook on the forward pass of modules: it costs 6 us per module, and splits compiled
+graphs. A wrapper passes its arguments on unchanged, and returns or raises the same.
 """
 
 from __future__ import annotations
@@ -12,32 +11,34 @@ import weakref
 from functools import wraps
 from time import monotonic
 
+from .wrap import nothing, put_back, undo_all, wrap
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .training import Training
+    from .torch_training import TorchTraining
 
-# A module is "the model" when it holds this share of what the optimizers train; a frozen
-# backbone or the batch norms, put into evaluation mode alone, do not.
+# A module is "the model" if it holds this share of the trained parameters. A frozen backbone, or
+# the batch norms, that are put into evaluation mode alone are not.
 _MODEL_SHARE = 0.5
 
 
-class Hooks:
-    """Connects torch to a Training. What a version of torch lacks is left out."""
+class TorchHooks:
+    """Connects torch to a TorchTraining. Hooks that a version of torch lacks are left out."""
 
-    def __init__(self, torch: Any, training: Training) -> None:
+    def __init__(self, torch: Any, training: TorchTraining) -> None:
         self._torch = torch
         self._training = training
-        self._pulse = training.pulse
+        self._step_state = training.step_state
         self._optimizers: dict[int, Any] = {}
         self._trained: frozenset[int] | None = None
         self._scaled: set[int] = set()
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> list[str]:
-        """Set all hooks. Returns the names of those that this torch has no place for."""
+        """Set all hooks. Returns the names of those that this version of torch does not support."""
         parts: dict[str, Callable[[], None]] = {
             "optimizer": self._hook_optimizers,
             "backward": self._hook_backward,
@@ -55,36 +56,32 @@ class Hooks:
         return missing
 
     def remove(self) -> None:
-        """Leave torch as it was; what somebody has wrapped since stays, and does nothing."""
-        for undo in self._undo:
-            try:
-                undo()
-            except Exception:
-                continue
+        """Restore torch. Functions that somebody has wrapped since stay, without effect."""
+        undo_all(self._undo)
 
     def _wrap(self, owner: Any, name: str, **around: Any) -> None:
-        self._undo.append(_wrap(owner, name, **around))
+        self._undo.append(wrap(owner, name, **around))
 
     # -- optimizers ----------------------------------------------------------------------------
 
     def _hook_optimizers(self) -> None:
         module = sys.modules["torch.optim.optimizer"]  # torch.optim hides it
-        pulse, training, stepped = self._pulse, self._training, self._stepped
-        identity = id  # found with one look, not two
+        step_state, training, stepped = self._step_state, self._training, self._stepped
+        identity = id  # a local is faster than a builtin
 
-        # Functions and no methods, and little in them: this is for every step.
+        # Short functions, not methods: they run at every step.
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
             try:
-                if pulse.sole is None:
+                if step_state.sole is None:
                     training.optimizer_begins()
             except Exception:
                 return
 
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             try:
-                reached = pulse.reached + 1
-                if reached < pulse.look_at and identity(optimizer) == pulse.sole:
-                    pulse.reached = reached
+                reached = step_state.reached + 1
+                if reached < step_state.check_clock_at and identity(optimizer) == step_state.sole:
+                    step_state.reached = reached
                 else:
                     stepped(optimizer)
             except Exception:
@@ -93,11 +90,11 @@ class Hooks:
         self._undo.append(module.register_optimizer_step_pre_hook(before).remove)
         self._undo.append(module.register_optimizer_step_post_hook(after).remove)
         optimizer = module.Optimizer
-        self._wrap(optimizer, "__init__", before=_nothing, after=self._optimizer_made)
+        self._wrap(optimizer, "__init__", after=self._optimizer_made)
 
     def _stepped(self, optimizer: Any) -> None:
         key = id(optimizer)
-        if key == self._pulse.sole:
+        if key == self._step_state.sole:
             self._training.sole_stepped(monotonic())
             return
         self._scaled.discard(key)
@@ -125,7 +122,7 @@ class Hooks:
         self._optimizers[key] = weakref.ref(optimizer, forget)
 
     def _hook_scaler(self) -> None:
-        """A gradient scaler leaves out steps whose gradients overflow: iterations all the same."""
+        """A gradient scaler skips steps whose gradients overflow. They count as iterations too."""
         loaded = sys.modules
         module = loaded.get("torch.amp.grad_scaler") or loaded["torch.cuda.amp.grad_scaler"]
         self._wrap(module.GradScaler, "step", before=self._scaled_begins, after=self._scaled_ended)
@@ -133,30 +130,30 @@ class Hooks:
     def _scaled_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int]:
         key = id(args[1] if len(args) > 1 else kwargs["optimizer"])
         self._scaled.add(key)
-        return key, self._pulse.reached
+        return key, self._step_state.reached
 
     def _scaled_ended(self, before: tuple[int, int], _: tuple[Any, ...]) -> None:
         key, reached = before
         if key in self._scaled:
             self._scaled.discard(key)
-            if self._pulse.reached == reached:
+            if self._step_state.reached == reached:
                 self._training.optimizer_ended(key)
 
     # -- backward, mode, data, checkpoints -----------------------------------------------------
 
     def _hook_backward(self) -> None:
-        owner, training, pulse = self._torch.autograd, self._training, self._pulse
+        owner, training, step_state = self._torch.autograd, self._training, self._step_state
         original = owner.backward
 
-        @wraps(original)  # what `_wrap` does, with fewer calls: this is for every step
+        @wraps(original)  # as `wrap`, with fewer calls: it runs at every step
         def backward(*args: Any, **kwargs: Any) -> Any:
             try:
-                unheard = pulse.sole is not None
-                if not unheard:
+                is_ignored = step_state.sole is not None
+                if not is_ignored:
                     training.backward_begins()
             except Exception:
-                unheard = True
-            if unheard:
+                is_ignored = True
+            if is_ignored:
                 return original(*args, **kwargs)
             try:
                 return original(*args, **kwargs)
@@ -166,22 +163,22 @@ class Hooks:
                 except Exception:
                     pass
 
-        def heed(everything: bool) -> None:
-            # Even a function that only passes on is felt: not there while nobody listens.
-            before, after = (original, backward) if everything else (backward, original)
-            _put_back(owner, "backward", before, after)
+        def on_change(follows_everything: bool) -> None:
+            # Even a wrapper that only passes on has a cost: remove it while it is ignored.
+            before, after = (original, backward) if follows_everything else (backward, original)
+            put_back(owner, "backward", before, after)
 
-        def leave() -> None:
-            pulse.when_followed(_nothing)
-            heed(False)
+        def detach() -> None:
+            step_state.on_scope_change(nothing)
+            on_change(False)
 
         owner.backward = backward
-        pulse.when_followed(heed)
-        self._undo.append(leave)
+        step_state.on_scope_change(on_change)
+        self._undo.append(detach)
 
     def _hook_mode(self) -> None:
-        # Not `train`: that recurses through all modules, once per step in some trainers.
-        self._wrap(self._torch.nn.Module, "eval", before=_nothing, after=self._mode_set)
+        # Not `train`, which recurses through all modules, in some trainers once per step.
+        self._wrap(self._torch.nn.Module, "eval", after=self._mode_set)
 
     def _mode_set(self, _: Any, args: tuple[Any, ...]) -> None:
         model = args[0]
@@ -190,7 +187,7 @@ class Hooks:
             self._training.evaluation_begins(lambda: not getattr(reference(), "training", True))
 
     def _is_model(self, module: Any) -> bool:
-        """Whether `module` is most of what is trained; anything with weights if nothing is."""
+        """Return True if `module` holds most of what is trained, or any weights if nothing is."""
         if self._trained is None:
             self._trained = frozenset(id(one) for one in self._trained_parameters())
         if not self._trained:
@@ -207,18 +204,18 @@ class Hooks:
 
     def _hook_data(self) -> None:
         loader = self._torch.utils.data.dataloader._BaseDataLoaderIter
-        training, pulse = self._training, self._pulse
+        training, step_state = self._training, self._step_state
         fetch = loader.__next__
 
         @wraps(fetch)
         def __next__(self: Any) -> Any:  # noqa: N807
             try:
-                unheard = pulse.sole is not None and self._num_yielded > 0
-                if not unheard:
+                is_ignored = step_state.sole is not None and self._num_yielded > 0
+                if not is_ignored:
                     training.fetch_begins()
             except Exception:
-                unheard = True
-            if unheard:
+                is_ignored = True
+            if is_ignored:
                 return fetch(self)
             got_one = False
             begins = None
@@ -238,7 +235,7 @@ class Hooks:
                     got_one = False
 
         loader.__next__ = __next__
-        self._undo.append(lambda: _put_back(loader, "__next__", __next__, fetch))
+        self._undo.append(lambda: put_back(loader, "__next__", __next__, fetch))
 
     def _hook_save(self) -> None:
         training = self._training
@@ -249,48 +246,3 @@ class Hooks:
             after=lambda before, _: training.checkpoint_ended(before),
             also_on_error=True,
         )
-
-
-def _nothing(*_: Any) -> None:
-    return None
-
-
-def _put_back(owner: Any, name: str, ours: Any, original: Any) -> None:
-    if getattr(owner, name) is ours:
-        setattr(owner, name, original)
-
-
-def _wrap(
-    owner: Any,
-    name: str,
-    *,
-    before: Callable[[tuple[Any, ...], dict[str, Any]], Any],
-    after: Callable[[Any, tuple[Any, ...]], None],
-    also_on_error: bool = False,
-) -> Callable[[], None]:
-    """Have `before(args, kwargs)` and `after(its result, args)` called around `owner.name`.
-
-    Returns what undoes it.
-    """
-    original = getattr(owner, name)
-
-    @wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        try:
-            token = before(args, kwargs)
-        except Exception:
-            return original(*args, **kwargs)
-        done = False
-        try:
-            result = original(*args, **kwargs)
-            done = True
-            return result
-        finally:
-            if done or also_on_error:
-                try:
-                    after(token, args)
-                except Exception:
-                    done = False
-
-    setattr(owner, name, wrapper)
-    return lambda: _put_back(owner, name, wrapper, original)

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from memdiag.capture.probelink.channel import Kind
-from memdiag.probe.iterations import WAIT_BATCHES, WAIT_STEPS, Iterations
+from memdiag.probe.step_counter import WAIT_BATCHES, WAIT_STEPS, StepCounter
 
 PROGRAM = Path(__file__).parent / "programs" / "iteration_cases.py"
 
 
 @pytest.fixture
-def iterations() -> Iterations:
-    return Iterations()
+def iterations() -> StepCounter:
+    return StepCounter()
 
 
-def total(iterations: Iterations, optimizers: str) -> int:
+def total(iterations: StepCounter, optimizers: str) -> int:
     return sum(iterations.optimizer_stepped(key) for key in optimizers)
 
 
