@@ -1,7 +1,7 @@
-"""What the frameworks' own allocators say of device memory, in this process.
+"""Device memory of this process as the frameworks' allocators count it.
 
-Only of frameworks that the program has imported, and only once it uses a device: to ask earlier
-would be the first use. Nothing here waits for a device; the figures are the allocators' books.
+Only frameworks that the program has imported are read, and only once it uses a device, because an
+earlier query would initialize it. Nothing here waits for a device.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     Values = Dict[str, int]
     Reading = Callable[[], Optional[Values]]
 
-# Where torch's nested statistics say it.
+# Names in torch's nested statistics.
 _TORCH_BYTES = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes")
 _TORCH_EVENTS = {"alloc_retries": "num_alloc_retries", "ooms": "num_ooms"}
-# Devices that held nothing are asked again once per so many readings: eight GPUs are visible to
-# each rank of a job that uses one of them.
+# Devices without memory in use are read once per this many readings: each rank of a job may see
+# eight GPUs and use one.
 _IDLE_EVERY = 64
-# Where no device is used, steps ask again after so long.
+# If no device is in use, steps check again after this time.
 _IDLE_S = 0.25
-# These say by themselves that they are not to be used, after a fork; and outlive the others.
+# These report by themselves that they are unusable after a fork, and still work at the exit.
 _ROBUST = ("vram", "xpu")
 
 
 class ReadAt:
-    """When the allocators are read: STEP, PHASE (where one begins or ends), EXIT."""
+    """When the allocators are read: STEP, PHASE (its beginning or end), EXIT."""
 
     STEP, PHASE, EXIT = "step", "phase", "exit"
 
@@ -41,49 +41,49 @@ class Allocators:
     """All allocators of the process, each read within a budget of its own."""
 
     def __init__(self, note: Callable[[str, str], None]) -> None:
-        """note: told, in plain words, what is missing and of which metric."""
+        """note: called with a reason and the metric that is missing for it."""
         self._note = note
         self._readings: dict[str, Reading] = {}
         self._meters: dict[str, BudgetedMetric] = {}
         self._idle_until_s = 0.0
 
     def add(self, name: str, read: Reading) -> None:
-        """Read `read` from now on. name: one of `ring_format.ALLOCATORS`."""
+        """Call `read` from now on. name: one of `ring_format.ALLOCATORS`."""
         self._readings[name] = read
         self._meters[name] = BudgetedMetric(read, lambda text: self._note(text, _metric(name)))
 
     def after_fork_in_child(self) -> None:
-        """In a forked child: JAX and TensorFlow do not survive that, torch says so itself."""
+        """In a forked child JAX and TensorFlow do not work; torch reports that itself."""
         for name in [name for name in self._readings if name not in _ROBUST]:
             self._drop(name)
 
     def read(self, at: str) -> dict[str, Values]:
-        """Name -> figures of those whose budget allows. One that fails is not asked again.
+        """Name -> values of the allocators whose budget allows it. One that fails is dropped.
 
-        at: of `At`. At a phase torch's alone, whose figures belong to that moment; at the exit now
-        or never, and those alone that may be asked after other parts have left.
+        at: a constant of `ReadAt`. At a phase and at the exit only torch's allocators are read, at
+        the exit regardless of the budget.
         """
         found: dict[str, Values] = {}
         if at is ReadAt.STEP and monotonic() < self._idle_until_s:
             return found
         is_idle = True
         for name in tuple(self._readings) if at is ReadAt.STEP else _ROBUST:
-            figures = self._ask(name, at)
-            is_idle = is_idle and figures is None
-            if figures is not None and figures != ABSENT:
-                found[name] = figures
+            values = self._read_one(name, at)
+            is_idle = is_idle and values is None
+            if values is not None and values != ABSENT:
+                found[name] = values
         if at is ReadAt.STEP and is_idle:
             self._idle_until_s = monotonic() + _IDLE_S
         return found
 
-    def _ask(self, name: str, at: str) -> Any:
-        """Values, ABSENT when it is too soon, None where there are none."""
+    def _read_one(self, name: str, at: str) -> Any:
+        """Values, ABSENT if it is too early, None if there are none."""
         read = self._reading(name, at)
         try:
             return None if read is None else read()
         except Exception:
             self._drop(name)
-            text = "this version of the framework does not let its allocator be asked"
+            text = "reading the allocator failed in this version of the framework"
             self._note(text, _metric(name))
             return None
 
@@ -117,10 +117,10 @@ class TorchAllocator:
         self._reads += 1
         totals: Values = {}
         for device in range(backend.device_count()) if all_of_them else tuple(self._used):
-            figures = _of_torch(backend.memory_stats_as_nested_dict(device))
-            if figures.get("reserved_bytes", 0) > 0:
+            values = _of_torch(backend.memory_stats_as_nested_dict(device))
+            if values.get("reserved_bytes", 0) > 0:
                 self._used.add(device)
-            for name, value in figures.items():
+            for name, value in values.items():
                 totals[name] = totals.get(name, 0) + value
         return totals
 
@@ -130,21 +130,21 @@ def _metric(name: str) -> str:
 
 
 def _of_torch(stats: dict[str, Any]) -> Values:
-    """One device's figures; what a version does not tell is left out."""
-    figures = {}
+    """The values of one device that this version of torch reports."""
+    values = {}
     for name in _TORCH_BYTES:
         if name in stats:
-            figures[name] = int(stats[name]["all"]["current"])
+            values[name] = int(stats[name]["all"]["current"])
     if "allocation" in stats:
-        figures["allocations"] = int(stats["allocation"]["all"]["current"])
+        values["allocations"] = int(stats["allocation"]["all"]["current"])
     for name, theirs in _TORCH_EVENTS.items():
         if theirs in stats:
-            figures[name] = int(stats[theirs])
-    return figures
+            values[name] = int(stats[theirs])
+    return values
 
 
 def metal(mps: Any, is_used: Callable[[], bool]) -> Reading:
-    """torch.mps, which cannot be asked whether it is in use: `is_used` says so."""
+    """torch.mps. `is_used` reports if it is in use, which torch does not."""
 
     def read() -> Values | None:
         if not is_used():
@@ -158,8 +158,8 @@ def metal(mps: Any, is_used: Callable[[], bool]) -> Reading:
 
 
 def jax(module: Any) -> Reading:
-    """JAX's devices of the default backend, and the arrays that are alive. Of a CPU's memory JAX
-    keeps no account: there the arrays' own sizes tell.
+    """JAX's devices of the default backend, and its live arrays. JAX does not count the memory of a
+    CPU: there the sizes of the arrays are summed.
     """
 
     def read() -> Values | None:
@@ -167,15 +167,15 @@ def jax(module: Any) -> Reading:
         if not getattr(bridge, "_backends", None):
             return None
         arrays = module.live_arrays()
-        figures: Values = {"arrays": len(arrays)}
+        values: Values = {"arrays": len(arrays)}
         for device in module.local_devices():
             stats = device.memory_stats() or {}  # None on a CPU
             for name, theirs in (("allocated_bytes", "bytes_in_use"), ("reserved_bytes", _POOL)):
                 if theirs in stats:
-                    figures[name] = figures.get(name, 0) + int(stats[theirs])
-        if "allocated_bytes" not in figures:
-            figures["array_bytes"] = sum(array.nbytes for array in arrays)
-        return figures
+                    values[name] = values.get(name, 0) + int(stats[theirs])
+        if "allocated_bytes" not in values:
+            values["array_bytes"] = sum(array.nbytes for array in arrays)
+        return values
 
     return read
 
@@ -201,6 +201,6 @@ def tensorflow(module: Any) -> Reading:
     return read
 
 
-def packed(figures: Values) -> tuple[int, ...]:
-    """The figures in the order of a record."""
-    return tuple(figures.get(name, ABSENT) for name in ALLOCATOR_READINGS)
+def packed(values: Values) -> tuple[int, ...]:
+    """The values in the order of a record."""
+    return tuple(values.get(name, ABSENT) for name in ALLOCATOR_READINGS)

@@ -1,13 +1,14 @@
-"""Counts the live tensors of this process, without importing torch and without touching any.
+"""Counts the live tensors of this process, without importing torch and without using any tensor.
 
-The garbage collector knows every tensor that has a Python object; one that lives in the autograd
-graph alone has none, and is not counted. Nor is what `gc.freeze()` hid. It is asked who refers to
-the classes of tensors, as every instance does: that takes half as long as to look at each object.
+The garbage collector knows every tensor with a Python object. Tensors that exist only in the
+autograd graph have none and are not counted, nor are those hidden by `gc.freeze()`. The collector
+is asked for the referrers of the tensor classes, which every instance is: that takes half as long
+as checking each object.
 
-Each pass over all objects is one single call of C code, lazily chained: while it runs no other
-thread does, so no object lives a moment longer for it, and none is ever destroyed here because
-we held it last. No attribute of a foreign object is read (a lazy proxy would run its code): the
-type, and of genuine tensors what torch keeps in C.
+Each pass over all objects is a single call of C code, lazily chained. No other thread runs
+meanwhile, so no object lives longer because of it, and none is destroyed here. No attribute of an
+unknown object is read (a lazy proxy would run code), only its type and, for genuine tensors, what
+torch keeps in C.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-# With more tensors than this, what a look at their storages holds itself would be felt (15 MB).
+# With more tensors than this, the count of their storages itself would take 15 MB.
 _MANY = 100_000
 _GENERATIONS = ((0,), (1,), (2,))
-# Only every so many looks all objects are counted: that takes as long as the rest. The first time
-# is the first look: it takes 8 bytes for each, that stay with malloc, and are no news later on.
+# All objects are counted only at every fourth count, because it takes as long as the rest, beginning
+# with the first: it takes 8 bytes per object, which stay with malloc and do not grow later.
 _OBJECTS_EVERY = 4
-# A running count that is off by more than this and this part at two looks in a row counts
-# something else. Chosen: what a program's own annotations and tables refer to is less.
+# A running count that is off by more than this number plus this share at two counts in a row counts
+# something else. Heuristic: a program's annotations and tables hold fewer references.
 _OFF, _OFF_PART = 16, 0.05
 
-# A look at so many takes some 40 ms; graphs of models have a hundredth of it. Chosen.
+# Counting this many takes some 40 ms; graphs of models have a hundredth of it. Heuristic.
 MOST_NODES = 50_000
 
 
 class TensorCount:
-    """Counts tensors by device, and the bytes of their storages where they are not too many."""
+    """Counts tensors by device, and the bytes of their storages unless there are too many."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -52,11 +53,11 @@ class TensorCount:
     def __call__(self, *, at_step: bool = False) -> dict[str, int] | None:
         """Readings by metric.
 
-        at_step: a step has just ended in this thread. Then autograd's nodes are counted too (it is
-        this thread that lets go of them) and the running count is set right.
+        at_step: a step has just ended in this thread. Then autograd's nodes are counted too (this
+        thread releases them) and the running count is corrected.
 
-        None where a look would run code of the program's (inside a mode that intercepts every
-        access to a tensor), or where threads run truly in parallel.
+        None if a count would run code of the program (inside a mode that intercepts every access
+        to a tensor), or without the GIL.
         """
         torch = self._torch
         free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -70,7 +71,8 @@ class TensorCount:
         referring = self.running.referring()
         counts = self._look(readings, at_step=at_step)
         if not counts:
-            self._tensors.refer = False  # they may not (before Python 3.9): look at every object
+            # Before Python 3.9 instances may not refer to their class: check all objects.
+            self._tensors.refer = False
             counts = self._look(readings, at_step=at_step)
             self._tensors.refer = not counts
         self._tensors.learn(asked, {id(kind) for kind, _ in counts})
@@ -86,7 +88,7 @@ class TensorCount:
         return readings
 
     def _look(self, readings: dict[str, int], *, at_step: bool) -> dict[Any, int]:
-        """Tensors by class and device; into `readings` goes what is found beside."""
+        """Tensors by class and device. Other values are added to `readings`."""
         if self.running.referring() >= _MANY:
             return _counted(self._tensors.with_devices())
         rows = list(self._tensors.with_storages(results=at_step))
@@ -99,9 +101,10 @@ class TensorCount:
 
 
 class RunningCount:
-    """How many tensors there are, in a tenth of a microsecond: by how often their classes are
-    referred to. Every instance of a class that was made in Python refers to it; what else does
-    changes seldom, and is known from the last look at all objects.
+    """The number of tensors, from the reference counts of their classes, in 0.1 us.
+
+    Every instance of a class that was made in Python refers to it. The number of other references
+    rarely changes, and is known from the last full count.
     """
 
     def __init__(self, torch: Any) -> None:
@@ -110,18 +113,18 @@ class RunningCount:
         self._mismatches = 0
 
     def __call__(self) -> int:
-        """Tensors of this moment, ABSENT where that is not known."""
+        """The number of tensors now, ABSENT if unknown."""
         others = self._others
         if others is None:
             return ABSENT
         return max(0, getrefcount(self._tensor) + getrefcount(self._parameter) - others)
 
     def referring(self) -> int:
-        """What `correct` wants to know of the moment of a look."""
+        """The references now, for `correct`."""
         return getrefcount(self._tensor) + getrefcount(self._parameter)
 
     def correct(self, referring: int, tensors: int) -> None:
-        """There were so many tensors when their classes were referred to so often."""
+        """There were `tensors` tensors when their classes had `referring` references."""
         others = referring - tensors
         if self._others is not None:
             off = abs(others - self._others)
@@ -144,15 +147,15 @@ class _Tensors:
         self._version = base._version.__get__
         self._result_of = base.grad_fn.__get__
         self._root = torch.Tensor
-        # Of these the getters answer in C; of subclasses they would ask `__torch_function__`.
+        # The getters of these are in C; those of subclasses would call `__torch_function__`.
         self._plain: tuple[type, ...] = (torch.Tensor, torch.nn.Parameter)
         self._kinds: tuple[type, ...] = self._plain
         self._unused: dict[int, int] = {}
-        self.refer = True  # an instance to its class, as the collector sees it
+        self.refer = True  # instances refer to their class, as the collector sees it
 
     def look_for_kinds(self) -> dict[int, int]:
-        """See which classes of tensors there are. Those without instances are looked for again
-        once they are referred to more often or less. Returns what `learn` wants to know.
+        """Find the classes of tensors. Those without instances are skipped until their reference
+        count changes. Returns the argument for `learn`.
         """
         kinds = [kind for kind in _subclasses(self._root) if kind not in self._plain]
         referred = {id(kind): getrefcount(kind) for kind in kinds}
@@ -162,7 +165,7 @@ class _Tensors:
         return {id(kind): referred[id(kind)] for kind in asked}
 
     def learn(self, asked: dict[int, int], used: set[int]) -> None:
-        """Of these classes only those `used` had instances."""
+        """Of the classes in `asked`, only those in `used` have instances."""
         for kind, referred in asked.items():
             if kind in used:
                 self._unused.pop(kind, None)
@@ -170,15 +173,15 @@ class _Tensors:
                 self._unused[kind] = referred
 
     def with_devices(self) -> Iterator[tuple[type | None, Any]]:
-        """(a tensor's type, a plain tensor's device): as long as the longer of the two."""
+        """Rows (a tensor's type, a plain tensor's device), as many as the longer of the two."""
         every, plain = tee(self._all(self._kinds))
         return zip_longest(map(type, every), map(self._device, _of_types(self._plain, plain)))
 
     def with_storages(
         self, *, results: bool = False
     ) -> Iterator[tuple[type | None, Any, int | None, int, bool | None, Any]]:
-        """The same, with the identity and size of the plain tensor's storage; and, not in the same
-        row, whether a tensor that is no parameter needs a gradient, and where results come from.
+        """The same rows with the identity and size of the plain tensor's storage. Two more columns
+        are not aligned: if a tensor that is not a parameter needs a gradient, and `grad_fn`s.
         """
         every, rest = tee(self._all(self._kinds))
         first, second, third, fourth = tee(_of_types(self._plain, rest), 4)
@@ -193,8 +196,8 @@ class _Tensors:
         )
 
     def _results(self, tensors: Iterable[Any]) -> Iterator[Any]:
-        """Where tensors come from. Of views that were changed in place torch would make that up
-        anew, and complain: they are left out.
+        """The `grad_fn`s of tensors. Views that were changed in place are left out: torch would
+        create the node anew, and warn.
         """
         kept, asked = tee(tensors)
         kept, asked = tee(compress(kept, map(self._is_grown, asked)))
@@ -203,7 +206,7 @@ class _Tensors:
         return map(self._result_of, compress(kept, map(not_, odd)))
 
     def _all(self, kinds: Sequence[type]) -> Iterator[Any]:
-        """All instances of these very classes."""
+        """All instances of exactly these classes."""
         if self.refer:
             return _of_types(kinds, iter(gc.get_referrers(*kinds)))
         return _of_types(kinds, _all_objects())
@@ -219,7 +222,7 @@ def _of_types(kinds: Sequence[type], objects: Iterable[Any]) -> Iterator[Any]:
 
 
 def _are_of_types(kinds: Sequence[type], objects: Iterable[Any]) -> Iterator[bool]:
-    # By identity: types of types may define how they are hashed and compared.
+    # By identity: metaclasses may define how classes are hashed and compared.
     return map(frozenset(map(id, kinds)).__contains__, map(id, map(type, objects)))
 
 
@@ -249,13 +252,14 @@ def _metric(kind: str) -> str:
 
 
 def count_graph_nodes(results: Iterable[Any]) -> int | None:
-    """Nodes that the `grad_fn`s `results` lead back to, themselves included.
+    """The number of autograd nodes that are reachable from the `grad_fn`s `results`, included.
 
-    None where there are more than MOST_NODES. Follows `next_functions`, torch's public way.
+    None if there are more than MOST_NODES. A graph that is retained is not visible in any tensor
+    that Python knows. Follows `next_functions`, which is torch's public API.
     """
     kept = list({id(node): node for node in results}.values())
     seen = set(map(id, kept))
-    for node in kept:  # it grows meanwhile
+    for node in kept:  # the list grows in the loop
         if len(kept) > MOST_NODES:
             return None
         for before, _ in node.next_functions:

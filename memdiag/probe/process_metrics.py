@@ -1,4 +1,4 @@
-"""Readings of this process's memory that cost microseconds, each kept within a budget."""
+"""Metrics of this process's memory that take microseconds to read, each within a budget."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-# Share of the time that one meter may take where nothing else is said: of steps, and again of
-# phases. Chosen. What `mallinfo2` costs grows with the number of free chunks (1 us fresh, 70 ms at
-# half a million).
+# Default share of the time for one metric, at steps and again at phases. Heuristic. The cost of
+# `mallinfo2` grows with the number of free chunks: 1 us in a new process, 70 ms for 500,000.
 SHARE = 0.001
-# One reading that was interrupted must not silence its meter for long: the estimate of the cost
-# grows at most so much from one call to the next.
+# One reading that was interrupted must not delay the next for long: the estimated cost grows at
+# most by this factor, plus this time, from one call to the next.
 _GROWTH, _GRACE_S = 4.0, 20e-6
-# Readings in a row where phases begin and end: chosen, for a few that follow each other.
+# Readings in a row at phases that begin and end shortly after each other. Heuristic.
 _BURST = 8
-# Readings further apart than this are missing from the picture of a run. Chosen.
+# Readings further apart than this leave gaps in a recording. Heuristic.
 _SELDOM_S = 4.0
 _LIBRARIES_WITH_MALLOC = (b"jemalloc", b"tcmalloc", b"mimalloc", b"libhoard", b"libsnmalloc")
-# Below the size at which malloc would map it: freeing a mapped block changes how malloc goes on.
+# Below malloc's threshold for mapping: freeing a mapped block would raise that threshold.
 _SELF_TEST_BYTES = 1 << 16
 
 
 class Budgeted:
-    """A reading whose cost may grow: taken no sooner again than its cost / share allows.
+    """A reading that takes at most a share of the time: the next one waits for cost / share.
 
-    say: told once, in plain words, when that is seldom. burst: so many readings may follow each
-    other at once after a rest that pays for them. credit_s: the same as a time, which readings may
-    take beyond their share of it; at the start it is there.
+    say: called once, with a sentence, if readings are rare. burst: this many readings may follow
+    each other at once after a pause that pays for them. credit_s: the time that readings may take
+    beyond their share, available at the start.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Budgeted:
         self.took_s = 0.0  # by the last call
 
     def __call__(self) -> Any:
-        """The reading, or ABSENT when it is too soon."""
+        """The reading, or ABSENT if it is too early for one."""
         began_s = monotonic()
         if began_s < self.not_before_s:
             self.took_s = 0.0
@@ -68,7 +67,7 @@ class Budgeted:
         return value
 
     def charge(self, took_s: float, now_s: float) -> None:
-        """A reading has taken so long."""
+        """Account for a reading that has taken `took_s`."""
         self.took_s = took_s
         self._cost_s = min(took_s, _GROWTH * self._cost_s + _GRACE_S)
         wait_s = self._cost_s / self._share
@@ -77,14 +76,14 @@ class Budgeted:
         if wait_s > _SELDOM_S and not self._said:
             self._said = True
             took = f"one reading takes {self._cost_s * 1e3:.3g} ms in this process"
-            self._say(f"{took}, so it is read every {wait_s:.2g} s or less often")
+            self._say(f"{took}, so it is read at most every {wait_s:.2g} s")
 
 
 class BudgetedMetric:
-    """A reading with two budgets: of steps, and of where phases begin and end.
+    """A reading with one budget for steps and one for the beginning and end of phases.
 
-    Evaluations are rare and short. Of one budget with the steps, the reading that tells what an
-    evaluation kept would be the one that is left out.
+    Evaluations are rare and short. With one budget, the reading that shows what an evaluation has
+    retained would often be skipped.
     """
 
     def __init__(
@@ -102,11 +101,11 @@ class BudgetedMetric:
 
 
 class ResidentSize:
-    """The resident set in bytes, through a descriptor that is kept open.
+    """The resident set in bytes, read through a descriptor that stays open.
 
-    Programs close descriptors that are not theirs, and then open files of their own on the same
-    number. So the descriptor sits high, an answer must look like one, and its identity is
-    checked now and then.
+    Programs may close descriptors of others, and then open files of their own on the same number.
+    So the descriptor has a high number, its content is validated, and its identity is checked
+    regularly.
     """
 
     _CHECK_EVERY = 256
@@ -120,7 +119,7 @@ class ResidentSize:
         self._until_check = 0
 
     def __call__(self) -> int:
-        """Bytes, or ABSENT where the system does not tell."""
+        """Bytes, or ABSENT if they cannot be read."""
         try:
             if self._until_check <= 0:
                 self._check()
@@ -131,7 +130,7 @@ class ResidentSize:
             return ABSENT
 
     def forget(self) -> None:
-        """Give up the descriptor: it is the parent's, in a forked child."""
+        """Close the descriptor, which in a forked child belongs to the parent process."""
         if self._fd >= 0 and self._is_ours():
             os.close(self._fd)
         self._fd, self._until_check, self._lives = -1, 0, self._LIVES
@@ -164,7 +163,7 @@ class ResidentSize:
 
 
 def _high(fd: int) -> int:
-    """The same file on a number that programs do not count on."""
+    """Move the descriptor to a high number, which programs do not use."""
     from fcntl import F_DUPFD_CLOEXEC, fcntl
 
     for lowest in (800, 200, 50):
@@ -178,15 +177,15 @@ def _high(fd: int) -> int:
 
 
 def python_blocks() -> Callable[[], int] | None:
-    """Blocks that Python's own allocator has handed out; None on other implementations."""
+    """A function that counts the blocks of Python's allocator; None if there is none."""
     read = getattr(sys, "getallocatedblocks", None)
     return None if read is None or read() == 0 else read
 
 
 def gc_counts() -> tuple[int, int, int]:
-    """What Python's collector has done so far: full collections, the objects that these freed, and
-    those that collections of the young freed. Objects in cycles wait for it when they are dropped,
-    old ones for a full collection. Unknown from Python 3.14 on, which collects the old bit by bit.
+    """Python's full garbage collections so far, the objects that they freed, and the objects that
+    collections of younger generations freed. Unreachable cycles stay until a collection, old ones
+    until a full one. Absent since Python 3.14, which collects the old generation incrementally.
     """
     if sys.version_info >= (3, 14):
         return ABSENT, ABSENT, ABSENT
@@ -194,12 +193,12 @@ def gc_counts() -> tuple[int, int, int]:
         *young, full = gc.get_stats()
         freed = sum(generation["collected"] for generation in young)
         return full["collections"], full["collected"], freed
-    except Exception:  # other implementations of Python, or a program that has put its own there
+    except Exception:  # another implementation of Python, or the program has replaced it
         return ABSENT, ABSENT, ABSENT
 
 
 class MallocInUse:
-    """Bytes that malloc has handed out; and what it holds beside them, as of the last reading."""
+    """Bytes in use in malloc, and in `free_bytes` the free bytes it held at the last reading."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
@@ -213,18 +212,18 @@ class MallocInUse:
 
 
 def malloc_bytes() -> MallocInUse | str:
-    """What reads the bytes that malloc has handed out (`mallinfo2`), or why that cannot be."""
+    """A function that reads the bytes in use in malloc (`mallinfo2`), or why there is none."""
     reason = _foreign_malloc()
     if reason:
         return reason
     try:
         call: Any = _mallinfo2()
     except (ImportError, OSError, AttributeError):
-        return "this C library does not tell (glibc does from version 2.33 on)"
+        return "this C library does not report it (glibc 2.33 and later do)"
 
     read = MallocInUse(call)
     if not any(_sees_a_block(read) for _ in range(3)):  # other threads may allocate meanwhile
-        return "memory does not come from the C library's malloc here"
+        return "this process does not use the C library's malloc"
     return read
 
 
@@ -254,5 +253,5 @@ def _foreign_malloc() -> str:
         return ""
     for library in _LIBRARIES_WITH_MALLOC:
         if library in maps:
-            return f"the process uses {library.decode()} in place of malloc"
+            return f"the process uses {library.decode()} instead of malloc"
     return ""

@@ -1,8 +1,8 @@
-"""All meters of one process: which of them are read when, so that no step feels them.
+"""Decides which metrics of a process are read when, so that the cost per step is negligible.
 
-What was last used a step ago is no longer in the processor's caches, so a reading inside of a
-training takes ten times what it takes in a loop: `mallinfo2` 25 us in place of 2. So most short
-steps are told without any reading, and what the readings cost is measured where they are taken.
+Code and data last used one step ago are no longer in the processor's caches, so a reading in a
+training takes ten times as long as in a loop: 25 us for `mallinfo2` instead of 2. So most short
+steps are recorded without readings, and the cost of each reading is measured as it is taken.
 """
 
 from __future__ import annotations
@@ -33,30 +33,29 @@ if TYPE_CHECKING:
 _pack = ring_format.READING.pack
 NOTHING_COLLECTED = (ABSENT, ABSENT, ABSENT)
 _CUDA = "vram"  # of ring_format.ALLOCATORS
-# Shares of the time: all of them below 0.2 %, for a step of 5 ms. The resident size is seen from
-# outside as well, and small objects are many before they matter. Chosen.
+# Shares of the time, in all below 0.2% for a step of 5 ms. The resident size is also read from
+# outside, and it takes many small objects to matter. Heuristic.
 _MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0004, 0.0003, 0.0001, 0.0003, 0.0005
-# What these may take beyond their shares, at the start and after a rest: a short run is to be
-# known as well, and two hundred steps of a few milliseconds have a hundred readings for it, of
-# some 100 us, and of Python's blocks twenty, of 300 us. Chosen.
+# What they may take beyond their shares, at the start and after a pause, so that short runs are
+# measured too: two hundred steps of a few milliseconds get a hundred readings of some 100 us, and
+# twenty of Python's blocks of 300 us. Heuristic.
 _MALLOC_S, _BLOCKS_S, _RESIDENT_S, _AROUND_S = 6e-3, 7e-3, 1e-3, 8e-3
-# The first readings follow each other at once, the next ones take this part of the time at most.
-# Chosen.
+# The first readings are taken without a pause, the next ones take at most this share of the time.
+# Heuristic.
 _FIRST, _DENSE = 32, 0.005
-# Of Python's blocks each of the first readings is told, then every so many, or once a second.
+# Python's blocks are read with each of the first readings, then with every fourth or once a second.
 _FIRST_BLOCKS, _BLOCKS_EVERY, _BLOCKS_EVERY_S = 8, 4, 1.0
 _AT_PHASES = 200
-# Steps that come sooner than this after each other may have to wait for one that is measured; none
-# waits longer, for there is more to look after at such a step.
+# The longest time between two measured steps: more than the metrics is checked at such a step.
 _LONGEST_S = 0.25
 
 
 class MetricSchedule:
-    """The meters, each with budgets of its own, and what reading them together costs."""
+    """The metrics, each with budgets of its own, and a budget for reading them together."""
 
     def __init__(self, note: Callable[[str, str], None], step_state: StepState) -> None:
-        """note: told, in plain words, what is missing and of which metric. step_state: learns when
-        the next step is to be measured.
+        """note: called with a reason and the metric that is missing for it. step_state: where the
+        moment of the next measured step is set.
         """
         self._step_state = step_state
         self._note = note
@@ -83,18 +82,18 @@ class MetricSchedule:
         self.count_tensors: Callable[[], int] = _unknown
 
     def at_step(self, now_s: float, *, is_beat: bool = False) -> tuple[bytes, Values]:
-        """The meters as far as their budgets allow, packed as ring_format.READING, and what the
-        frameworks' allocators say. `took_since` is to follow.
+        """The readings that the budgets allow, packed as ring_format.READING, and those of the
+        frameworks' allocators. Call `took_since` afterwards.
 
-        is_beat: it is no step, but the thread that looks where there are none.
+        is_beat: called by the heartbeat, not at a step.
         """
-        figures = self.allocators.read(ReadAt.STEP)
+        values = self.allocators.read(ReadAt.STEP)
         if not is_beat:
             self._read += 1
-        return self._all(figures, self._resident.at_steps(), self._read_blocks(now_s)), figures
+        return self._all(values, self._resident.at_steps(), self._read_blocks(now_s)), values
 
     def took_since(self, began_s: float) -> None:
-        """All that a measured step has brought is done: see when the next one may be."""
+        """All work of a measured step is done: set when the next step may be measured."""
         malloc, resident, around = self._malloc, self._resident.at_steps, self._around
         main = resident if malloc is None else malloc.at_steps
         now_s = monotonic()
@@ -107,20 +106,20 @@ class MetricSchedule:
         self._step_state.due_s = min(due_s, now_s + _LONGEST_S)
 
     def at_end(self) -> tuple[bytes, Values]:
-        """The same at the program's end, the resident size whatever it costs."""
-        figures = self.allocators.read(ReadAt.EXIT)
+        """The same at the program's end, with the resident size whatever it costs."""
+        values = self.allocators.read(ReadAt.EXIT)
         blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
-        return self._all(figures, self._rss(), blocks), figures
+        return self._all(values, self._rss(), blocks), values
 
     def at_phase(self) -> bytes:
-        """What belongs to a moment where a phase begins or ends."""
+        """The readings for the beginning or end of a phase."""
         malloc = ABSENT if self._malloc is None else self._malloc.at_phases()
         blocks = ABSENT if self._blocks is None else self._blocks.at_phases()
         cuda = self.allocators.read(ReadAt.PHASE).get(_CUDA)
         return _packed(self._resident.at_phases(), malloc, blocks, cuda)
 
     def inside_step(self) -> bytes:
-        """What may be told several times in each step: these share one budget."""
+        """The readings for phases within a step, which share one budget."""
         if monotonic() < self._inside.not_before_s:
             return ring_format.NO_READINGS
         return _packed(self._inside(), ABSENT, ABSENT, None)
@@ -130,7 +129,7 @@ class MetricSchedule:
         self._rss.forget()
         self.allocators.after_fork_in_child()
 
-    def _all(self, figures: Values, resident_bytes: int, blocks: int) -> bytes:
+    def _all(self, values: Values, resident_bytes: int, blocks: int) -> bytes:
         if not self._malloc_known:
             self._find_malloc()
         malloc = free = ABSENT
@@ -138,12 +137,12 @@ class MetricSchedule:
             malloc = self._malloc.at_steps()
             free = ABSENT if malloc == ABSENT else self._in_use.free_bytes
         tensors = self.count_tensors()
-        # (The collector's figures are there to explain the blocks.)
+        # The collector's values explain the blocks.
         freed = NOTHING_COLLECTED if blocks == ABSENT else gc_counts()
-        return _packed(resident_bytes, malloc, blocks, figures.get(_CUDA), tensors, free, freed)
+        return _packed(resident_bytes, malloc, blocks, values.get(_CUDA), tensors, free, freed)
 
     def _read_blocks(self, now_s: float) -> int:
-        """Python's blocks, which take longer than all the rest: not with every step."""
+        """Python's blocks, which take longer than all the rest: not read at every step."""
         blocks, read = self._blocks, self._read
         if blocks is None:
             return ABSENT
@@ -154,7 +153,7 @@ class MetricSchedule:
         return int(blocks.at_steps())
 
     def _find_malloc(self) -> None:
-        """At the first reading, not before: the program pays for ctypes if it is to use it."""
+        """Called at the first reading, not before, because ctypes is expensive to import."""
         self._malloc_known = True
         found = malloc_bytes()
         if isinstance(found, str):
@@ -191,4 +190,4 @@ def _unknown() -> int:
 
 
 def _nothing(_: Any) -> None:
-    """A pause of ours that is nothing to tell: the size is seen from outside as well."""
+    """Ignore a metric that is read rarely: the resident size is also read from outside."""

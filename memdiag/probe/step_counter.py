@@ -1,8 +1,8 @@
-"""Counts the iterations of a training from what can be seen of it. Pure: no torch in here.
+"""Counts the iterations of a training from the events of hooks. Does not use torch.
 
-An iteration ends with a step of the optimizer. Where several step (a GAN's two, a wrapper and the
-one inside it, one per parameter) the slowest that is still active says so; where none steps, the
-end of a backward pass does; where there is none of these, a batch of data.
+An iteration ends with a step of the optimizer. Of several optimizers (a GAN's two, a wrapper and
+its inner one, one per parameter) the slowest that is still active counts. Without steps the end of
+a backward pass counts, and without these a batch of data.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-# An optimizer that exists and has not stepped is waited for until another has stepped so often:
-# critics step 5 times before the generator does. Chosen.
+# Wait for an optimizer that has not stepped yet until another one has stepped this often: critics
+# step 5 times before the generator does. Heuristic.
 WAIT_STEPS = 8
-# So many backward passes beside an optimizer that never stepped show that it is not used;
-# so many batches without any of these show that nothing else is to come (a pass over the data
-# before the training, for its mean, is shorter or no matter). Chosen.
+# This many backward passes without a step show that an existing optimizer is not used; this many
+# batches without any of these show that batches are all there is (a pass over the data before the
+# training, for its mean, is shorter or does not matter). Heuristic.
 WAIT_BACKWARDS = 64
 WAIT_BATCHES = 200
-# The slowest optimizer has stopped when another steps so much more often than it used to.
+# The slowest optimizer has stopped if another one steps this much more often than before.
 _STALLED_FACTOR, _STALLED_STEPS = 4, 16
 
 
 class StepCounter:
-    """Every method takes an event and returns how many iterations ended with it, mostly 0 or 1."""
+    """Each method takes an event and returns how many iterations ended with it, mostly 0 or 1."""
 
     def __init__(self) -> None:
         self._made: set[Hashable] = set()
         self._counts: dict[Hashable, int] = {}
         self._pace: Hashable = None  # the optimizer whose steps are the iterations
-        # By optimizer: how often the pace stepped since its last step, and the other way round.
+        # By optimizer: steps of the pace since its last step, and its steps since the pace's last.
         self._pace_since: dict[Hashable, int] = {}
         self._since_pace: dict[Hashable, int] = {}
         self._usual = 1
@@ -41,11 +41,11 @@ class StepCounter:
 
     @property
     def began(self) -> bool:
-        """Whether a training was seen at all."""
+        """Return True if any sign of a training was seen."""
         return bool(self._made or self._counts or self._backwards)
 
     def sole(self) -> Hashable:
-        """The one optimizer there is, where its steps are the iterations; None otherwise."""
+        """The only optimizer, if its steps are the iterations; None otherwise."""
         pace = self._pace
         alone = self._made.union(self._counts) == {pace} and not self._by_backward
         return pace if pace is not None and alone else None
@@ -55,7 +55,7 @@ class StepCounter:
         self._made.add(key)
 
     def optimizer_gone(self, key: Hashable) -> None:
-        """An optimizer was destroyed: its key may be given to another."""
+        """An optimizer was destroyed: its key may be reused."""
         self._made.discard(key)
         for known in (self._counts, self._pace_since, self._since_pace):
             known.pop(key, None)
@@ -94,7 +94,7 @@ class StepCounter:
         return self._batches if self._batches == WAIT_BATCHES else 1
 
     def _find_pace(self, key: Hashable) -> int:
-        """No optimizer sets the pace (yet, or any more): see whether one can."""
+        """No optimizer sets the pace: choose one if possible."""
         counts = self._counts
         missing = self._made - counts.keys()
         if not self._told and missing and max(counts.values()) < WAIT_STEPS:
@@ -113,13 +113,13 @@ class StepCounter:
     def _other_stepped(self, key: Hashable) -> int:
         paced = self._pace_since.get(key, 0)
         self._pace_since[key] = 0
-        if paced >= 2:  # slower than what sets the pace
+        if paced >= 2:  # slower than the pace
             self._set_pace(key)
             return 1
         since = self._since_pace[key] = self._since_pace.get(key, 0) + 1
         if since > _STALLED_FACTOR * self._usual + _STALLED_STEPS:
             self._set_pace(key)
-            return since  # the iterations that we took for parts of one
+            return since  # these were iterations, counted as parts of one
         return 0
 
     def _set_pace(self, key: Hashable) -> None:

@@ -1,7 +1,6 @@
-"""When to count tensors: seldom enough to stay within a share of the process's time.
+"""Counts tensors at intervals that keep the cost within a share of the process's time.
 
-The count runs at step tags, in the thread that tags. Where there are none the probe's heartbeat
-does it.
+The count runs at steps, in the thread of the step. Without steps the probe's heartbeat counts.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 
     from .session import Session
 
-# Share of the process's time that counting may take, and when to begin: a process with torch
-# has some 200,000 objects, which take 20-80 ms to go through. The first looks are on credit, so far
-# apart: a run of a minute would have but one or two, and the kind of a leak takes some. Chosen.
+# Share of the process's time for counting, and when to begin. A process with torch has some 200,000
+# objects, which take 20-80 ms to count. The first counts are taken on credit: without it a run of
+# a minute would have one or two, too few for the kind of a leak. Heuristic.
 SHARE = 0.001
 CREDIT_S = 0.4
 FIRST_S = 8.0
@@ -40,27 +39,27 @@ class TensorSampler:
         self._running = self._said = False
 
     def tick(self, *, at_step: bool = False) -> None:
-        """Count if it is due. Called at steps, and by the thread where there are none."""
+        """Count if it is due. Called at steps, and by the heartbeat."""
         try:
             if monotonic() >= self._due_s and not self._running:
                 self._take(at_step=at_step)
         except Exception:
             self._due_s = float("inf")  # it would fail again
-            self._session.note("counting them failed in this version of torch", "tensors")
+            self._session.note("counting failed in this version of torch", "tensors")
 
     def has_seen(self, kind: str) -> bool:
-        """Whether there was a tensor on such a device ("mps") at the last count."""
+        """Return True if there was a tensor on this kind of device ("mps") at a count."""
         return kind in self._count.kinds
 
     def after_fork_in_child(self) -> None:
-        """The child begins anew."""
+        """Start from zero in a forked child."""
         self._running = self._said = False
         self._began_s = monotonic()
         self._due_s = self._began_s + FIRST_S
         self._spent_s = 0.0
 
     def _take(self, *, at_step: bool) -> None:
-        self._running = True  # a signal handler may tag a step while we count
+        self._running = True  # a signal handler may tag a step during the count
         try:
             began_s = thread_time()
             readings = self._count(at_step=at_step)
@@ -70,8 +69,8 @@ class TensorSampler:
         now_s = monotonic()
         self._spent_s += cost_s
         if readings is not None and "gc_objects" in readings:
-            cost_s /= 2  # the next one will not count these, which takes as long as the rest
-        # The next one, at its cost, must fit into the share of the whole time till then.
+            cost_s /= 2  # the next count skips these, which take as long as the rest
+        # The next count, at the same cost, must fit into the share of all time until then.
         enough_s = self._began_s + (self._spent_s + cost_s - CREDIT_S) / SHARE
         self._due_s = max(now_s + _AT_LEAST_S, enough_s)
         if readings is None:

@@ -1,8 +1,8 @@
-"""What the hooks in torch see, made into steps and phases. Pure but for the listener: no torch.
+"""Turns the events of the hooks in torch into steps and phases. Does not use torch.
 
-Phases: "init" until data or a backward pass come, "train", "eval", "checkpoint". Where iterations
-are long enough to look inside, "data" while a batch is fetched, "train/forward", "train/backward"
-and "train/optimizer" in place of "train". The program's own tags win over all of these.
+Phases: "init" until the first data or backward pass, "train", "eval", "checkpoint". If iterations
+are long enough, also "data" while a batch is fetched, and "train/forward", "train/backward" and
+"train/optimizer" instead of "train". The program's own tags have priority.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 INIT, DATA, EVAL, CHECKPOINT, TRAIN = "init", "data", "eval", "checkpoint", "train"
 FORWARD, BACKWARD, OPTIMIZER = "train/forward", "train/backward", "train/optimizer"
-# The five boundaries inside an iteration take some 200 us, with what they need no longer in the
-# caches: told where that is little of it. Chosen.
+# The five boundaries within an iteration take some 200 us with cold caches: they are recorded if
+# that is a small share of it. Heuristic.
 DETAILED_FROM_S = 0.15
-# How quickly the mean time of an iteration follows: over about the last eight.
+# Exponential smoothing of the time of an iteration, over about the last eight.
 _SMOOTHING = 1 / 8
 
 
 class TorchTraining:
-    """Listens to one process's training. Every method is called from hooks, and may raise.
+    """Follows the training of one process. Every method is called from hooks, and may raise.
 
-    While `step_state.sole` names an optimizer nothing has to be called but `sole_stepped`, with the
-    step that reaches `step_state.check_clock_at`.
+    While `step_state.sole` names an optimizer, only `sole_stepped` has to be called, with the step
+    that reaches `step_state.check_clock_at`.
     """
 
     def __init__(self, listener: Session) -> None:
@@ -41,7 +41,7 @@ class TorchTraining:
         self.iterations = StepCounter()
         self._thread = 0
         self._phase = ""
-        self._base = INIT  # what the phase is when nothing more special goes on
+        self._base = INIT  # the phase outside of more special ones
         self._detailed = False
         self._last_s = 0.0
         self._last_step = 0
@@ -55,12 +55,12 @@ class TorchTraining:
         self._go_to(INIT)
 
     def silence(self) -> None:
-        """Say nothing any more: somebody who knows better tells it."""
+        """Record nothing more, because a better source exists."""
         self._is_silent = True
         self.step_state.follow(None)
 
     def after_fork_in_child(self) -> None:
-        """In a forked child: it starts from nothing."""
+        """Start from zero in a forked child."""
         self.__init__(self._listener)  # type: ignore[misc]
 
     # -- what happened -----------------------------------------------------------------------
@@ -81,13 +81,13 @@ class TorchTraining:
             self._trains(OPTIMIZER)
 
     def optimizer_ended(self, key: Hashable) -> None:
-        """An optimizer has stepped, or would have but for a gradient that overflowed."""
+        """An optimizer has stepped, or has skipped a step because a gradient overflowed."""
         ended = self.iterations.optimizer_stepped(key)
         if ended > 0:
             self._ended(ended)
 
     def backward_begins(self) -> None:
-        """A backward pass begins: what was taken for an evaluation until now is none."""
+        """A backward pass begins, so this is not an evaluation."""
         self._backward_depth += 1
         if self._backward_depth == 1:
             self._trains(BACKWARD)
@@ -103,9 +103,9 @@ class TorchTraining:
                 self._ended(ended)
 
     def evaluation_begins(self, still: Callable[[], bool]) -> None:
-        """The model as a whole was put into evaluation mode; `still` tells if it is in it.
+        """The model was put into evaluation mode; `still` reports if it is in that mode.
 
-        Before anything was trained that means little: models are loaded in that mode.
+        Ignored before the training begins, because models are loaded in that mode.
         """
         self._evaluated = still
         self.step_state.follow(None)
@@ -126,12 +126,12 @@ class TorchTraining:
     def fetch_ended(self, *, got_one: bool, begins: Hashable = None) -> None:
         """The fetch has ended, with a batch or with the end of the data.
 
-        begins: the data whose pass begins with this batch, None within a pass and without one.
+        begins: the data set whose pass begins with this batch, None within a pass or at its end.
         """
         if begins is not None and self._base == TRAIN:
             self._pass_begins(begins)
         elif begins is not None and self._base == EVAL:
-            self._pending = begins  # some fetch ahead, while the model is still evaluated
+            self._pending = begins  # some loops fetch ahead, while the model is still evaluated
         if not got_one:
             self._pending = None
         if self._base != EVAL:
@@ -141,7 +141,7 @@ class TorchTraining:
             self._ended(ended)
 
     def _trains(self, part: str) -> None:
-        """The model is trained, whatever it was taken for until now."""
+        """The model is being trained, whatever the phase was."""
         self._thread = get_ident()
         self._base = TRAIN
         if self._pending is not None:
@@ -151,14 +151,14 @@ class TorchTraining:
             self._in_training(part)
 
     def _pass_begins(self, data: Hashable) -> None:
-        """Several data sets may be gone through side by side: the one with most passes counts."""
+        """Count an epoch. Of several data sets in use, the one with most passes counts."""
         passes = self._passes[data] = self._passes.get(data, 0) + 1
         if passes > self._epoch and not self._is_silent:
             self._epoch = passes
             self._listener.auto_epoch(passes)
 
     def checkpoint_begins(self) -> str:
-        """Something is about to be saved. Returns what `checkpoint_ended` wants."""
+        """Something is about to be saved. Returns the argument for `checkpoint_ended`."""
         before = self._phase
         self._go_to(CHECKPOINT)
         return before
@@ -167,13 +167,13 @@ class TorchTraining:
         """It was saved."""
         self._go_to(before)
 
-    # -- how ---------------------------------------------------------------------------------
+    # -- recording -----------------------------------------------------------------------------
 
     def _ended(self, iterations: int) -> None:
         if self._is_silent:
             return
         self.step_state.reached += iterations
-        self._tell(monotonic())
+        self._record(monotonic())
         if self._detailed and self._base == TRAIN and self._backward_depth == 0:
             self._in_training(FORWARD)
         elif self._phase == TRAIN and self._base == TRAIN and self._pending is None:
@@ -182,16 +182,16 @@ class TorchTraining:
             self.step_state.follow(None if self._evaluated is not None else self.iterations.sole())
 
     def sole_stepped(self, now_s: float) -> None:
-        """The sole optimizer has made a step, and it is time to look at the clock."""
+        """The sole optimizer has made a step, and it is time to check the clock."""
         step_state = self.step_state
         step_state.reached += 1
         if now_s >= step_state.due_s:
-            self._tell(now_s)
-            now_s = monotonic()  # to measure takes as long as some steps do
+            self._record(now_s)
+            now_s = monotonic()  # measuring takes as long as some steps
         step_state.wait(now_s, self._mean_s)
 
-    def _tell(self, now_s: float) -> None:
-        """What was reached is due to be told."""
+    def _record(self, now_s: float) -> None:
+        """Record the step that was reached."""
         step = self.step_state.reached
         self._listener.auto_step(step, now_s)
         if self._last_s:
@@ -208,7 +208,7 @@ class TorchTraining:
 
     def _go_to(self, phase: str) -> None:
         if self._phase == phase or (self._thread and self._thread != get_ident()):
-            return  # threads that do not train have no say
+            return  # threads that do not train do not change the phase
         if self._is_silent:
             return
         self.step_state.follow(None)

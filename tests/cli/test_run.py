@@ -331,7 +331,7 @@ def test_what_the_probe_cannot_tell_is_missing_with_a_reason_in_report_and_sidec
     )
     note = "import sys; sys.modules['_memdiag_probe'].listener.step('x')\n"
     noted = run(tmp_path, "-o", "n.csv", "--", *python(note + until.format("n.csv")))
-    assert "step('x') was ignored: it is no whole number" in " ".join(noted.stderr.split())
+    assert "step('x') was ignored: not an integer" in " ".join(noted.stderr.split())
     shut = [sys.executable, "-I", "-c", until.format("r.csv")]
     isolated = run(tmp_path, "-o", "r.csv", "--", *shut)
     said = " ".join(isolated.stderr.split())
