@@ -2,8 +2,8 @@
 
     python benchmarks/attach.py [--visits 30] [--load 0]
 
-Visits a loop in each Python of this machine from 3.8 on; with --load, while so many processes keep
-the cores busy.
+Attaches to a loop in each Python of this machine from 3.8 on; with --load, while this many
+processes keep the cores busy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from interpreters import interpreters
 
 from memdiag.capture.probelink.elf_symbols import exported, mapped_files
-from memdiag.capture.probelink.guest_probe import Visit
+from memdiag.capture.probelink.guest_probe import attached_probe
 from memdiag.capture.probelink.ptrace import Tracee
 
 _LOOP = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.001)"
@@ -48,9 +48,9 @@ def main() -> None:
 def _stops(program: str, visits: int) -> Iterator[float]:
     """The length of each stop (s): the first is a whole visit, the others make its calls again."""
     with _running(program) as pid:
-        with Visit(pid) as visit:
-            assert visit.injected is not None
-            yield visit.injected.stopped_s or 0.0
+        with attached_probe(pid) as probe:
+            assert probe.injected is not None
+            yield probe.injected.stopped_s or 0.0
         libc = next(file for file in mapped_files(pid) if "/libc." in file.name)
         function = exported(libc, frozenset({"getpid"}))["getpid"]
         for _ in range(visits - 1):

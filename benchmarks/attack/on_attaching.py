@@ -79,7 +79,7 @@ def _why_not_let_in(ground: Ground) -> str:
     with attackers_process(ground) as target:
         ended = _watch(place, target.pid)
     remove(place)
-    return "" if "the probe was let in" in ended.said else ended.said.strip().split("\n")[0][:160]
+    return "" if "the probe was attached" in ended.said else ended.said.strip().split("\n")[0][:160]
 
 
 def _unharmed(place: Path, *, ground: Ground) -> list[str]:

@@ -1,25 +1,24 @@
-"""Puts together what the machine and the probe say into samples: one recording's capture half."""
+"""Merges the readings of the system, the probe and a log into the samples of a recording."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
 
-from memdiag.capture.diagnosis.oom_reports import LastWords, Listener
+from memdiag.capture.diagnosis.oom_reports import OomReport, OomReports
 from memdiag.capture.logtags.patterns import TagKind
-from memdiag.capture.logtags.tagger import Log, LogEvent
-from memdiag.capture.probelink.channel import Event, Kind, Probed
+from memdiag.capture.logtags.tagger import LogEvent, LogTags
+from memdiag.capture.probelink.channel import ChannelReader
 from memdiag.capture.probelink.probe_notes import Notes
-from memdiag.capture.probelink.uninstrumented import Outsiders
-from memdiag.capture.process.sampler import Reading, Source
+from memdiag.capture.probelink.ring_reader import Event, Kind
+from memdiag.capture.probelink.uninstrumented import UninstrumentedProcesses
+from memdiag.capture.process.sampler import ADDITIVE, Reading, Source, numbers, totals
 from memdiag.capture.process.step_and_phase import Origin, Timeline
 from memdiag.capture.process.tree import TREE, Process, ProcessId, ProcessTree
-from memdiag.capture.process.tree_totals import ADDITIVE, numbers, totals
-from memdiag.capture.tree_members import Population
+from memdiag.capture.tree_members import TreeMembers
 from memdiag.probe import ring_format
 from memdiag.values.measurements import Missing, Sample, Unavailable
 
-# A reading that comes no later than this after a log's line is a reading at that line. Chosen.
+# A reading at most this long after a line of a log counts as taken at that line. Heuristic.
 _BOUNDARY_S = 0.03
 
 TREE_LABEL = "tree"
@@ -35,24 +34,11 @@ _OWN_COLUMNS = (
 _OWN_COLUMNS |= {*ADDITIVE, "vram_bytes", "processes"}
 
 
-class Channel(Protocol):
-    """Where the probe's events come from."""
-
-    def drain(self) -> list[Event]:
-        """The events since the last call, oldest first."""
-
-    def labels(self) -> Mapping[ProcessId, str]:
-        """What the probe calls a process (its rank)."""
-
-    def processes(self) -> Sequence[Probed]:
-        """Every process that the probe is or was in."""
-
-
 class Session:
-    """Turns every tick into samples: one for each live process and one for the whole tree.
+    """Turns each tick into samples: one for each live process and one for the whole tree.
 
-    Events that carry readings of their own (a step with its resident bytes, a counter, a tensor
-    count) become samples at their own exact time.
+    Events with readings of their own (a step with its resident bytes, a counter, a tensor count)
+    become samples at their own time.
     """
 
     def __init__(
@@ -62,14 +48,14 @@ class Session:
         root: int,
         began_at_s: float,
         sources: Sequence[Source] = (),
-        channel: Channel | None = None,
+        channel: ChannelReader | None = None,
         whole_channel: bool = True,
-        outsiders: Outsiders | None = None,
-        log: Log | None = None,
+        uninstrumented: UninstrumentedProcesses | None = None,
+        log: LogTags | None = None,
     ) -> None:
         """whole_channel: every process that writes to the channel belongs to the target, even one
-        that came and went between two ticks. outsiders: who finds out why the probe is not in a
-        process.
+        that started and ended between two ticks. uninstrumented: finds out why processes lack the
+        probe.
         """
         self._tree = tree
         self._root = root
@@ -78,38 +64,38 @@ class Session:
         self._channel = channel
         self._whole_channel = whole_channel
         self._notes = Notes()
-        self._population = Population(root, outsiders=outsiders)
+        self._members = TreeMembers(root, uninstrumented=uninstrumented)
         self._log = log
         self._timeline = Timeline(awaits_log_steps=log is not None and log.promises_steps)
         self._boundary: tuple[float, str] | None = None
         self._origins: dict[tuple[ProcessId, bool], Origin] = {}
         self._reasons: dict[tuple[str, str], Unavailable] = {}
-        self._listener = Listener()
+        self._oom_reports = OomReports()
 
     def tick(self, now_s: float) -> list[Sample]:
         """The samples of this moment (`now_s` on the clock that the events use), in time order."""
-        found = self._tree.look()
+        found = self._tree.read()
         processes = [process for process, _ in found]
-        told = self._channel.labels() if self._channel is not None else {}
-        ended = self._population.follow(processes, told, now_s)
+        labels = self._channel.labels() if self._channel is not None else {}
+        ended = self._members.update(processes, labels, now_s)
         samples = self._events(now_s)
-        for process in (*ended, *self._population.passed()):  # not before their last events
+        for process in (*ended, *self._members.take_unseen()):  # after their last events
             self._forget(process)
         readings = self._read(found, processes)
         at_s = now_s - self._began_at_s
-        young = self._population.young(now_s)
+        young = self._members.young(now_s)
         rows = self._rows(at_s, processes, readings, young)
         phase_before = self._ended_phase(now_s)
         if phase_before is not None:
             samples += [row._replace(phase=phase_before) for row in rows]
         return samples + rows
 
-    def stirred(self) -> bool:
-        """A log has told something since the last tick."""
+    def has_log_events(self) -> bool:
+        """Return True if a log has had a tag since the last tick."""
         return self._log is not None and self._log.waiting()
 
     def _ended_phase(self, now_s: float) -> str | None:
-        """The phase that a log has just ended: what is read now belongs to its end as well."""
+        """The phase that a log has just ended: the readings of now are also those of its end."""
         boundary, self._boundary = self._boundary, None
         if boundary is None or now_s - boundary[0] > _BOUNDARY_S:
             return None
@@ -117,18 +103,18 @@ class Session:
 
     def pids(self) -> frozenset[int]:
         """Pids of the processes alive at the last tick."""
-        return self._population.pids
+        return self._members.pids
 
     def where(self) -> tuple[int | None, str]:
-        """The job's step and phase."""
+        """The step and phase of the job."""
         return self._timeline.where(TREE)
 
-    def last_words(self, ended_at_s: float) -> LastWords | None:
-        """What processes of the target said of want of memory, if that explains an end now."""
-        return self._listener.last_words(ended_at_s)
+    def oom_report(self, ended_at_s: float) -> OomReport | None:
+        """The out-of-memory report of a process that explains an end of the target now."""
+        return self._oom_reports.latest(ended_at_s)
 
     def missing(self) -> tuple[Missing, ...]:
-        """Metrics that some process lacked, and why."""
+        """The metrics that a process lacked, and why."""
         own = tuple(
             Missing(metric=metric, process=label, why=why)
             for (metric, label), why in self._reasons.items()
@@ -136,7 +122,7 @@ class Session:
         return (*self._without_probe(), *own, *self._notes.missing())
 
     def notes(self) -> tuple[str, ...]:
-        """What the probe has to say, one sentence each."""
+        """The notes of the probe, one sentence each."""
         return self._notes.sentences()
 
     def _without_probe(self) -> tuple[Missing, ...]:
@@ -144,15 +130,15 @@ class Session:
         inside = {
             facts.process
             for facts in probed
-            if self._whole_channel or self._population.known(facts.process) is not None
+            if self._whole_channel or self._members.known(facts.process) is not None
         }
-        return self._population.without_probe(inside)
+        return self._members.without_probe(inside)
 
     def _forget(self, process: Process) -> None:
         self._timeline.forget(process.id)
         for is_step in (True, False):
             self._origins.pop((process.id, is_step), None)
-        self._population.forget(process)
+        self._members.forget(process)
 
     def _read(
         self,
@@ -178,7 +164,7 @@ class Session:
         rows = []
         for process in processes:
             identity = process.id
-            label, is_young = self._population.label(process), identity in young
+            label, is_young = self._members.label(process), identity in young
             plain = self._plain(label, readings[identity], is_young=is_young)
             step, phase = self._timeline.where(identity)
             rows.append(Sample(at_s, identity.pid, label, plain, step, phase, is_young))
@@ -192,7 +178,7 @@ class Session:
         readings: Mapping[ProcessId, dict[str, Reading]],
         young: Collection[ProcessId],
     ) -> Sample:
-        alive = self._population.alive
+        alive = self._members.alive
         sums = totals(
             [readings[identity] for identity in alive if identity not in young],
             [readings[identity] for identity in young],
@@ -235,8 +221,8 @@ class Session:
         return _last_of_each_counter(samples)
 
     def _take_from_log(self, event: LogEvent) -> Sample | None:
-        """Note where the job is; a sample of the whole tree if it tells a number."""
-        by = self._log.origin if self._log is not None else Origin.NOBODY
+        """Update the step or phase of the job; a sample of the tree if the event has a number."""
+        by = self._log.origin if self._log is not None else Origin.NONE
         if event.kind is TagKind.STEP:
             self._timeline.log_step(int(event.value), by)
         elif event.kind is TagKind.PHASE:
@@ -257,18 +243,18 @@ class Session:
         return None
 
     def _take(self, event: Event, now_s: float) -> Sample | None:
-        """Note where the process is; a sample if the event brings readings."""
-        process = self._population.known(event.process)
+        """Update the step and phase of the process; a sample if the event has readings."""
+        process = self._members.known(event.process)
         if process is None and self._whole_channel:
             process = Process(id=event.process, name="python")
-            self._population.meet(process)
+            self._members.add_unseen(process)
         if process is None:
             return None
         if (
             event.kind in (Kind.ALLOCATOR, Kind.OUT_OF_MEMORY)
             or "vram_reserved_bytes" in event.readings
         ):
-            self._listener.hear(event, self._population.label(process))
+            self._oom_reports.add(event, self._members.label(process))
         before = self._timeline.phase(event.process)
         self._timeline.move(
             event.process,
@@ -278,28 +264,28 @@ class Session:
             phase_by=self._origin(event, event.kind is Kind.PHASE_BEGIN, is_step=False),
         )
         if event.kind is Kind.NOTE:
-            self._notes.take(event.name, self._population.label(process))
+            self._notes.take(event.name, self._members.label(process))
         readings = _event_readings(event)
         at_s = event.at_s - self._began_at_s
         if not readings or at_s < 0:
             return None
-        young = self._population.is_young(process, now_s)
+        young = self._members.is_young(process, now_s)
         step, phase = self._timeline.where(event.process)
         return Sample(
             at_s=at_s,
             pid=process.id.pid,
-            process=self._population.label(process),
+            process=self._members.label(process),
             readings=readings,
             step=step,
-            # What was read at the end of a phase still belongs to it.
+            # A reading at the end of a phase belongs to it.
             phase=before if event.kind is Kind.PHASE_END else phase,
             young=young,
         )
 
-    def _origin(self, event: Event, says: bool, *, is_step: bool) -> Origin:
-        """Who tells a process's steps (or phases): the program, once it has done so."""
+    def _origin(self, event: Event, is_tag: bool, *, is_step: bool) -> Origin:
+        """The source of a process's steps (or phases): the program, once it has tagged one."""
         key = (event.process, is_step)
-        if says and not event.auto:
+        if is_tag and not event.auto:
             self._origins[key] = Origin.PROGRAM
         return self._origins.get(key, Origin.PROBE)
 
@@ -309,7 +295,7 @@ def _plain_number(value: float) -> int | float:
 
 
 def _last_of_each_counter(samples: Sequence[Sample]) -> list[Sample]:
-    """Drop a sample whose every reading comes again in the same step: a counter in a tight loop."""
+    """Drop samples whose readings are all repeated in the same step: a counter in a tight loop."""
     kept: list[Sample] = []
     later: dict[tuple[int, int | None, str], set[str]] = {}
     for sample in reversed(samples):
@@ -332,6 +318,6 @@ def _event_readings(event: Event) -> dict[str, int | float]:
 
 
 def counter_column(name: str) -> str:
-    """The column of a user's counter: its name, unless that is a column of memdiag's own."""
+    """The column of a user's counter: its name, unless memdiag has a column of that name."""
     column = "".join(c if c.isalnum() or c in "_-./ " else "_" for c in name).strip(" -") or "_"
     return f"counter_{column}" if column.lower() in _OWN_COLUMNS else column

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 # With more tensors than this, the count of their storages itself would take 15 MB.
 _MANY = 100_000
 _GENERATIONS = ((0,), (1,), (2,))
-# All objects are counted only at every fourth count, because it takes as long as the rest, beginning
-# with the first: it takes 8 bytes per object, which stay with malloc and do not grow later.
+# All objects are counted only at every fourth count, because it takes as long as the rest,
+# beginning with the first: it takes 8 bytes per object, which stay with malloc and do not grow.
 _OBJECTS_EVERY = 4
 # A running count that is off by more than this number plus this share at two counts in a row counts
 # something else. Heuristic: a program's annotations and tables hold fewer references.

@@ -6,7 +6,7 @@ from process_tables import FakeClock, FakeTable
 
 from memdiag.capture.logtags.patterns import TagKind
 from memdiag.capture.logtags.tagger import LogEvent
-from memdiag.capture.probelink.channel import Event, Kind
+from memdiag.capture.probelink.ring_reader import Event, Kind
 from memdiag.capture.process.step_and_phase import Origin
 from memdiag.capture.process.tree import ProcessId, ProcessTree
 from memdiag.capture.session import Session

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.capture.probelink.channel import ChannelReader, Event
+from memdiag.capture.probelink.channel import ChannelReader
+from memdiag.capture.probelink.ring_reader import Event
 from memdiag.probe import ring_format
 from memdiag.probe.session import Session
 

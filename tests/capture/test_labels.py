@@ -8,8 +8,8 @@ def process(pid: int, name: str = "python3", started: float = 1.0) -> Process:
     return Process(id=ProcessId(pid, started), name=name)
 
 
-def label(labels: Labels, who: Process, told: str = "", alive=()) -> str:
-    return labels.label(who, told=told, alive={who.id, *(p.id for p in alive)})
+def label(labels: Labels, who: Process, probe_label: str = "", alive=()) -> str:
+    return labels.label(who, probe_label=probe_label, alive={who.id, *(p.id for p in alive)})
 
 
 def test_the_command_itself_is_main():
@@ -43,8 +43,8 @@ def test_a_restarted_training_keeps_the_label_main():
 def test_ranks_go_by_their_rank_and_two_of_a_kind_are_told_apart():
     labels = Labels(10)
     first, second = process(11), process(12)
-    assert label(labels, first, told="rank0") == "rank0"
-    assert label(labels, second, told="rank0", alive=[first]) == "rank0 (12)"
+    assert label(labels, first, probe_label="rank0") == "rank0"
+    assert label(labels, second, probe_label="rank0", alive=[first]) == "rank0 (12)"
 
 
 def test_a_reused_pid_gets_a_label_of_its_own():
@@ -56,8 +56,8 @@ def test_a_reused_pid_gets_a_label_of_its_own():
 
 def test_nobody_can_pose_as_the_tree_or_as_main():
     labels = Labels(10)
-    assert label(labels, process(11, "tree"), told="tree") == "tree (11)"
-    assert label(labels, process(12, "x"), told="main") == "x 12"
+    assert label(labels, process(11, "tree"), probe_label="tree") == "tree (11)"
+    assert label(labels, process(12, "x"), probe_label="main") == "x 12"
 
 
 @pytest.mark.parametrize("name", ["\x1b[31mred", 'a,b\n"c', "=cmd|' /C calc'!A0", "[bold]x", "ü"])

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.launch.output_tee import Spill, Unframed
+from memdiag.capture.launch.output_tee import FrameReader, Spill
 from memdiag.capture.logtags.known_loggers import LoggerLines
-from memdiag.capture.logtags.line_decoder import LONGEST_LINE, Lines
 from memdiag.capture.logtags.match_patterns import Matcher
 from memdiag.capture.logtags.patterns import (
     counter_pattern,
@@ -18,7 +17,7 @@ from memdiag.capture.logtags.patterns import (
     request,
     step_pattern,
 )
-from memdiag.capture.logtags.tail_file import Follower
+from memdiag.capture.logtags.tail_file import LONGEST_LINE, Follower, LineDecoder
 from memdiag.errors import UsageError
 
 
@@ -41,7 +40,7 @@ def steps(*lines: str) -> list[float]:
 def test_a_line_is_whole_however_it_was_cut_and_has_the_time_of_its_last_byte():
     text = "Schritt 1 → größer\nzwei\r\ndrei\rvier\n".encode()
     for size in range(1, len(text)):
-        lines = Lines()
+        lines = LineDecoder()
         found = [
             line
             for at in range(0, len(text), size)
@@ -53,12 +52,12 @@ def test_a_line_is_whole_however_it_was_cut_and_has_the_time_of_its_last_byte():
 
 
 def test_colours_and_titles_are_not_part_of_a_line():
-    ((_, line),) = Lines().feed(0.0, b"\x1b]0;title\x07\x1b[1;32mStep\x1b[0m \x1b[2K7\n")
+    ((_, line),) = LineDecoder().feed(0.0, b"\x1b]0;title\x07\x1b[1;32mStep\x1b[0m \x1b[2K7\n")
     assert line == "Step 7"
 
 
 def test_an_endless_line_is_cut_and_what_is_no_text_does_no_harm():
-    lines = Lines()
+    lines = LineDecoder()
     for _ in range(100):
         assert list(lines.feed(0.0, b"\xff" * 1000)) == []
     ((_, line),) = lines.feed(1.0, b"\n")
@@ -100,8 +99,8 @@ def test_what_is_found_nowhere_or_is_no_number_is_said():
     matcher = Matcher([step_pattern("step (.*)"), phase_pattern("mode (x)")], search)
     assert told(matcher, "step one", "step 1.5", "step nan", "step 1e400") == []
     assert list(matcher.notes()) == [
-        "--phase-regex mode (x) was found in none of 4 lines",
-        "--step-regex step (.*) found 'one', which is no number: left out",
+        "--phase-regex mode (x) did not match any of 4 lines",
+        "--step-regex step (.*) found 'one', which is not a number: ignored",
     ]
 
 
@@ -254,7 +253,7 @@ def test_a_copy_that_nobody_reads_is_dropped_and_counted():
     for n in range(pieces):
         spill.add(float(n), piece)
         spill.flush()
-    unframed, seen, dropped = Unframed(), 0, 0
+    unframed, seen, dropped = FrameReader(), 0, 0
 
     def read_all() -> None:
         nonlocal seen, dropped

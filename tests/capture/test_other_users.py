@@ -22,10 +22,11 @@ from users import (
 )
 
 from memdiag.capture.probelink import channel
-from memdiag.capture.probelink.channel import ChannelReader, Kind
-from memdiag.capture.probelink.guest_probe import Visit
+from memdiag.capture.probelink.channel import ChannelReader
+from memdiag.capture.probelink.guest_probe import attached_probe
 from memdiag.capture.probelink.ptrace import is_supported
-from memdiag.capture.probelink.workspace import User, Workspace
+from memdiag.capture.probelink.ring_reader import Kind
+from memdiag.capture.probelink.workspace import User, workspace
 from memdiag.errors import CannotWatch
 from memdiag.probe.session import Session
 
@@ -65,22 +66,22 @@ def test_root_lets_the_probe_into_the_process_of_another_user() -> None:
         "    time.sleep(0.005)\n"
     )
     with running(program, **as_other_user()) as pid:
-        with Visit(pid) as visit:
-            assert visit.arrived
-            reader = ChannelReader(visit.directory, owners=channel.owners_of(pid))
+        with attached_probe(pid) as probe:
+            assert probe.arrived
+            reader = ChannelReader(probe.directory, owners=channel.owners_of(pid))
             steps: list[int | None] = []
             until_s = time.monotonic() + 30
             while len(steps) < 3 and time.monotonic() < until_s:
                 steps += [event.step for event in reader.drain() if event.kind is Kind.STEP]
             assert steps[:3] == [1, 2, 3]
             reader.close()
-        assert not visit.directory.parent.exists()
+        assert not probe.directory.parent.exists()
 
 
 def test_target_gets_a_directory_for_rings_and_can_change_nothing_else() -> None:
-    with Workspace(User(uid=OTHER_UID, gid=OTHER_GID)) as workspace:
-        top = workspace.rings.parent
-        workspace.write_script("pass")
+    with workspace(User(uid=OTHER_UID, gid=OTHER_GID)) as files:
+        top = files.rings.parent
+        files.write_script("pass")
         found = tree(top)
         assert found.pop("rings") == (OTHER_UID, 0o700)
         assert found.pop("rings/watcher") == (0, 0o644)
@@ -91,10 +92,10 @@ def test_target_gets_a_directory_for_rings_and_can_change_nothing_else() -> None
             f"attempt(lambda: {what})"
             for what in (
                 f"os.listdir({str(top)!r})",
-                f"os.rename({str(workspace.rings)!r}, {str(top / 'x')!r})",
+                f"os.rename({str(files.rings)!r}, {str(top / 'x')!r})",
                 f"os.symlink('/etc', {str(top / 'x')!r})",
-                f"os.unlink({str(workspace.probe / 'enter_process.py')!r})",
-                f"open({str(workspace.probe / 'enter.py')!r}, 'a')",
+                f"os.unlink({str(files.probe / 'enter_process.py')!r})",
+                f"open({str(files.probe / 'enter.py')!r}, 'a')",
             )
         )
         program = (
@@ -121,7 +122,7 @@ def test_what_the_target_plants_among_its_rings_is_neither_followed_nor_opened(t
     canary.write_text("of root")
     canary.chmod(0o600)
     before = canary.stat()
-    with Workspace(User(uid=OTHER_UID, gid=OTHER_GID)) as workspace:
+    with workspace(User(uid=OTHER_UID, gid=OTHER_GID)) as files:
         plant = (
             "import os, socket, sys\nos.chdir(sys.argv[1])\n"
             "os.unlink('watcher'); os.symlink(sys.argv[2], 'watcher')\n"
@@ -131,16 +132,16 @@ def test_what_the_target_plants_among_its_rings_is_neither_followed_nor_opened(t
             "open('1-6.ring', 'w').truncate(1 << 40)\n"
             "os.symlink(sys.argv[2], 'enter.py')\n"
         )
-        command = [other_python(), "-c", plant, str(workspace.rings), str(canary)]
+        command = [other_python(), "-c", plant, str(files.rings), str(canary)]
         subprocess.run(command, check=True, **as_other_user())
-        reader = ChannelReader(workspace.rings, owners=(OTHER_UID, 0))
+        reader = ChannelReader(files.rings, owners=(OTHER_UID, 0))
         assert reader.drain() == []
         assert reader.processes() == ()
         reader.close()
     after = canary.stat()
     assert canary.read_text() == "of root"
     assert (after.st_uid, after.st_mode, after.st_nlink) == (before.st_uid, before.st_mode, 1)
-    shutil.rmtree(workspace.rings.parent, ignore_errors=True)
+    shutil.rmtree(files.rings.parent, ignore_errors=True)
 
 
 def forged(directory: Path, pid: int, owner: int) -> None:
@@ -208,9 +209,9 @@ def test_link_in_the_place_of_a_channel_is_not_followed(tmp_path: Path) -> None:
 
 def test_another_user_without_rights_is_refused(tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom memdiag.capture.probelink.guest_probe import Visit\n"
+        "import sys\nfrom memdiag.capture.probelink.guest_probe import attached_probe\n"
         "from memdiag.errors import CannotWatch\n"
-        "try: Visit(int(sys.argv[1])).__enter__()\n"
+        "try: attached_probe(int(sys.argv[1])).__enter__()\n"
         "except CannotWatch as error: print(error.message)\n"
     )
     with running(LOOP) as pid:
@@ -234,5 +235,5 @@ def test_process_that_sees_other_files_is_refused() -> None:
         assert target.stdout is not None
         target.stdout.readline()
         with pytest.raises(CannotWatch, match="sees other files"):
-            Visit(target.pid).__enter__()
+            attached_probe(target.pid).__enter__()
         target.kill()

@@ -16,7 +16,7 @@ def tree_of(table: FakeTable, **more: object) -> ProcessTree:
 
 
 def seen(tree: ProcessTree) -> set[ProcessId]:
-    return {process.id for process, _ in tree.look()}
+    return {process.id for process, _ in tree.read()}
 
 
 def test_children_and_grandchildren_belong_to_the_tree():
@@ -44,7 +44,7 @@ def test_a_reused_pid_inside_the_tree_is_a_new_process():
     assert seen(tree) == {root, child}
     table.kill(11)
     heir = table.spawn(11, parent=10)
-    tree.look()
+    tree.read()
     assert seen(tree) == {root, heir}
 
 
@@ -75,7 +75,7 @@ def test_the_tree_outlives_its_root():
     table.spawn(10)
     child = table.spawn(11, parent=10)
     tree = tree_of(table)
-    tree.look()
+    tree.read()
     table.kill(10)
     assert seen(tree) == {child}
     table.kill(11)
@@ -86,10 +86,10 @@ def test_nothing_is_searched_while_no_process_is_born():
     table = FakeTable()
     table.spawn(10)
     tree = tree_of(table)
-    tree.look()
+    tree.read()
     before = table.searches
     table.grow(10, 5000)
-    assert [resident for _, resident in tree.look()] == [5000]
+    assert [resident for _, resident in tree.read()] == [5000]
     assert table.searches == before
 
 
@@ -114,7 +114,7 @@ def test_a_child_whose_pid_is_seen_before_itself_is_found_at_the_next_look(monke
     table = FakeTable()
     root = table.spawn(10)
     tree = tree_of(table)
-    tree.look()
+    tree.read()
     searched = table.searches
     table.spawn(2)
     child = table.spawn(3, parent=10)  # the third birth, as its pid says
@@ -129,14 +129,14 @@ def test_an_unreadable_process_stays_in_the_tree_with_the_reason():
     table = FakeTable()
     hidden = Unavailable(reason="hidden")
     table.spawn(10, rss=hidden)
-    assert [resident for _, resident in tree_of(table).look()] == [hidden]
+    assert [resident for _, resident in tree_of(table).read()] == [hidden]
 
 
 def test_details_leave_out_processes_that_vanished_meanwhile():
     table = FakeTable()
     table.spawn(10)
     gone = table.spawn(11, parent=10)
-    processes = [process for process, _ in tree_of(table).look()]
+    processes = [process for process, _ in tree_of(table).read()]
     table.kill(11)
     assert gone not in DetailSource(table).read(processes)
 
@@ -145,11 +145,11 @@ def test_a_process_that_calls_exec_goes_by_its_new_name_soon_or_late():
     table = FakeTable()
     table.spawn(10, name="bash")
     tree = tree_of(table)
-    tree.look()
+    tree.read()
     table.execute(10, "python3")
-    assert [process.name for process, _ in tree.look()] == ["python3"]
+    assert [process.name for process, _ in tree.read()] == ["python3"]
     for _ in range(ProcessTree.YOUNG_LOOKS):
-        tree.look()
+        tree.read()
     table.execute(10, "sleep")
-    names = {tree.look()[0][0].name for _ in range(ProcessTree.ASKED_EVERY + 1)}
+    names = {tree.read()[0][0].name for _ in range(ProcessTree.ASKED_EVERY + 1)}
     assert names == {"python3", "sleep"}

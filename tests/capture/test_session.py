@@ -4,7 +4,7 @@ import tracemalloc
 
 from process_tables import FakeClock, FakeTable
 
-from memdiag.capture.probelink.channel import Event, Kind, Probed
+from memdiag.capture.probelink.ring_reader import Event, Kind, Probed
 from memdiag.capture.process.tree import ProcessId, ProcessTree
 from memdiag.capture.session import Session, counter_column
 from memdiag.values.measurements import YOUNG_S, Sample, Unavailable

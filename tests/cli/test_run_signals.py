@@ -138,7 +138,7 @@ def test_the_third_ctrl_c_leaves_a_target_alone_that_ignores_it(tmp_path):
             for pressed in range(1, 20):
                 terminal.type("\x03")
                 terminal.until("(no.*)" * pressed)
-                if b"one more Ctrl-C leaves it running" in terminal.screen:
+                if b"press Ctrl-C again to leave it running" in terminal.screen:
                     break
             if b"recorded to" not in terminal.screen:
                 terminal.type("\x03")

@@ -200,7 +200,7 @@ def test_steps_phases_and_counters_are_recorded(tmp_path):
     }
     phases = {row["phase"] for row in tree if row["rss_bytes"]}
     assert phases >= {"a", "b", "c"}
-    assert r"--phase-regex stage (\w) was found in none of 20 lines" in notes(tmp_path)
+    assert r"--phase-regex stage (\w) did not match any of 20 lines" in notes(tmp_path)
 
 
 def test_a_regex_bomb_holds_up_nothing_but_itself(tmp_path):
@@ -215,7 +215,7 @@ def test_a_regex_bomb_holds_up_nothing_but_itself(tmp_path):
     bomb = ("--phase-regex", r"((?:a+)+)\d$")
     ended = run(tmp_path, *bomb, *STEP, "--", *python(program))
     assert ended.stdout.endswith(b"written\n")
-    assert "was given up after line 3" in notes(tmp_path)
+    assert "was disabled after line 3" in notes(tmp_path)
     steps = [int(row["step"]) for row in rows(tmp_path) if row["step"]]
     assert steps[-1] == 59
 

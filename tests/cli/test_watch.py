@@ -130,8 +130,8 @@ def refusal(directory: Path, pid: int) -> str:
 def test_no_such_process(tmp_path):
     gone = subprocess.Popen(python("pass"))
     gone.wait()
-    assert f"there is no process {gone.pid}" in refusal(tmp_path, gone.pid)
-    assert "there is no process 0" in refusal(tmp_path, 0)
+    assert f"process {gone.pid} does not exist" in refusal(tmp_path, gone.pid)
+    assert "process 0 does not exist" in refusal(tmp_path, 0)
 
 
 def test_a_zombie(tmp_path):

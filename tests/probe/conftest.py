@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.probelink.channel import ChannelReader, Event, prepare
+from memdiag.capture.probelink.channel import ChannelReader, prepare
+from memdiag.capture.probelink.ring_reader import Event
 
 
 @dataclass

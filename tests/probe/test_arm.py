@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters
 
-from memdiag.capture.probelink.channel import ChannelReader, Kind
+from memdiag.capture.probelink.channel import ChannelReader
+from memdiag.capture.probelink.ring_reader import Kind
 
 ROOT = str(Path(__file__).parent.parent.parent)
 

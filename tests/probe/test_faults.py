@@ -17,7 +17,7 @@ import pytest
 from sabotage import functions, sabotaged
 
 import memdiag.probe
-from memdiag.capture.probelink.channel import Kind
+from memdiag.capture.probelink.ring_reader import Kind
 
 _FORK_WARNING = re.compile(
     r"^<string>:\d+: DeprecationWarning: .* multi-threaded, .*\n(?:  pid = os.fork\(\)\n)?", re.M

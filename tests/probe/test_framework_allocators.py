@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import frameworks
 import pytest
 
-from memdiag.capture.probelink.channel import ChannelReader, Kind
+from memdiag.capture.probelink.channel import ChannelReader
+from memdiag.capture.probelink.ring_reader import Kind
 from memdiag.probe import ring_format
 from memdiag.probe.framework_allocators import (
     Allocators,

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters, old_interpreter
 
-from memdiag.capture.probelink.channel import Kind, prepare
+from memdiag.capture.probelink.channel import prepare
+from memdiag.capture.probelink.ring_reader import Kind
 
 TAG = "import sys; sys.modules['_memdiag_probe'].listener.step(7)"
 STATE = """

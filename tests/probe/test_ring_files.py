@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdiag.capture.probelink.channel import ChannelReader, Kind
-from memdiag.capture.probelink.ring_reader import RingReader
+from memdiag.capture.probelink.channel import ChannelReader
+from memdiag.capture.probelink.ring_reader import Kind, RingReader
 from memdiag.probe import ring_format
 from memdiag.probe.session import Session
 
@@ -201,13 +201,13 @@ def test_any_number_of_names_fits(session, reader) -> None:
 
 
 @pytest.mark.parametrize("bad", ["abc", None, 1.5, math.nan, math.inf, 1 << 70, object(), [1]])
-def test_step_that_is_no_whole_number_is_ignored_and_noted_once(session, reader, bad) -> None:
+def test_step_that_is_not_an_integer_is_ignored_and_noted_once(session, reader, bad) -> None:
     session.step(bad)
     session.step(bad)
     session.step(5)
     note, step = reader.drain()
     assert note.kind is Kind.NOTE
-    assert "is no whole number" in note.name
+    assert "not an integer" in note.name
     assert step.step == 5
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.probelink.channel import Kind
+from memdiag.capture.probelink.ring_reader import Kind
 from memdiag.probe.step_counter import WAIT_BATCHES, WAIT_STEPS, StepCounter
 
 PROGRAM = Path(__file__).parent / "programs" / "iteration_cases.py"

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from memdiag.capture.probelink.channel import Kind
+from memdiag.capture.probelink.ring_reader import Kind
 
 # More of them with `make kills`.
 _KILLS = int(os.environ.get("MEMDIAG_KILLS", "20"))

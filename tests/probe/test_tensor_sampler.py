@@ -10,7 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from memdiag.capture.probelink.channel import ChannelReader, Kind  # noqa: E402
+from memdiag.capture.probelink.channel import ChannelReader  # noqa: E402
+from memdiag.capture.probelink.ring_reader import Kind  # noqa: E402
 from memdiag.probe import live_tensors, ring_format, tensor_sampler  # noqa: E402
 from memdiag.probe.live_tensors import TensorCount  # noqa: E402
 from memdiag.probe.session import Session  # noqa: E402

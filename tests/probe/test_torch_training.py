@@ -9,7 +9,8 @@ from time import monotonic
 
 import pytest
 
-from memdiag.capture.probelink.channel import ChannelReader, Kind
+from memdiag.capture.probelink.channel import ChannelReader
+from memdiag.capture.probelink.ring_reader import Kind
 from memdiag.probe import torch_training as training_module
 from memdiag.probe.session import Session
 from memdiag.probe.torch_training import TorchTraining

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.capture.probelink.channel import ChannelReader, Event, Kind, prepare
+from memdiag.capture.probelink.channel import ChannelReader, prepare
+from memdiag.capture.probelink.ring_reader import Event, Kind
 
 PROGRAM = Path(__file__).parent / "trainings.py"
 ACCUMULATED = {"transformers": 30, "lightning": 30, "accelerate": 15, "keras": 60}

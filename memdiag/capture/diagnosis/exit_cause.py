@@ -1,17 +1,17 @@
-"""Why a target ended: what the kernel tells about it, and what it said itself."""
+"""Finds out why a target ended, from the kernel's counters and the target's own reports."""
 
 from __future__ import annotations
 
 import signal
 from dataclasses import dataclass, replace
 
-from memdiag.capture.diagnosis.oom_reports import LastWords
+from memdiag.capture.diagnosis.oom_reports import OomReport
 from memdiag.capture.process.cgroup import MemoryGroup, OomCounters
 from memdiag.values.measurements import Cause, Ending
 from memdiag.values.sanitize import printable
 
 _KILLED = int(signal.SIGKILL)
-# A shell that waits for a killed program ends with 128 + the signal's number (bash(1)).
+# A shell exits with 128 + the signal's number if its program was killed (bash(1)).
 _KILLED_BELOW = 128 + _KILLED
 
 
@@ -19,8 +19,8 @@ _KILLED_BELOW = 128 + _KILLED
 class Kernel:
     """The kernel's evidence.
 
-    before, after: its counts when the target was first seen and when it had ended.
-    group: the target's, for its limit.
+    before, after: its counters when the target was first seen and after it ended.
+    group: the target's control group, for its limit.
     """
 
     before: OomCounters
@@ -30,8 +30,8 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Bytes of the tree when last seen, of the host's memory and of devices', and what it was
-    allowed of the one device that it was on; None where unknown."""
+    """The tree's last known host and device memory, and the limit of its device if it used only
+    one; None if unknown."""
 
     host_bytes: int | None = None
     device_bytes: int | None = None
@@ -39,22 +39,22 @@ class Held:
 
 
 def explained(
-    ending: Ending, *, kernel: Kernel, words: LastWords | None = None, held: Held | None = None
+    ending: Ending, *, kernel: Kernel, report: OomReport | None = None, held: Held | None = None
 ) -> Ending:
-    """The ending with its reason, where there is evidence for one; a reason that is known stays.
+    """The ending with its reason, if there is evidence for one. A known reason is kept.
 
-    words: what the target itself said of want of memory.
+    report: the target's own out-of-memory report.
     """
     held = held or Held()
     if ending.why:
         return ending
     if ending.signal == _KILLED or ending.code == _KILLED_BELOW:
         return _killed(ending, kernel, held)
-    # A program that went on to end well has lived with it.
-    if words is not None and ending.signal is None and ending.code != 0:
-        return _by_words(ending, words, held)
+    # A program that exits with 0 has handled the error.
+    if report is not None and ending.signal is None and ending.code != 0:
+        return _by_report(ending, report, held)
     if ending == Ending() and _rose(kernel.before.group, kernel.after.group):
-        why = "the process has ended while the OOM killer was at work in its control group"
+        why = "the process ended while the OOM killer was active in its control group"
         return replace(ending, why=why, cause=Cause.OOM_KILLER_NEAR, at_bytes=held.host_bytes)
     return ending
 
@@ -70,30 +70,30 @@ def _killed(ending: Ending, kernel: Kernel, held: Held) -> Ending:
             limit_bytes=None if found is None else found[0],
         )
     if _rose(kernel.before.machine, kernel.after.machine):
-        why = "killed while the kernel's OOM killer was at work on this machine"
+        why = "killed while the kernel's OOM killer was active on this machine"
         return replace(ending, why=why, cause=Cause.OOM_KILLER_NEAR, at_bytes=held.host_bytes)
     return ending
 
 
-def _by_words(ending: Ending, words: LastWords, held: Held) -> Ending:
-    who = f"{words.process} " if words.process else ""
-    if not words.on_device:
+def _by_report(ending: Ending, report: OomReport, held: Held) -> Ending:
+    who = f"{report.process} " if report.process else ""
+    if not report.on_device:
         return replace(
             ending,
-            why=f"{who}could get no more host memory",
+            why=f"{who}ran out of host memory",
             cause=Cause.HOST_MEMORY,
-            detail=printable(words.text),
+            detail=printable(report.text),
             at_bytes=held.host_bytes,
         )
-    at_bytes = held.device_bytes if held.device_bytes is not None else words.held_bytes
+    at_bytes = held.device_bytes if held.device_bytes is not None else report.held_bytes
     limit = held.device_limit_bytes
-    # Without its own word for it: a program may live with that, and fail of something else.
-    what = "ran out of GPU memory" if words.text else "had run out of GPU memory just before"
+    # Without an exception of its own, a program may have handled it and failed of something else.
+    what = "ran out of GPU memory" if report.text else "had run out of GPU memory just before"
     return replace(
         ending,
         why=who + what,
         cause=Cause.DEVICE_MEMORY,
-        detail=printable(words.text),
+        detail=printable(report.text),
         at_bytes=at_bytes,
         limit_bytes=limit if at_bytes is not None and limit and at_bytes <= limit else None,
     )

@@ -1,4 +1,4 @@
-"""What can be measured of device memory here: the GPUs' side of `memdiag doctor`."""
+"""What can be measured of GPU memory here: the GPU part of `memdiag doctor`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from memdiag.capture.gpu.nvml import Device, Driver, Reading, Usage, connect
 from memdiag.capture.gpu.source import DRIVER_FILES, is_host_namespace
 from memdiag.values.measurements import Ability, Check, Unavailable
 
-_PATIENCE_S = 5.0  # a driver that takes longer hangs (chosen; without persistence mode it takes 2)
-_OTHER_MAKERS = {"/dev/kfd": "AMD", "/dev/accel": "an accelerator that is not NVIDIA's"}
-_INSIDE = "memory held by torch's, JAX's or TensorFlow's allocator is still read inside the target"
+_PATIENCE_S = 5.0  # a driver that takes longer hangs (without persistence mode it takes 2 s)
+_OTHER_VENDORS = {"/dev/kfd": "AMD", "/dev/accel": "an accelerator that is not NVIDIA's"}
+_INSIDE = "the allocators of torch, JAX and TensorFlow are still read inside the target"
 
 
 def gpu_checks(environ: Mapping[str, str]) -> list[Check]:
-    """Driver, devices, who may see what. A hanging driver is a finding, too."""
+    """Checks of the driver, devices and visibility. A driver that hangs is reported."""
     found = _within(_PATIENCE_S, _look)
     if isinstance(found, Unavailable):
-        return [_no_driver(found), *_other_makers()]
+        return [_no_driver(found), *_other_vendors()]
     driver, reading = found
     checks = [_driver(driver), *(_device(usage) for usage in reading.usages)]
     return [*checks, _visible(environ, [usage.device for usage in reading.usages])]
@@ -38,7 +38,7 @@ def _look() -> tuple[Driver, Reading] | Unavailable:
 def _within(
     patience_s: float, look: Callable[[], tuple[Driver, Reading] | Unavailable]
 ) -> tuple[Driver, Reading] | Unavailable:
-    """What `look` finds; one that hangs is left behind in its daemon thread."""
+    """The result of `look`. If it hangs, its daemon thread is abandoned."""
     found: list[tuple[Driver, Reading] | Unavailable] = []
     thread = threading.Thread(target=lambda: found.append(look()), daemon=True)
     thread.start()
@@ -46,8 +46,8 @@ def _within(
     if found:
         return found[0]
     return Unavailable(
-        reason=f"the NVIDIA driver has not answered within {patience_s:.0f} s",
-        remedy="see dmesg for Xid errors and nvidia-smi for hanging processes",
+        reason=f"the NVIDIA driver did not respond within {patience_s:.0f} s",
+        remedy="check dmesg for Xid errors and nvidia-smi for hanging processes",
     )
 
 
@@ -64,16 +64,16 @@ def _no_driver(why: Unavailable) -> Check:
     )
 
 
-def _other_makers() -> list[Check]:
+def _other_vendors() -> list[Check]:
     return [
         Check(
             name="other_gpu",
             title="other devices",
             ability=Ability.PARTLY,
             text=f"{{maker}} ({{path}}): not read from outside; {_INSIDE}",
-            facts={"maker": maker, "path": path},
+            facts={"maker": vendor, "path": path},
         )
-        for path, maker in _OTHER_MAKERS.items()
+        for path, vendor in _OTHER_VENDORS.items()
         if Path(path).exists()
     ]
 
@@ -111,8 +111,8 @@ def _device(usage: Usage) -> Check:
 
 
 def _per_process(usage: Usage) -> tuple[Ability, str, str]:
-    """Whether the device tells the memory of single processes."""
-    fallback = "only the whole device beyond its state at launch"
+    """Whether the driver reports the memory of single processes on the device, with a remedy."""
+    fallback = "only the growth of the whole device since launch"
     if isinstance(usage.rows, Unavailable):
         worst = isinstance(usage.used_bytes, Unavailable)
         text = usage.rows.reason if worst else f"{fallback}: {usage.rows.reason}"
@@ -121,12 +121,12 @@ def _per_process(usage: Usage) -> tuple[Ability, str, str]:
         return (
             Ability.PARTLY,
             f"{fallback}: processes are listed without their memory (as under WSL2)",
-            "use what the framework's allocator says, which is read inside the target",
+            "use the framework's allocator, which is read inside the target",
         )
     if not is_host_namespace():
         return (
             Ability.PARTLY,
-            "memory of single processes if the driver knows this container's pids",
+            "memory of single processes, if the driver knows this container's pids",
             "start the container with --pid=host to be sure",
         )
     return Ability.YES, "memory of every process", ""
@@ -148,11 +148,11 @@ def _visible(environ: Mapping[str, str], devices: list[Device]) -> Check:
         name="visible_devices",
         title="visible GPUs",
         ability=Ability.FACT,
-        text="{labels}" if seen.ordered else "{labels}, in an order that CUDA alone knows",
+        text="{labels}" if seen.ordered else "{labels}, in an order that only CUDA knows",
         facts={"labels": labels, "asked": environ.get("CUDA_VISIBLE_DEVICES")},
     )
 
 
 def _braced(text: str) -> str:
-    """A reason inside a template."""
+    """Escape a reason for use in a template."""
     return text.replace("{", "{{").replace("}", "}}")

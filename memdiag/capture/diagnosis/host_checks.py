@@ -1,6 +1,6 @@
-"""What can be measured on this machine by this user: the host's side of `memdiag doctor`.
+"""What this user can measure on this host: the host's part of `memdiag doctor`.
 
-Every check tries the real thing on this very process, or on its parent, and reports what happened.
+Each check does the real operation on this process, or on its parent, and reports the result.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import importlib.util
 import os
 import platform
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from memdiag.capture.gpu import source
@@ -29,7 +32,7 @@ _PTRACE = {
 
 
 def host_checks(*, proc: Path = PROC) -> list[Check]:
-    """Memory of processes, namespaces, limits. The first one decides the exit code."""
+    """Checks of memory, namespaces and limits. The first one decides the exit code."""
     return [
         _host_memory(),
         _unique_memory(proc),
@@ -43,14 +46,15 @@ def host_checks(*, proc: Path = PROC) -> list[Check]:
 
 
 def software_checks() -> list[Check]:
-    """Frameworks in this environment (never imported) and versions."""
-    return [*(_framework(name) for name in _FRAMEWORKS if _is_there(name)), _versions()]
+    """Checks of frameworks in this environment (never imported) and versions."""
+    return [*(_framework(name) for name in _FRAMEWORKS if _is_installed(name)), _versions()]
 
 
 def _host_memory() -> Check:
-    """Read this process's and its parent's resident memory, as the sampler would."""
+    """Read this process's and its parent's resident memory, as the sampler does."""
     from memdiag.capture.process.attach import this_table
 
+    check = partial(Check, name="host_memory", title="host memory")
     facts: dict[str, object] = {}
     table = this_table()
     try:
@@ -59,77 +63,54 @@ def _host_memory() -> Check:
             resident = None if process is None else table.resident_bytes(process.id)
             if isinstance(resident, int):
                 facts[f"{name}_rss_bytes"] = resident
-    except Exception as error:  # whatever fails here is what the doctor is asked to tell
+    except Exception as error:  # any failure is a result of this check
         facts["error"] = f"{type(error).__name__}: {error}"
     finally:
         table.close()
     if "own_rss_bytes" in facts:
-        return Check(
-            name="host_memory",
-            title="host memory",
-            ability=Ability.YES,
-            text="resident memory (RSS) of every process of the tree",
-            facts=facts,
-        )
-    return Check(
-        name="host_memory",
-        title="host memory",
+        text = "resident memory (RSS) of every process of the tree"
+        return check(ability=Ability.YES, text=text, facts=facts)
+    return check(
         ability=Ability.NO,
         text="the memory of a process cannot be read",
         facts=facts,
-        remedy="mount /proc (it may be hidden by a sandbox), or check that psutil works here",
+        remedy="mount /proc (a sandbox may hide it), or check that psutil works here",
     )
 
 
 def _unique_memory(proc: Path) -> Check:
+    check = partial(Check, name="unique_memory", title="USS, PSS, swap")
     path = proc / "self" / "smaps_rollup"
-    title, name = "USS, PSS, swap", "unique_memory"
     try:
         path.read_bytes()
     except FileNotFoundError:
-        if sys.platform == "linux":
-            return Check(
-                name=name,
-                title=title,
-                ability=Ability.NO,
-                text="the kernel has no smaps_rollup",
-                remedy="use Linux 4.14 or later with CONFIG_PROC_PAGE_MONITOR",
-            )
-        return Check(
-            name=name, title=title, ability=Ability.PARTLY, text="USS through psutil; no PSS"
-        )
+        if sys.platform != "linux":
+            return check(ability=Ability.PARTLY, text="USS through psutil; no PSS")
+        remedy = "use Linux 4.14 or later with CONFIG_PROC_PAGE_MONITOR"
+        return check(ability=Ability.NO, text="the kernel has no smaps_rollup", remedy=remedy)
     except OSError as error:
-        return Check(
-            name=name,
-            title=title,
+        return check(
             ability=Ability.NO,
             text="smaps_rollup cannot be read: {error}",
             facts={"error": error.strerror or str(error)},
             remedy="allow it in the sandbox or security profile (seccomp, AppArmor)",
         )
-    return Check(
-        name=name, title=title, ability=Ability.YES, text="through smaps_rollup, at a slower pace"
-    )
+    return check(ability=Ability.YES, text="through smaps_rollup, less often than RSS")
 
 
 def _channel() -> Check:
-    """Steps, phases and tensor counts come through a private directory for temporary files."""
-    title, directory = "steps and tensors", str(channel.bases(os.getuid())[0].parent)
+    """Steps, phases and tensor counts need a private directory for temporary files."""
+    directory = str(channel.bases(os.getuid())[0].parent)
+    check = partial(
+        Check, name="channel", title="steps and tensors", facts={"directory": directory}
+    )
     if os.access(directory, os.W_OK):
-        return Check(
-            name="channel",
-            title=title,
-            ability=Ability.YES,
-            text="steps, phases and tensor counts of Python targets, through {directory}",
-            facts={"directory": directory},
-        )
-    return Check(
-        name="channel",
-        title=title,
+        text = "steps, phases and tensor counts of Python targets, through {directory}"
+        return check(ability=Ability.YES, text=text)
+    return check(
         ability=Ability.NO,
-        text="nothing can be written to {directory}",
-        facts={"directory": directory},
-        remedy="point TMPDIR at a directory that can be written to",
+        text="{directory} is not writable",
+        remedy="set TMPDIR to a writable directory",
     )
 
 
@@ -137,13 +118,11 @@ def _pid_namespace(proc: Path) -> Check:
     if sys.platform != "linux":
         return _fact("pid_namespace", "pid namespace", "none on this system")
     is_host = source.is_host_namespace(proc=proc)
-    text = "the host's" if is_host else "a container's own: NVML may not list our processes"
-    return Check(
-        name="pid_namespace",
-        title="pid namespace",
-        ability=Ability.FACT,
-        text=text,
-        facts={"is_host": is_host},
+    return _fact(
+        "pid_namespace",
+        "pid namespace",
+        "the host's" if is_host else "the container's: NVML may not list its processes",
+        {"is_host": is_host},
         remedy="" if is_host else "start the container with --pid=host if VRAM is missing",
     )
 
@@ -154,12 +133,11 @@ def _ptrace(proc: Path) -> Check:
         scope = int((proc / "sys/kernel/yama/ptrace_scope").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return _fact("ptrace", "attaching", "not restricted beyond the user's own processes")
-    return Check(
-        name="ptrace",
-        title="attaching",
-        ability=Ability.FACT,
-        text="ptrace_scope {scope}: {meaning}; reading memory figures does not need it",
-        facts={"scope": scope, "meaning": _PTRACE.get(scope, "a value unknown to memdiag")},
+    return _fact(
+        "ptrace",
+        "attaching",
+        "ptrace_scope {scope}: {meaning}; reading memory does not need it",
+        {"scope": scope, "meaning": _PTRACE.get(scope, "a value unknown to memdiag")},
     )
 
 
@@ -170,42 +148,29 @@ def _machine(proc: Path) -> Check:
             name="machine",
             title="this machine",
             ability=Ability.NO,
-            text="its memory is not told",
-            remedy="give the limit yourself: --limit 64GB",
+            text="the system does not report its memory",
+            remedy="pass the limit: --limit 64GB",
         )
     text = "{total_bytes} RAM, {available_bytes} of it available"
     text += "; {swap_free_bytes} of swap free" if host.swap_total_bytes else "; no swap"
-    return Check(
-        name="machine",
-        title="this machine",
-        ability=Ability.FACT,
-        text=text,
-        facts={
-            "total_bytes": host.total_bytes,
-            "available_bytes": host.available_bytes,
-            "swap_total_bytes": host.swap_total_bytes,
-            "swap_free_bytes": host.swap_free_bytes,
-        },
-    )
+    return _fact("machine", "this machine", text, asdict(host))
 
 
 def _container(proc: Path) -> Check:
     group = memory_group(os.getpid(), proc=proc)
     if group is None:
-        return _fact("cgroup", "container limit", "no memory cgroup to be seen")
+        return _fact("cgroup", "container limit", "no memory cgroup is visible")
     oom = oom_counters(group, proc=proc)
     counted = oom.group if oom.group is not None else oom.machine
     facts: dict[str, object] = {"version": group.version, "oom_kills": counted}
-    told = "" if counted is not None else "; the OOM killer's work is not counted"
+    note = "" if counted is not None else "; OOM kills are not counted"
     found = group.limit()
     if found is None:
-        text = "none (cgroup version {version})" + told
+        text = "none (cgroup version {version})" + note
     else:
         facts |= {"limit_bytes": found[0], "used_bytes": group.used_bytes(found[1])}
-        text = "{limit_bytes} (cgroup version {version}), {used_bytes} in use" + told
-    return Check(
-        name="cgroup", title="container limit", ability=Ability.FACT, text=text, facts=facts
-    )
+        text = "{limit_bytes} (cgroup version {version}), {used_bytes} in use" + note
+    return _fact("cgroup", "container limit", text, facts)
 
 
 def _process_limits(proc: Path) -> Check:
@@ -214,12 +179,10 @@ def _process_limits(proc: Path) -> Check:
         return _fact("rlimits", "process limits", "none (ulimit -v and -d)")
     facts = {f"{name.lower()}_bytes": value for name, value in limits.items()}
     text = ", ".join(f"{name} {{{name.lower()}_bytes}}" for name in limits)
-    return Check(
-        name="rlimits", title="process limits", ability=Ability.FACT, text=text, facts=facts
-    )
+    return _fact("rlimits", "process limits", text, facts)
 
 
-def _is_there(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
@@ -230,10 +193,10 @@ def _framework(name: str) -> Check:
     version = _version(name)
     build = version.partition("+")[2]
     facts = {"version": version, "build": build}
-    text = "{version} in memdiag's environment; the target's own may differ"
+    text = "{version} in memdiag's environment; the target's may differ"
     if name == "torch" and build == "cpu":
         text = "{version}: a build without GPU support"
-    return Check(name=name, title=name, ability=Ability.FACT, text=text, facts=facts)
+    return _fact(name, name, text, facts)
 
 
 def _versions() -> Check:
@@ -245,15 +208,25 @@ def _versions() -> Check:
     }
     text = "memdiag {memdiag}, Python {python}, {system}, psutil {psutil}, "
     text += "nvidia-ml-py {nvidia-ml-py}, polars {polars}"
-    return Check(name="versions", title="versions", ability=Ability.FACT, text=text, facts=facts)
+    return _fact("versions", "versions", text, facts)
 
 
 def _version(name: str) -> str:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return "of unknown version" if _is_there(name) else "not installed"
+        return "of unknown version" if _is_installed(name) else "not installed"
 
 
-def _fact(name: str, title: str, text: str) -> Check:
-    return Check(name=name, title=title, ability=Ability.FACT, text=text)
+def _fact(
+    name: str, title: str, text: str, facts: Mapping[str, object] | None = None, remedy: str = ""
+) -> Check:
+    """A check that describes this machine, without a good or a bad result."""
+    return Check(
+        name=name,
+        title=title,
+        ability=Ability.FACT,
+        text=text,
+        facts=dict(facts or {}),
+        remedy=remedy,
+    )

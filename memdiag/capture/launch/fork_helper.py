@@ -1,6 +1,4 @@
-"""Small processes of memdiag's own beside the target: forked early, holding nothing but what they
-were given.
-"""
+"""Forks small helper processes of memdiag, which keep only the descriptors they need."""
 
 from __future__ import annotations
 
@@ -10,10 +8,10 @@ from pathlib import Path
 
 
 def forked(life: Callable[[], None], *, keeps: Collection[int], name: str) -> int:
-    """Fork a process that does `life` and ends; its pid. Raises OSError where none can be made.
+    """Fork a process that calls `life` and exits; returns its pid. Raises OSError.
 
-    keeps: the descriptors it keeps; all others are closed in it. Signals stay blocked as they are
-    here. To be called before there is any thread.
+    keeps: the descriptors that stay open in it. It inherits the signal mask. Call this before any
+    thread is started.
     """
     pid = os.fork()
     if pid:
@@ -26,7 +24,7 @@ def forked(life: Callable[[], None], *, keeps: Collection[int], name: str) -> in
 
 
 def keep_only(descriptors: Collection[int], name: str) -> None:
-    """Close all others, hold no directory, and be called `name` in lists of processes."""
+    """Close all other descriptors, leave the working directory, and set the process's name."""
     os.chdir("/")
     if Path("/proc/self/comm").exists():
         Path("/proc/self/comm").write_text(name)

@@ -1,14 +1,13 @@
-"""Reads along with what the target writes to stdout and stderr, where an option asks for it.
+"""Copies what the target writes to stdout and stderr, if an option asks for it.
 
-Each stream of memdiag's that the target would have inherited is replaced by one of the same
-nature, a pseudo-terminal for a terminal and a pipe for anything else, and one for both where both
-lead to the same place, so that their order stays. A small process of its own passes every byte on
-and copies it to whoever looks for tags. It never waits for those: what they are too slow for is
-dropped there and counted, never here.
+Each of the two streams is replaced by one of the same kind, a pseudo-terminal for a terminal and a
+pipe for anything else. If both lead to the same file they share one, which keeps their order. A
+small process passes every byte on, and copies it to the process that searches for tags. It never
+waits for that one: if the copy is not read fast enough, parts of the copy are dropped and counted.
 
-The target stays in memdiag's session and process group, and its stdin is untouched, so that job
-control, Ctrl-C and end of file are the real terminal's. The pump lives on without memdiag for as
-long as somebody holds the stream open.
+The target stays in memdiag's session and process group, and its stdin is unchanged, so job control,
+Ctrl-C and end of file come from the real terminal. The pump runs as long as any process has the
+stream open, also after memdiag's exit.
 """
 
 from __future__ import annotations
@@ -30,19 +29,21 @@ from memdiag.capture.launch.fork_helper import forked
 
 _STREAMS = (1, 2)
 _AT_A_TIME = 64 << 10
-# What a copy may lag behind before parts of it are dropped. Chosen: seconds of a busy log.
+# How far the copy may lag before parts of it are dropped. Heuristic: seconds of a busy log.
 _SPILL_BYTES = 8 << 20
 _PIPE_BYTES = 1 << 20
 _SIZE = struct.Struct("HHHH")
 _DRAIN, _RESIZE, _UNCHANGED = b"d", b"w", b"-"
-# Of each piece of the copy: when it came (monotonic), bytes that were dropped before, its length.
+# Header of each piece of the copy: its time (monotonic), bytes dropped before it, its length.
 FRAME = struct.Struct("<dQQ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlet:
-    """One replaced stream. `streams`: the target's descriptors that lead to it. `theirs`: what the
-    target gets for them. `copy`: where the copy is read.
+    """One replaced stream.
+
+    streams: the target's descriptors for it. theirs: our descriptor that the target gets for them.
+    copy: the descriptor to read the copy from.
     """
 
     streams: tuple[int, ...]
@@ -55,7 +56,7 @@ class Outlet:
 
 
 class Outlets:
-    """All replaced streams of one target. Make it before there is any thread."""
+    """All replaced streams of one target. Create it before any thread is started."""
 
     def __init__(self) -> None:
         self._outlets = tuple(_outlet(streams) for streams in _places())
@@ -63,34 +64,34 @@ class Outlets:
 
     @property
     def streams(self) -> dict[int, int]:
-        """The target's descriptor -> ours to put there."""
+        """The target's descriptor -> our descriptor for it."""
         return {s: outlet.theirs for outlet in self._outlets for s in outlet.streams}
 
     @property
     def copies(self) -> tuple[int, ...]:
-        """Where the copies are read, as FRAMEs."""
+        """The descriptors to read the copies from, in FRAMEs."""
         return tuple(outlet.copy for outlet in self._outlets)
 
     @property
     def pids(self) -> frozenset[int]:
-        """The processes that pass the bytes on."""
+        """The pids of the pumps."""
         return frozenset(outlet.pid for outlet in self._outlets)
 
     def started(self) -> None:
-        """The target has its descriptors: ours are closed, so that its end can be seen."""
+        """Close our ends after the target has started, so that the end of the streams is seen."""
         if not self._is_started:
             self._is_started = True
             for outlet in self._outlets:
                 os.close(outlet.theirs)
 
     def follow_size(self) -> None:
-        """The terminal's window may have changed: have it told to the pseudo-terminal."""
+        """Copy a new size of the terminal's window to the pseudo-terminal."""
         for outlet in self._outlets:
             if outlet.is_terminal:
                 _ask(outlet, _RESIZE)
 
     def resized(self) -> bool:
-        """The pseudo-terminal has had another size since the last call. Never waits."""
+        """Return True if the pseudo-terminal's size has changed. Never waits."""
         found = False
         for outlet in self._outlets:
             if outlet.is_terminal:
@@ -98,14 +99,14 @@ class Outlets:
         return found
 
     def drain(self, patience: Callable[[], bool]) -> None:
-        """Wait until all that was written has been passed on, as long as `patience` says so."""
+        """Wait until all output has been passed on, while `patience` returns True."""
         for outlet in self._outlets:
             _ask(outlet, _DRAIN)
             while not _answered(outlet) and patience():
                 pass
 
     def close(self) -> None:
-        """Let go of it all. The streams live on for those who hold them."""
+        """Close the control pipes. The streams stay open for the processes that use them."""
         self.started()
         for outlet in self._outlets:
             for descriptor in (outlet.requests, outlet.answers):
@@ -113,13 +114,13 @@ class Outlets:
 
 
 def _places() -> list[tuple[int, ...]]:
-    """The target's streams by where they lead; one that is closed is left so."""
+    """The open streams, grouped by their file."""
     places: dict[tuple[int, int, int], tuple[int, ...]] = {}
     for stream in _STREAMS:
         with contextlib.suppress(OSError):
             found = os.fstat(stream)
             key = (found.st_dev, found.st_ino, found.st_rdev)
-            # Two terminals may share a number in different mounts; their names tell.
+            # Terminals of different mounts may have the same number: use st_dev and st_ino too.
             places[key] = (*places.get(key, ()), stream)
     return list(places.values())
 
@@ -154,8 +155,8 @@ def _outlet(streams: tuple[int, ...]) -> Outlet:
 
 
 def _pseudo_terminal(like: int) -> tuple[int, int]:
-    """A terminal with the modes and the size of the one at `like`, but that it leaves output as
-    it is: the real one makes of it what it makes of it.
+    """A pseudo-terminal with the size and modes of `like`, but without output processing, which the
+    real terminal does.
     """
     ours, theirs = os.openpty()
     with contextlib.suppress(termios.error):
@@ -167,7 +168,7 @@ def _pseudo_terminal(like: int) -> tuple[int, int]:
 
 
 def _copy_size(terminal: int, to: int) -> bool:
-    """Whether it was another one."""
+    """Copy the window size. Returns True if it has changed."""
     try:
         wanted = fcntl.ioctl(terminal, termios.TIOCGWINSZ, bytes(_SIZE.size))
         if fcntl.ioctl(to, termios.TIOCGWINSZ, bytes(_SIZE.size)) == wanted:
@@ -185,7 +186,7 @@ def _widen(pipe: int) -> None:
 
 
 def _ask(outlet: Outlet, request: bytes) -> None:
-    with contextlib.suppress(OSError):  # it has ended, or has enough requests to do
+    with contextlib.suppress(OSError):  # it has ended, or its pipe is full
         os.write(outlet.requests, request)
 
 
@@ -197,7 +198,7 @@ def _answers(outlet: Outlet) -> bytes:
 
 
 def _answered(outlet: Outlet, timeout_s: float = 0.05) -> bool:
-    """It has passed everything on, or has ended."""
+    """Return True if it has passed everything on, or has ended."""
     with selectors.DefaultSelector() as ready:
         ready.register(outlet.answers, selectors.EVENT_READ)
         if not ready.select(timeout_s):
@@ -207,7 +208,7 @@ def _answered(outlet: Outlet, timeout_s: float = 0.05) -> bool:
 
 
 class Pump:
-    """The life of the process that passes one stream on."""
+    """The process that passes one stream on."""
 
     def __init__(self, *, source: int, sink: int, tee: int, requests: int, answers: int) -> None:
         self._source, self._sink = source, sink
@@ -216,7 +217,7 @@ class Pump:
         os.set_blocking(tee, False)
 
     def run(self) -> None:
-        """Until everybody has closed the stream, or nobody reads it any more."""
+        """Run until all writers have closed the stream, or no reader is left."""
         with selectors.DefaultSelector() as ready:
             ready.register(self._source, selectors.EVENT_READ)
             ready.register(self._requests, selectors.EVENT_READ)
@@ -227,13 +228,13 @@ class Pump:
                     if not self._pass_on():
                         return
                 elif self._requests in found and not self._answer():
-                    ready.unregister(self._requests)  # memdiag is gone; the target is not
+                    ready.unregister(self._requests)  # memdiag has exited, the target has not
                 self._spill.flush()
 
     def _pass_on(self) -> bool:
         try:
             data = os.read(self._source, _AT_A_TIME)
-        except OSError:  # a pseudo-terminal that nobody holds open any more
+        except OSError:  # all users of the pseudo-terminal have closed it
             data = b""
         now_s = time.monotonic()
         if not data or not write_all(self._sink, data):
@@ -253,7 +254,7 @@ class Pump:
 
 
 class Spill:
-    """The copy on its way to a pipe that may be full. Keeps some of it, and then drops."""
+    """Writes the copy to a pipe that may be full. Buffers up to a limit, then drops."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -264,11 +265,11 @@ class Spill:
 
     @property
     def waiting(self) -> bool:
-        """There is something to be written."""
+        """Return True if there is data to write."""
         return bool(self._frames)
 
     def add(self, at_s: float, data: bytes) -> None:
-        """Take one more piece."""
+        """Add a piece."""
         if self._is_dead or self._held > _SPILL_BYTES:
             self._dropped += len(data)
             return
@@ -277,7 +278,7 @@ class Spill:
         self._dropped = 0
 
     def flush(self) -> None:
-        """Write as much as the pipe takes."""
+        """Write as much as fits into the pipe."""
         try:
             while self._frames:
                 frame = self._frames.popleft()
@@ -288,19 +289,19 @@ class Spill:
                 if written < len(frame):
                     self._frames.appendleft(frame[written:])
                     return
-        except OSError:  # whoever looked for tags is gone
+        except OSError:  # the reader of the copy has ended
             self._is_dead = True
             self._frames.clear()
 
 
-class Unframed:
-    """The pieces of a copy, out of its bytes."""
+class FrameReader:
+    """Splits the bytes of a copy into its pieces."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[tuple[float, int, bytes]]:
-        """When each complete piece came, how many bytes were dropped before it, and it."""
+        """(time, bytes dropped before it, data) of each complete piece."""
         self._rest += data
         while len(self._rest) >= FRAME.size:
             at_s, dropped, length = FRAME.unpack_from(self._rest)
@@ -312,12 +313,12 @@ class Unframed:
 
 
 def write_all(descriptor: int, data: bytes) -> bool:
-    """Write all of it, waiting where it must; False where it is taken no more."""
+    """Write all data, waiting if necessary. Returns False if the reader is gone."""
     rest = memoryview(data)
     while rest:
         try:
             rest = rest[os.write(descriptor, rest) :]
-        except BlockingIOError:  # somebody made the stream non-blocking, for all who share it
+        except BlockingIOError:  # another user of the stream has made it non-blocking
             with selectors.DefaultSelector() as ready:
                 ready.register(descriptor, selectors.EVENT_WRITE)
                 ready.select()

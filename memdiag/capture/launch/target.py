@@ -1,8 +1,8 @@
-"""The command under watch: started untouched, supervised until it ends.
+"""Starts the command without changing its environment, and supervises it until it ends.
 
-Untouched means: `posix_spawn` in memdiag's own process group, with the signal mask that memdiag
-was started with, default action for the signals that Python itself had set to be ignored, every
-descriptor that memdiag inherited (a shell's `<(...)` among them) and none of memdiag's own.
+It is started by `posix_spawn` in memdiag's process group, with the signal mask that memdiag was
+started with, the default action for signals that Python ignores, every descriptor that memdiag has
+inherited (such as a shell's `<(...)`), and none of memdiag's own.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from memdiag.errors import CannotStart
 from memdiag.values.measurements import Ending
 from memdiag.values.sanitize import printable
 
-# Python ignores these when it starts; a command must find them as they were.
+# Python ignores these from its start; the command needs their default action.
 _IGNORED_BY_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
-# prctl(2): orphans among our descendants become our children instead of init's.
+# prctl(2): orphaned descendants become children of this process instead of init.
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -40,7 +40,7 @@ class Target:
         self.stopped_by: signal.Signals | None = None
 
     def look(self) -> None:
-        """Collect what became of the command and of orphans that came to us. Never waits."""
+        """Collect the status of the command and of adopted orphans. Never waits."""
         flags = os.WNOHANG | os.WUNTRACED | os.WCONTINUED
         while True:
             try:
@@ -53,7 +53,7 @@ class Target:
                 self._note(status)
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to the command, if it still runs (its pid is ours until collected)."""
+        """Send a signal to the command if it still runs (its pid is not reused before)."""
         if self.ending is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, number)
@@ -76,30 +76,30 @@ def start(
     signal_mask: Collection[int],
     streams: Mapping[int, int] | None = None,
 ) -> Target:
-    """Start `command` (looked up on PATH, as a shell does). Raises CannotStart.
+    """Start `command` (searched on PATH, as a shell does). Raises CannotStart.
 
-    streams: descriptors of the command's -> ours that it gets there; all others as we have them.
+    streams: descriptor in the command -> our descriptor for it; others are inherited.
     """
     streams = streams or {}
     if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or its exit status would be lost
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else its exit status would be lost
     try:
         return Target(_spawn(command, environ, signal_mask, streams))
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise _cannot_start(command[0], error) from error
     script = shutil.which(command[0]) or command[0]
-    try:  # a script without "#!": every shell, and execvp(3), hands it to sh
+    try:  # a script without "#!": shells and execvp(3) run it with sh
         return Target(_spawn(["/bin/sh", script, *command[1:]], environ, signal_mask, streams))
     except OSError as error:
         raise _cannot_start(command[0], error) from error
 
 
 def adopt_orphans() -> bool:
-    """Have orphaned descendants handed to this process, so that a daemon stays in the tree.
+    """Make this process the parent of orphaned descendants, so that daemons stay in the tree.
 
-    True where the system can (Linux). Not inherited by children; ends with memdiag, after which
-    orphans go to init as ever.
+    Returns True if the system supports it (Linux). Not inherited by children. After memdiag's exit
+    init adopts orphans again.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -130,13 +130,13 @@ def _cannot_start(name: str, error: OSError) -> CannotStart:
     there = shutil.which(name, mode=os.F_OK) is not None
     if isinstance(error, FileNotFoundError) and not there:
         return CannotStart(
-            f"there is no command {shown!r}",
+            f"command not found: {shown!r}",
             remedy="check the spelling, PATH, or give its full path",
         )
     if isinstance(error, FileNotFoundError):
         return CannotStart(
-            f"{shown} is there, but the interpreter in its first line (#!) is not",
-            remedy=f"run it by its interpreter: memdiag run -- python {shown}",
+            f"{shown} exists, but the interpreter in its first line (#!) does not",
+            remedy=f"run it with its interpreter: memdiag run -- python {shown}",
             found=True,
         )
     if isinstance(error, PermissionError) and Path(name).is_dir():
@@ -144,7 +144,7 @@ def _cannot_start(name: str, error: OSError) -> CannotStart:
     if isinstance(error, PermissionError):
         return CannotStart(
             f"{shown} is not executable",
-            remedy=f"run it by its interpreter (memdiag run -- python {shown}) or chmod +x it",
+            remedy=f"run it with its interpreter (memdiag run -- python {shown}) or chmod +x it",
             found=True,
         )
     return CannotStart(
@@ -153,10 +153,10 @@ def _cannot_start(name: str, error: OSError) -> CannotStart:
 
 
 class Supervisor:
-    """Passes on what was meant for the command, and counts what was meant for memdiag.
+    """Passes signals on to the command, and counts interrupts.
 
-    interrupts: how often the person pressed Ctrl-C (or somebody sent SIGINT).
-    keyed: one of them came from the terminal's keyboard.
+    interrupts: how often the user pressed Ctrl-C (or somebody sent SIGINT).
+    keyed: one of them came from the keyboard.
     """
 
     def __init__(self, target: Target, witness: Witness | None) -> None:
@@ -167,17 +167,17 @@ class Supervisor:
         self.keyed = False
 
     def handle(self, letters: Iterable[Letter], tree: Collection[int] = ()) -> None:
-        """Act on the signals that arrived; `tree`: pids of the target's processes."""
+        """Handle received signals. tree: pids of the target's processes."""
         letters = [letter for letter in letters if letter.number != signal.SIGCHLD]
         if letters:
             self._deliver(letters, tree)
         self._target.look()
 
     def stop_wanted(self) -> signal.Signals | None:
-        """The signal by which the command was stopped through its terminal, once for each stop.
+        """The signal by which the terminal has stopped the command, once for each stop.
 
-        memdiag has to stop as well then, or the shell would never give its prompt. A command
-        stopped otherwise (`kill -STOP PID`) is left to whoever did that.
+        Then memdiag has to stop too, so that the shell shows its prompt. A command that was stopped
+        otherwise (`kill -STOP PID`) does not stop memdiag.
         """
         stopped_by = self._target.stopped_by
         if stopped_by is None or stopped_by not in self._stops:
@@ -201,26 +201,26 @@ class Supervisor:
 
 def _target_has_it(letter: Letter, seen: frozenset[int] | None, tree: Collection[int]) -> bool:
     if letter.sender in tree:
-        return True  # the target's own doing: it must not come back to it
+        return True  # sent by the target itself: it must not be sent back
     if seen is None:
-        return letter.sender == 0  # without a witness: the kernel signals whole groups
+        return letter.sender == 0  # without a witness: assume that the kernel signals whole groups
     return letter.number in seen
 
 
 class Launched:
-    """A started command as the thing to be measured, from its start to its orderly end.
+    """A started command as the subject of a measurement, until its end.
 
-    The third Ctrl-C lets the person out even when the command ignores it: memdiag then leaves it
-    running. Ended by memdiag, all processes of the tree get SIGTERM, and SIGKILL after a grace.
+    If the command ignores Ctrl-C, the third one ends memdiag and leaves it running. If memdiag ends
+    the command, all processes of the tree get SIGTERM, and SIGKILL after a grace period.
     """
 
     INTERRUPTS_TO_LEAVE = 3
-    GRACE_S = 10.0  # chosen: as container runtimes do
+    GRACE_S = 10.0  # the default of container runtimes
 
     def __init__(
         self, target: Target, witness: Witness | None, outlets: Outlets | None = None
     ) -> None:
-        """outlets: what its output goes through, where that is read along with."""
+        """outlets: what its output passes through, if its output is read."""
         self._target = target
         self._outlets = outlets
         self._supervisor = Supervisor(target, witness)
@@ -232,23 +232,23 @@ class Launched:
 
     @property
     def interrupts(self) -> int:
-        """How often the person pressed Ctrl-C."""
+        """How often the user pressed Ctrl-C."""
         return self._supervisor.interrupts
 
     @property
     def ended_by_key(self) -> bool:
-        """Ctrl-C at the keyboard ended it, and it let itself be killed by that."""
+        """Return True if Ctrl-C at the keyboard has killed the command."""
         ending = self._target.ending
         return self._supervisor.keyed and ending is not None and ending.signal == signal.SIGINT
 
     @property
     def left_alone(self) -> bool:
-        """The person had enough; the command still runs."""
+        """Return True if the user has left while the command still runs."""
         return self._target.ending is None and self.interrupts >= self.INTERRUPTS_TO_LEAVE
 
     @property
     def ending(self) -> Ending:
-        """How it ended, as far as that is known."""
+        """How it ended, as far as known."""
         ending = self._target.ending
         if ending is None:
             why = f"left running by memdiag after the third Ctrl-C (pid {self._target.pid})"
@@ -256,7 +256,7 @@ class Launched:
         return replace(ending, why=self.why_ended)
 
     def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
-        """Pass on signals, and look how the command is; what to tell the person."""
+        """Pass on signals and check the command; returns messages for the user."""
         before = self.interrupts
         self._supervisor.handle(letters, pids)
         self._follow_window(letters, pids)
@@ -265,10 +265,10 @@ class Launched:
             return (f"the command is left running (pid {self._target.pid})",)
         if not warned or self._target.ending is not None:
             return ()
-        return ("the command has not ended yet; one more Ctrl-C leaves it running and reports",)
+        return ("the command has not ended yet; press Ctrl-C again to leave it running",)
 
     def _follow_window(self, letters: Sequence[Letter], pids: Collection[int]) -> None:
-        """The terminal that the command sees is ours: it changes a moment after the real one."""
+        """Resize the command's pseudo-terminal when the real terminal changes."""
         if self._outlets is None:
             return
         if any(letter.number == signal.SIGWINCH for letter in letters):
@@ -277,23 +277,23 @@ class Launched:
             signal_all({*pids, self._target.pid}, signal.SIGWINCH)
 
     def over(self) -> bool:
-        """The command has ended (and all of the tree, where memdiag ends it), or was left."""
+        """Return True if the command has ended (and the tree, if memdiag ends it), or was left."""
         if self._target.ending is None:
             return self.left_alone
         return self._kill_at_s is None or self._killed or not self._left
 
     def pause_wanted(self) -> bool:
-        """The command was stopped by its terminal."""
+        """Return True if the terminal has stopped the command."""
         self._stop = self._supervisor.stop_wanted()
         return self._stop is not None
 
     def pause(self) -> None:
-        """Stop as the command was stopped; returns when continued."""
+        """Stop in the same way as the command; returns when continued."""
         if self._stop is not None:
             stop_self(self._stop)
 
     def end(self, why: str, pids: Collection[int]) -> None:
-        """SIGTERM for the command and all of `pids`, later SIGKILL. Call it until `over`."""
+        """Send SIGTERM to the command and `pids`, later SIGKILL. Call this until `over`."""
         now_s = time.monotonic()
         if self._target.ending is None:
             pids = {*pids, self._target.pid}
@@ -302,21 +302,21 @@ class Launched:
             self.why_ended = why
             self._kill_at_s = now_s + self.GRACE_S
             signal_all(pids, signal.SIGTERM)
-            signal_all(pids, signal.SIGCONT)  # a stopped one could not act on it
+            signal_all(pids, signal.SIGCONT)  # a stopped process cannot react
         elif now_s >= self._kill_at_s and not self._killed:
             self._killed = True
             signal_all(pids, signal.SIGKILL)
 
 
 def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
-    """Send a signal to each of `pids` that is still there."""
+    """Send a signal to each live process of `pids`."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def stop_self(number: signal.Signals) -> None:
-    """Stop this process like `number` would have; returns when it is continued."""
+    """Stop this process by the signal `number`; returns when it is continued."""
     before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,6 +1,6 @@
-"""The lines that common loggers write, for a log whose patterns nobody has named.
+"""Recognizes the lines of common loggers, for a log without patterns of the user.
 
-Forms met: `Step 80: ...`, `step=80`, `{"global_step": 80, ...}`, `iter 250: loss`,
+Known forms: `Step 80: ...`, `step=80`, `{"global_step": 80, ...}`, `iter 250: loss`,
 `iteration 10/500000`, `[Iter 40]`, mmengine's `Epoch(train) [1][ 50/1000]`, the bars of tqdm,
 Lightning and Keras, `Phase transition: Predict -> Correct`, `Epoch 3/10`.
 """
@@ -21,7 +21,7 @@ _BARS = (
     re.compile(rf"^\s*(?P<step>{_NUMBER})/(?P<total>{_NUMBER})\s+(?:\[[=>. ]+\]|\u2501)"),
     re.compile(rf"\bEpoch\(train\)\s+\[\d+\]\s*\[\s*(?P<step>{_NUMBER})/(?P<total>{_NUMBER})\]"),
 )
-# "total steps: 1000" and "every step" are no positions, "step: 0.12 s" is none either.
+# "total steps: 1000", "every step" and "step: 0.12 s" are not positions.
 _STEP = re.compile(
     r"(?:^|(?<=[\s\[({,|;\"'>-]))"
     r"(?<!total\s)(?<!max\s)(?<!per\s)(?<!every\s)(?<!each\s)(?<!warmup\s)(?<!last\s)"
@@ -48,8 +48,8 @@ _NO_TRAINING = re.compile(
 class LoggerLines:
     """Finds steps, phases and epochs in lines of unknown loggers.
 
-    A number is believed to be a step when it is larger than the one that the same form showed
-    before: a setting that is printed once is none.
+    A number is accepted as a step if it is larger than the previous one in the same form, which
+    excludes settings that are printed once.
     """
 
     def __init__(self, search: Search) -> None:
@@ -60,20 +60,20 @@ class LoggerLines:
         self._broken = False
 
     def tags(self, line: str) -> Iterator[Tag]:
-        """What the line says."""
+        """The tags in the line."""
         if self._broken:
             return
         try:
             yield from self._tags(line)
-        except TimeoutError:  # our own patterns take no such time, but nobody has proved it
+        except TimeoutError:  # not expected of these patterns, but not proved
             self._broken = True
 
     def notes(self) -> Iterator[str]:
-        """What a person should know about it."""
+        """Notes for the user."""
         if self._broken:
-            yield "the log's lines took too long to read and were given up"
+            yield "the log's lines took too long to search, so the search was stopped"
         elif not self._form:
-            yield "no form of steps that memdiag knows is in the log (see --step-regex)"
+            yield "memdiag found no steps in a known form in the log (see --step-regex)"
 
     def _tags(self, line: str) -> Iterator[Tag]:
         step = self._step(line)
@@ -101,7 +101,7 @@ class LoggerLines:
         return None if match is None else self._moved("step", match["step"], False)
 
     def _moved(self, form: str, text: str, starts_again: bool) -> float | None:
-        """The job's step; None while the form is not trusted, or is another one than that is."""
+        """The job's step; None if the form is not trusted yet, or another one is."""
         value = as_number(text)
         if value is None or (self._form and form != self._form):
             return None
@@ -112,6 +112,6 @@ class LoggerLines:
                 return None
             self._form = form
         elif starts_again and value < self._last:
-            self._base += self._last  # a bar of its own for each pass
+            self._base += self._last  # each pass has a new bar
         self._last = value
         return self._base + value

@@ -1,4 +1,4 @@
-"""Lines in, tags out: the patterns of the user's, each within a limit of time."""
+"""Searches lines for the user's patterns, each within a time limit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol
 
 from memdiag.capture.logtags.patterns import Pattern, TagKind
 
-# A line takes microseconds. A pattern that took this much processor time on several lines is one
-# of those that take for ever, and is given up. Chosen.
+# A line takes microseconds. A pattern that takes this much processor time on several lines has
+# catastrophic backtracking, and is disabled. Heuristic.
 LIMIT_S = 0.1
 _STRIKES = 3
 _MAX_NAME = 200
@@ -20,7 +20,7 @@ _SIGNAL, _TIMER = signal.SIGVTALRM, signal.ITIMER_VIRTUAL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
-    """What a line said. name: of the phase or the counter. value: of the step or the counter."""
+    """A tag in a line. name: of the phase or counter. value: of the step or counter."""
 
     kind: TagKind
     name: str = ""
@@ -28,15 +28,15 @@ class Tag:
 
 
 class Search(Protocol):
-    """A way to look for an expression in a text."""
+    """Searches a text for an expression."""
 
     def __call__(self, expression: re.Pattern[str], text: str) -> re.Match[str] | None:
-        """As `expression.search(text)`. Raises TimeoutError when it takes too long."""
+        """As `expression.search(text)`. Raises TimeoutError if it takes too long."""
 
 
 class LimitedSearch:
-    """`search` that gives up after LIMIT_S of processor time. For a process's main thread alone:
-    the regular expression engine looks for signals now and then, and ends when one raises.
+    """Search with a limit of LIMIT_S of processor time. Works only in the main thread: the regular
+    expression engine checks for signals, and ends if a handler raises.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class LimitedSearch:
 
 
 class Matcher:
-    """Looks for the user's patterns. Every pattern is looked for in every line, in their order."""
+    """Searches every line for all patterns of the user, in their order."""
 
     def __init__(self, patterns: Sequence[Pattern], search: Search) -> None:
         self._search = search
@@ -71,18 +71,15 @@ class Matcher:
         self._misread: dict[str, str] = {}
         self._lines = 0
         self._steps = 0
-        self.given_up: list[str] = []
+        self.disabled: list[str] = []
 
     def tags(self, line: str) -> Iterator[Tag]:
-        """What the line says."""
+        """The tags in the line."""
         self._lines += 1
         for pattern in tuple(self._live):
             try:
                 match = self._search(pattern.expression, line)
-            except TimeoutError:
-                self._strike(pattern)
-                continue
-            except RecursionError:
+            except (TimeoutError, RecursionError):
                 self._strike(pattern)
                 continue
             tag = None if match is None else self._tag(pattern, match)
@@ -90,22 +87,22 @@ class Matcher:
                 yield tag
 
     def notes(self) -> Iterator[str]:
-        """What a person should know about it, one sentence each."""
-        yield from self.given_up
+        """Notes for the user, one sentence each."""
+        yield from self.disabled
         for where, count in self._found.items():
-            if count == 0 and not any(note.startswith(where) for note in self.given_up):
+            if count == 0 and not any(note.startswith(where) for note in self.disabled):
                 lines = f"{self._lines:,} lines" if self._lines != 1 else "1 line"
-                yield f"{where} was found in none of {lines}"
+                yield f"{where} did not match any of {lines}"
         for where, text in self._misread.items():
-            yield f"{where} found {text!r}, which is no number: left out"
+            yield f"{where} found {text!r}, which is not a number: ignored"
 
     def _strike(self, pattern: Pattern) -> None:
         strikes = self._strikes[pattern.where] = self._strikes.get(pattern.where, 0) + 1
         if strikes >= _STRIKES:
             self._live.remove(pattern)
-            self.given_up.append(
+            self.disabled.append(
                 f"{pattern.where} took more than {LIMIT_S:g} s on each of {strikes} lines "
-                f"and was given up after line {self._lines:,}"
+                f"and was disabled after line {self._lines:,}"
             )
 
     def _tag(self, pattern: Pattern, match: re.Match[str]) -> Tag | None:
@@ -124,7 +121,7 @@ class Matcher:
 
 
 def as_number(text: str) -> float | None:
-    """`14,136`, `1_000`, `2.5e3`; None for anything else, also for what is not finite."""
+    """`14,136`, `1_000`, `2.5e3`; None for anything else, also for infinite numbers."""
     try:
         number = float(text.replace(",", "").strip())
     except ValueError:

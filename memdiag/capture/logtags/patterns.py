@@ -1,4 +1,4 @@
-"""What to look for in the lines of a log: the user's own patterns, and those of common loggers."""
+"""The user's patterns for the lines of a log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memdiag.values.units import bytes_per_unit
 
 
 class TagKind(enum.Enum):
-    """What a match says."""
+    """The kinds of tags."""
 
     STEP = "step"  # the job's step
     PHASE = "phase"  # the phase from now on, "" for none
@@ -25,11 +25,11 @@ class TagKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A pattern of the user's.
+    """A pattern of the user.
 
-    expression: the tag is its group named like the kind, else its first group that took part.
-    name: of a counter, "" otherwise. factor: what a counter's figures are multiplied by.
-    where: how it was given, for messages.
+    expression: the tag is the group named like the kind, else the first group that matched.
+    name: of a counter, "" otherwise. factor: multiplies a counter's values. where: the option, for
+    messages.
     """
 
     kind: TagKind
@@ -39,7 +39,7 @@ class Pattern:
     factor: int = 1
 
     def tag(self, match: re.Match[str]) -> str | None:
-        """The text that is the tag; None where the pattern has no group."""
+        """The text of the tag; None if the pattern has no group."""
         named = match.groupdict().get(self.kind.value)
         if named is not None:
             return named
@@ -48,16 +48,16 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRequest:
-    """What was asked for. `patterns`: none means those of common loggers (`loggers`).
+    """The requested tags. patterns: if empty, those of common loggers are used.
 
-    file: the log, None for the target's own output.
+    file: the log, None for the target's output.
     """
 
     patterns: tuple[Pattern, ...]
     file: Path | None
 
     def promises(self, kind: TagKind) -> bool:
-        """The user says that the log tells this."""
+        """Return True if the user has a pattern for this kind."""
         return any(pattern.kind is kind for pattern in self.patterns)
 
 
@@ -103,10 +103,10 @@ def request(
     file: Path | None,
     output: bool,
 ) -> TagRequest | None:
-    """What the options ask for, None for nothing. Raises UsageError.
+    """The request of the options, None for none. Raises UsageError.
 
-    file: of `--tags-from`, None where it is not given or means the output. output: the target's
-    output can be read (it was asked for, or there are patterns and no file).
+    file: of `--tags-from`, None if it is absent or means the output. output: search the target's
+    output (requested, or there are patterns and no file).
     """
     patterns = (
         *map(step_pattern, steps),
@@ -131,34 +131,35 @@ def _compiled(option: str, text: str) -> re.Pattern[str]:
 def _demand_group(option: str, expression: re.Pattern[str], example: str) -> None:
     if expression.groups == 0:
         raise UsageError(
-            f"{option} {printable(expression.pattern)!r} has no group that takes the tag",
-            remedy=f"put what you want in brackets: {option} '{example}'",
+            f"{option} {printable(expression.pattern)!r} has no group for the tag",
+            remedy=f"put the tag in parentheses: {option} '{example}'",
         )
 
 
 def _as_size(name: str) -> tuple[str, int]:
-    """`vram_mb` is `vram_bytes` times 10**6; anything else stays a number of its own."""
+    """`vram_mb` becomes `vram_bytes` times 10**6; other names stay."""
     stem, _, unit = name.rpartition("_")
     factor = bytes_per_unit(unit) if stem and len(unit) > 1 else None
     return (name, 1) if factor is None else (f"{stem}_bytes", factor)
 
 
 def _refuse_unreadable(path: Path) -> None:
-    """A log may come later; what is there already must be one."""
+    """Raise UsageError for an existing path that is not a readable file."""
     shown = printable(str(path))
     try:
         if path.exists() and not path.is_file():
             raise UsageError(
-                f"--tags-from {shown} is no regular file", remedy="name the log that it writes"
+                f"--tags-from {shown} is not a regular file",
+                remedy="pass the log of the command",
             )
         if path.exists():
             os.close(safe_open.open_regular(path))
     except OSError as error:
         raise UsageError(
-            f"--tags-from {shown} cannot be read: {error.strerror}", remedy="check its rights"
+            f"--tags-from {shown} cannot be read: {error.strerror}", remedy="check its permissions"
         ) from error
     if not path.parent.is_dir():
         raise UsageError(
-            f"--tags-from: there is no directory {printable(str(path.parent))}",
-            remedy="make it first, or name another log",
+            f"--tags-from: directory not found: {printable(str(path.parent))}",
+            remedy="create it first, or pass another log",
         )

@@ -1,7 +1,7 @@
-"""Looks for tags in a log while it is written: a process of its own, because a pattern of the
-user's may take for ever, and this may then be ended.
+"""Searches a log for tags while it is written. It runs in a process of its own, which can be ended
+if a pattern of the user takes forever.
 
-It reads copies of the target's output or follows a file, and sends what it finds as lines of JSON.
+It reads copies of the target's output or follows a file, and sends the tags as lines of JSON.
 """
 
 from __future__ import annotations
@@ -14,29 +14,28 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from memdiag.capture.launch.fork_helper import forked
-from memdiag.capture.launch.output_tee import Unframed
+from memdiag.capture.launch.output_tee import FrameReader
 from memdiag.capture.logtags.known_loggers import LoggerLines
-from memdiag.capture.logtags.line_decoder import Lines
 from memdiag.capture.logtags.match_patterns import LimitedSearch, Matcher, Tag
 from memdiag.capture.logtags.patterns import TagKind, TagRequest
-from memdiag.capture.logtags.tail_file import Follower
+from memdiag.capture.logtags.tail_file import Follower, LineDecoder
 from memdiag.capture.process.step_and_phase import Origin
 from memdiag.errors import CannotMeasure
 from memdiag.values.sanitize import printable
 
-_LOOK_S = 0.05  # how often a file is looked at
-_QUIET_S = 0.05  # nothing came for so long: that was all
-_PATIENCE_S = 2.0  # what a person waits at the end for lines not yet looked at
+_LOOK_S = 0.05  # how often a file is read
+_QUIET_S = 0.05  # no more data for this long: the end
+_PATIENCE_S = 2.0  # the longest wait at the end for the remaining lines
 _FINISH = b"f"
 _DONE, _NOTE = "done", "note"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEvent:
-    """A tag that was found in a log. at_s: when it was written, on `time.monotonic()`'s clock."""
+    """A tag in a log. at_s: when it was written, on the clock of `time.monotonic()`."""
 
     at_s: float
     kind: TagKind
@@ -44,32 +43,14 @@ class LogEvent:
     value: float
 
 
-class Log(Protocol):
-    """Where the tags come from that a log tells."""
-
-    @property
-    def origin(self) -> Origin:
-        """How far they are to be believed."""
-
-    @property
-    def promises_steps(self) -> bool:
-        """The user says that it tells the steps."""
-
-    def waiting(self) -> bool:
-        """There is something to be drained."""
-
-    def drain(self) -> list[LogEvent]:
-        """The tags since the last call, oldest first."""
-
-
 class LogTags:
-    """The tagger, seen from memdiag. Make it before there is any thread."""
+    """The tags of a log. Create it before any thread is started, because it forks."""
 
     def __init__(
         self, request: TagRequest, *, copies: Sequence[int] = (), from_tail: bool = False
     ) -> None:
-        """copies: where the target's output is read, without a file; they are taken over.
-        from_tail: the last lines of a file that is there already tell where the job is.
+        """copies: descriptors to read the target's output from, which are closed here.
+        from_tail: take the current step and phase from the last lines of an existing file.
         """
         self.origin = Origin.LOG if request.patterns else Origin.LOGGER
         self.promises_steps = request.promises(TagKind.STEP)
@@ -87,7 +68,7 @@ class LogTags:
         try:
             self.pid = forked(tagger.run, keeps=keeps, name="memdiag-tags")
         except OSError as error:
-            raise CannotMeasure(f"no process to look for tags: {error.strerror}") from error
+            raise CannotMeasure(f"the search for tags did not start: {error.strerror}") from error
         finally:
             for descriptor in (asked, telling, *copies):
                 os.close(descriptor)
@@ -95,7 +76,7 @@ class LogTags:
                 follower.close()
 
     def drain(self) -> list[LogEvent]:
-        """The tags found since the last call, in the order of their lines. Never waits."""
+        """The tags since the last call, in the order of their lines. Never waits."""
         self._receive()
         events, self._found = self._found, []
         return events
@@ -111,13 +92,13 @@ class LogTags:
         self._found += [event for event in events if event is not None]
 
     def waiting(self) -> bool:
-        """There is something to be drained."""
+        """Return True if there are tags to drain."""
         with selectors.DefaultSelector() as ready:
             ready.register(self._events, selectors.EVENT_READ)
             return not self._is_gone and bool(ready.select(0.0))
 
     def finish(self) -> None:
-        """Have the rest looked at, within a limit of time; `drain` then gives the last tags."""
+        """Search the rest, within a time limit; `drain` then returns the last tags."""
         with contextlib.suppress(OSError):
             os.write(self._requests, _FINISH)
         self._receive()
@@ -128,40 +109,30 @@ class LogTags:
                 ready.select(_LOOK_S)
             self._receive()
         if not self._done:
-            self._notes.append("the last lines of the log were not looked at: it took too long")
+            self._notes.append("the last lines of the log were not searched: it took too long")
 
     def notes(self) -> tuple[str, ...]:
-        """What a person should know about the tags, one sentence each; after `finish`."""
+        """Notes for the user, one sentence each; after `finish`."""
         return tuple(self._notes)
 
     def close(self) -> None:
-        """Let the tagger go; whatever it is at, it ends when it notices."""
+        """Close the pipes; the process ends when it notices."""
         for descriptor in (self._requests, self._events):
             os.close(descriptor)
 
-    def _event(self, told: list[Any]) -> LogEvent | None:
-        what = told[0]
+    def _event(self, message: list[Any]) -> LogEvent | None:
+        what = message[0]
         if what == _DONE:
             self._done = True
             return None
         if what == _NOTE:
-            self._notes.append(printable(told[1]))
+            self._notes.append(printable(message[1]))
             return None
-        return LogEvent(at_s=told[1], kind=TagKind(what), name=told[2], value=told[3])
-
-
-class _Reader(Protocol):
-    """Turns lines into tags."""
-
-    def tags(self, line: str) -> Iterator[Tag]:
-        """What the line says."""
-
-    def notes(self) -> Iterator[str]:
-        """What a person should know."""
+        return LogEvent(at_s=message[1], kind=TagKind(what), name=message[2], value=message[3])
 
 
 class _Tagger:
-    """The life of the process."""
+    """The process that searches for tags."""
 
     def __init__(
         self,
@@ -175,27 +146,27 @@ class _Tagger:
     ) -> None:
         self._request = request
         self._follower = follower
-        self._copies = {copy: (Unframed(), Lines()) for copy in copies}
-        self._file_lines = Lines()
+        self._copies = {copy: (FrameReader(), LineDecoder()) for copy in copies}
+        self._file_lines = LineDecoder()
         self._requests, self._events = requests, events
         self._from_tail = from_tail
         self._parent = os.getpid()
         self._dropped = 0
-        self._reader: _Reader | None = None
+        self._reader: Matcher | LoggerLines | None = None
 
     def run(self) -> None:
-        """Until memdiag says that it was all, or is gone."""
+        """Run until memdiag has asked for the rest, or has exited."""
         search = LimitedSearch()
         patterns = self._request.patterns
         self._reader = Matcher(patterns, search) if patterns else LoggerLines(search)
         if self._from_tail and self._follower is not None:
-            self._tell_where(self._follower.before)
+            self._send_current(self._follower.before)
         with selectors.DefaultSelector() as ready:
             for descriptor in (*self._copies, self._requests):
                 ready.register(descriptor, selectors.EVENT_READ)
             while self._turn(ready):
                 pass
-            self._last_words(ready)
+            self._finish(ready)
 
     def _turn(self, ready: selectors.BaseSelector) -> bool:
         waits = None if self._follower is None else _LOOK_S
@@ -204,7 +175,7 @@ class _Tagger:
         return self._requests not in found
 
     def _read(self, ready: selectors.BaseSelector, found: set[int]) -> bool:
-        """Look at all that is there; whether there was anything."""
+        """Search all available data. Returns True if there was any."""
         some = False
         for copy in found & self._copies.keys():
             data = os.read(copy, 1 << 20)
@@ -216,17 +187,17 @@ class _Tagger:
                 if dropped:
                     self._dropped += dropped
                     lines.forget()
-                self._look(lines.feed(at_s, piece))
+                self._search(lines.feed(at_s, piece))
         if self._follower is not None:
             for piece in self._follower.read():
                 some = True
                 if piece:
-                    self._look(self._file_lines.feed(time.monotonic(), piece))
+                    self._search(self._file_lines.feed(time.monotonic(), piece))
                 else:
-                    self._look(self._file_lines.flush())
+                    self._search(self._file_lines.flush())
         return some
 
-    def _last_words(self, ready: selectors.BaseSelector) -> None:
+    def _finish(self, ready: selectors.BaseSelector) -> None:
         if os.read(self._requests, 1) != _FINISH:
             return
         ready.unregister(self._requests)
@@ -234,43 +205,43 @@ class _Tagger:
             if not self._read(ready, {key.fd for key, _ in ready.select(_QUIET_S)}):
                 break
         for lines in (*(lines for _, lines in self._copies.values()), self._file_lines):
-            self._look(lines.flush())
+            self._search(lines.flush())
         for note in self._notes():
-            self._tell(_NOTE, note)
-        self._tell(_DONE)
+            self._send(_NOTE, note)
+        self._send(_DONE)
 
     def _notes(self) -> Iterator[str]:
         if self._follower is not None and not self._follower.seen:
-            yield f"--tags-from {self._request.file}: there never was such a file"
+            yield f"--tags-from {self._request.file}: the file never existed"
         elif self._reader is not None:
             yield from self._reader.notes()
         if self._dropped:
             yield (
-                f"{self._dropped:,} bytes of output came faster than tags could be looked for: "
-                "those in them are missing"
+                f"{self._dropped:,} bytes of output came faster than they could be searched: "
+                "their tags are missing"
             )
 
-    def _look(self, lines: Iterator[tuple[float, str]]) -> None:
+    def _search(self, lines: Iterator[tuple[float, str]]) -> None:
         for at_s, line in lines:
             for tag in self._reader.tags(line) if self._reader is not None else ():
-                self._tell(tag.kind.value, at_s, tag.name, tag.value)
+                self._send(tag.kind.value, at_s, tag.name, tag.value)
 
-    def _tell_where(self, before: bytes) -> None:
-        """The last step and phase of a log's tail; nobody knows when its counters were read."""
+    def _send_current(self, before: bytes) -> None:
+        """Send the last step and phase in a log's tail. The times of its counters are unknown."""
         last: dict[TagKind, Tag] = {}
         now_s = time.monotonic()
-        for _, line in Lines().feed(now_s, before):
+        for _, line in LineDecoder().feed(now_s, before):
             for tag in self._reader.tags(line) if self._reader is not None else ():
                 last[tag.kind] = tag
         for kind in (TagKind.STEP, TagKind.PHASE):
             if kind in last:
-                self._tell(kind.value, now_s, last[kind].name, last[kind].value)
+                self._send(kind.value, now_s, last[kind].name, last[kind].value)
 
-    def _tell(self, *words: str | float) -> None:
+    def _send(self, *words: str | float) -> None:
         line = json.dumps(words).encode() + b"\n"
         while line:
             line = line[os.write(self._events, line) :]
         if words[0] == TagKind.PHASE.value and os.getppid() == self._parent:
-            # Wakes memdiag, for which this signal means no more than "look": memory is then read
-            # at the boundary of the phase, and not at the next tick.
+            # Wake memdiag, so that it reads the memory at the boundary of the phase, and not at the
+            # next tick. This signal has no other effect on it.
             os.kill(self._parent, signal.SIGCHLD)

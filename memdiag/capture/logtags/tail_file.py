@@ -1,23 +1,29 @@
-"""Follows a log that somebody else writes: to its end, over rotation and truncation."""
+"""Reads a log while it is written: follows the file over rotation and truncation, splits lines."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from memdiag import safe_open
 
 _AT_A_TIME = 1 << 20
-# Of what was there before, so much may tell where the job is now. Chosen.
+# The part of an existing log that is searched for the current step and phase. Heuristic.
 _TAIL_BYTES = 64 << 10
+# The rest of a longer line is ignored: it has no tags. Heuristic.
+LONGEST_LINE = 4096
+_ENDS = re.compile(rb"[\r\n]+")
+# Colors, cursor movements and window titles (ECMA-48: CSI, OSC, and the two-byte escapes).
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 class Follower:
-    """The bytes that are added to a file from now on, whichever file has its name.
+    """Reads the bytes that are added to the file of this name, also if it is replaced.
 
-    One that is there already is followed from its end; one that comes later, from its beginning.
+    An existing file is read from its end, a later one from its beginning.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,17 +43,17 @@ class Follower:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What it holds open."""
+        """The open descriptors."""
         return () if self._fd is None else (self._fd,)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
     def read(self) -> Iterator[bytes]:
-        """What was added since the last call. An empty piece: a new file begins here."""
+        """The bytes added since the last call. An empty piece means that a new file begins."""
         yield from self._rest()
         if self._replaced():
             if self._fd is not None:
@@ -72,7 +78,7 @@ class Follower:
             yield data
 
     def _replaced(self) -> bool:
-        """Another file has the name by now, or the first one has come."""
+        """Return True if the name has a new file, or its first one."""
         try:
             there = self._path.stat()
         except OSError:
@@ -87,3 +93,36 @@ class Follower:
             self._fd = safe_open.open_regular(self._path)
             self._at = 0
             self.seen = True
+
+
+class LineDecoder:
+    """Joins pieces of a stream into lines. The `\\r` of a progress bar ends a line like `\\n`."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._rest_at_s = 0.0
+
+    def feed(self, at_s: float, data: bytes) -> Iterator[tuple[float, str]]:
+        """The lines that `data`, received at `at_s`, completes: (time of its last byte, text)."""
+        pieces = _ENDS.split(data)
+        for number, piece in enumerate(pieces):
+            if piece:
+                self._rest = (self._rest + piece)[:LONGEST_LINE]
+                self._rest_at_s = at_s
+            if number < len(pieces) - 1:
+                yield from self.flush()
+
+    def flush(self) -> Iterator[tuple[float, str]]:
+        """The line that has no end yet, if any."""
+        if self._rest:
+            line, self._rest = self._rest, b""
+            yield self._rest_at_s, _clean(line)
+
+    def forget(self) -> None:
+        """Drop the unfinished line, because the next piece of the stream is missing."""
+        self._rest = b""
+
+
+def _clean(line: bytes) -> str:
+    text = line.decode("utf-8", "replace")
+    return _ESCAPES.sub("", text) if "\x1b" in text else text

@@ -1,11 +1,10 @@
-"""The way from the target's probes and tags to memdiag: a private directory full of rings.
+"""The channel from the target's probes and tags to memdiag: a private directory of rings.
 
-The directory is made by whoever starts the target, named to it by an environment variable, and
-inherited by its children. Readers are passive: the target neither waits for them nor notices
-when they are gone.
+The process that starts the target makes the directory, and passes it on in an environment variable
+that children inherit. Readers are passive: the target does not wait for them or notice their end.
 
-A ring counts only if nobody but the target's own user, or root, can have made it: its directory
-belongs to one of them and lets nobody else in, and it is a regular file of theirs.
+A ring is accepted only if nobody but the target's user or root can have made it: its directory
+belongs to one of them and nobody else may enter it, and it is a regular file of theirs.
 """
 
 from __future__ import annotations
@@ -21,23 +20,20 @@ from pathlib import Path
 import psutil
 
 from memdiag import safe_open
-from memdiag.capture.probelink.ring_reader import Event, Kind, Probed, RingReader
+from memdiag.capture.probelink.ring_reader import Event, Probed, RingReader
+from memdiag.capture.process.attach import environment
 from memdiag.capture.process.linux_procfs import parse_stat
 from memdiag.capture.process.tree import ProcessId
 from memdiag.errors import CannotMeasure
 from memdiag.probe import ring_format
 from memdiag.probe.arm import INJECTED
 
-__all__ = ["ChannelReader", "Event", "Kind", "Probed"]
-__all__ += ["create", "find_channel", "find_ring", "owners_of", "prepare", "remove"]
-__all__ += ["bases", "remove_stale"]
-
 _HAS_PROC = Path("/proc/self/stat").exists()
-# The rings of dead processes are looked at once per so many drains: their last words were read
-# already, but a process of another pid namespace looks dead to us and is not.
+# The rings of dead processes are read once per this many drains: their last records were read
+# already, but a live process of another pid namespace looks dead from here.
 _DRAINS_PER_LATE_LOOK = 32
-# Bounds on what a directory may make a reader do: rings followed at once, and channels of dead runs
-# that one run removes. Heuristic: a year of epochs with eight new workers each stays below.
+# Limits for hostile directories: rings followed at once, and channels of dead runs that one run
+# removes. Heuristic: a year of epochs with eight new workers each stays below.
 _MOST_RINGS, _MOST_STALE = 65_536, 200
 
 
@@ -46,7 +42,7 @@ def create(base: Path | None = None) -> Path:
 
     base: where to make it, by default `memdiag` in the user's runtime directory
     (XDG_RUNTIME_DIR), else `memdiag-UID` in the directory for temporary files.
-    Raises CannotMeasure where nothing can be written.
+    Raises CannotMeasure if nothing can be written.
     """
     base = base or bases(os.getuid())[0]
     name = f"{os.getpid()}-{_started(os.getpid()) or 0}-{secrets.token_hex(4)}"
@@ -55,7 +51,7 @@ def create(base: Path | None = None) -> Path:
             with contextlib.suppress(FileExistsError):
                 base.mkdir(mode=0o700, parents=True)
             fd = safe_open.open_private(base, owners=(os.geteuid(),))
-        except OSError:  # somebody else has taken the name, with whatever it is
+        except OSError:  # the name is taken by somebody else
             base = Path(tempfile.mkdtemp(prefix="memdiag-"))
             fd = safe_open.open_private(base, owners=(os.geteuid(),))
         with safe_open.closing(fd):
@@ -63,16 +59,16 @@ def create(base: Path | None = None) -> Path:
     except OSError as error:
         raise CannotMeasure(
             f"no private directory could be made under {base}: {error.strerror}",
-            remedy="point TMPDIR at a directory that can be written to",
+            remedy="set TMPDIR to a writable directory",
         ) from error
     return base / name
 
 
 def prepare(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """The environment for a target: `environ` with the channel and the way in for the probe.
+    """The environment for a target: `environ` with the channel and the directory of the probe.
 
-    The injected directory holds a `sitecustomize.py` alone. It goes first on PYTHONPATH, and
-    takes itself off `sys.path` again before any code of the program runs.
+    The directory contains only a `sitecustomize.py`. It is first on PYTHONPATH, and removes itself
+    from `sys.path` before any code of the program runs.
     """
     path = environ.get("PYTHONPATH", "")
     already = path == INJECTED or path.startswith(f"{INJECTED}{os.pathsep}")
@@ -86,10 +82,10 @@ def prepare(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
 
 
 def owners_of(pid: int) -> frozenset[int]:
-    """The uids whose rings are believed about process `pid`: its own user, root, and ours.
+    """The uids whose rings are accepted for process `pid`: its user, root, and memdiag's user.
 
-    Ours: a channel that we have made is ours, whoever the target runs as. Empty where the process
-    is gone.
+    memdiag owns the channels that it makes, whoever the target runs as. Empty if the process has
+    ended.
     """
     try:
         return frozenset({psutil.Process(pid).uids().effective, 0, os.geteuid()})
@@ -98,9 +94,9 @@ def owners_of(pid: int) -> frozenset[int]:
 
 
 def find_channel(pid: int) -> Path | None:
-    """The channel that the live process `pid` writes to; None where it has none."""
+    """The channel that the live process `pid` writes to; None if it has none."""
     owners = owners_of(pid)
-    named = _variable_of(pid, ring_format.DIRECTORY_VARIABLE)
+    named = environment(pid).get(ring_format.DIRECTORY_VARIABLE)
     candidates = [Path(named)] if named else []
     for owner in owners:
         candidates += (path for base in bases(owner) for path in _channels_in(base, owner))
@@ -111,7 +107,7 @@ def find_channel(pid: int) -> Path | None:
 
 
 def find_ring(directory: Path, pid: int) -> Path | None:
-    """The ring of the live process `pid` in a channel; None where it has none."""
+    """The ring of the live process `pid` in a channel; None if it has none."""
     started, owners = _started(pid), owners_of(pid)
     if started is None:
         return None
@@ -126,7 +122,7 @@ def find_ring(directory: Path, pid: int) -> Path | None:
 
 
 def remove(directory: Path) -> None:
-    """Remove a channel. Targets that still write to it do not notice; what is not ours stays."""
+    """Remove a channel. Targets that still write to it do not notice. Other files stay."""
     with (
         contextlib.suppress(OSError),
         safe_open.closing(safe_open.open_parent(directory)) as parent,
@@ -138,7 +134,7 @@ def remove(directory: Path) -> None:
 
 
 def remove_stale(base: Path | None = None) -> None:
-    """Remove the channels whose maker and whose every writer is dead. For when nobody waits."""
+    """Remove the channels whose maker and writers are all dead. Slow: call it while idle."""
     for place in [base] if base is not None else bases(os.getuid()):
         for directory in islice(_channels_in(place, os.geteuid()), _MOST_STALE):
             maker = _maker(directory.name)
@@ -147,15 +143,15 @@ def remove_stale(base: Path | None = None) -> None:
 
 
 class ChannelReader:
-    """All rings of a channel, those that appear later included.
+    """All rings of a channel, including later ones.
 
-    damaged: rings that hold what no probe writes. They are left alone from then on.
+    damaged: rings with content that no probe writes. They are ignored from then on.
     """
 
     def __init__(self, directory: Path, *, owners: Collection[int] | None = None) -> None:
-        """owners: the users whose rings count, by default our own.
+        """owners: the users whose rings are accepted, by default our own.
 
-        A directory that is not private to one of them has no rings.
+        A directory that is not private to one of them counts as empty.
         """
         self._owners = (os.geteuid(),) if owners is None else owners
         self._fd: int | None = None
@@ -173,7 +169,7 @@ class ChannelReader:
         return sum(ring.lost for ring in self._rings.values())
 
     def drain(self) -> list[Event]:
-        """The events since the last call, of all processes, in the order of time."""
+        """The events of all processes since the last call, in order of time."""
         self._find_rings()
         events: list[Event] = []
         late_look = self._drains % _DRAINS_PER_LATE_LOOK == 0
@@ -185,11 +181,11 @@ class ChannelReader:
         return events
 
     def processes(self) -> tuple[Probed, ...]:
-        """Every process that ever opened a ring here, in the order of their beginning."""
+        """Every process that ever opened a ring here, in order of their start."""
         return tuple(sorted(self._facts.values(), key=lambda facts: facts.created_s))
 
     def labels(self) -> dict[ProcessId, str]:
-        """Process -> "rank0", "DataLoader worker 3", ... where the probe can tell."""
+        """Process -> "rank0", "DataLoader worker 3", ... if the probe knows it."""
         return {facts.process: facts.label for facts in self.processes() if facts.label}
 
     def close(self) -> None:
@@ -208,10 +204,10 @@ class ChannelReader:
                 self._rings[name] = RingReader(name, dir_fd=self._fd, owners=self._owners)
 
     def _read(self, name: str, ring: RingReader) -> list[Event]:
-        """A ring that is not what a probe writes costs its own readings and nothing else."""
+        """The events of a ring. One with invalid content is dropped; others are unaffected."""
         try:
             return self._events(name, ring)
-        except Exception:  # whatever a hostile or damaged file makes of it
+        except Exception:  # caused by a hostile or damaged file
             self.damaged.add(name)
             ring.close()
             return []
@@ -231,7 +227,7 @@ class ChannelReader:
 
 
 def bases(uid: int) -> list[Path]:
-    """Where channels of this user are looked for; the first is where new ones are made."""
+    """The directories that contain this user's channels. New ones are made in the first."""
     ours = uid == os.getuid()
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", "") if ours else f"/run/user/{uid}")
     temporary = Path(tempfile.gettempdir()) / f"memdiag-{uid}"
@@ -241,7 +237,7 @@ def bases(uid: int) -> list[Path]:
 
 
 def _channels_in(base: Path, owner: int) -> Iterator[Path]:
-    """The private directories in a private directory of `owner`'s."""
+    """The private directories in a private directory of `owner`."""
     with contextlib.suppress(OSError), _private(base, (owner,)) as fd:
         with os.scandir(fd) as entries:
             names = [entry.name for entry in entries if _maker(entry.name) is not None]
@@ -272,7 +268,7 @@ def _is_private(directory: Path, owners: Collection[int], dir_fd: int | None = N
 
 
 def _has_writer(directory: Path) -> bool:
-    """Return True if a process that has a ring in it still lives, or that cannot be found out."""
+    """Return True if a process with a ring in it is alive, or if that is unknown."""
     owners = (os.geteuid(),)
     try:
         with _private(directory, owners) as fd:
@@ -283,7 +279,7 @@ def _has_writer(directory: Path) -> bool:
 
 
 def _maker(name: str) -> ProcessId | None:
-    """Who made the channel of this name; None where it is no name that we give."""
+    """The process that made the channel of this name; None if it is not a channel's name."""
     pid, _, rest = name.partition("-")
     started, _, token = rest.partition("-")
     if not (pid.isdecimal() and started.isdecimal() and token):
@@ -304,26 +300,12 @@ def _facts(name: str, dir_fd: int, owners: Collection[int]) -> Probed | None:
 
 
 def _started(pid: int) -> int | None:
-    """Start of the live process `pid` in clock ticks; None where there is none.
+    """Start of the live process `pid` in clock ticks; None if there is none.
 
-    Where there is no /proc it is 0 for every live process, as in the rings themselves.
+    Without /proc it is 0 for every live process, as in the rings.
     """
     try:
         found = parse_stat(Path(f"/proc/{pid}/stat").read_bytes())
     except (OSError, ValueError, IndexError):
         return None if _HAS_PROC or not psutil.pid_exists(pid) else 0
     return None if found.dead else found.started
-
-
-def _variable_of(pid: int, name: str) -> str | None:
-    try:
-        environ = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return None
-    return next(_values(environ.split(b"\0"), name), None)
-
-
-def _values(entries: list[bytes], name: str) -> Iterator[str]:
-    for entry in entries:
-        if entry.startswith(name.encode() + b"="):
-            yield os.fsdecode(entry[len(name) + 1 :])

@@ -1,8 +1,7 @@
-"""Where exported functions of a running process are in its memory, by its mapped ELF files.
+"""Finds the addresses of exported functions of a running process in its mapped ELF files.
 
-Read from the files themselves, while the process runs on: a debugger that looks symbols up holds
-it stopped meanwhile. The files may be of a user who means harm: how much of them is looked at is
-bounded.
+The files are read while the process runs; a debugger would stop it meanwhile. They may belong to a
+hostile user, so only a limited part of them is read.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _DYNSYM, _PT_LOAD = 11, 1
 _ELF64_LITTLE = b"\x7fELF\x02\x01"
-# The largest interpreter that we know of has 60 MB and 5,000 symbols. Heuristic.
+# The largest known interpreter has 60 MB and 5,000 symbols. Heuristic.
 _MOST_BYTES, _MOST_SYMBOLS, _LONGEST_NAME = 512 << 20, 500_000, 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapped:
-    """A file that a process has mapped: its path there, how we reach it, where it begins."""
+    """A mapped file: its path in the process, a path for memdiag, and its start address."""
 
     name: str
     path: Path
@@ -41,8 +40,8 @@ def mapped_files(pid: int) -> list[Mapped]:
         fields = line.split(maxsplit=5)
         if len(fields) == 6 and fields[5].startswith("/") and fields[5] not in found:
             name = fields[5]
-            # Through /proc an executable is found that was replaced since, and files of another
-            # mount namespace.
+            # These paths also reach an executable that was replaced, and files of another mount
+            # namespace.
             path = Path(f"/proc/{pid}/exe" if name == executable else f"/proc/{pid}/root{name}")
             start = int(fields[0].partition("-")[0], 16)
             found[name] = Mapped(name=name, path=path, start=start)
@@ -50,9 +49,9 @@ def mapped_files(pid: int) -> list[Mapped]:
 
 
 def exported(file: Mapped, names: frozenset[str]) -> dict[str, int]:
-    """Name -> address in the process's memory, of those of `names` that the file exports.
+    """Name -> address in the process's memory, for the `names` that the file exports.
 
-    Empty for a file that is no 64-bit little-endian ELF. Raises OSError where it is not there.
+    Empty for a file that is not a 64-bit little-endian ELF. Raises OSError if it is missing.
     """
     data = safe_open.read_regular(file.path, most_bytes=_MOST_BYTES)
     if not data.startswith(_ELF64_LITTLE):
@@ -65,7 +64,7 @@ def exported(file: Mapped, names: frozenset[str]) -> dict[str, int]:
 
 
 def _first_address(data: bytes) -> int:
-    """The address for which the first loaded segment was linked, cut to its page."""
+    """The address that the first loaded segment was linked for, rounded to its page."""
     (at,) = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<HH", data, 54)
     for index in range(count):
@@ -76,7 +75,7 @@ def _first_address(data: bytes) -> int:
 
 
 def _symbols(data: bytes, names: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """(name, value) of those symbols of `names` that the file defines."""
+    """(name, value) of the symbols in `names` that the file defines."""
     (at,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
     sections = [_SECTION.unpack_from(data, at + index * size) for index in range(count)]

@@ -1,75 +1,65 @@
-"""The probe as a guest in a process that memdiag did not start: it comes on request, and leaves.
+"""Attaches the probe to a process that memdiag did not start, and detaches it.
 
-It leaves by itself, within a second, when its watcher ends in whatever way: see
+The probe detaches by itself, within a second, when memdiag exits for any reason: see
 `memdiag.probe.watcher_lock`.
 """
 
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from memdiag.capture.probelink import channel
 from memdiag.capture.probelink.inject import Injected, RemoteExec, inject
 from memdiag.capture.probelink.ptrace_permission import refuse_forbidden, refuse_unfit, user_of
-from memdiag.capture.probelink.workspace import PROBE, Workspace
+from memdiag.capture.probelink.workspace import PROBE, workspace
 
-# The main thread may be inside of a long call (a collective, a sleep): the recording does not
-# wait for it. Chosen.
+# The main thread may be in a long call (a collective, a sleep): the recording does not wait longer.
+# Heuristic.
 _ARRIVAL_S = 2.0
 
 
-class Visit:
-    """A channel of its own for a running process and its future children. Enter it to attach.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedProbe:
+    """The probe in a running process and its future children.
 
-    injected: how the probe was let in. arrived: it was there within two seconds.
+    directory: its channel. arrived: it was running within two seconds.
     """
 
-    def __init__(self, pid: int, *, remote_exec: RemoteExec | None = None) -> None:
-        self._pid = pid
-        self._remote_exec = remote_exec
-        self._stack = ExitStack()
-        self.directory = Path()
-        self.injected: Injected | None = None
-        self.arrived = False
-
-    def __enter__(self) -> Visit:
-        """Raises CannotWatch where the probe cannot be let in, CannotMeasure for want of room."""
-        user = user_of(self._pid)
-        refuse_forbidden(self._pid, user)
-        refuse_unfit(self._pid, PROBE)
-        with ExitStack() as stack:
-            workspace = stack.enter_context(Workspace(user))
-            self.directory = workspace.rings
-            self.injected = inject(self._pid, user, workspace, remote_exec=self._remote_exec)
-            self._stack = stack.pop_all()
-        self.arrived = self._arrives()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        self._stack.close()
+    directory: Path
+    injected: Injected
+    arrived: bool
 
     def note(self) -> str:
         """What was done to the process, for the recording."""
-        injected = self.injected
-        if injected is None:
-            return ""
         stopped = ""
-        if injected.stopped_s is not None:
-            stopped = f", which stopped the process for {injected.stopped_s * 1e3:.0f} ms"
-        return f"the probe was let in by {injected.way}{stopped}; it leaves with memdiag"
+        if self.injected.stopped_s is not None:
+            stopped = f", which stopped the process for {self.injected.stopped_s * 1e3:.0f} ms"
+        return f"the probe was attached by {self.injected.way}{stopped}; it detaches with memdiag"
 
-    def _arrives(self) -> bool:
-        until_s = time.monotonic() + _ARRIVAL_S
-        while time.monotonic() < until_s:
-            if channel.find_ring(self.directory, self._pid) is not None:
-                return True
-            time.sleep(0.005)
-        return False
+
+@contextmanager
+def attached_probe(pid: int, *, remote_exec: RemoteExec | None = None) -> Iterator[AttachedProbe]:
+    """Attach the probe to process `pid` for the time of the context.
+
+    Raises CannotWatch if it cannot be attached, CannotMeasure if its files cannot be made.
+    """
+    user = user_of(pid)
+    refuse_forbidden(pid, user)
+    refuse_unfit(pid, PROBE)
+    with workspace(user) as files:
+        injected = inject(pid, user, files, remote_exec=remote_exec)
+        arrived = _arrives(files.rings, pid)
+        yield AttachedProbe(directory=files.rings, injected=injected, arrived=arrived)
+
+
+def _arrives(directory: Path, pid: int) -> bool:
+    until_s = time.monotonic() + _ARRIVAL_S
+    while time.monotonic() < until_s:
+        if channel.find_ring(directory, pid) is not None:
+            return True
+        time.sleep(0.005)
+    return False

@@ -1,21 +1,21 @@
-"""Whether the probe may be let into a running process, and what stands in the way."""
+"""Checks if the probe may be attached to a running process, and why not."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from memdiag.capture.probelink.why_uninstrumented import look_at, unfit
+from memdiag.capture.probelink.why_uninstrumented import read_start_facts, unfit
 from memdiag.capture.probelink.workspace import User
 from memdiag.errors import CannotWatch
 from memdiag.values.sanitize import printable
 
 _CAP_SYS_PTRACE = 19
-_OUTSIDE = "leave out --attach: its memory can be watched from outside"
+_OUTSIDE = "leave out --attach: its memory can be measured from outside"
 
 
 def user_of(pid: int) -> User:
-    """Who process `pid` runs as. Raises CannotWatch where it is not one user alone."""
+    """The user of process `pid`. Raises CannotWatch if it has more than one."""
     uids, gids = (_status_fields(pid, name) for name in ("Uid", "Gid"))
     if not uids or not gids:
         raise CannotWatch(f"process {pid} has ended", remedy="look it up with `pgrep -af python`")
@@ -27,28 +27,28 @@ def user_of(pid: int) -> User:
 
 
 def refuse_unfit(pid: int, probe: Path) -> None:
-    """Raise CannotWatch for what no right could help: no Python, too old, in another container.
+    """Raise CannotWatch if the process is not Python, too old, or in another container.
 
-    probe: the probe's files, which the target must find under the same path.
+    probe: the probe's files, which must have the same path in the target.
     """
-    suspect = look_at(pid)
-    reason = None if suspect is None else unfit(suspect)
+    started = read_start_facts(pid)
+    reason = None if started is None else unfit(started)
     if reason is not None:
         raise CannotWatch(
-            f"the probe cannot be let into process {pid}: {printable(reason.reason)}",
+            f"the probe cannot be attached to process {pid}: {printable(reason.reason)}",
             remedy=_OUTSIDE,
         )
     if not _is_same(probe, Path(f"/proc/{pid}/root{probe}")) or _namespace(pid) != _namespace(
         os.getpid()
     ):
         raise CannotWatch(
-            f"process {pid} runs in another container, which memdiag's files are not in",
+            f"process {pid} runs in another container, without memdiag's files",
             remedy="run memdiag in that container, or " + _OUTSIDE,
         )
 
 
 def refuse_forbidden(pid: int, user: User) -> None:
-    """Raise CannotWatch where the system forbids to stop the target and change its memory.
+    """Raise CannotWatch if the system forbids stopping the target and changing its memory.
 
     user: the target's.
     """
@@ -65,12 +65,12 @@ def refuse_forbidden(pid: int, user: User) -> None:
             f"process {pid} has a shadow stack, which forbids a call from outside", remedy=_OUTSIDE
         )
     try:
-        # Needs the very right that tracing needs, and touches nothing.
+        # Requires the same permission as tracing, without any effect.
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
     except OSError as error:
         why, remedy = why_forbidden(scope=_ptrace_scope(), privileged=_may_trace())
         raise CannotWatch(
-            f"memdiag may not let the probe into process {pid}: {why}",
+            f"memdiag may not attach the probe to process {pid}: {why}",
             remedy=f"{remedy}, or {_OUTSIDE}",
         ) from error
 
@@ -86,26 +86,26 @@ def _refuse_other_user(pid: int, user: User) -> None:
     ours, theirs = (os.readlink(f"/proc/{one}/ns/mnt") for one in ("self", pid))  # noqa: PTH115
     if ours != theirs or os.readlink(f"/proc/{pid}/root") != "/":  # noqa: PTH115
         raise CannotWatch(
-            f"process {pid} sees other files than memdiag does (a container, a private /tmp)",
+            f"process {pid} has a different view of the file system (a container, a private /tmp)",
             remedy="run memdiag in that container, or " + _OUTSIDE,
         )
 
 
 def why_forbidden(*, scope: int, privileged: bool) -> tuple[str, str]:
-    """Why the system forbids to trace a process of the same user, and what to try.
+    """Why the system forbids tracing a process of the same user, and a remedy.
 
-    scope: of the Yama security module (kernel.yama.ptrace_scope), 0 where there is none.
+    scope: of the Yama security module (kernel.yama.ptrace_scope), 0 if there is none.
     privileged: memdiag has CAP_SYS_PTRACE.
     """
     if scope >= 3:
         return (
-            "kernel.yama.ptrace_scope is 3, nobody may debug anything until the next boot",
+            "kernel.yama.ptrace_scope is 3, which forbids debugging until the next boot",
             "start the training with `memdiag run`",
         )
     if scope and not privileged:
         who = "its own children" if scope == 1 else "with the CAP_SYS_PTRACE capability"
         return (
-            f"kernel.yama.ptrace_scope is {scope}, which lets a process debug only {who}",
+            f"kernel.yama.ptrace_scope is {scope}, which allows a process to debug only {who}",
             "run memdiag as root (sudo; a container needs --cap-add=SYS_PTRACE for that)",
         )
     if not privileged and os.geteuid() == 0:
@@ -120,19 +120,19 @@ def why_forbidden(*, scope: int, privileged: bool) -> tuple[str, str]:
 
 
 def why_not_traced(pid: int, error: Exception) -> str:
-    """One sentence from what kept us from making the calls."""
+    """One sentence on why the calls could not be made."""
     if isinstance(error, PermissionError):
         if _ptrace_scope() and not _may_trace():
             why, remedy = why_forbidden(scope=_ptrace_scope(), privileged=False)
-            return f"memdiag may not let the probe into process {pid}: {why}; {remedy}"
+            return f"memdiag may not attach the probe to process {pid}: {why}; {remedy}"
         return (
-            f"the system did not let memdiag stop process {pid}: in a container this needs "
-            "--cap-add=SYS_PTRACE (and a seccomp profile that lets ptrace through)"
+            f"the system did not allow memdiag to stop process {pid}: in a container this needs "
+            "--cap-add=SYS_PTRACE (and a seccomp profile that allows ptrace)"
         )
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return (
-        f"the probe could not be let into process {pid}: {printable(reason or str(error))}; the "
-        "process goes on as before"
+        f"the probe could not be attached to process {pid}: {printable(reason or str(error))}; the "
+        "process continues as before"
     )
 
 

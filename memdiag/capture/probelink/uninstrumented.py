@@ -1,4 +1,4 @@
-"""Which processes of the tree the probe is not in, why, and whether that is worth a word."""
+"""Finds the processes of the tree without the probe, and why, as far as worth reporting."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memdiag.capture.probelink.why_uninstrumented import DID_NOT_START, Suspect, explain, look_at
+from memdiag.capture.probelink.why_uninstrumented import (
+    DID_NOT_START,
+    StartFacts,
+    explain,
+    read_start_facts,
+)
 from memdiag.capture.process.labels import LAUNCHERS, MAIN
 from memdiag.capture.process.tree import Process, ProcessId
 from memdiag.values.measurements import Missing, Unavailable
 
-# The name under which a recording says that what the probe would have told is missing.
+# The name under which a recording reports that the probe's readings are missing.
 METRIC = "probe_readings"
-# A process is looked at when it has been seen for so long: once it is past what shells and shims
-# do before the program, when it has rows of its own, and when it has settled. Chosen.
+# A process is inspected at these ages: after shells and shims have started the program, when it has
+# rows of its own, and after its startup. Heuristic.
 _LOOKS_AT_S = (0.2, 1.0, 5.0)
 # The probe needs some tenths of a second on a busy machine.
 _STARTED_S = 1.0
@@ -23,25 +28,25 @@ _AT_MOST = 3
 
 @dataclass(slots=True, kw_only=True)
 class _Case:
-    """What is known of one process. looks: how many of _LOOKS_AT_S were taken."""
+    """One process. looks: how many of _LOOKS_AT_S are done."""
 
     process: Process
-    suspect: Suspect | None = None
+    started: StartFacts | None = None
     looks: int = 0
     age_s: float = 0.0
 
 
-class Outsiders:
-    """Looks at each process a few times while it lives, and judges at the end."""
+class UninstrumentedProcesses:
+    """Inspects each process a few times while it lives, and decides at the end what to report."""
 
     def __init__(self, root: int, directory: Path | None) -> None:
-        """directory: the channel of the tree; None where it was not started for any."""
+        """directory: the channel of the tree; None if it was not started for one."""
         self._root = root
         self._directory = directory
         self._cases: dict[ProcessId, _Case] = {}
 
     def look(self, process: Process, age_s: float) -> bool:
-        """Take note of a live process that was first seen `age_s` ago; whether to look again."""
+        """Inspect a live process, first seen `age_s` ago, if due. False if it is done."""
         case = self._cases.get(process.id)
         if case is None:
             case = self._cases[process.id] = _Case(process=process)
@@ -50,35 +55,35 @@ class Outsiders:
         due = case.looks < len(_LOOKS_AT_S) and age_s >= _LOOKS_AT_S[case.looks]
         if due or renamed:
             case.process = process
-            case.suspect = look_at(process.id.pid) or case.suspect
+            case.started = read_start_facts(process.id.pid) or case.started
             case.looks = sum(age_s >= at_s for at_s in _LOOKS_AT_S)
         return case.looks < len(_LOOKS_AT_S)
 
     def forget(self, process: Process) -> None:
-        """A process ended that has no rows of its own."""
+        """Drop a process that has ended without rows of its own."""
         self._cases.pop(process.id, None)
 
     def missing(
         self, inside: Collection[ProcessId], label: Callable[[Process], str]
     ) -> tuple[Missing, ...]:
-        """Which processes have no probe, and why: each reason once, where it matters.
+        """The processes without the probe, each reason once, as far as worth reporting.
 
-        inside: the processes that did write to the channel. A process that was forked by one of
-        these and has had nothing to say is inside as well.
+        inside: the processes that have written to the channel. A process that was forked by one of
+        these and has not written anything has the probe too.
         """
-        known = [self._cases[one].suspect for one in inside if one in self._cases]
+        known = [self._cases[one].started for one in inside if one in self._cases]
         cases = [
             case
             for identity, case in self._cases.items()
-            if identity not in inside and case.suspect is not None and case.suspect not in known
+            if identity not in inside and case.started is not None and case.started not in known
         ]
-        told = self._telling(cases, alone=not inside)
-        return _once_each((label(case.process), self._reason(case)) for case in told)
+        reported = self._worth_reporting(cases, alone=not inside)
+        return _once_each((label(case.process), self._reason(case)) for case in reported)
 
-    def _telling(self, cases: list[_Case], *, alone: bool) -> list[_Case]:
-        """Those worth a word. alone: the probe is in no process at all."""
-        pythons = [case for case in cases if case.suspect is not None and case.suspect.is_python]
-        if not alone:  # helpers that soon go are nobody's training
+    def _worth_reporting(self, cases: list[_Case], *, alone: bool) -> list[_Case]:
+        """The cases worth reporting. alone: no process has the probe."""
+        pythons = [case for case in cases if case.started is not None and case.started.is_python]
+        if not alone:  # short-lived helpers are not the training
             return [case for case in pythons if case.age_s >= _LOOKS_AT_S[-1]]
         pythons = [case for case in pythons if self._has_started(case)]
         if pythons:
@@ -91,14 +96,14 @@ class Outsiders:
         return case.age_s >= _STARTED_S or (is_known and case.process.id.pid == self._root)
 
     def _reason(self, case: _Case) -> Unavailable:
-        assert case.suspect is not None
-        return explain(case.suspect, self._directory)
+        assert case.started is not None
+        return explain(case.started, self._directory)
 
 
 def _once_each(reasons: Iterable[tuple[str, Unavailable]]) -> tuple[Missing, ...]:
-    """One entry for each reason, for the first process that has it; main comes first."""
+    """One entry per reason, for the first process with it, "main" first."""
     owners: dict[Unavailable, list[str]] = {}
-    for process, why in sorted(reasons, key=lambda told: told[0] != MAIN):
+    for process, why in sorted(reasons, key=lambda reason: reason[0] != MAIN):
         owners.setdefault(why, []).append(process)
     return tuple(
         Missing(metric=METRIC, process=processes[0], why=shared(why, len(processes)))
@@ -107,7 +112,7 @@ def _once_each(reasons: Iterable[tuple[str, Unavailable]]) -> tuple[Missing, ...
 
 
 def shared(why: Unavailable, processes: int) -> Unavailable:
-    """The reason, where it is the same for so many processes and given for one."""
+    """A reason that holds for this many processes and is reported for one of them."""
     if processes < 2:
         return why
     more = "one more process" if processes == 2 else f"{processes - 1} more processes"

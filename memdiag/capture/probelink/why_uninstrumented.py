@@ -1,10 +1,10 @@
-"""Why the probe is not in a process: one sentence, and what to do about it."""
+"""Finds out why the probe is not in a process: one sentence, and a remedy."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,12 +31,12 @@ _CONCERNED = (ring_format.DIRECTORY_VARIABLE, "PYTHONPATH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suspect:
-    """What is known of a process from outside.
+class StartFacts:
+    """How a process was started, as seen from outside.
 
-    program: path of its executable, "" where the system does not tell us. argv: as at its start.
-    environ: of the environment at its start what concerns the probe. libpython: path of a shared
-    Python that it has mapped, "" if none.
+    program: path of its executable, "" if unreadable. argv: at its start. environ: the variables
+    at its start that matter for the probe. libpython: path of a shared Python library that it has
+    mapped, "" if none.
     """
 
     program: str
@@ -47,15 +47,15 @@ class Suspect:
 
     @property
     def is_python(self) -> bool:
-        """It runs Python, whichever."""
+        """Return True if it runs any kind of Python."""
         named = _python_version(self.program) is not None or _OTHER_PYTHON.match(
             Path(self.program).name
         )
         return bool(self.libpython or named)
 
 
-def look_at(pid: int) -> Suspect | None:
-    """What can be seen of process `pid`; None where it is gone."""
+def read_start_facts(pid: int) -> StartFacts | None:
+    """How process `pid` was started; None if it has ended."""
     root = Path(f"/proc/{pid}")
     uid = -1
     argv: tuple[str, ...] = ()
@@ -67,10 +67,10 @@ def look_at(pid: int) -> Suspect | None:
         named = _python_version(program) is not None
         libpython = "" if named else _mapped_python(root / "maps")
     except PermissionError:
-        return Suspect(program="", argv=argv, environ={}, libpython="", uid=uid)
+        return StartFacts(program="", argv=argv, environ={}, libpython="", uid=uid)
     except OSError:
         return None
-    return Suspect(
+    return StartFacts(
         program=program,
         argv=argv,
         environ={name: environ[name] for name in _CONCERNED if name in environ},
@@ -79,58 +79,64 @@ def look_at(pid: int) -> Suspect | None:
     )
 
 
-def explain(suspect: Suspect, directory: Path | None) -> Unavailable:
-    """The reason for a process that is known to have no probe.
-
-    directory: the channel that it was to write to; None where it was not started for any.
-    """
-    for look in _LOOKS:
-        reason = look(suspect, directory)
-        if reason is not None:
-            return reason
-    return DID_NOT_START
-
-
-def unfit(suspect: Suspect) -> Unavailable | None:
-    """Why no probe can ever be in this process; None where it could, or we cannot tell."""
-    if not suspect.program:
-        return None
-    return _not_python(suspect, None) or _too_old(suspect, None)
-
-
-def version_of(suspect: Suspect) -> tuple[int, int] | None:
-    """(3, 11) where the names of what it runs tell the version of its Python."""
-    found = _python_version(suspect.libpython) or _python_version(suspect.program)
-    return (found[0], found[1]) if found else None
-
-
 DID_NOT_START = Unavailable(
     reason="the probe did not start (an embedded Python without its site module, or a full disk)",
     remedy=_ATTACH,
 )
 
 
-def _hidden(suspect: Suspect, _: Path | None) -> Unavailable | None:
-    if suspect.program:
+def explain(process: StartFacts, directory: Path | None) -> Unavailable:
+    """The reason for a process that is known to have no probe.
+
+    directory: the channel that it should write to; None if it was not started for one.
+    """
+    return (
+        _unreadable(process)
+        or _not_python(process)
+        or _too_old(process)
+        or _not_prepared(directory)
+        or _flags(process)
+        or _other_user(process, directory)
+        or _environment(process, directory)
+        or _shadowed(process)
+        or DID_NOT_START
+    )
+
+
+def unfit(process: StartFacts) -> Unavailable | None:
+    """Why the probe can never be in this process; None if it could be, or if unknown."""
+    if not process.program:
+        return None
+    return _not_python(process) or _too_old(process)
+
+
+def version_of(process: StartFacts) -> tuple[int, int] | None:
+    """The version of its Python, such as (3, 11), if its file names contain it."""
+    found = _python_version(process.libpython) or _python_version(process.program)
+    return (found[0], found[1]) if found else None
+
+
+def _unreadable(process: StartFacts) -> Unavailable | None:
+    if process.program:
         return None
     return Unavailable(
-        reason=f"it runs as another user (uid {suspect.uid}) or protects itself, and memdiag may "
-        "not look at it",
+        reason=f"it runs as another user (uid {process.uid}) or protects itself, and memdiag may "
+        "not inspect it",
         remedy="run memdiag as that user, or as root",
     )
 
 
-def _not_python(suspect: Suspect, _: Path | None) -> Unavailable | None:
-    name = Path(suspect.program).name
+def _not_python(process: StartFacts) -> Unavailable | None:
+    name = Path(process.program).name
     if _OTHER_PYTHON.match(name):
         return Unavailable(reason=f"{name} is not CPython, which the probe needs", remedy=_OUTSIDE)
-    if suspect.is_python:
+    if process.is_python:
         return None
-    return Unavailable(reason=f"{name} is no Python program", remedy=_OUTSIDE)
+    return Unavailable(reason=f"{name} is not a Python program", remedy=_OUTSIDE)
 
 
-def _too_old(suspect: Suspect, _: Path | None) -> Unavailable | None:
-    version = version_of(suspect)
+def _too_old(process: StartFacts) -> Unavailable | None:
+    version = version_of(process)
     if not version or version >= _OLDEST:
         return None
     return Unavailable(
@@ -139,8 +145,17 @@ def _too_old(suspect: Suspect, _: Path | None) -> Unavailable | None:
     )
 
 
-def _flags(suspect: Suspect, _: Path | None) -> Unavailable | None:
-    flags = _isolating_flags(suspect.argv)
+def _not_prepared(directory: Path | None) -> Unavailable | None:
+    if directory is not None:
+        return None
+    return Unavailable(
+        reason="it was not started under memdiag",
+        remedy="attach the probe with --attach, or start it with `memdiag run`",
+    )
+
+
+def _flags(process: StartFacts) -> Unavailable | None:
+    flags = _isolating_flags(process.argv)
     if not flags:
         return None
     meaning = " and ".join(_FLAGS[flag] for flag in flags)
@@ -151,28 +166,20 @@ def _flags(suspect: Suspect, _: Path | None) -> Unavailable | None:
     )
 
 
-def _other_user(suspect: Suspect, directory: Path | None) -> Unavailable | None:
-    if directory is None or suspect.uid in (0, directory.stat().st_uid):
+def _other_user(process: StartFacts, directory: Path | None) -> Unavailable | None:
+    if directory is None or process.uid in (0, directory.stat().st_uid):
         return None
     return Unavailable(
-        reason=f"it runs as another user (uid {suspect.uid}), who may not write to the channel",
+        reason=f"it runs as another user (uid {process.uid}), who may not write to the channel",
         remedy="run memdiag as that user",
     )
 
 
-def _unprepared(_: Suspect, directory: Path | None) -> Unavailable | None:
-    if directory is not None:
-        return None
-    return Unavailable(
-        reason="it was not started under memdiag",
-        remedy="let the probe in with --attach, or start it with `memdiag run`",
-    )
-
-
-def _environment(suspect: Suspect, directory: Path | None) -> Unavailable | None:
-    channel = suspect.environ.get(ring_format.DIRECTORY_VARIABLE)
-    path = suspect.environ.get("PYTHONPATH", "")
-    if channel is None and INJECTED not in path.split(os.pathsep):
+def _environment(process: StartFacts, directory: Path | None) -> Unavailable | None:
+    channel = process.environ.get(ring_format.DIRECTORY_VARIABLE)
+    path = process.environ.get("PYTHONPATH", "")
+    has_probe = INJECTED in path.split(os.pathsep)
+    if channel is None and not has_probe:
         return Unavailable(
             reason="its parent started it with a cleared environment",
             remedy=f"pass PYTHONPATH and {ring_format.DIRECTORY_VARIABLE} on to it, or {_ATTACH}",
@@ -180,9 +187,9 @@ def _environment(suspect: Suspect, directory: Path | None) -> Unavailable | None
     if channel is not None and Path(channel) != directory:
         return Unavailable(
             reason="it writes to the channel of another memdiag",
-            remedy="run one memdiag at a time around it",
+            remedy="run only one memdiag around it at a time",
         )
-    if INJECTED not in path.split(os.pathsep):
+    if not has_probe:
         return Unavailable(
             reason=f"PYTHONPATH was replaced by {path!r}" if path else "PYTHONPATH was removed",
             remedy=f"prepend to PYTHONPATH instead of setting it, or {_ATTACH}",
@@ -190,42 +197,23 @@ def _environment(suspect: Suspect, directory: Path | None) -> Unavailable | None
     return None
 
 
-def _shadowed(suspect: Suspect, _: Path | None) -> Unavailable | None:
-    for entry in suspect.environ.get("PYTHONPATH", "").split(os.pathsep):
+def _shadowed(process: StartFacts) -> Unavailable | None:
+    for entry in process.environ.get("PYTHONPATH", "").split(os.pathsep):
         if entry == INJECTED:
             return None
-        other = _sitecustomize(entry)
-        if other is not None:
-            return Unavailable(
-                reason=f"{other} comes before the probe and does not go on to other sitecustomizes",
-                remedy=f"start memdiag inside of what put it there, or {_ATTACH}",
-            )
+        for name in ("sitecustomize.py", "sitecustomize/__init__.py"):
+            other = Path(entry, name)
+            if entry and other.exists():
+                return Unavailable(
+                    reason=f"{other} comes before the probe and does not import the next "
+                    "sitecustomize",
+                    remedy=f"start memdiag inside of what put it there, or {_ATTACH}",
+                )
     return None
-
-
-def _sitecustomize(entry: str) -> Path | None:
-    """The sitecustomize that Python finds in this entry of its path."""
-    for name in ("sitecustomize.py", "sitecustomize/__init__.py"):
-        if entry and (Path(entry) / name).exists():
-            return Path(entry) / name
-    return None
-
-
-_Look = Callable[[Suspect, Path | None], Unavailable | None]
-_LOOKS: tuple[_Look, ...] = (
-    _hidden,
-    _not_python,
-    _too_old,
-    _unprepared,
-    _flags,
-    _other_user,
-    _environment,
-    _shadowed,
-)
 
 
 def _isolating_flags(argv: Sequence[str]) -> list[str]:
-    """Those of -I, -E and -S that the interpreter itself was given."""
+    """The flags -I, -E and -S in the interpreter's own arguments."""
     found: list[str] = []
     rest = iter(argv[1:])
     for argument in rest:
@@ -246,7 +234,7 @@ def _isolating_flags(argv: Sequence[str]) -> list[str]:
 
 
 def _python_version(path: str) -> tuple[int, ...] | None:
-    """(3, 11) from `/usr/bin/python3.11`; () where it is Python but does not say which."""
+    """(3, 11) from `/usr/bin/python3.11`; () if it is Python without a version in its name."""
     match = re.match(r"(?:lib)?python(?:(\d)\.(\d+))?", Path(path).name, re.IGNORECASE)
     if match is None:
         return None

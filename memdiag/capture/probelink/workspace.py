@@ -1,14 +1,14 @@
-"""What an attach needs on disk: a channel that the target can write to, and a probe it can read.
+"""The files of an attach: a channel that the target can write to, and a probe that it can read.
 
-For a process of another user that is a place of its own, which only root gets to make:
+For a process of another user they are in a directory of their own, which only root can make:
 
-    memdiag-XXXXXXXX/   ours, 0711: to be passed through, not to be listed or changed
+    memdiag-XXXXXXXX/   ours, 0711: can be entered, but not listed or changed
         probe/          ours, 0755: a copy of the probe's files, and the script for remote_exec
         rings/          the target's, 0700: its channel
 
-Nothing in `rings` is ever executed, or opened other than as a ring. It is handed over as the last
-thing, after the lock file in it was made; everything is made relative to a descriptor of its
-directory, by an open that fails if something is there.
+Nothing in `rings` is ever executed, or opened other than as a ring. Its owner is changed last,
+after the lock file in it was made. Everything is made relative to a descriptor of its directory, by
+an open that fails if the name is taken.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import os
 import secrets
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from memdiag import safe_open
 from memdiag.capture.probelink import channel
@@ -35,7 +36,7 @@ _TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """Who a process runs as."""
+    """The user and group of a process."""
 
     uid: int
     gid: int
@@ -47,10 +48,7 @@ class User:
 
 
 class Workspace:
-    """The files of one attach. Enter it to make them; they are removed when it is left.
-
-    rings: the channel. probe: the probe's files.
-    """
+    """The files of one attach. rings: the channel. probe: the probe's files."""
 
     def __init__(self, user: User) -> None:
         """user: the target's."""
@@ -60,32 +58,16 @@ class Workspace:
         self.rings = Path()
         self.probe = PROBE
 
-    def __enter__(self) -> Workspace:
-        """Raises CannotMeasure."""
-        try:
-            if self._user.is_us:
-                self.rings = channel.create()
-                self._hold()
-            else:
-                self._make_for_other_user()
-        except OSError as error:
-            self._remove()
-            raise CannotMeasure(
-                f"no directory could be made for the probe: {error.strerror}",
-                remedy="run memdiag as the target's user",
-            ) from error
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        self._remove()
+    def make(self) -> None:
+        """Make the files. Raises OSError; call `remove` in any case."""
+        if self._user.is_us:
+            self.rings = channel.create()
+            self._hold()
+        else:
+            self._make_for_other_user()
 
     def write_script(self, text: str) -> Path:
-        """A file with this text, which the target can read and not change. Raises OSError."""
+        """Write a file that the target can read but not change. Raises OSError."""
         place, mode = (self.rings, 0o600) if self._user.is_us else (self.probe, 0o644)
         with safe_open.closing(safe_open.open_directory(place)) as fd:
             _write(_SCRIPT, text.encode(), fd, mode=mode)
@@ -104,13 +86,14 @@ class Workspace:
             os.fchmod(top, 0o711)
 
     def _hold(self) -> None:
-        """Make and lock the file that the probe watches: it leaves when the lock is gone."""
+        """Make and lock the file that the probe watches: it detaches when the lock is released."""
         with safe_open.closing(safe_open.open_private(self.rings, owners=(os.geteuid(),))) as rings:
             self._lock = safe_open.create(ring_format.WATCHER, mode=0o644, dir_fd=rings)
         os.fchmod(self._lock, 0o644)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def _remove(self) -> None:
+    def remove(self) -> None:
+        """Remove what was made."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -124,12 +107,29 @@ class Workspace:
         channel.remove(self.rings)
         if self._top is not None:
             shutil.rmtree(self.probe, ignore_errors=True)  # nobody else can write to it
-            with contextlib.suppress(OSError):  # the target has left something in its part
+            with contextlib.suppress(OSError):  # the target has put files into its part
                 self._top.rmdir()
 
 
+@contextmanager
+def workspace(user: User) -> Iterator[Workspace]:
+    """The files of an attach to a process of `user`. Raises CannotMeasure."""
+    files = Workspace(user)
+    try:
+        try:
+            files.make()
+        except OSError as error:
+            raise CannotMeasure(
+                f"no directory could be made for the probe: {error.strerror}",
+                remedy="run memdiag as the target's user",
+            ) from error
+        yield files
+    finally:
+        files.remove()
+
+
 def _trusted_place() -> Path:
-    """Where nobody but root and we can rename a directory of ours. Raises OSError."""
+    """A directory where only root and this user can rename our directory. Raises OSError."""
     for place in (Path(tempfile.gettempdir()), *_TEMPORARY):
         if safe_open.is_trusted(place):
             return place
@@ -137,7 +137,7 @@ def _trusted_place() -> Path:
 
 
 def _copy_files(source: Path, name: str, dir_fd: int) -> None:
-    """The Python files of a directory of ours, and of those in it, for everybody to read."""
+    """Copy the Python files of a directory of ours, recursively, readable for everybody."""
     os.mkdir(name, 0o700, dir_fd=dir_fd)
     with safe_open.closing(safe_open.open_directory(name, dir_fd=dir_fd)) as fd:
         for path in sorted(source.iterdir()):

@@ -1,4 +1,4 @@
-"""Whether a running process may be watched, and if not, why and what to try."""
+"""Checks if a running process can be watched, and if not, why."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def this_table() -> Table:
 
 
 def attach(pid: int, table: ProcessTable) -> Process:
-    """The process on `pid`, if it is there and ours to watch. Raises CannotWatch."""
+    """The process on `pid`. Raises CannotWatch if it is missing or may not be watched."""
     if pid == os.getpid():
         raise CannotWatch(
-            f"process {pid} is memdiag itself", remedy="give the pid of the training process"
+            f"process {pid} is memdiag itself", remedy="pass the pid of the training process"
         )
     if pid < 1 or not psutil.pid_exists(pid):
         raise CannotWatch(
-            f"there is no process {pid}",
-            remedy="look it up with `pgrep -af python`; inside a container pids differ from "
+            f"process {pid} does not exist",
+            remedy="look it up with `pgrep -af python`; pids inside a container differ from "
             "those outside",
         )
     _refuse_kernel_thread(pid)
@@ -43,7 +43,7 @@ def attach(pid: int, table: ProcessTable) -> Process:
 
 
 def command_line(pid: int) -> list[str]:
-    """The arguments that the process was started with; empty where they are not told."""
+    """The arguments of the process; empty if unreadable."""
     try:
         return psutil.Process(pid).cmdline()
     except psutil.Error:
@@ -51,7 +51,7 @@ def command_line(pid: int) -> list[str]:
 
 
 def environment(pid: int) -> dict[str, str]:
-    """The environment that the process was started with; empty where it is not told."""
+    """The environment of the process at its start; empty if unreadable."""
     try:
         return psutil.Process(pid).environ()
     except (psutil.Error, OSError):
@@ -63,7 +63,7 @@ def _ended(pid: int) -> CannotWatch:
     with contextlib.suppress(psutil.Error):
         parent = psutil.Process(pid).ppid()
     return CannotWatch(
-        f"process {pid} is a zombie: it has ended, and holds no memory",
+        f"process {pid} is a zombie: it has ended and has no memory",
         remedy=f"watch its parent, process {parent}, which has not collected it yet",
     )
 
@@ -78,8 +78,8 @@ def _refuse_kernel_thread(pid: int) -> None:
         table.close()
     if stat is not None and stat.kernel_thread:
         raise CannotWatch(
-            f"process {pid} ({printable(stat.name)}) is a thread of the kernel",
-            remedy="it has no memory of its own; give the pid of a program",
+            f"process {pid} ({printable(stat.name)}) is a kernel thread",
+            remedy="it has no memory of its own; pass the pid of a program",
         )
 
 
@@ -88,7 +88,7 @@ def _refuse_other_user(process: Process) -> None:
         handle = psutil.Process(process.id.pid)
         owner, name = handle.uids().effective, handle.username()
     except psutil.Error:
-        return  # it has just ended; the watch will say so
+        return  # it has just ended, which the watch will report
     if os.geteuid() not in (0, owner):
         user = printable(name)
         raise CannotWatch(

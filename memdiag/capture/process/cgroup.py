@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-# Version 1 says "no limit" with the largest multiple of a page in 64 bits; nobody has an exbibyte.
+# Version 1 reports "no limit" as the largest multiple of a page in 64 bits.
 _NO_LIMIT = 1 << 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryGroup:
-    """Where a process's memory is accounted.
+    """The group that a process's memory is charged to.
 
-    levels: directories from the process's own group outwards to the outermost that can be seen.
+    levels: directories from the process's own group outwards to the outermost visible one.
     version: 2 or 1.
     """
 
@@ -24,11 +24,11 @@ class MemoryGroup:
 
     @property
     def limit_file(self) -> str:
-        """The file that holds a level's hard limit."""
+        """The file with a level's hard limit."""
         return "memory.max" if self.version == 2 else "memory.limit_in_bytes"
 
     def limit(self) -> tuple[int, Path] | None:
-        """The tightest hard limit of all levels in bytes, and the level that sets it."""
+        """The lowest hard limit of all levels in bytes, and its level."""
         limits = [
             (value, level)
             for level in self.levels
@@ -37,26 +37,26 @@ class MemoryGroup:
         return min(limits, key=lambda found: found[0], default=None)
 
     def used_bytes(self, level: Path) -> int | None:
-        """What a level is charged with now, page cache included."""
+        """The memory charged to a level now, including page cache."""
         name = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
         return _number(level / name)
 
     def oom_kills(self) -> int | None:
-        """How many processes of the own group the OOM killer has ended; None where not told."""
+        """How many processes of the group the OOM killer has killed; None if unknown."""
         name = "memory.events" if self.version == 2 else "memory.oom_control"
         return _counter(self.levels[0] / name, "oom_kill")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OomCounters:
-    """The kernel's counts of processes killed for memory; None where it does not tell them."""
+    """The kernel's counts of OOM-killed processes; None if unknown."""
 
     group: int | None
     machine: int | None
 
 
 def oom_counters(group: MemoryGroup | None, *, proc: Path = PROC) -> OomCounters:
-    """The counts now. Take them when the group is first seen, and again when the target ended."""
+    """The counts now. Read them when the group is first seen, and after the target has ended."""
     return OomCounters(
         group=None if group is None else group.oom_kills(),
         machine=_counter(proc / "vmstat", "oom_kill"),
@@ -64,7 +64,7 @@ def oom_counters(group: MemoryGroup | None, *, proc: Path = PROC) -> OomCounters
 
 
 def memory_group(pid: int, *, proc: Path = PROC) -> MemoryGroup | None:
-    """The memory group of a process; None where there is none, or it can't be seen.
+    """The memory group of a process; None if there is none, or it is not visible.
 
     A machine with both versions has the memory controller in one of them: version 1 if it is
     mounted there, because version 2 then has no memory files.
@@ -91,8 +91,8 @@ def _counter(path: Path, name: str) -> int | None:
 def _levels(path: str, root: str, mount: Path) -> tuple[Path, ...]:
     """Directories from the group outwards.
 
-    root: which group the mount shows. Inside a container the path may lie outside of it ("/.."
-    in a cgroup namespace of its own, or the host's path): the mount itself is then the group.
+    root: the group that is mounted. Inside a container the path may be outside of it ("/.." in a
+    cgroup namespace of its own, or the host's path): then the mount itself is the group.
     """
     inside = path if root == "/" else path.removeprefix(root)
     group = mount / inside.strip("/")
@@ -105,7 +105,7 @@ def _levels(path: str, root: str, mount: Path) -> tuple[Path, ...]:
 
 
 def _paths(text: str) -> dict[str, str]:
-    """Controller -> path of /proc/PID/cgroup; version 2 under the name ""."""
+    """Controller -> path, from /proc/PID/cgroup; version 2 has the name ""."""
     found = {}
     for line in text.splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
@@ -115,7 +115,7 @@ def _paths(text: str) -> dict[str, str]:
 
 
 def _mounts(text: str) -> dict[int, tuple[str, Path]]:
-    """Version -> (group shown, mount point) of /proc/self/mountinfo (proc_pid_mountinfo(5))."""
+    """Version -> (mounted group, mount point), from mountinfo (proc_pid_mountinfo(5))."""
     found: dict[int, tuple[str, Path]] = {}
     for line in text.splitlines():
         left, _, right = line.partition(" - ")

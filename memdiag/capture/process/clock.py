@@ -1,4 +1,4 @@
-"""Time, and keeping what costs within a share of it."""
+"""Time, and budgets for a share of it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where time comes from."""
+    """A source of time."""
 
     def now_s(self) -> float:
-        """Seconds on a clock that never goes back (the probe's events use the same one)."""
+        """Seconds on the monotonic clock, which the probe's events use too."""
 
 
 class MonotonicClock:
-    """The machine's own clock."""
+    """The system's monotonic clock."""
 
     def now_s(self) -> float:
         """Seconds of CLOCK_MONOTONIC."""
@@ -22,7 +22,7 @@ class MonotonicClock:
 
 
 class Budget:
-    """Keeps something that costs within a share of the time: no sooner than cost / share."""
+    """Limits repeated work to a share of the time: it is due again after cost / share."""
 
     def __init__(self, *, clock: Clock, share: float, at_least_s: float = 0.0) -> None:
         self._clock = clock
@@ -31,9 +31,9 @@ class Budget:
         self._next_s = float("-inf")
 
     def due(self) -> bool:
-        """Whether it may be done again."""
+        """Return True if the work may be done again."""
         return self._clock.now_s() >= self._next_s
 
     def spent(self, cost_s: float) -> None:
-        """It was done just now, and took this long."""
+        """Account for work that was just done, and took this long."""
         self._next_s = self._clock.now_s() + max(cost_s / self._share, self._at_least_s)

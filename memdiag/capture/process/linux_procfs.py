@@ -1,8 +1,8 @@
 """The process table of Linux, read from /proc.
 
-One descriptor per process on its `statm` is kept open: a read through it takes 2 us, and fails
-once the process is gone, even if its pid has been given out again. Everything read by path is
-confirmed by one more read through that descriptor.
+A descriptor of each process's `statm` stays open: a read takes 2 us, and fails once the process has
+ended, even if its pid was reused. Everything read by path is confirmed by a read through that
+descriptor.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from memdiag.capture.process.tree import Newborn, Process, ProcessId
 from memdiag.values.measurements import Unavailable
 
-# Descriptors kept open at most (the usual limit is 1024, and it is not ours to raise: the target
-# would inherit it). Further processes are read by path.
+# The most descriptors that stay open. The usual limit is 1024, and raising it would affect the
+# target. Further processes are read by path.
 KEPT_DESCRIPTORS = 400
-# Of so many newly born, each is asked whose child it is (15 us); of more, the tree is searched.
+# Up to this many new pids are checked for their parent (15 us each); else the tree is searched.
 _ASKED_AT_MOST = 64
 
 _PROTECTED = Unavailable(
-    reason="the kernel does not let memdiag read this process's memory map (it belongs to another "
-    "user, changed its user, or protects itself)",
+    reason="the kernel does not allow memdiag to read this process's memory map (it belongs to "
+    "another user, changed its user, or protects itself)",
     remedy="run memdiag as the user that owns the process, or as root",
 )
 _NO_ROLLUP = Unavailable(
@@ -38,7 +38,7 @@ _HIDDEN = Unavailable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat:
-    """What /proc/PID/stat says: state letter, parent, kernel flags, start in clock ticks."""
+    """Fields of /proc/PID/stat: name, state letter, parent, kernel flags, start in ticks."""
 
     name: str
     state: str
@@ -48,17 +48,17 @@ class Stat:
 
     @property
     def dead(self) -> bool:
-        """Ended already: a zombie, or on its way to be one."""
+        """Return True for a process that has ended: a zombie, or about to be one."""
         return self.state in "ZXx"
 
     @property
     def kernel_thread(self) -> bool:
-        """A thread of the kernel (PF_KTHREAD)."""
+        """Return True for a kernel thread (PF_KTHREAD)."""
         return bool(self.flags & 0x00200000)
 
 
 def parse_stat(raw: bytes) -> Stat:
-    """The line of /proc/PID/stat; the name may hold spaces, parentheses and newlines."""
+    """Parse /proc/PID/stat. The name may contain spaces, parentheses and newlines."""
     head, _, tail = raw.rpartition(b")")
     fields = tail.split()
     return Stat(
@@ -71,7 +71,7 @@ def parse_stat(raw: bytes) -> Stat:
 
 
 def parse_rollup(raw: bytes) -> dict[str, int | Unavailable]:
-    """USS, PSS and swap in bytes from the text of /proc/PID/smaps_rollup (kB lines)."""
+    """Parse USS, PSS and swap in bytes from /proc/PID/smaps_rollup (lines in kB)."""
     sums = {"uss_bytes": 0, "pss_bytes": 0, "swap_bytes": 0}
     for line in raw.splitlines():
         key, _, rest = line.partition(b":")
@@ -91,7 +91,7 @@ _ROLLUP = {
 
 
 class ProcTable:
-    """`ProcessTable` of Linux. `proc` is where the process file system is mounted."""
+    """`ProcessTable` for Linux. `proc` is the mount point of procfs."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = str(proc)
@@ -100,7 +100,7 @@ class ProcTable:
         self._loadavg = self._open("loadavg")
 
     def stat(self, pid: int) -> Stat | None:
-        """What /proc/PID/stat says, zombies included; None when there is no such process."""
+        """/proc/PID/stat, also of zombies; None if there is no such process."""
         raw = self._read(f"{pid}/stat")
         return parse_stat(raw) if raw else None
 
@@ -163,7 +163,7 @@ class ProcTable:
             os.close(descriptor)
 
     def births(self) -> int | None:
-        """The last pid given out, from /proc/loadavg: no search is needed while it stays."""
+        """The last assigned pid, from /proc/loadavg: while it stays, no search is needed."""
         if self._loadavg is None:
             return None
         try:
@@ -172,7 +172,7 @@ class ProcTable:
             return None
 
     def born_to(self, parents: Collection[int], since: int, until: int) -> Newborn | None:
-        """Pids are given out in turn, to threads as well: those between the two are asked."""
+        """Check all pids between the two numbers: pids are assigned in order, also to threads."""
         if not 0 < until - since <= _ASKED_AT_MOST:
             return None
         family, found, unseen = set(parents), [], []
@@ -194,7 +194,7 @@ class ProcTable:
             self._loadavg = None
 
     def _is_thread(self, pid: int) -> bool:
-        """A thread that leads no process: /proc shows it to those who know its number."""
+        """Return True for a thread that is not a process; /proc has it under its number too."""
         return b"\nTgid:\t%d\n" % pid not in (self._read(f"{pid}/status") or b"")
 
     def _keep(self, process: ProcessId) -> None:
@@ -203,7 +203,7 @@ class ProcTable:
             return
         stat = self.stat(process.pid)
         if stat is None or stat.started != process.started:
-            os.close(descriptor)  # the pid changed hands between the two reads
+            os.close(descriptor)  # the pid was reused between the two reads
             return
         self._statm[process] = descriptor
 
@@ -217,7 +217,7 @@ class ProcTable:
     def _resident(self, raw: bytes) -> int | None:
         pages = raw.split(b" ", 2)
         if len(pages) < 2 or pages[0] == b"0":
-            return None  # a zombie has given back its address space
+            return None  # a zombie has released its address space
         return int(pages[1]) * self._page_bytes
 
     def _open(self, name: str) -> int | None:
@@ -234,7 +234,7 @@ class ProcTable:
 
 
 def _content(path: str) -> bytes:
-    """All of a small file of /proc, which gives it in one piece."""
+    """The content of a small file of /proc, which one read returns completely."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(descriptor, 65536)

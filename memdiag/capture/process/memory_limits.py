@@ -1,8 +1,8 @@
-"""The ceilings that a target's host memory runs into: container, process and machine.
+"""The limits of a target's host memory: container, process and machine.
 
-Each is expressed as the resident memory at which it is reached, so that one series can be held
-against all of them. They move (neighbours come and go, a container is resized): read them again
-now and then, the latest ones count.
+Each is given as the resident memory at which it is reached, so that one series can be compared with
+all of them. They change (other programs start and end, a container is resized), so they are read
+repeatedly, and the latest ones count.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _HOST_ROLES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 # setrlimit(2). RLIMIT_RSS is not here: Linux has not enforced it since 2.4.30.
 _RLIMITS = {"Max address space": "RLIMIT_AS", "Max data size": "RLIMIT_DATA"}
 _KIB = 1024
-_LONGEST_PAUSE_S = 10.0  # neighbours and resized containers change slowly (chosen)
+_LONGEST_PAUSE_S = 10.0  # other programs and container sizes change slowly (heuristic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The host's memory now. available_bytes: what can be had without swapping (MemAvailable)."""
+    """The host's memory now. available_bytes: available without swapping (MemAvailable)."""
 
     total_bytes: int
     available_bytes: int
@@ -42,12 +42,12 @@ class Machine:
 
 
 class LimitWatch:
-    """The limits of one target, read at once and again now and then: a `Source` of no metrics.
+    """The limits of one target, read repeatedly: a `Source` without metrics.
 
-    Once the target has ended it goes by what it last saw of it.
+    After the target has ended the last values remain.
 
-    group: where its memory is accounted; a target may move itself (`systemd-run --scope`).
-    oom_before: the OOM killer's counts when it was first seen there.
+    group: the control group of the target, which may move itself (`systemd-run --scope`).
+    oom_before: the OOM killer's counts when the target was first seen in the group.
     """
 
     def __init__(self, pid: int, *, clock: Clock | None = None, proc: Path = PROC) -> None:
@@ -62,21 +62,21 @@ class LimitWatch:
         self._find_group()
 
     def read(self, processes: Sequence[Process]) -> Readings:
-        """Look again when it is time: at double the age each time, later every 10 s."""
+        """Read the limits if due: each time at double the age, later every 10 s."""
         now_s = self._clock.now_s()
         pause_s = min(_LONGEST_PAUSE_S, self._read_at_s - self._began_s)
         if not self._latest or now_s - self._read_at_s >= pause_s:
             self._read_at_s = now_s
-            self._look([process.id.pid for process in processes])
+            self._update([process.id.pid for process in processes])
         return {}
 
     def limits(self) -> tuple[Limit, ...]:
-        """The limits as last seen, the tightest first."""
+        """The latest limits, the lowest first."""
         if not self._latest:
-            self._look([])
+            self._update([])
         return self._latest
 
-    def _look(self, pids: Sequence[int]) -> None:
+    def _update(self, pids: Sequence[int]) -> None:
         self._find_group()
         sizes = [virtual_and_resident(pid, proc=self._proc) for pid in pids]
         tree_bytes = sum(size[2] for size in sizes if size is not None)
@@ -97,10 +97,10 @@ class LimitWatch:
         return [Limit(name=name, value_bytes=found[0], roles=_HOST_ROLES)]
 
     def _process(self) -> tuple[Limit, ...]:
-        """What the target's own resource limits leave for resident memory.
+        """The target's resource limits, in terms of resident memory.
 
-        They count address space, of which a part never becomes resident; growth of either is
-        growth of the other, so the limit on resident memory is the limit less that part.
+        They limit address space, of which a part never becomes resident. Both grow by the same
+        amount, so the limit of resident memory is the limit minus that part.
         """
         used = virtual_and_resident(self._pid, proc=self._proc)
         if used is not None:
@@ -118,7 +118,7 @@ class LimitWatch:
         return self._rlimits
 
     def _machine(self, tree_bytes: int) -> list[Limit]:
-        """What the machine has left for the target, beside what the target itself holds."""
+        """The memory that the machine has left for the target, plus the target's own."""
         host = machine(proc=self._proc)
         if host is None:
             return []
@@ -128,7 +128,7 @@ class LimitWatch:
 
 
 def machine(*, proc: Path = PROC) -> Machine | None:
-    """The host's memory; None where the system does not tell it (then ask psutil)."""
+    """The host's memory; None if unknown."""
     try:
         lines = (proc / "meminfo").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -136,9 +136,9 @@ def machine(*, proc: Path = PROC) -> Machine | None:
     found: dict[str, int] = {}
     for line in lines:
         name, _, rest = line.partition(":")
-        figure = rest.split()
-        if figure and figure[0].isdigit():
-            found[name] = int(figure[0]) * _KIB
+        fields = rest.split()
+        if fields and fields[0].isdigit():
+            found[name] = int(fields[0]) * _KIB
     if "MemTotal" not in found:
         return None
     return Machine(
@@ -165,7 +165,7 @@ def _portable_machine() -> Machine | None:
 
 
 def rlimits(pid: int, *, proc: Path = PROC) -> dict[str, int]:
-    """Soft limits in bytes on a process's memory that are set and enforced, by name."""
+    """The soft limits on a process's memory that are set and enforced: name -> bytes."""
     try:
         text = (proc / str(pid) / "limits").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -173,20 +173,20 @@ def rlimits(pid: int, *, proc: Path = PROC) -> dict[str, int]:
     found = {}
     for line in text.splitlines():
         for title, name in _RLIMITS.items():
-            figures = line.removeprefix(title).split() if line.startswith(title) else []
-            if figures and figures[0].isdigit():
-                found[name] = int(figures[0])
+            values = line.removeprefix(title).split() if line.startswith(title) else []
+            if values and values[0].isdigit():
+                found[name] = int(values[0])
     return found
 
 
 def virtual_and_resident(pid: int, *, proc: Path = PROC) -> tuple[int, int, int] | None:
-    """(address space, data and stack, resident) in bytes; None where the process has ended."""
+    """(address space, data and stack, resident) in bytes; None if the process has ended."""
     try:
         with open(f"{proc}/{pid}/statm", "rb", buffering=0) as file:  # noqa: PTH123 - half the cost
             fields = [int(field) for field in file.read(256).split()]
     except (OSError, ValueError):
         return None
-    if len(fields) < 6 or fields[0] == 0:  # a zombie holds nothing
+    if len(fields) < 6 or fields[0] == 0:  # a zombie has no memory
         return None
     page = os.sysconf("SC_PAGE_SIZE")
     return fields[0] * page, fields[5] * page, fields[1] * page

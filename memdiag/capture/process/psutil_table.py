@@ -10,11 +10,11 @@ from memdiag.capture.process.tree import Newborn, Process, ProcessId
 from memdiag.values.measurements import Unavailable
 
 _NO_PSS = Unavailable(reason="only Linux counts PSS")
-_NO_SWAP = Unavailable(reason="this system does not tell the swap of one process")
+_NO_SWAP = Unavailable(reason="this system does not report swap per process")
 
 
 class PsutilTable:
-    """`ProcessTable` over psutil. Slower than /proc, the same everywhere."""
+    """`ProcessTable` over psutil, for every system; slower than /proc."""
 
     def __init__(self) -> None:
         self._handles: dict[ProcessId, psutil.Process] = {}
@@ -42,7 +42,7 @@ class PsutilTable:
     def resident_bytes(self, process: ProcessId) -> int | Unavailable | None:
         """Resident bytes."""
         handle = self._handles.get(process)
-        if handle is None or not handle.is_running():  # compares the start time as well
+        if handle is None or not handle.is_running():  # compares the start time too
             return None
         try:
             return int(handle.memory_info().rss)
@@ -50,7 +50,7 @@ class PsutilTable:
             return None
         except psutil.AccessDenied:
             return Unavailable(
-                reason="this system does not let memdiag read the process's memory",
+                reason="this system does not allow memdiag to read the process's memory",
                 remedy="run memdiag as the user that owns the process, or as root",
             )
 
@@ -65,7 +65,7 @@ class PsutilTable:
         except (psutil.NoSuchProcess, psutil.ZombieProcess):
             return None
         except (psutil.AccessDenied, AttributeError):
-            uss = Unavailable(reason="this system does not let memdiag read the memory map")
+            uss = Unavailable(reason="this system does not allow memdiag to read the memory map")
         return {"uss_bytes": uss, "pss_bytes": _NO_PSS, "swap_bytes": _NO_SWAP}
 
     def forget(self, process: ProcessId) -> None:

@@ -1,8 +1,8 @@
-"""A steady clock for sampling, and what may be sampled on it.
+"""The clock of the sampling, sources of readings, and their sums over the tree.
 
-The fast path (resident set of every process) runs on the tick itself. Whatever may be slow
-(`smaps_rollup` of a large process, a driver call) is a `Source` wrapped in `Background`: it runs
-in a thread of its own, within a budget, and never delays a tick.
+The fast readings (resident set of every process) are taken at the tick itself. Slow ones
+(`smaps_rollup` of a large process, a driver call) come from a `Source` in `Background`: it runs in
+a thread of its own, within a budget, and never delays a tick.
 """
 
 from __future__ import annotations
@@ -18,26 +18,28 @@ from memdiag.capture.process.tree import Process, ProcessId
 from memdiag.values.measurements import Unavailable
 
 Reading = int | float | Unavailable
-# What a source says of each process, by canonical metric name. The key TREE overrides the sum
-# over the processes in the row of the whole tree.
+# The metrics that are summed over the processes.
+ADDITIVE = ("rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes")
+# Readings of each process by canonical metric name. The key TREE overrides the sum over the
+# processes in the row of the whole tree.
 Readings = Mapping[ProcessId, Mapping[str, Reading]]
 
 
 class Source(Protocol):
-    """One kind of number, read for all processes of the tree at once."""
+    """Reads some metrics for all processes of the tree at once."""
 
     def read(self, processes: Sequence[Process]) -> Readings:
-        """Readings of `processes`; a process that vanished meanwhile is absent.
+        """Readings of `processes`, without those that have ended meanwhile.
 
-        A reading that could not be taken is an `Unavailable` that says why.
+        A reading that could not be taken is an `Unavailable` with the reason.
         """
 
 
 class Ticker:
-    """Deadlines every `interval_s`, kept to the grid so that lateness does not add up.
+    """Deadlines every `interval_s` on a fixed grid, so that delays do not add up.
 
-    ticks: how many were due and taken. missed: how many passed untaken because the one before
-    took too long or the machine was busy.
+    ticks: how many were taken. missed: how many were skipped because the one before took too long
+    or the machine was busy.
     """
 
     def __init__(self, *, clock: Clock, interval_s: float) -> None:
@@ -52,7 +54,7 @@ class Ticker:
         return max(0.0, self._next_s - self._clock.now_s())
 
     def take(self) -> bool:
-        """True when a tick is due; it counts as taken, and those that passed by as missed."""
+        """Take the tick that is due. Returns False if none is. Earlier ones count as missed."""
         late_s = self._clock.now_s() - self._next_s
         if late_s < 0:
             return False
@@ -63,16 +65,16 @@ class Ticker:
         return True
 
     def restart(self) -> None:
-        """Start a new grid now, after a pause that was meant: nothing counts as missed."""
+        """Start a new grid now, after an intended pause: nothing counts as missed."""
         self._next_s = self._clock.now_s()
 
 
 class Background:
-    """A source that may be slow, read in a thread of its own.
+    """A slow source that is read in a thread of its own.
 
     `read` never waits: it returns the round that has finished since the last call (each round
-    once, nothing in between), and orders the next one when the budget allows. An exception in
-    the source ends its readings with a reason and nothing else.
+    once), and requests the next one if the budget allows. An exception in the source ends its
+    readings, with a reason, and does not affect anything else.
     """
 
     def __init__(self, source: Source, *, budget: Budget, name: str) -> None:
@@ -81,7 +83,7 @@ class Background:
         self._name = name
         self._orders: queue.SimpleQueue[tuple[Process, ...] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-        # One assignment each; while `_running` the worker's to write, `_running` itself last.
+        # Each is written in one assignment, by the worker while `_running`, which is written last.
         self._running = False
         self._stopped = False
         self._finished: Readings | None = None
@@ -90,7 +92,7 @@ class Background:
 
     def read(self, processes: Sequence[Process]) -> Readings:
         """The round finished since the last call, or nothing."""
-        running = self._running  # asked first: what a round finds now is for the next call
+        running = self._running  # read first: a round that finishes now is for the next call
         finished = self._finished
         if finished is not None:
             self._finished = None
@@ -100,7 +102,7 @@ class Background:
         return finished or {}
 
     def stop(self) -> None:
-        """Start no further rounds. One that hangs is left behind (its thread is a daemon)."""
+        """Start no more rounds. A round that hangs is abandoned (its thread is a daemon)."""
         self._stopped = True
         self._orders.put(None)
 
@@ -133,3 +135,35 @@ class Background:
         self.failure = why
         self._stopped = True
         self._running = False
+
+
+def numbers(readings: dict[str, Reading]) -> dict[str, int | float]:
+    """The readings that are available: usually `readings` itself."""
+    if Unavailable not in map(type, readings.values()):
+        return readings  # type: ignore[return-value]
+    return {
+        metric: reading
+        for metric, reading in readings.items()
+        if not isinstance(reading, Unavailable)
+    }
+
+
+def totals(
+    old: Sequence[Mapping[str, Reading]], young: Sequence[Mapping[str, Reading]]
+) -> dict[str, Reading]:
+    """Sums over all processes. A sum without one of the old processes is unknown.
+
+    A young process may be missing: a slow source's round may have begun before its start.
+    """
+    totals: dict[str, Reading] = {}
+    present = set().union(*old, *young)
+    for metric in present.intersection(ADDITIVE):
+        values = [readings[metric] for readings in old if metric in readings]
+        is_complete = len(values) == len(old)
+        values += [readings[metric] for readings in young if metric in readings]
+        reason = next((value for value in values if type(value) is Unavailable), None)
+        if reason is not None:
+            totals[metric] = reason
+        elif is_complete:
+            totals[metric] = sum(values)  # type: ignore[arg-type]  # they are numbers
+    return totals

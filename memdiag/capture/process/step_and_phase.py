@@ -1,4 +1,4 @@
-"""Where the job is: the current step and phase of every process, by the best that says so."""
+"""The current step and phase of the job and of each process, from the best source."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from memdiag.capture.process.tree import ProcessId
 
-# A log whose lines the user described is waited for while the probe counts so many steps; one
-# that says nothing until then will not. Chosen, as the probe does with programs that have tags.
+# Wait for the steps of a log with patterns of the user while the probe counts this many. Heuristic,
+# the same number as in the probe for programs that use tags.
 _GRACE_STEPS = 200
 
 
 class Origin(enum.IntEnum):
-    """Who says where the job is. The higher one is believed."""
+    """Sources of steps and phases. The higher one has priority."""
 
-    NOBODY = 0
+    NONE = 0
     LOGGER = 1  # a log's lines, read by the patterns of common loggers
     PROBE = 2  # hooks in the training's library
     LOG = 3  # a log's lines, read by patterns of the user's
@@ -28,23 +28,23 @@ class _Position:
     steps: int = 0
     step: int | None = None
     phase: str = ""
-    step_by: Origin = Origin.NOBODY
-    phase_by: Origin = Origin.NOBODY
+    step_by: Origin = Origin.NONE
+    phase_by: Origin = Origin.NONE
 
 
 class Timeline:
     """The current step and phase of each process that sends them, and of the job.
 
-    The job's are those of the process with most steps so far. What a log says is the job's.
+    The job has those of the process with most steps so far. A log is about the job.
     """
 
     def __init__(self, *, awaits_log_steps: bool = False) -> None:
-        """awaits_log_steps: the user says that a log tells the steps; the probe may wait."""
+        """awaits_log_steps: a log is expected to have the steps, so those of the probe may wait."""
         self._positions: dict[ProcessId, _Position] = {}
         self._leader = _Position()
         self._log = _Position()
         self._awaits_log_steps = awaits_log_steps
-        # What `where` found since anybody moved; under None of those without a position.
+        # Cache of `where` since the last change; under None for processes without a position.
         self._found: dict[ProcessId | None, tuple[int | None, str]] = {}
 
     def move(
@@ -70,22 +70,22 @@ class Timeline:
             self._leader = position
 
     def log_step(self, step: int, by: Origin) -> None:
-        """A log says that the job is at `step`."""
+        """The job is at `step` according to a log."""
         self._found.clear()
         self._log.step, self._log.step_by = step, by
 
     def log_phase(self, phase: str, by: Origin) -> None:
-        """A log says that the job is in `phase`, "" for none."""
+        """The job is in `phase` ("" for none) according to a log."""
         self._found.clear()
         self._log.phase, self._log.phase_by = phase, by
 
     def phase(self, process: ProcessId) -> str:
-        """The phase of this very process, "" where it sent none."""
+        """The phase of this process itself, "" if it has sent none."""
         position = self._positions.get(process)
         return position.phase if position is not None else ""
 
     def where(self, process: ProcessId) -> tuple[int | None, str]:
-        """Step and phase of a process; the job's, where it has none of its own."""
+        """Step and phase of a process, or of the job if it has none of its own."""
         owner = process if process in self._positions else None
         found = self._found.get(owner)
         if found is None:
@@ -115,8 +115,8 @@ class Timeline:
             position.steps = 0
 
     def _waits(self, followed: Collection[_Position]) -> bool:
-        """For the log, which is better than the little that the probe has counted."""
-        if not self._awaits_log_steps or self._log.step_by is not Origin.NOBODY:
+        """Return True to wait for the log, which is better than the few steps of the probe."""
+        if not self._awaits_log_steps or self._log.step_by is not Origin.NONE:
             return False
         counted = max(position.steps for position in followed)
         return counted <= _GRACE_STEPS and all(p.step_by <= Origin.PROBE for p in followed)

@@ -16,7 +16,7 @@ from memdiag.capture.diagnosis.exit_cause import Held, Kernel, explained
 from memdiag.capture.gpu.source import GpuSource
 from memdiag.capture.logtags.tagger import LogTags
 from memdiag.capture.probelink import channel
-from memdiag.capture.probelink.uninstrumented import Outsiders
+from memdiag.capture.probelink.uninstrumented import UninstrumentedProcesses
 from memdiag.capture.process.attach import Table
 from memdiag.capture.process.cgroup import oom_counters
 from memdiag.capture.process.clock import Budget, MonotonicClock
@@ -104,17 +104,17 @@ class Apparatus:
             sources=(self._details, self._gpu, self._limits),
             channel=self._channel,
             whole_channel=whole_channel,
-            outsiders=self._outsiders(root, is_ours=whole_channel),
+            uninstrumented=self._outsiders(root, is_ours=whole_channel),
             log=self._log,
         )
         return self._session
 
-    def _outsiders(self, root: int, *, is_ours: bool) -> Outsiders | None:
+    def _outsiders(self, root: int, *, is_ours: bool) -> UninstrumentedProcesses | None:
         """Who finds out why the probe is not in a process; is_ours: memdiag starts the target."""
         nowhere_to_write = is_ours and self._directory is None  # that was said before
         if nowhere_to_write or not sys.platform.startswith("linux"):
             return None
-        return Outsiders(root, self._directory)
+        return UninstrumentedProcesses(root, self._directory)
 
     def missing(self) -> tuple[Missing, ...]:
         """Metrics that could not be read at all, and why."""
@@ -137,7 +137,7 @@ class Apparatus:
         return explained(
             ending,
             kernel=Kernel(before=self._limits.oom_before, after=oom_counters(group), group=group),
-            words=self._session.last_words(time.monotonic()),
+            report=self._session.oom_report(time.monotonic()),
             held=Held(
                 host_bytes=_whole(last.get("rss_bytes")),
                 device_bytes=_whole(last.get("vram_bytes")),

@@ -238,7 +238,7 @@ class Measurement:
 
     def _stirred(self) -> bool:
         try:
-            return not self.failure and self._session.stirred()
+            return not self.failure and self._session.has_log_events()
         except Exception as error:  # whatever it is, the target goes on
             self.failure = self.failure or in_words(error)
             return False

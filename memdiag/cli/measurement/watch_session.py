@@ -144,13 +144,13 @@ def _record(
 
 def _let_in(pid: int, known: Path | None, stack: ExitStack) -> tuple[Path, tuple[str, ...]]:
     """The channel of the process, with the probe in it, and what the recording is to note."""
-    from memdiag.capture.probelink.guest_probe import Visit
+    from memdiag.capture.probelink.guest_probe import attached_probe
 
     if known is not None and find_ring(known, pid) is not None:
         say("the probe is in the process already")
         return known, ()
-    visit = stack.enter_context(Visit(pid))
-    say(visit.note())
-    if not visit.arrived:
+    probe = stack.enter_context(attached_probe(pid))
+    say(probe.note())
+    if not probe.arrived:
         say("it comes in once the main thread runs Python code again")
-    return visit.directory, (visit.note(),)
+    return probe.directory, (probe.note(),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdiag.capture.diagnosis.oom_reports import Listener
+from memdiag.capture.diagnosis.oom_reports import OomReports
 from memdiag.capture.probelink.ring_reader import Event, Kind
 from memdiag.capture.process.tree import ProcessId
 
@@ -26,42 +26,42 @@ def counted(at_s: float, ooms: int, pid: int = 7) -> Event:
 
 
 def test_nothing_said_explains_nothing() -> None:
-    listener = Listener()
-    listener.hear(counted(1.0, 0), "main")
-    assert listener.last_words(1.0) is None
+    listener = OomReports()
+    listener.add(counted(1.0, 0), "main")
+    assert listener.latest(1.0) is None
 
 
 def test_an_allocation_that_failed_lately_may_explain_it() -> None:
-    listener = Listener()
-    listener.hear(counted(1.0, 0), "rank0")
-    listener.hear(counted(2.0, 1), "rank0")
-    words = listener.last_words(5.0)
+    listener = OomReports()
+    listener.add(counted(1.0, 0), "rank0")
+    listener.add(counted(2.0, 1), "rank0")
+    words = listener.latest(5.0)
     assert words is not None
     assert (words.process, words.on_device, words.text) == ("rank0", True, "")
 
 
 def test_one_that_was_survived_does_not() -> None:
-    listener = Listener()
+    listener = OomReports()
     for at_s in range(2, 60):
-        listener.hear(counted(at_s, 1), "rank0")  # the count stays
-    assert listener.last_words(60.0) is None
+        listener.add(counted(at_s, 1), "rank0")  # the count stays
+    assert listener.latest(60.0) is None
 
 
 def test_counts_are_each_processs_own() -> None:
-    listener = Listener()
-    listener.hear(counted(1.0, 3, pid=7), "rank0")
-    listener.hear(counted(50.0, 1, pid=8), "rank1")
-    words = listener.last_words(51.0)
+    listener = OomReports()
+    listener.add(counted(1.0, 3, pid=7), "rank0")
+    listener.add(counted(50.0, 1, pid=8), "rank1")
+    words = listener.latest(51.0)
     assert words is not None
     assert words.process == "rank1"
 
 
 def test_an_exception_goes_before_a_count_and_tells_what_was_held() -> None:
-    listener = Listener()
-    listener.hear(event(Kind.SAMPLE, 1.0, readings={"vram_reserved_bytes": 900}), "rank0")
-    listener.hear(counted(2.0, 1), "rank0")
-    listener.hear(event(Kind.OUT_OF_MEMORY, 2.0, name="CUDA out of memory", value=1.0), "rank0")
-    listener.hear(counted(3.0, 1, pid=8), "rank1")
-    words = listener.last_words(99.0)
+    listener = OomReports()
+    listener.add(event(Kind.SAMPLE, 1.0, readings={"vram_reserved_bytes": 900}), "rank0")
+    listener.add(counted(2.0, 1), "rank0")
+    listener.add(event(Kind.OUT_OF_MEMORY, 2.0, name="CUDA out of memory", value=1.0), "rank0")
+    listener.add(counted(3.0, 1, pid=8), "rank1")
+    words = listener.latest(99.0)
     assert words is not None
     assert (words.text, words.held_bytes) == ("CUDA out of memory", 900)

@@ -18,10 +18,11 @@ from interpreters import old_interpreter
 from terminals import MEMDIAG
 
 from memdiag.capture.probelink import inject
-from memdiag.capture.probelink.channel import ChannelReader, Kind
+from memdiag.capture.probelink.channel import ChannelReader
 from memdiag.capture.probelink.elf_symbols import exported, mapped_files
-from memdiag.capture.probelink.guest_probe import Visit
+from memdiag.capture.probelink.guest_probe import attached_probe
 from memdiag.capture.probelink.ptrace import Refused, Tracee
+from memdiag.capture.probelink.ring_reader import Kind
 from memdiag.errors import CannotWatch
 
 
@@ -41,6 +42,8 @@ def _tracing_works() -> bool:
 needs_ptrace = pytest.mark.skipif(
     not _tracing_works(), reason="nothing may be traced here (ptrace_scope, container, processor)"
 )
+REMOTE_EXEC_NOTE = "the probe was attached by sys.remote_exec; it detaches with memdiag"
+
 ptrace_goes_first = pytest.mark.skipif(
     hasattr(sys, "remote_exec"), reason="Python's own way goes before ptrace here"
 )
@@ -126,17 +129,17 @@ def running(*command: str, **options: object) -> Iterator[Target]:
 def test_probe_comes_hears_steps_and_leaves_the_process_as_it_was(any_python) -> None:
     with running(any_python, "-c", TARGET) as target:
         before = target.ask("state")
-        with Visit(target.pid) as visit:
-            assert visit.arrived
-            assert visit.injected is not None
-            assert visit.injected.way == "ptrace"
-            assert 0 <= visit.injected.stopped_s < 2
+        with attached_probe(target.pid) as attached:
+            assert attached.arrived
+            assert attached.injected is not None
+            assert attached.injected.way == "ptrace"
+            assert 0 <= attached.injected.stopped_s < 2
             assert target.step(7)
-            first, last = ChannelReader(visit.directory).drain()[:2]
+            first, last = ChannelReader(attached.directory).drain()[:2]
             assert (first.kind, first.step) == (Kind.SAMPLE, None)
             assert (last.kind, last.step) == (Kind.STEP, 7)
             assert "python_blocks" in first.readings
-        assert not visit.directory.exists()
+        assert not attached.directory.exists()
         assert target.state_without_a_probe() == before
 
 
@@ -144,10 +147,10 @@ def test_probe_comes_hears_steps_and_leaves_the_process_as_it_was(any_python) ->
 def test_probe_comes_again_after_it_has_left() -> None:
     with running(sys.executable, "-c", TARGET) as target:
         for number in (1, 2):
-            with Visit(target.pid) as visit:
-                assert visit.arrived
+            with attached_probe(target.pid) as attached:
+                assert attached.arrived
                 assert target.step(number)
-                events = ChannelReader(visit.directory).drain()
+                events = ChannelReader(attached.directory).drain()
                 assert [e.step for e in events if e.kind is Kind.STEP] == [number]
             target.state_without_a_probe()
 
@@ -156,9 +159,9 @@ def test_probe_comes_again_after_it_has_left() -> None:
 def test_probe_leaves_when_its_watcher_is_killed() -> None:
     code = (
         "import sys\n"
-        "from memdiag.capture.probelink.guest_probe import Visit\n"
-        "with Visit(int(sys.argv[1])) as visit:\n"
-        "    print(visit.arrived, flush=True)\n"
+        "from memdiag.capture.probelink.guest_probe import attached_probe\n"
+        "with attached_probe(int(sys.argv[1])) as attached:\n"
+        "    print(attached.arrived, flush=True)\n"
         "    input()\n"
     )
     with running(sys.executable, "-c", TARGET) as target:
@@ -208,9 +211,9 @@ def test_steps_of_a_running_training_are_seen_and_torch_is_left_as_it_was(tmp_pa
     ) as training:
         assert training.stdout is not None
         assert training.stdout.readline() == "ready\n"
-        with Visit(training.pid) as visit:
-            assert visit.arrived
-            reader = ChannelReader(visit.directory)
+        with attached_probe(training.pid) as attached:
+            assert attached.arrived
+            reader = ChannelReader(attached.directory)
             seen: list[int | None] = []
             until_s = time.monotonic() + PATIENCE_S
             while len(seen) < 5 and time.monotonic() < until_s:
@@ -237,7 +240,7 @@ def test_call_that_does_not_return_is_taken_back_and_the_process_goes_on(monkeyp
     with running(sys.executable, "-c", TARGET) as target:
         before = target.ask("state")
         with pytest.raises(CannotWatch, match="took too long; the process goes on"):
-            Visit(target.pid).__enter__()
+            attached_probe(target.pid).__enter__()
         assert target.ask("state") == before
 
 
@@ -265,10 +268,10 @@ def test_way_of_python_itself_is_given_a_script_that_leaves_no_name_behind(tmp_p
         before = target.ask("state")
         taking = threading.Thread(target=target.ask, args=("take",))
         taking.start()
-        with Visit(target.pid, remote_exec=remote_exec) as visit:
+        with attached_probe(target.pid, remote_exec=remote_exec) as attached:
             taking.join()
-            assert visit.arrived
-            assert visit.note() == "the probe was let in by sys.remote_exec; it leaves with memdiag"
+            assert attached.arrived
+            assert attached.note() == REMOTE_EXEC_NOTE
             assert target.step(3)
         assert target.state_without_a_probe() == before
 
@@ -277,8 +280,8 @@ def test_way_of_python_itself_is_given_a_script_that_leaves_no_name_behind(tmp_p
 def test_python_lets_the_probe_in_by_itself_and_it_leaves_without_a_trace() -> None:
     with running(sys.executable, "-c", TARGET) as target:
         before = target.ask("state")
-        with Visit(target.pid) as visit:
-            assert visit.note() == "the probe was let in by sys.remote_exec; it leaves with memdiag"
+        with attached_probe(target.pid) as attached:
+            assert attached.note() == REMOTE_EXEC_NOTE
             due_s = time.monotonic() + PATIENCE_S
             while not target.step(3):
                 assert time.monotonic() < due_s, "it never came"
@@ -297,19 +300,19 @@ def test_refusal_by_pythons_own_way_is_explained() -> None:
 
     with running(sys.executable, "-c", TARGET) as target:
         with pytest.raises(CannotWatch, match="Remote debugging is not enabled") as caught:
-            Visit(target.pid, remote_exec=remote_exec).__enter__()
+            attached_probe(target.pid, remote_exec=remote_exec).__enter__()
         assert "PYTHON_DISABLE_REMOTE_DEBUG" in caught.value.remedy
 
 
 def refused(pid: int) -> CannotWatch:
     with pytest.raises(CannotWatch) as caught:
-        Visit(pid).__enter__()
+        attached_probe(pid).__enter__()
     return caught.value
 
 
 def test_program_that_is_no_python_is_refused() -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as target:
-        assert "cat is no Python program" in refused(target.pid).message
+        assert "cat is not a Python program" in refused(target.pid).message
         target.communicate()
 
 
@@ -365,7 +368,7 @@ def test_watch_with_attach_records_steps_and_says_how_long_it_stopped_the_proces
             number += 1
             time.sleep(0.01)
         _, said = watching.communicate()
-    assert "the probe was let in by ptrace, which stopped the process for" in said
+    assert "the probe was attached by ptrace, which stopped the process for" in said
     header, *rows = (tmp_path / "r.csv").read_text().splitlines()
     step = header.split(",").index("step")
     assert len({row.split(",")[step] for row in rows}) > 10

@@ -11,7 +11,7 @@ import pytest
 from cgroups import limited_group
 
 from memdiag.capture.diagnosis.exit_cause import Held, Kernel, explained
-from memdiag.capture.diagnosis.oom_reports import LastWords
+from memdiag.capture.diagnosis.oom_reports import OomReport
 from memdiag.capture.process.cgroup import MemoryGroup, OomCounters, memory_group, oom_counters
 from memdiag.values.measurements import Cause, Ending
 
@@ -24,8 +24,8 @@ def kernel(after: OomCounters, group: MemoryGroup | None = None) -> Kernel:
     return Kernel(before=NONE, after=after, group=group)
 
 
-def words(*, on_device: bool = True, text: str = "CUDA out of memory.") -> LastWords:
-    return LastWords(process="rank1", at_s=5.0, text=text, on_device=on_device, held_bytes=900)
+def words(*, on_device: bool = True, text: str = "CUDA out of memory.") -> OomReport:
+    return OomReport(process="rank1", at_s=5.0, text=text, on_device=on_device, held_bytes=900)
 
 
 def test_a_kill_counted_by_the_group_is_the_oom_killers(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_shell_that_hands_the_kill_on_counts_too() -> None:
 
 def test_a_kill_that_only_the_machine_counted_is_said_with_care() -> None:
     how = explained(KILLED, kernel=kernel(OomCounters(group=0, machine=6)))
-    assert how.why == "killed while the kernel's OOM killer was at work on this machine"
+    assert how.why == "killed while the kernel's OOM killer was active on this machine"
     assert how.cause is Cause.OOM_KILLER_NEAR
     assert how.limit_bytes is None
 
@@ -71,12 +71,12 @@ def test_without_evidence_nothing_is_claimed(ending: Ending, after: OomCounters)
 def test_a_reason_that_is_known_stays() -> None:
     known = Ending(signal=9, why="stopped by memdiag")
     after = OomCounters(group=1, machine=6)
-    assert explained(known, kernel=kernel(after), words=words()) == known
+    assert explained(known, kernel=kernel(after), report=words()) == known
 
 
 def test_a_failed_command_that_spoke_of_device_memory_ran_out_of_it() -> None:
     held = Held(host_bytes=5, device_bytes=990, device_limit_bytes=1000)
-    how = explained(Ending(code=1), kernel=kernel(NONE), words=words(), held=held)
+    how = explained(Ending(code=1), kernel=kernel(NONE), report=words(), held=held)
     assert how == Ending(
         code=1,
         why="rank1 ran out of GPU memory",
@@ -88,21 +88,21 @@ def test_a_failed_command_that_spoke_of_device_memory_ran_out_of_it() -> None:
 
 
 def test_where_the_driver_does_not_tell_the_allocators_figure_is_said() -> None:
-    how = explained(Ending(code=1), kernel=kernel(NONE), words=words())
+    how = explained(Ending(code=1), kernel=kernel(NONE), report=words())
     assert (how.at_bytes, how.limit_bytes) == (900, None)
 
 
 def test_a_memory_error_is_about_the_host() -> None:
     held = Held(host_bytes=5, device_bytes=990)
     spoken = words(on_device=False, text="Unable to allocate 4 GiB\x1b[2J")
-    how = explained(Ending(code=1), kernel=kernel(NONE), words=spoken, held=held)
+    how = explained(Ending(code=1), kernel=kernel(NONE), report=spoken, held=held)
     assert (how.cause, how.at_bytes) == (Cause.HOST_MEMORY, 5)
     assert how.detail.isprintable()
 
 
 @pytest.mark.parametrize("ending", [Ending(code=0), KILLED, Ending(signal=signal.SIGSEGV)])
 def test_an_error_that_was_lived_with_explains_no_other_end(ending: Ending) -> None:
-    assert explained(ending, kernel=kernel(NONE), words=words()) == ending
+    assert explained(ending, kernel=kernel(NONE), report=words()) == ending
 
 
 def test_of_a_watched_process_that_vanished_the_kernels_part_is_said_with_care() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.capture.probelink import channel
-from memdiag.capture.probelink.uninstrumented import Outsiders
+from memdiag.capture.probelink.uninstrumented import UninstrumentedProcesses
 from memdiag.capture.process.attach import this_table
 from memdiag.capture.process.tree import ProcessTree
 from memdiag.capture.session import Session
@@ -53,7 +53,7 @@ def tell(tmp_path: Path) -> Iterator[Tell]:
                 root=target.pid,
                 began_at_s=0.0,
                 channel=reader,
-                outsiders=Outsiders(target.pid, directory),
+                uninstrumented=UninstrumentedProcesses(target.pid, directory),
             )
             assert target.stdout is not None
             for _ in range(ready):
@@ -98,9 +98,9 @@ def test_sitecustomize_that_does_not_go_on_is_told(tell, tmp_path) -> None:
 
 def test_program_that_is_no_python_is_told_once_for_the_tree(tell) -> None:
     (told,) = tell("sh", "-c", "echo ready; head -n 1; true")
-    assert told.why.reason.endswith("is no Python program")
+    assert told.why.reason.endswith("is not a Python program")
     (told,) = tell("head", "-n", "1", ready=0)
-    assert (told.process, told.why.reason) == ("main", "head is no Python program")
+    assert (told.process, told.why.reason) == ("main", "head is not a Python program")
 
 
 def test_nothing_is_said_of_the_shell_around_a_python_with_a_probe(tell) -> None:

@@ -13,7 +13,7 @@ import pytest
 from interpreters import old_interpreter
 
 from memdiag.capture.probelink import channel
-from memdiag.capture.probelink.why_uninstrumented import Suspect, explain, look_at
+from memdiag.capture.probelink.why_uninstrumented import StartFacts, explain, read_start_facts
 from memdiag.values.measurements import Unavailable
 
 WAIT = "print('ready', flush=True); input()"
@@ -35,7 +35,7 @@ def running(command: list[str], environ: dict[str, str]) -> Iterator[int]:
 
 
 def why_no_probe(pid: int, directory: Path | None) -> Unavailable | None:
-    suspect = look_at(pid)
+    suspect = read_start_facts(pid)
     assert suspect is not None
     inside = directory is not None and channel.find_ring(directory, pid) is not None
     return None if inside else explain(suspect, directory)
@@ -99,13 +99,13 @@ def test_program_that_is_no_python_is_named(directory) -> None:
     with running(["sh", "-c", "echo ready; read line"], environ) as pid:
         found = why_no_probe(pid, directory)
     assert isinstance(found, Unavailable)
-    assert "no Python program" in found.reason
+    assert "not a Python program" in found.reason
 
 
 def test_process_that_is_gone_is_not_seen() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    assert look_at(gone.pid) is None
+    assert read_start_facts(gone.pid) is None
 
 
 def test_process_that_was_not_started_under_memdiag_is_told_so() -> None:
@@ -116,9 +116,9 @@ def test_process_that_was_not_started_under_memdiag_is_told_so() -> None:
     assert "--attach" in found.remedy
 
 
-def stranger(**more: object) -> Suspect:
+def stranger(**more: object) -> StartFacts:
     known = {"program": "/usr/bin/python3", "argv": ("python3",), "environ": {}, "libpython": ""}
-    return Suspect(**{**known, "uid": 4711, **more})
+    return StartFacts(**{**known, "uid": 4711, **more})
 
 
 def test_another_user_is_named(directory) -> None:
@@ -128,16 +128,16 @@ def test_another_user_is_named(directory) -> None:
 
 
 def test_process_that_memdiag_may_not_look_at_is_named(directory) -> None:
-    assert "may not look at it" in explain(stranger(program=""), directory).reason
+    assert "may not inspect it" in explain(stranger(program=""), directory).reason
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_process_of_another_user_can_be_told_to_be_hidden() -> None:
     code = (
         "import os\n"
-        "from memdiag.capture.probelink.why_uninstrumented import look_at\n"
+        "from memdiag.capture.probelink.why_uninstrumented import read_start_facts\n"
         "os.setuid(65534)\n"
-        "print(repr(look_at(1).program))"
+        "print(repr(read_start_facts(1).program))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "''\n"
