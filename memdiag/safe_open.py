@@ -1,11 +1,11 @@
-"""Opening, creating and replacing files whose names others may have had a hand in.
+"""Opens, creates and replaces files whose names other users may control.
 
-Three rules, which hold for every file that memdiag opens by its name (docs/security.md lists them):
+Three rules hold for every file that memdiag opens by name (docs/security.md lists them):
 
-* An open never waits. A FIFO, a socket, a device or a directory in the place of a file is an error.
-* What is checked is what is used: checks are made on the open descriptor, never on the name.
-* A file is made by an open that fails if something is there (O_EXCL, O_NOFOLLOW), under a name that
-  nobody can guess where it is a temporary one, relative to a directory that is held open.
+* An open never waits. A FIFO, a socket, a device or a directory instead of a file is an error.
+* Checks are made on the open descriptor, never on the name.
+* A file is created by an open that fails if the name exists (O_EXCL, O_NOFOLLOW), relative to an
+  open directory, and with an unpredictable name if it is temporary.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Name = str | os.PathLike[str]
 
 
 class NotRegular(OSError):
-    """Something else than a regular file has this name."""
+    """The name belongs to something other than a regular file."""
 
 
 def open_regular(
@@ -37,9 +37,9 @@ def open_regular(
     follow: bool = True,
     owners: Collection[int] | None = None,
 ) -> int:
-    """A descriptor to read a regular file by. Never waits. Raises OSError, NotRegular among them.
+    """Open a regular file for reading. Never waits. Raises OSError, including NotRegular.
 
-    follow: a symbolic link may lead to it. owners: uids that it may belong to; None for any.
+    follow: follow a symbolic link. owners: uids that it may belong to; None for any.
     """
     fd = os.open(path, _READ | (0 if follow else os.O_NOFOLLOW), dir_fd=dir_fd)
     try:
@@ -58,7 +58,7 @@ def open_regular(
 def read_regular(
     path: Name, *, most_bytes: int, dir_fd: int | None = None, follow: bool = True
 ) -> bytes:
-    """The first `most_bytes` bytes of a regular file. Raises OSError."""
+    """Read the first `most_bytes` bytes of a regular file. Raises OSError."""
     fd = open_regular(path, dir_fd=dir_fd, follow=follow)
     with open(fd, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         data = bytearray()
@@ -71,15 +71,15 @@ def read_regular(
 
 
 def open_directory(path: Name, *, dir_fd: int | None = None) -> int:
-    """A descriptor of a directory, which is not a symbolic link. Raises OSError."""
+    """Open a directory that is not a symbolic link. Raises OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, dir_fd=dir_fd)
 
 
 def open_private(path: Name, *, owners: Collection[int], dir_fd: int | None = None) -> int:
-    """A descriptor of a directory that only its owner, one of `owners`, may enter.
+    """Open a directory that only its owner, one of `owners`, may enter.
 
-    Raises OSError, PermissionError where others have a right to it.
+    Raises OSError; PermissionError if others have access to it.
     """
     fd = open_directory(path, dir_fd=dir_fd)
     found = os.fstat(fd)
@@ -99,24 +99,24 @@ def closing(fd: int) -> Iterator[int]:
 
 
 def create(name: Name, *, mode: int = 0o666, dir_fd: int | None = None) -> int:
-    """A descriptor of a file that was not there before. Raises OSError, FileExistsError first."""
+    """Create and open a file. Raises OSError; FileExistsError if it exists."""
     return os.open(name, _CREATE, mode, dir_fd=dir_fd)
 
 
 def open_parent(path: Path) -> int:
-    """A descriptor of the directory that `path` is in. Raises OSError."""
+    """Open the directory that contains `path`. Raises OSError."""
     return os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def temporary_name(name: str) -> str:
-    """A hidden name that nobody can guess, for what is to become `name`."""
+    """A hidden, unpredictable name for a file that will be renamed to `name`."""
     return f".{name[:100]}.{os.urandom(8).hex()}.tmp"
 
 
 def write_beside(name: str, chunks: Iterable[bytes], *, dir_fd: int) -> tuple[int, str]:
-    """Write the chunks to disk under a temporary name beside `name`: a descriptor, and that name.
+    """Write the chunks to a temporary file beside `name`: returns its descriptor and name.
 
-    Raises OSError, and then leaves nothing behind.
+    Raises OSError, without leaving a file.
     """
     beside = temporary_name(name)
     fd = create(beside, dir_fd=dir_fd)
@@ -132,10 +132,9 @@ def write_beside(name: str, chunks: Iterable[bytes], *, dir_fd: int) -> tuple[in
 
 
 def replace(name: str, chunks: Iterable[bytes], *, dir_fd: int) -> int:
-    """Put a new file with the chunks in the place of `name`: whole, or not at all.
+    """Replace `name` atomically by a new file with the chunks.
 
-    Returns a descriptor of the new file; the caller closes it. Raises OSError, and then leaves
-    what was there.
+    Returns a descriptor of the new file; the caller closes it. Raises OSError, without a change.
     """
     fd, beside = write_beside(name, chunks, dir_fd=dir_fd)
     try:
@@ -148,12 +147,12 @@ def replace(name: str, chunks: Iterable[bytes], *, dir_fd: int) -> int:
 
 
 def rename_anew(beside: str, name: str, *, dir_fd: int) -> None:
-    """Give a file its name in the same directory. Raises FileExistsError if that is taken."""
+    """Rename a file in its directory. Raises FileExistsError if the name is taken."""
     try:
         os.link(beside, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except FileExistsError:
         raise
-    except OSError:  # a file system without hard links: a moment between check and use is left
+    except OSError:  # a file system without hard links: not atomic
         if _is_there(name, dir_fd):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None
         os.rename(beside, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
@@ -170,23 +169,23 @@ def _is_there(name: str, dir_fd: int) -> bool:
 
 
 def remove(name: Name, *, dir_fd: int | None = None) -> None:
-    """Remove a file, if it is there and may be removed."""
+    """Remove a file if it exists and may be removed."""
     with contextlib.suppress(OSError):
         os.unlink(name, dir_fd=dir_fd)
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write everything. Raises OSError, perhaps with a part written."""
+    """Write all data. Raises OSError, perhaps after a part of it."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
 def is_trusted(directory: Path) -> bool:
-    """Return True if nobody but this user and root can put something else in its place.
+    """Return True if only this user and root can replace the directory.
 
-    Walks up as OpenSSH's StrictModes does: each ancestor belongs to root or to us, and others may
-    write to it only where the sticky bit keeps them from renaming what is not theirs.
+    Checks each ancestor as OpenSSH's StrictModes does: it belongs to root or this user, and others
+    may write to it only if it has the sticky bit, which protects entries of others.
     """
     try:
         real = directory.resolve(strict=True)
@@ -206,7 +205,7 @@ def is_file_or_link(mode: int) -> bool:
 
 
 def kind_of(mode: int) -> str:
-    """What has this mode, in words: "a directory", "a FIFO"."""
+    """The kind of a file with this mode: "a directory", "a FIFO"."""
     kinds = (
         (stat.S_ISDIR, "a directory"),
         (stat.S_ISFIFO, "a FIFO"),

@@ -38,7 +38,7 @@ def test_a_bare_proc_gives_reasons_and_no_traceback(proc: Path) -> None:
     checks = by_name(host_checks(proc=proc))
     assert checks["unique_memory"].ability is Ability.NO
     assert "4.14" in checks["unique_memory"].remedy
-    assert checks["cgroup"].text == "no memory cgroup to be seen"
+    assert checks["cgroup"].text == "no memory cgroup is visible"
 
 
 @pytest.mark.parametrize("scope", [0, 1, 2, 3, 9])

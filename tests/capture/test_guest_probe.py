@@ -239,7 +239,7 @@ def test_call_that_does_not_return_is_taken_back_and_the_process_goes_on(monkeyp
     monkeypatch.setattr(inject, "PATIENCE_S", 1.0)
     with running(sys.executable, "-c", TARGET) as target:
         before = target.ask("state")
-        with pytest.raises(CannotWatch, match="took too long; the process goes on"):
+        with pytest.raises(CannotWatch, match="took too long; the process continues"):
             attached_probe(target.pid).__enter__()
         assert target.ask("state") == before
 

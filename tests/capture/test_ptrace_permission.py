@@ -38,4 +38,6 @@ def test_what_kept_us_out_is_told_in_a_sentence() -> None:
     assert why_not_traced(7, OSError(5, "odd\x1b[2J")).endswith(
         "attached to process 7: odd\\x1b[2J; the process continues as before"
     )
-    assert "it took too long; the process goes on" in why_not_traced(7, Refused("it took too long"))
+    assert "it took too long; the process continues" in why_not_traced(
+        7, Refused("it took too long")
+    )

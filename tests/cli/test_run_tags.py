@@ -266,7 +266,7 @@ def test_watch_learns_from_a_log_where_the_job_is(tmp_path):
     ("arguments", "what"),
     [
         (["run", "--step-regex", "(", "--", "true"], "no regular expression"),
-        (["run", "--tags-from", ".", "--", "true"], "no regular file"),
+        (["run", "--tags-from", ".", "--", "true"], "not a regular file"),
         (["watch", "-p", "1", "--step-regex", "(.)"], "cannot be seen"),
     ],
 )

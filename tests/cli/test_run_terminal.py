@@ -46,15 +46,18 @@ def test_quiet_and_dumb_terminals_see_the_targets_bytes_alone(tmp_path):
 
 
 def test_sigkill_of_memdiag_leaves_the_terminal_in_order(tmp_path):
-    program = "import os; print('of', os.getppid(), 'ready'); input(); print('over')"
-    script = '"$@"; read line'  # somebody else leads the session, as a shell does for people
+    program = (
+        "import os; print('of', os.getppid(), 'ready'); input(); print('over'); open('done', 'w')"
+    )
+    # A shell leads the session, until the command has ended: its end would hang up the terminal.
+    script = '"$@"; until test -e done; do sleep 0.05; done'
     command = ["sh", "-c", script, "-", *MEMDIAG, "run", "--", *python(program)]
     with Terminal(command, directory=tmp_path) as terminal:
         memdiag = int(terminal.until(r"of (\d+) ready").group(1))
         terminal.until(r"memdiag 0:0")
         os.kill(memdiag, signal.SIGKILL)
         terminal.until(re.escape(SETTLE.decode()))
-        terminal.type("\n\n")
+        terminal.type("\n")
         terminal.until("over")
         screen = Screen()
         screen.feed(terminal.screen)

@@ -18,7 +18,7 @@ from typing import Any
 
 from memdiag.capture.gpu.cuda_visible_devices import visible
 from memdiag.capture.gpu.nvml import Nvml, Reading, connect
-from memdiag.capture.gpu.process_memory import Ladder, Place
+from memdiag.capture.gpu.process_memory import Place, TreeMemory
 from memdiag.capture.gpu.source import GpuSource
 from memdiag.capture.process.tree import TREE, Process, ProcessId
 from memdiag.values.measurements import Unavailable
@@ -54,7 +54,7 @@ def _place(step: dict[str, Any], orders: dict[str, Any]) -> Place:
     )
 
 
-def play_ladder(orders: dict[str, Any]) -> list[Any]:
+def play_tree_memory(orders: dict[str, Any]) -> list[Any]:
     """One reading per step, taken at once; the first step is the baseline as well."""
     _set_frame(0)
     nvml = connect()
@@ -70,7 +70,7 @@ def play_ladder(orders: dict[str, Any]) -> list[Any]:
         is_running=lambda pid: _place(now, orders).is_running(pid),
         has_opened=lambda pid: _place(now, orders).has_opened(pid),
     )
-    ladder = Ladder(place=place, visible=seen, driver=nvml.driver, baseline=_read(nvml, 0.0))
+    ladder = TreeMemory(place=place, visible=seen, driver=nvml.driver, baseline=_read(nvml, 0.0))
     views = []
     for step in orders["steps"]:
         ladder.forget(set(now["pids"]) - set(step["pids"]))
@@ -182,7 +182,7 @@ if __name__ == "__main__":
     if orders_read.get("withdrawn_bindings"):
         _withdrawn_bindings()
     played = {
-        "ladder": play_ladder,
+        "ladder": play_tree_memory,
         "source": play_source,
         "inventory": play_inventory,
         "visible": play_visible,

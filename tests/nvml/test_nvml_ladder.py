@@ -98,7 +98,7 @@ def test_a_strangers_memory_is_not_shown_for_a_target_without_a_gpu(play: Play) 
     for own_pids in (True, False):
         for view in play(OLD + rows, steps, own_pids=own_pids):
             assert view["tree"] == {}
-            assert view["missing"]["reason"] == "no process of the target holds GPU memory"
+            assert view["missing"]["reason"] == "no process of the target has GPU memory"
 
 
 def test_rows_with_figures_end_the_guessing_for_good(play: Play) -> None:

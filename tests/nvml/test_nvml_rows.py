@@ -37,7 +37,7 @@ def test_rows_of_other_processes_are_never_the_targets(play: Play) -> None:
     (view,) = play(ONE_GPU + "row 0 compute pid=8 used=300M\n", [{"pids": [7]}])
     assert view["by_pid"] == {}
     assert view["tree"] == {}
-    assert view["missing"]["reason"] == "no process of the target holds GPU memory"
+    assert view["missing"]["reason"] == "no process of the target has GPU memory"
 
 
 def test_a_tree_is_summed_over_processes_and_gpus(play: Play) -> None:
@@ -101,7 +101,7 @@ def test_scrambled_rows_are_discarded_all(play: Play) -> None:
     rows += "".join(f"row 0 compute pid={pid} used={pid}M\n" for pid in (7, 8, 9))
     (view,) = play(ONE_GPU + rows, [{"pids": [0, 7, 8, 9], "opened": []}])
     assert view["by_pid"] == {}
-    assert "scrambled" in view["missing"]["reason"]
+    assert "rows are invalid" in view["missing"]["reason"]
     assert "535.86" in view["missing"]["remedy"]
 
 

@@ -1,6 +1,9 @@
-"""Which GPUs a process may use, by CUDA_VISIBLE_DEVICES (CUDA programming guide, "Environment
-Variables"): indices, UUIDs or their unique beginnings, MIG ids; the list ends at its first
-invalid entry, and an empty or invalid list hides every GPU."""
+"""Finds the GPUs that a process may use, from CUDA_VISIBLE_DEVICES.
+
+The variable (CUDA programming guide, "Environment Variables") is a list of indices, UUIDs, unique
+prefixes of UUIDs, or MIG ids. The list ends at its first invalid entry; an empty or invalid list
+hides every GPU.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ _OLD_MIG_ID = re.compile(r"MIG-(GPU-[0-9a-f-]+)/(\d+)/(\d+)", re.I)  # before dr
 class Visible:
     """The devices that a target may use.
 
-    ordered: CUDA's own order is known (cuda:0 is devices[0]); False where CUDA sorts different
-        cards by speed, which NVML does not tell.
+    ordered: CUDA's order is known (cuda:0 is devices[0]). False if CUDA sorts different GPUs by
+        speed, which NVML does not report.
     """
 
     devices: tuple[Device, ...]
@@ -28,7 +31,7 @@ class Visible:
 
 
 def visible(environ: Mapping[str, str], devices: Sequence[Device]) -> Visible | Unavailable:
-    """The devices that a process with this environment may use, in CUDA's order where known."""
+    """The devices that a process with this environment may use, in CUDA's order if known."""
     asked = environ.get(_VARIABLE)
     by_bus = environ.get("CUDA_DEVICE_ORDER", "").strip().upper() == "PCI_BUS_ID"
     ordered = by_bus or len({device.name for device in devices}) <= 1
@@ -39,11 +42,11 @@ def visible(environ: Mapping[str, str], devices: Sequence[Device]) -> Visible | 
     if not chosen:
         return Unavailable(
             reason=f"{_VARIABLE} hides every GPU from the target",
-            remedy=f"unset {_VARIABLE} or name a GPU in it (see nvidia-smi -L)",
+            remedy=f"unset {_VARIABLE} or set it to a GPU (see nvidia-smi -L)",
         )
     if ordered or not any(entry.lstrip("+-").isdigit() for entry in named):
         return Visible(devices=tuple(chosen), ordered=True)
-    return Visible(devices=tuple(devices), ordered=False)  # indices in an order that we don't know
+    return Visible(devices=tuple(devices), ordered=False)  # indices in an unknown order
 
 
 def _chosen(named: Sequence[str], devices: Sequence[Device]) -> list[Device]:
@@ -53,16 +56,16 @@ def _chosen(named: Sequence[str], devices: Sequence[Device]) -> list[Device]:
         if not found:
             break
         if any(device in chosen for device in found):
-            return []  # CUDA refuses a list that names a device twice
+            return []  # CUDA rejects a list with a device that occurs twice
         chosen += found
     return chosen
 
 
 def _named(entry: str, devices: Sequence[Device]) -> list[Device]:
-    if entry.isdigit():  # an index counts GPUs; of one in MIG mode CUDA takes the first instance
+    if entry.isdigit():  # an index of a GPU; of a GPU in MIG mode CUDA uses the first instance
         return [device for device in devices if device.index == int(entry)][:1]
     old = _OLD_MIG_ID.fullmatch(entry)
-    if old is not None:  # its instance numbers are not NVML's indices: any instance of that GPU
+    if old is not None:  # instance numbers are not NVML's indices: use any instance of the GPU
         return [device for device in devices if device.instance is not None][:1]
     if not entry.upper().startswith(("GPU-", "MIG-")):
         return []

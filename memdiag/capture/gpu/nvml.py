@@ -1,9 +1,9 @@
-"""What NVIDIA's driver says through NVML: devices, their memory, and who holds it.
+"""Reads devices, their memory and their processes from NVIDIA's driver through NVML.
 
-Reads only, over nvidia-ml-py, which is imported when the first connection is made. Whatever goes
-wrong is an `Unavailable` with a reason and a remedy; no exception of the library leaves this
-module. Every call can block for seconds (a busy driver, a GPU falling off the bus): callers keep
-it off any clock that matters.
+It uses nvidia-ml-py, which is imported when the first connection is made. Each failure is an
+`Unavailable` with a reason and a remedy; no exception of the library leaves this module. Every call
+can block for seconds (a busy driver, a GPU falling off the bus), so do not call it where time
+matters.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _LISTS = ("Compute", "Graphics", "MPSCompute")
 _MOST_PID = 4_194_304  # PID_MAX_LIMIT of 64-bit Linux (include/linux/threads.h)
 _MEMORY_V2 = 0x02000028  # nvmlMemory_v2 of nvml.h: version 2, 40 bytes
 
-_SCRAMBLED = Unavailable(
-    reason="the driver's process rows are scrambled (it and the NVML bindings disagree about "
-    "their layout, as drivers 535.43 to 535.85 do)",
+_INVALID_ROWS = Unavailable(
+    reason="the driver's process rows are invalid (it and the NVML bindings use different "
+    "layouts, as drivers 535.43 to 535.85 do)",
     remedy="update the NVIDIA driver to 535.86 or later",
 )
 _OLD = Unavailable(
@@ -43,7 +43,7 @@ _WHY = {
         "install the NVIDIA driver; in a container use the NVIDIA container toolkit (--gpus all)",
     ),
     13: ("the NVIDIA driver lacks the function", "update the NVIDIA driver"),
-    15: ("the GPU is lost (fell off the bus)", "see dmesg for Xid errors; reset it or reboot"),
+    15: ("the GPU is lost (fell off the bus)", "check dmesg for Xid errors; reset it or reboot"),
     16: ("the GPU needs a reset", "reset it (nvidia-smi --gpu-reset) or reboot"),
     17: ("the operating system blocks NVML", "allow access to /dev/nvidia* (cgroup, seccomp)"),
     18: (
@@ -58,8 +58,8 @@ class Device:
     """A GPU, or one MIG instance of a GPU.
 
     index: NVML's number of the GPU. instance: number of the MIG instance on it, None for a GPU.
-    minor: N of /dev/nvidiaN, None where unknown.
-    total_bytes: memory that can be allocated: the card's less what the driver reserves.
+    minor: N of /dev/nvidiaN, None if unknown.
+    total_bytes: allocatable memory: that of the GPU minus what the driver reserves.
     """
 
     index: int
@@ -68,7 +68,7 @@ class Device:
     uuid: str
     minor: int | None
     total_bytes: int | Unavailable
-    mig: bool = False  # an instance, or a GPU in MIG mode of which no instance is to be seen
+    mig: bool = False  # an instance, or a GPU in MIG mode without a visible instance
 
     @property
     def label(self) -> str:
@@ -83,7 +83,7 @@ class Device:
 
 
 class Row(NamedTuple):
-    """A process that holds memory of a device; `used_bytes` is None where the driver says N/A."""
+    """A process with memory on a device; `used_bytes` is None if the driver reports N/A."""
 
     pid: int
     used_bytes: int | None
@@ -91,7 +91,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """One device at one moment: memory in use by everyone, and by whom (one row per pid)."""
+    """One device at one moment: the memory in use in all, and by process (one row per pid)."""
 
     device: Device
     used_bytes: int | Unavailable
@@ -100,7 +100,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """All devices at `at_s` (monotonic, when the reading was finished)."""
+    """All devices at `at_s` (monotonic, the end of the reading)."""
 
     at_s: float
     usages: tuple[Usage, ...]
@@ -108,7 +108,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """Versions as the driver prints them, "" where it does not say."""
+    """Versions as the driver reports them, "" if unknown."""
 
     version: str
     nvml: str
@@ -116,7 +116,7 @@ class Driver:
 
     @property
     def major_minor(self) -> tuple[int, int] | None:
-        """(535, 113) of `535.113.01`; None where the version cannot be read."""
+        """(535, 113) for `535.113.01`; None if the version cannot be parsed."""
         parts = self.version.split(".")
         if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
             return None
@@ -124,7 +124,7 @@ class Driver:
 
 
 class _Refused(Exception):
-    """An NVML call failed. `code` is NVML's, None where the bindings themselves refused."""
+    """An NVML call failed. `code` is NVML's, None if the bindings failed."""
 
     def __init__(self, code: int | None, text: str) -> None:
         super().__init__(text)
@@ -137,20 +137,20 @@ class _Refused(Exception):
 
 
 _FUNCTION_NOT_FOUND = 13
-# A list of graphics or MPS processes that was empty is left out of so many readings: two thirds of
-# the calls, and of what they cost, for one to two seconds until the first such process is seen.
+# An empty list of graphics or MPS processes is skipped in this many readings. This saves two thirds
+# of the calls and their cost; a first such process is seen one to two seconds late.
 _EMPTY_SKIPS = 5
-_ABSENT_LIST = frozenset({3, _FUNCTION_NOT_FOUND})  # a card or driver without graphics or MPS
+_ABSENT_LIST = frozenset({3, _FUNCTION_NOT_FOUND})  # a GPU or driver without graphics or MPS
 
 
 class Nvml:
-    """One connection to the driver. Not thread-safe: used by the thread that made it."""
+    """A connection to the driver. Not thread-safe: use it in the thread that made it."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
         self._failures = tuple(
             failure
-            for name in ("NVMLError", "NVMLLibraryMismatchError")  # the second is no NVMLError
+            for name in ("NVMLError", "NVMLLibraryMismatchError")  # the second is not an NVMLError
             if (failure := getattr(library, name, None)) is not None
         )
         self._call("nvmlInit")
@@ -169,11 +169,11 @@ class Nvml:
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """The GPUs that can be reached; a GPU in MIG mode is replaced by its instances."""
+        """The reachable GPUs; a GPU in MIG mode is replaced by its instances."""
         return tuple(device for device, _ in self._handles)
 
     def find_devices(self) -> None:
-        """Enumerate again: MIG instances come and go, handles of a lost GPU are stale."""
+        """Enumerate the devices: MIG instances change, handles of a lost GPU become invalid."""
         self._handles = []
         for index in range(self._call("nvmlDeviceGetCount")):
             try:
@@ -184,12 +184,12 @@ class Nvml:
             self._handles += self._instances(index, handle) or [self._described(index, handle)]
 
     def read(self) -> Reading:
-        """One reading of all devices; what fails is an `Unavailable` in it."""
+        """Read all devices; each failure is an `Unavailable` in the reading."""
         usages = tuple(self._usage(device, handle) for device, handle in self._handles)
         return Reading(at_s=time.monotonic(), usages=usages)
 
     def close(self) -> None:
-        """Let go of the driver; a failure to do so is of no interest."""
+        """Close the connection; a failure is ignored."""
         try:
             self._call("nvmlShutdown")
         except _Refused:
@@ -207,7 +207,7 @@ class Nvml:
             return work()
         except self._failures as error:
             raise _Refused(getattr(error, "value", None), str(error)) from error
-        except (AttributeError, ValueError) as error:  # a binding without it; undecodable text
+        except (AttributeError, ValueError) as error:  # missing in the bindings; undecodable text
             raise _Refused(None, str(error)) from error
 
     def _text(self, name: str, *arguments: Any) -> str:
@@ -236,7 +236,7 @@ class Nvml:
                 try:
                     mig = self._call("nvmlDeviceGetMigDeviceHandleByIndex", handle, instance)
                 except _Refused:
-                    continue  # no such instance, or not given to this container
+                    continue  # no such instance, or not available in this container
                 found.append(self._described(index, mig, instance, minor))
         except _Refused:
             return found
@@ -295,8 +295,8 @@ class Nvml:
             for kind in _LISTS:
                 for pid, used in self._listed(kind, device, handle):
                     if not _plausible(pid, used, device):
-                        return _SCRAMBLED
-                    # A process in two lists has the same total in both: never add them up.
+                        return _INVALID_ROWS
+                    # A process in two lists has the same total in both: do not add them.
                     before = merged.get(pid)
                     merged[pid] = used if before is None or (used or 0) > before else before
         except _Refused as refused:
@@ -321,7 +321,7 @@ class Nvml:
         return rows
 
     def _newest_list(self, kind: str, handle: Any) -> list[tuple[int, int | None]]:
-        """The list by the newest call that the driver has."""
+        """The list from the newest call that the driver supports."""
         if self._rows_version == 3:
             try:
                 return self._list(f"nvmlDeviceGet{kind}RunningProcesses_v3", handle)
@@ -352,14 +352,14 @@ def connect() -> Nvml | Unavailable:
     if not nvml.devices:
         nvml.close()
         return Unavailable(
-            reason="the NVIDIA driver has no device for this user",
-            remedy="give the container its GPUs (--gpus all), or check nvidia-smi -L",
+            reason="the NVIDIA driver reports no device for this user",
+            remedy="start the container with its GPUs (--gpus all), or check nvidia-smi -L",
         )
     return nvml
 
 
 def _is_unknown_call(refused: _Refused) -> bool:
-    """Whether a driver does not know version 2 of the memory call (before R510), or refuses it."""
+    """Return True if a driver does not support version 2 of the memory call (before R510)."""
     return refused.code in {3, _FUNCTION_NOT_FOUND, 25, None}
 
 
@@ -367,7 +367,7 @@ def _plausible(pid: int, used: int | None, device: Device) -> bool:
     if pid in {0, 0xFFFFFFFF} or (sys.platform == "linux" and pid > _MOST_PID):
         return False
     total = device.total_bytes
-    # Twice the card: what is allocatable leaves the driver's own part out, garbage is far beyond.
+    # Twice the size: it excludes the driver's own memory, and invalid values are far larger.
     return used is None or isinstance(total, Unavailable) or used <= 2 * total
 
 

@@ -1,8 +1,8 @@
-"""One call for one list of the processes that hold memory of a device.
+"""Reads a list of the processes with memory on a device in one call of the driver.
 
-The functions of nvidia-ml-py ask twice for each list (how many rows, then which) and make an
-object of every row. Over a buffer that is kept, one call does: half of the driver's lock, which
-the target needs as well, and a tenth of the processor time.
+The functions of nvidia-ml-py call the driver twice for each list (the number of rows, then the
+rows) and make an object of each row. With a buffer that is kept one call is enough: half of the
+time in the driver's lock, which the target needs too, and a tenth of the processor time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ROW = struct.Struct("@IQII")
 _NOT_AVAILABLE = 0xFFFFFFFFFFFFFFFF  # NVML_VALUE_NOT_AVAILABLE
 _INSUFFICIENT_SIZE = 7  # NVML_ERROR_INSUFFICIENT_SIZE: the count says how many there are
 _FIRST_ROOM = 64
-# Drivers 535.43 to 535.85 write rows that are a third longer, and must not write past the end.
+# Rows of drivers 535.43 to 535.85 are a third longer, and must fit into the buffer.
 _SLACK = 2
 
 
@@ -28,9 +28,9 @@ class RowBuffer:
         self._make_room(_FIRST_ROOM)
 
     def read(self, function: str, handle: Any) -> list[tuple[int, int | None]]:
-        """(pid, bytes) of each row, None bytes where the driver does not tell.
+        """(pid, bytes) of each row, bytes is None if unknown.
 
-        Raises what nvidia-ml-py raises.
+        Raises the exceptions of nvidia-ml-py.
         """
         call = self._library._nvmlGetFunctionPointer(function)
         while (code := self._call(call, handle)) == _INSUFFICIENT_SIZE:

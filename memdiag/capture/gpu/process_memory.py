@@ -1,16 +1,16 @@
-"""From NVML's tables to the memory of one process tree, by the best source there is.
+"""Finds the device memory of a process tree in NVML's tables, from the best available source.
 
-1. The framework's own allocator: comes from inside the target, not from here.
+1. The framework's own allocator, read inside the target, not here.
 2. NVML's rows of the tree's processes                       -> `vram_bytes`, per process
-3. the sole row that appeared since launch, where NVML's pids
-   are not ours (a container on an older driver)             -> `vram_new_row_bytes`, tree
-4. what the target's devices hold beyond the baseline, other
-   tenants included                                          -> `vram_device_delta_bytes`, tree
-5. nothing, with the reason and what to do about it.
+3. the only row that appeared since launch, if NVML has the
+   pids of another namespace (a container, an older driver)  -> `vram_new_row_bytes`, tree
+4. the memory of the target's devices beyond the baseline,
+   including that of others                                  -> `vram_device_delta_bytes`, tree
+5. none, with the reason and a remedy.
 
-Each source has its own metric, so that no fit ever mixes two. Rungs 3 and 4 need evidence that
-the tree uses a GPU at all (it has opened the driver's device file): on a shared card they would
-otherwise show a stranger's memory as the target's.
+Each source has its own metric, so that no analysis mixes two. Sources 3 and 4 require evidence that
+the tree uses a GPU (it has opened the driver's device file): on a shared GPU they would otherwise
+show the memory of others as the target's.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ NVML_ROW = "vram_bytes"
 NEW_ROW = "vram_new_row_bytes"
 DEVICE_DELTA = "vram_device_delta_bytes"
 
-# Own pids first appear in the kernel module's process list with this driver; before it a
-# container sees the host's (NVIDIA/open-gpu-kernel-modules: os_find_ns_pid).
+# Since this driver version the process list has the pids of the caller's namespace, before it those
+# of the host (NVIDIA/open-gpu-kernel-modules: os_find_ns_pid).
 _PIDS_TRANSLATED = (535, 113)
-# Seconds from opening the driver's file to a row of one's own: a CUDA context follows in less
-# than one (chosen).
+# From opening the driver's file to a row in the list. A CUDA context takes less than one second
+# (heuristic).
 _PATIENCE_S = 5.0
 
-IDLE = Unavailable(reason="no process of the target holds GPU memory")
+IDLE = Unavailable(reason="no process of the target has GPU memory")
 _NO_ROW = Unavailable(
     reason="NVML lists no process of the target: its container does not share the host's pids",
     remedy="start the container with --pid=host (Kubernetes: hostPID: true), or update the "
     "driver to 565.57 or later",
 )
-_NO_FIGURE = Unavailable(
+_NO_VALUE = Unavailable(
     reason="NVML lists the target's process without its memory (WSL2, Windows, MIG, or a "
     "container on a driver before 565.57)",
-    remedy="share the host's pids (--pid=host) or update the driver; under WSL2 there is no way, "
-    "use what the framework's allocator says",
+    remedy="share the host's pids (--pid=host) or update the driver; WSL2 does not support it, "
+    "use the framework's allocator",
 )
 
 
@@ -53,7 +53,7 @@ class GpuView:
 
     taken_at_s: monotonic seconds at which the driver was read.
     by_pid: pid -> metric -> bytes. tree: metric -> bytes of the whole tree.
-    missing: why `vram_bytes` is not in `tree`; None where it is.
+    missing: why `vram_bytes` is not in `tree`; None if it is.
     """
 
     taken_at_s: float
@@ -64,12 +64,12 @@ class GpuView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Facts about where memdiag runs that decide what NVML's rows mean.
+    """Facts about memdiag's environment that decide what NVML's rows mean.
 
-    own_pids: this process is in the host's pid namespace, so NVML's pids are its own.
+    own_pids: this process is in the host's pid namespace, so NVML's pids are valid here.
     has_driver: there is a device file, so that memory of a device may be in use.
     is_running: whether a pid exists here.
-    has_opened: whether a process has the driver's device file open; None where that can't be seen.
+    has_opened: whether a process has the driver's device file open; None if unknown.
     """
 
     own_pids: bool
@@ -78,10 +78,10 @@ class Place:
     has_opened: Callable[[int], bool | None]
 
 
-class Ladder:
-    """Follows one tree through the readings; remembers the baseline and who held what.
+class TreeMemory:
+    """Finds the memory of one tree in each reading, using the baseline and earlier readings.
 
-    others: device's uuid -> bytes that other tenants hold there, by the latest reading.
+    others: device's uuid -> bytes of other users of the device, by the latest reading.
     """
 
     def __init__(
@@ -97,15 +97,15 @@ class Ladder:
         self._opened: set[int] = set()
         self._opened_at_s: float | None = None
         self._devices: dict[str, Device] = {}
-        # Whether the tree was seen before it used a device. If not (watch, a driver slow to
-        # answer), its row may be in the baseline, and a new one is somebody else's.
+        # Whether the tree was seen before it used a device. If not (watch, a slow driver), its row
+        # may be in the baseline, and a new row belongs to another process.
         self._came_first: bool | None = None
         self.has_rows = False
         self.others: dict[str, int] = {}
 
     @property
     def used(self) -> tuple[Device, ...]:
-        """The devices that the tree has been on, by NVML's rows."""
+        """The devices that the tree has used, by NVML's rows."""
         return tuple(self._devices.values())
 
     def see(self, reading: Reading, pids: Collection[int]) -> GpuView:
@@ -117,15 +117,15 @@ class Ladder:
         return self._without_rows(reading, pids)
 
     def forget(self, pids: Iterable[int]) -> None:
-        """These processes have ended; whoever gets their pids is somebody else."""
+        """Drop processes that have ended, because their pids may be reused."""
         for pid in pids:
             self._held.pop(pid, None)
             self._opened.discard(pid)
 
-    # rung 2 -----------------------------------------------------------------------------------
+    # source 2 -----------------------------------------------------------------------------------
 
     def _own_rows(self, reading: Reading, pids: Collection[int]) -> GpuView | None:
-        """NVML's rows of the tree; None where there are none to go by."""
+        """The tree's memory by NVML's rows; None if it has no rows."""
         mine = _rows_of(reading, pids)
         for pid, rows in mine.items():
             self._held.setdefault(pid, set()).update(rows)
@@ -153,7 +153,7 @@ class Ladder:
         mine: dict[int, dict[str, int | None]],
         by_pid: dict[int, dict[str, int]],
     ) -> dict[str, int]:
-        """The tree's total and, once it is on several devices, its part of each of them."""
+        """The tree's total and, once it uses several devices, its memory on each of them."""
         tree = {NVML_ROW: sum(readings[NVML_ROW] for readings in by_pid.values())}
         held: dict[str, int] = {}
         for rows in mine.values():
@@ -163,32 +163,32 @@ class Ladder:
             uuid = usage.device.uuid
             if uuid not in held:
                 continue
-            self._devices.setdefault(uuid, usage.device)  # a name keeps to its card
+            self._devices.setdefault(uuid, usage.device)  # the column of a device stays
             if isinstance(usage.used_bytes, int):
                 self.others[uuid] = max(0, usage.used_bytes - held[uuid])
         if len(self._devices) > 1:
             tree |= {self._devices[uuid].column: used for uuid, used in held.items()}
         return tree
 
-    # rungs 3 to 5 -----------------------------------------------------------------------------
+    # sources 3 to 5 -----------------------------------------------------------------------------
 
     def _without_rows(self, reading: Reading, pids: Collection[int]) -> GpuView:
         if self._came_first is None and pids:
             self._came_first = all(self._place.has_opened(pid) is False for pid in pids)
         self._note_new_rows(reading)
         why = self._why_no_rows(reading, pids)
-        if why is IDLE or not self._is_in_use(reading, pids, at_once=why not in _DOUBTFUL):
+        if why is IDLE or not self._is_in_use(reading, pids, at_once=why not in _TRANSIENT):
             return GpuView(taken_at_s=reading.at_s, missing=IDLE if why is _NO_ROW else why)
-        figures: dict[str, int] = {}
+        values: dict[str, int] = {}
         if why is _NO_ROW and self._came_first and len(self._new_pids) == 1:
-            figures = self._sole_new_row(reading)
-        if not figures:
-            figures = self._device_delta(reading)
-        return GpuView(taken_at_s=reading.at_s, tree=figures, missing=why)
+            values = self._sole_new_row(reading)
+        if not values:
+            values = self._device_delta(reading)
+        return GpuView(taken_at_s=reading.at_s, tree=values, missing=why)
 
     def _why_no_rows(self, reading: Reading, pids: Collection[int]) -> Unavailable:
         if not self._host_rows and _rows_of(reading, pids):
-            return _NO_FIGURE
+            return _NO_VALUE
         seen = [usage for usage in reading.usages if usage.device.uuid in self._visible]
         failed = [usage.rows for usage in seen if isinstance(usage.rows, Unavailable)]
         if seen and len(failed) == len(seen):
@@ -196,7 +196,7 @@ class Ladder:
         return IDLE if self._place.own_pids else _NO_ROW
 
     def _is_in_use(self, reading: Reading, pids: Collection[int], *, at_once: bool) -> bool:
-        """Whether the tree uses a GPU, as far as can be told, long enough to have its row."""
+        """Return True if the tree has used a GPU for long enough to have a row."""
         for pid in pids:
             if pid not in self._opened and self._place.has_opened(pid) is not False:
                 self._opened.add(pid)
@@ -214,7 +214,7 @@ class Ladder:
                 continue
             known = set() if isinstance(before.rows, Unavailable) else _pids(before)
             new = _pids(usage) - known
-            if not self._host_rows:  # a process that runs here under that pid is not the target
+            if not self._host_rows:  # the pid of a process that runs here is not that of the target
                 new = {pid for pid in new if not self._place.is_running(pid)}
             self._new_pids |= new
 
@@ -223,7 +223,7 @@ class Ladder:
         return {NEW_ROW: total} if isinstance(total, int) else {}
 
     def _device_delta(self, reading: Reading) -> dict[str, int]:
-        """Growth of the target's devices since the baseline; nothing where one can't be read."""
+        """Growth of the target's devices since the baseline; empty if one cannot be read."""
         delta = 0
         now = {usage.device.uuid: usage for usage in reading.usages}
         for uuid in self._visible:
@@ -237,9 +237,10 @@ class Ladder:
 
 
 _LOST = Unavailable(
-    reason="a GPU that the target uses is lost", remedy="see dmesg for Xid errors; reset or reboot"
+    reason="a GPU that the target uses is lost",
+    remedy="check dmesg for Xid errors; reset the GPU or reboot",
 )
-_DOUBTFUL = (_NO_ROW, _NO_FIGURE)  # also seen for the moment in which a context is made
+_TRANSIENT = (_NO_ROW, _NO_VALUE)  # also true for a moment while a context is created
 
 
 def _pids(usage: Usage) -> set[int]:
@@ -247,10 +248,10 @@ def _pids(usage: Usage) -> set[int]:
 
 
 def _rows_of(reading: Reading, pids: Collection[int]) -> dict[int, dict[str, int | None]]:
-    """pid -> device's uuid -> bytes, None where the driver gives no figure.
+    """pid -> device's uuid -> bytes, None if unknown.
 
-    A CUDA context takes some hundred megabytes: 0 bytes is how drivers 535.113 to 565.56 say
-    inside a container that they don't know.
+    A CUDA context takes some hundred megabytes: 0 bytes means unknown in drivers 535.113 to 565.56
+    inside a container.
     """
     found: dict[int, dict[str, int | None]] = {}
     for usage in reading.usages:
@@ -263,7 +264,7 @@ def _rows_of(reading: Reading, pids: Collection[int]) -> dict[int, dict[str, int
 
 
 def _failures(reading: Reading, uuids: Collection[str]) -> dict[str, Unavailable]:
-    """Why devices that processes have been on can't be read now."""
+    """Why devices that the tree has used cannot be read now."""
     now = {usage.device.uuid: usage.rows for usage in reading.usages}
     rows = {uuid: now.get(uuid, _LOST) for uuid in uuids}
     return {uuid: why for uuid, why in rows.items() if isinstance(why, Unavailable)}
@@ -272,10 +273,10 @@ def _failures(reading: Reading, uuids: Collection[str]) -> dict[str, Unavailable
 def _total(
     rows: dict[str, int | None], failures: tuple[Unavailable, ...]
 ) -> int | Unavailable | None:
-    """A process's sum over its devices: None where it is on none, never a part of the sum."""
+    """A process's sum over its devices; None if it uses none, never a partial sum."""
     if failures:
         return failures[0]
-    figures = [used for used in rows.values() if used is not None]
-    if len(figures) < len(rows):
-        return _NO_FIGURE
-    return sum(figures) if figures else None
+    values = [used for used in rows.values() if used is not None]
+    if len(values) < len(rows):
+        return _NO_VALUE
+    return sum(values) if values else None

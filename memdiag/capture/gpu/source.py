@@ -1,8 +1,8 @@
 """The device memory of a process tree, read in a thread of its own.
 
-A call into the driver can hang for seconds, fail for good in the middle of a run, or lose one GPU
-of several. So the driver is read by a daemon thread at its own pace, and the sampler only ever
-picks up the latest finished reading: it waits for nothing and meets no exception.
+A call of the driver can hang for seconds, fail permanently during a run, or lose one of several
+GPUs. So a daemon thread reads the driver at its own rate, and the sampler takes the latest finished
+reading: it never waits and gets no exception.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from memdiag.capture.gpu.process_memory import (
     NEW_ROW,
     NVML_ROW,
     GpuView,
-    Ladder,
     Place,
+    TreeMemory,
 )
 from memdiag.capture.process.cgroup import PROC
 from memdiag.capture.process.sampler import Readings
 from memdiag.capture.process.tree import TREE, Process, ProcessId
 from memdiag.values.measurements import Limit, Missing, Role, Unavailable
 
-_BASELINE_WAIT_S = 1.0  # how long a launch waits for the first reading (chosen)
-_RETRY_S = 10.0  # between attempts to reach a driver or a GPU that went away (chosen)
-_STALE_S = 2.0  # an older reading is no reading (chosen; and never under 5 intervals)
-_ASK_WHY_S = 1.0  # without a reading until it is asked why, and again (chosen)
-# The reader rests a quarter of a second, twice that while every figure stays what it was, or 200
-# times the processor time and 20 times the wall time of its last reading: at most 0.5 % of a core
-# for us, and 5 % of the driver's lock, which the target needs too (chosen; a reading of 2 cards
-# takes 0.3 ms of a core, benchmarks/gpu_sampling).
+_BASELINE_WAIT_S = 1.0  # how long a launch waits for the first reading (heuristic)
+_RETRY_S = 10.0  # between attempts to reach a lost driver or GPU (heuristic)
+_STALE_S = 2.0  # an older reading is not used (heuristic; at least 5 intervals)
+_ASK_WHY_S = 1.0  # between checks for the reason of a missing reading (heuristic)
+# The reader pauses a quarter of a second, twice that while no value changes, or 200 times the
+# processor time and 20 times the wall time of its last reading: at most 0.5% of a core, and 5% of
+# the driver's lock, which the target needs too (heuristic; a reading of 2 GPUs takes 0.3 ms of a
+# core, benchmarks/gpu_sampling).
 _SHORTEST_REST_S, _LONGEST_REST_S = 0.25, 5.0
 _REST_PER_CPU, _REST_PER_WALL = 200.0, 20.0
 _REST_UNCHANGED = 2.0
@@ -46,16 +46,16 @@ DRIVER_FILES = ("/dev/nvidia-uvm", "/dev/dxg")  # CUDA opens these, NVML alone d
 
 _DEVICE_ROLES = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 _LABELS = {
-    NVML_ROW: "NVML's rows of the target's processes",
-    NEW_ROW: "the sole row in NVML's list that appeared since launch",
-    DEVICE_DELTA: "the devices' memory beyond the baseline, other tenants included",
+    NVML_ROW: "NVML's values for the target's processes",
+    NEW_ROW: "the only process in NVML's list that appeared since launch",
+    DEVICE_DELTA: "the devices' memory beyond the baseline, including other users of the devices",
 }
 
 
 class GpuSource:
-    """A sampler's `Source` that reads NVML off the sampling clock.
+    """A `Source` that reads NVML in a thread of its own.
 
-    `start` before the launch, `read` at every tick, `close`. No call blocks, but for `start`.
+    Call `start` before the launch, `read` at every tick, and `close`. Only `start` blocks.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class GpuSource:
     ) -> None:
         """interval_s: of the sampling. environ: the target's environment.
 
-        rest_s: shortest time between two readings, where that is longer than the interval.
-        retry_s: between attempts to reach a driver or GPU that went away. stale_s: silence of the
-        driver after which there is a reason instead of a reading.
+        rest_s: shortest pause between two readings, if longer than the interval. retry_s: between
+        attempts to reach a lost driver or GPU. stale_s: without an answer of the driver for this
+        long, there is a reason instead of a reading.
         """
         self._interval_s = max(interval_s, rest_s)
         self._shortest_rest_s = rest_s
@@ -90,9 +90,9 @@ class GpuSource:
         self._is_calling = False
         self._rest_s = 0.0
         self._retry_at_s = 0.0
-        # The sampler's own.
+        # Used by the sampler only.
         self._started_at_s = 0.0
-        self._ladder: Ladder | None = None
+        self._tree_memory: TreeMemory | None = None
         self._hidden: Unavailable | None = None
         self._ids: dict[int, ProcessId] = {}
         self._handed_out: Reading | None = None
@@ -104,7 +104,7 @@ class GpuSource:
         self._late_s: float | None = None
 
     def start(self, *, wait_s: float = _BASELINE_WAIT_S) -> None:
-        """Take the baseline, for at most `wait_s` seconds; call it just before the launch."""
+        """Read the baseline, for at most `wait_s` seconds. Call this just before the launch."""
         self._started_at_s = time.monotonic()
         self._thread.start()
         self._first.wait(wait_s)
@@ -112,71 +112,72 @@ class GpuSource:
             self._take_baseline(self._finished)
 
     def read(self, processes: Sequence[Process]) -> Readings:
-        """The tree's device memory: a finished reading once, nothing in between.
+        """The tree's device memory: each finished reading once, nothing in between.
 
-        A process that holds none has no entry. TREE has the total, or the reason why there is
-        none; it has neither where the target holds no device memory.
+        A process without device memory has no entry. TREE has the total, or the reason why it is
+        missing, or neither if the target has no device memory.
         """
         now_s = time.monotonic()
         if self._finished is self._handed_out and now_s < self._ask_why_at_s:
-            return {}  # as at most ticks
+            return {}  # the result at most ticks
         self._ask_why_at_s = now_s + _ASK_WHY_S
         ids = {process.id.pid: process.id for process in processes}
-        if self._ladder is not None:
+        if self._tree_memory is not None:
             gone = (pid for pid, seen in self._ids.items() if ids.get(pid) != seen)
-            self._ladder.forget(gone)
+            self._tree_memory.forget(gone)
         self._ids = ids
         view = self.latest(ids)
         if view is None:
             return {}
         tree: dict[str, int | Unavailable] = {**view.tree}
-        if view.missing is not None and self._is_worth_telling(view.missing):
+        if view.missing is not None and self._is_worth_reporting(view.missing):
             tree[NVML_ROW] = view.missing
         return {TREE: tree, **{ids[pid]: readings for pid, readings in view.by_pid.items()}}
 
     def latest(self, pids: Collection[int]) -> GpuView | None:
-        """The tree's device memory by a reading not handed out before; None where there is none.
+        """The tree's device memory by a new reading; None if there is none.
 
-        Each reading is handed out once, so that no figure is ever repeated as if measured again.
-        A driver that has not answered for seconds gives a view with nothing but the reason.
+        Each reading is returned once, so that no value is repeated as if it were measured again.
+        If the driver has not answered for seconds, the view has only the reason.
         """
         reading = self._unseen()
         if reading is None:
             return self._silent()
         self._handed_out, self._seen_at_s = reading, reading.at_s
-        if self._ladder is None and self._hidden is None:
+        if self._tree_memory is None and self._hidden is None:
             self._late_s = reading.at_s - self._started_at_s
             self._take_baseline(reading)
         return self._noted(self._view(reading, pids))
 
     def close(self) -> None:
-        """Let the reader go. One that hangs in the driver is left behind, it ends with us."""
+        """Stop the reader. If it hangs in the driver, its daemon thread is abandoned."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(timeout=0.5)
 
     def missing(self) -> tuple[Missing, ...]:
-        """Why the tree's `vram_bytes` was missing, the reasons in the order they came up.
+        """The reasons why the tree's `vram_bytes` was missing, in order of occurrence.
 
-        Nothing is missing of a target that holds no device memory, or where there is no device.
+        Nothing is missing if the target has no device memory, or the machine no device.
         """
         reasons = list(self._why_missing.values())
-        if not reasons and self._ladder is None and self._place.has_driver:
+        if not reasons and self._tree_memory is None and self._place.has_driver:
             reasons = [self._why_not]
         return tuple(Missing(metric=NVML_ROW, process="tree", why=why) for why in reasons)
 
     def limits(self) -> tuple[Limit, ...]:
-        """What the target could have of each device: what can be allocated less what others hold.
+        """The limit of each device for the target: allocatable memory minus that of others.
 
-        Of a tree on several devices each has its own metric, and its limit is for that alone.
+        If the tree uses several devices, each has a metric of its own, which its limit is for.
         """
-        if self._ladder is None:
+        tree = self._tree_memory
+        if tree is None:
             return ()
-        devices = self._ladder.used or self._devices
+        devices = tree.used or self._devices
         return tuple(
             Limit(
                 name=f"{device.label} ({device.name})",
-                value_bytes=max(0, device.total_bytes - self._ladder.others.get(device.uuid, 0)),
+                value_bytes=max(0, device.total_bytes - tree.others.get(device.uuid, 0)),
                 roles=_DEVICE_ROLES,
                 metric=device.column if len(devices) > 1 else "",
             )
@@ -185,17 +186,17 @@ class GpuSource:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the figures has to know, one sentence each."""
+        """Notes on the values, one sentence each."""
         notes = [f"{metric} is {_LABELS[metric]}" for metric in self._sources if metric != NVML_ROW]
         if notes and self._late_s is not None:
             notes.append(
                 f"the driver's first answer came {self._late_s:.1f} s after the start: what the "
-                "target held by then is not in these figures"
+                "target had allocated by then is not in these values"
             )
         return tuple(notes)
 
     def about(self) -> dict[str, object]:
-        """Driver, devices and where each metric came from, for the recording's sidecar."""
+        """Driver, devices and the source of each metric, for the recording's sidecar."""
         driver = self._driver
         if driver is None:
             return {}
@@ -209,7 +210,7 @@ class GpuSource:
             about["baseline_late_s"] = round(self._late_s, 3)
         return about
 
-    # the sampler's side -----------------------------------------------------------------------
+    # called by the sampler -----------------------------------------------------------------------
 
     def _unseen(self) -> Reading | None:
         return None if self._finished is self._handed_out else self._finished
@@ -221,19 +222,19 @@ class GpuSource:
             self._hidden = seen
             seen = Visible(devices=(), ordered=True)
         self._devices = seen.devices
-        self._ladder = Ladder(
+        self._tree_memory = TreeMemory(
             place=self._place, visible=seen, driver=self._driver, baseline=reading
         )
 
     def _view(self, reading: Reading, pids: Collection[int]) -> GpuView:
-        assert self._ladder is not None
-        view = self._ladder.see(reading, pids)
+        assert self._tree_memory is not None
+        view = self._tree_memory.see(reading, pids)
         if self._hidden is not None and not view.by_pid:
             return GpuView(taken_at_s=view.taken_at_s, missing=self._hidden)
         return view
 
     def _silent(self) -> GpuView | None:
-        """No new reading: nothing, or the reason where none will come or it has been too long."""
+        """Without a new reading: None, or the reason if there will be none or it is late."""
         now = time.monotonic()
         waited_s = now - (self._seen_at_s or self._started_at_s)
         patience_s = max(self._stale_s, 5 * self._interval_s, 2 * self._rest_s)
@@ -242,25 +243,25 @@ class GpuSource:
         why = self._why_not
         if self._is_calling:
             why = Unavailable(
-                reason=f"the NVIDIA driver has not answered for over {patience_s:.0f} s",
-                remedy="see dmesg for Xid errors and nvidia-smi for hanging processes",
+                reason=f"the NVIDIA driver has not responded for over {patience_s:.0f} s",
+                remedy="check dmesg for Xid errors and nvidia-smi for hanging processes",
             )
         return self._noted(GpuView(taken_at_s=now, missing=why))
 
     def _noted(self, view: GpuView) -> GpuView:
-        if view.missing is not None and self._is_worth_telling(view.missing):
+        if view.missing is not None and self._is_worth_reporting(view.missing):
             self._why_missing.setdefault(view.missing.reason, view.missing)
         self._sources += [m for m in view.tree if m in _LABELS and m not in self._sources]
         return view
 
-    def _is_worth_telling(self, why: Unavailable) -> bool:
-        """A machine without a device, or a target that uses none, lacks nothing."""
+    def _is_worth_reporting(self, why: Unavailable) -> bool:
+        """Return False on a machine without a device, or if the target uses none."""
         return why is not IDLE and (self._driver is not None or self._place.has_driver)
 
-    # the reader's side ------------------------------------------------------------------------
+    # called by the reader's thread -----------------------------------------------------------
 
     def _run(self) -> None:
-        """Read until told to stop, or until it turns out that there is no driver to read."""
+        """Read until stopped, or until it is known that there is no driver."""
         nvml: Nvml | None = None
         try:
             while not self._stop.is_set():
@@ -271,7 +272,7 @@ class GpuSource:
                     min(self._retry_s, _LONGEST_REST_S) if nvml is None else self._read(nvml)
                 )
                 self._stop.wait(self._rest_s)
-        except Exception as error:  # a fault in the bindings must not end the run
+        except Exception as error:  # a bug in the bindings must not end the run
             self._why_not = Unavailable(reason=f"reading NVML failed: {error!r}")
         finally:
             self._is_calling = False
@@ -280,7 +281,7 @@ class GpuSource:
                 nvml.close()
 
     def _connection(self, nvml: Nvml | None) -> Nvml | None:
-        """The connection, made anew now and then while the driver or one of its GPUs is away."""
+        """The connection. Made again regularly while the driver or one of its GPUs is lost."""
         if nvml is not None and not _has_lost(self._finished):
             return nvml
         now = time.monotonic()
@@ -299,7 +300,7 @@ class GpuSource:
         return fresh
 
     def _read(self, nvml: Nvml) -> float:
-        """One reading; how long to rest after it."""
+        """Read once; returns the length of the pause after it."""
         self._is_calling = True
         wall_s, cpu_s = time.monotonic(), time.thread_time()
         before, self._finished = self._finished, nvml.read()
@@ -313,7 +314,7 @@ class GpuSource:
 
 
 def this_place() -> Place:
-    """What can be told of the namespace that memdiag runs in."""
+    """The facts about memdiag's own namespace."""
     return Place(
         own_pids=is_host_namespace(),
         has_driver=any(Path(path).exists() for path in ("/dev/nvidiactl", *DRIVER_FILES)),
@@ -323,7 +324,7 @@ def this_place() -> Place:
 
 
 def has_opened(pid: int) -> bool | None:
-    """Whether a process has opened CUDA's device file; None where its files can't be listed."""
+    """Return True if a process has opened CUDA's device file; None if unknown."""
     try:
         files = (PROC / str(pid) / "fd").iterdir()
         return any(_target_of(file).startswith(DRIVER_FILES) for file in files)
@@ -339,13 +340,13 @@ def _target_of(link: Path) -> str:
 
 
 def is_host_namespace(*, proc: Path = PROC) -> bool:
-    """Whether NVML's pids are ours. Where the kernel does not say, there are no namespaces."""
+    """Return True if NVML's pids are valid here. Kernels without namespaces do not report one."""
     namespace = _target_of(proc / "self" / "ns" / "pid")
     return namespace in {"", _HOST_PID_NAMESPACE}
 
 
 def _has_lost(reading: Reading | None) -> bool:
-    """Whether a device gives neither its memory nor its processes."""
+    """Return True if neither the memory nor the processes of a device can be read."""
     return reading is not None and any(
         isinstance(usage.used_bytes, Unavailable) and isinstance(usage.rows, Unavailable)
         for usage in reading.usages
