@@ -60,7 +60,7 @@ WHY = {
     "capture/probelink/ring_reader.py": (
         "rings: regular files of the expected user, by the channel's descriptor"
     ),
-    "capture/launch/signals.py": "forks the witness, collects it",
+    "capture/launch/signals.py": "collects the witness",
     "capture/probelink/elf_symbols.py": (
         "executables of the target: regular files, bounded, never executed"
     ),

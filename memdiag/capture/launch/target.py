@@ -152,53 +152,6 @@ def _cannot_start(name: str, error: OSError) -> CannotStart:
     )
 
 
-class Supervisor:
-    """Passes signals on to the command, and counts interrupts.
-
-    interrupts: how often the user pressed Ctrl-C (or somebody sent SIGINT).
-    keyed: one of them came from the keyboard.
-    """
-
-    def __init__(self, target: Target, witness: Witness | None) -> None:
-        self._target = target
-        self._witness = witness
-        self._stops: set[signal.Signals] = set()
-        self.interrupts = 0
-        self.keyed = False
-
-    def handle(self, letters: Iterable[Letter], tree: Collection[int] = ()) -> None:
-        """Handle received signals. tree: pids of the target's processes."""
-        letters = [letter for letter in letters if letter.number != signal.SIGCHLD]
-        if letters:
-            self._deliver(letters, tree)
-        self._target.look()
-
-    def stop_wanted(self) -> signal.Signals | None:
-        """The signal by which the terminal has stopped the command, once for each stop.
-
-        Then memdiag has to stop too, so that the shell shows its prompt. A command that was stopped
-        otherwise (`kill -STOP PID`) does not stop memdiag.
-        """
-        stopped_by = self._target.stopped_by
-        if stopped_by is None or stopped_by not in self._stops:
-            return None
-        self._stops.clear()
-        return stopped_by
-
-    def _deliver(self, letters: Sequence[Letter], tree: Collection[int]) -> None:
-        seen = self._witness.seen() if self._witness is not None else None
-        for letter in letters:
-            if letter.number == signal.SIGINT and letter.sender not in tree:
-                self.interrupts += 1
-                self.keyed = self.keyed or letter.sender == 0
-            if letter.number == signal.SIGCONT:
-                self._stops.clear()
-            if letter.number in TERMINAL_STOPS:
-                self._stops.add(letter.number)
-            if letter.number in PASSED_ON and not _target_has_it(letter, seen, tree):
-                self._target.send(letter.number)
-
-
 def _target_has_it(letter: Letter, seen: frozenset[int] | None, tree: Collection[int]) -> bool:
     if letter.sender in tree:
         return True  # sent by the target itself: it must not be sent back
@@ -210,8 +163,11 @@ def _target_has_it(letter: Letter, seen: frozenset[int] | None, tree: Collection
 class Launched:
     """A started command as the subject of a measurement, until its end.
 
-    If the command ignores Ctrl-C, the third one ends memdiag and leaves it running. If memdiag ends
-    the command, all processes of the tree get SIGTERM, and SIGKILL after a grace period.
+    Signals to memdiag alone are passed on to it. If the command ignores Ctrl-C, the third one
+    ends memdiag and leaves it running. If memdiag ends the command, all processes of the tree get
+    SIGTERM, and SIGKILL after a grace period.
+
+    interrupts: how often the user pressed Ctrl-C (or somebody sent SIGINT).
     """
 
     INTERRUPTS_TO_LEAVE = 3
@@ -223,23 +179,21 @@ class Launched:
         """outlets: what its output passes through, if its output is read."""
         self._target = target
         self._outlets = outlets
-        self._supervisor = Supervisor(target, witness)
+        self._witness = witness
+        self._terminal_stops: set[signal.Signals] = set()
+        self._is_keyed = False  # an interrupt came from the keyboard
         self._stop: signal.Signals | None = None
         self._kill_at_s: float | None = None
         self._killed = False
         self._left: Collection[int] = ()
+        self.interrupts = 0
         self.why_ended = ""
-
-    @property
-    def interrupts(self) -> int:
-        """How often the user pressed Ctrl-C."""
-        return self._supervisor.interrupts
 
     @property
     def ended_by_key(self) -> bool:
         """Return True if Ctrl-C at the keyboard has killed the command."""
         ending = self._target.ending
-        return self._supervisor.keyed and ending is not None and ending.signal == signal.SIGINT
+        return self._is_keyed and ending is not None and ending.signal == signal.SIGINT
 
     @property
     def left_alone(self) -> bool:
@@ -258,7 +212,10 @@ class Launched:
     def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
         """Pass on signals and check the command; returns messages for the user."""
         before = self.interrupts
-        self._supervisor.handle(letters, pids)
+        letters = [letter for letter in letters if letter.number != signal.SIGCHLD]
+        if letters:
+            self._deliver(letters, pids)
+        self._target.look()
         self._follow_window(letters, pids)
         warned = before < self.INTERRUPTS_TO_LEAVE - 1 <= self.interrupts
         if self.left_alone:
@@ -266,6 +223,19 @@ class Launched:
         if not warned or self._target.ending is not None:
             return ()
         return ("the command has not ended yet; press Ctrl-C again to leave it running",)
+
+    def _deliver(self, letters: Sequence[Letter], tree: Collection[int]) -> None:
+        seen = self._witness.seen() if self._witness is not None else None
+        for letter in letters:
+            if letter.number == signal.SIGINT and letter.sender not in tree:
+                self.interrupts += 1
+                self._is_keyed = self._is_keyed or letter.sender == 0
+            if letter.number == signal.SIGCONT:
+                self._terminal_stops.clear()
+            if letter.number in TERMINAL_STOPS:
+                self._terminal_stops.add(letter.number)
+            if letter.number in PASSED_ON and not _target_has_it(letter, seen, tree):
+                self._target.send(letter.number)
 
     def _follow_window(self, letters: Sequence[Letter], pids: Collection[int]) -> None:
         """Resize the command's pseudo-terminal when the real terminal changes."""
@@ -283,8 +253,15 @@ class Launched:
         return self._kill_at_s is None or self._killed or not self._left
 
     def pause_wanted(self) -> bool:
-        """Return True if the terminal has stopped the command."""
-        self._stop = self._supervisor.stop_wanted()
+        """Return True once for each stop of the command by its terminal.
+
+        Then memdiag has to stop too, so that the shell shows its prompt. A command that was stopped
+        otherwise (`kill -STOP PID`) does not stop memdiag.
+        """
+        stopped_by = self._target.stopped_by
+        self._stop = stopped_by if stopped_by in self._terminal_stops else None
+        if self._stop is not None:
+            self._terminal_stops.clear()
         return self._stop is not None
 
     def pause(self) -> None:
