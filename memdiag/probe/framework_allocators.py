@@ -43,19 +43,22 @@ class Allocators:
     def __init__(self, note: Callable[[str, str], None]) -> None:
         """note: called with a reason and the metric that is missing for it."""
         self._note = note
-        self._readings: dict[str, Reading] = {}
-        self._meters: dict[str, BudgetedMetric] = {}
+        self._readers: dict[str, dict[str, Callable[[], Any]]] = {}
         self._idle_until_s = 0.0
 
     def add(self, name: str, read: Reading) -> None:
         """Call `read` from now on. name: one of `ring_format.ALLOCATORS`."""
-        self._readings[name] = read
-        self._meters[name] = BudgetedMetric(read, lambda text: self._note(text, _metric(name)))
+        metric = BudgetedMetric(read, lambda text: self._note(text, _metric(name)))
+        self._readers[name] = {
+            ReadAt.STEP: metric.at_steps,
+            ReadAt.PHASE: metric.at_phases,
+            ReadAt.EXIT: read,
+        }
 
     def after_fork_in_child(self) -> None:
         """In a forked child JAX and TensorFlow do not work; torch reports that itself."""
-        for name in [name for name in self._readings if name not in _ROBUST]:
-            self._drop(name)
+        for name in [name for name in self._readers if name not in _ROBUST]:
+            del self._readers[name]
 
     def read(self, at: str) -> dict[str, Values]:
         """Name -> values of the allocators whose budget allows it. One that fails is dropped.
@@ -67,7 +70,7 @@ class Allocators:
         if at is ReadAt.STEP and monotonic() < self._idle_until_s:
             return found
         is_idle = True
-        for name in tuple(self._readings) if at is ReadAt.STEP else _ROBUST:
+        for name in tuple(self._readers) if at is ReadAt.STEP else _ROBUST:
             values = self._read_one(name, at)
             is_idle = is_idle and values is None
             if values is not None and values != ABSENT:
@@ -78,26 +81,14 @@ class Allocators:
 
     def _read_one(self, name: str, at: str) -> Any:
         """Values, ABSENT if it is too early, None if there are none."""
-        read = self._reading(name, at)
+        readers = self._readers.get(name)
         try:
-            return None if read is None else read()
+            return None if readers is None else readers[at]()
         except Exception:
-            self._drop(name)
+            self._readers.pop(name, None)
             text = "reading the allocator failed in this version of the framework"
             self._note(text, _metric(name))
             return None
-
-    def _reading(self, name: str, at: str) -> Callable[[], Any] | None:
-        if at is ReadAt.EXIT:
-            return self._readings.get(name)
-        meter = self._meters.get(name)
-        if meter is None:
-            return None
-        return meter.at_steps if at is ReadAt.STEP else meter.at_phases
-
-    def _drop(self, name: str) -> None:
-        self._readings.pop(name, None)
-        self._meters.pop(name, None)
 
 
 class TorchAllocator:

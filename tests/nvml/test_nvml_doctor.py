@@ -94,7 +94,7 @@ def test_a_failing_driver_is_told_with_its_remedy(doctor: Doctor) -> None:
 
 def test_a_hanging_driver_is_told_and_does_not_hold_the_doctor_up(doctor: Doctor) -> None:
     checks = doctor(ONE_GPU + "fault nvmlDeviceGetMemoryInfo_v2 ms=50000\n")
-    assert "has not answered" in checks["nvml"]["facts"]["reason"]
+    assert "did not respond" in checks["nvml"]["facts"]["reason"]
 
 
 def test_hidden_gpus_are_told(doctor: Doctor) -> None:

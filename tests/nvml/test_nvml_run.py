@@ -85,4 +85,4 @@ def test_a_driver_that_hangs_does_not_delay_the_sampling_of_the_host(recorded: R
     assert max(told) > 6  # and the readings come back
     reasons = [e["reason"] for e in sidecar["missing"] if e["metric"] == "vram_bytes"]
     assert reasons
-    assert "has not answered" in reasons[0]
+    assert "has not responded" in reasons[0]

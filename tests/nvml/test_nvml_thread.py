@@ -17,7 +17,7 @@ def test_values_follow_the_driver(play: Play) -> None:
     steps = [{"pids": [7]}, {"frame": 9, "pids": [7]}, {"pids": []}]
     *seen, end = play(ONE_GPU + ROW, steps, mode="source")
     assert [step["tree"].get("vram_bytes") for step in seen] == [500 * MIB, 509 * MIB, None]
-    assert end["about"]["sources"] == {"vram_bytes": "NVML's rows of the target's processes"}
+    assert end["about"]["sources"] == {"vram_bytes": "NVML's values for the target's processes"}
     assert end["missing"] == []
 
 
@@ -58,7 +58,7 @@ def test_a_hanging_call_delays_nothing_and_is_a_reason(play: Play) -> None:
         {"frame": 2, "pids": [7], "figures": True},
     ]
     *seen, _ = play(ONE_GPU + ROW + hang, steps, mode="source", options=QUICK)
-    assert "has not answered" in seen[1]["tree"]["vram_bytes"]["reason"]
+    assert "has not responded" in seen[1]["tree"]["vram_bytes"]["reason"]
     assert seen[2]["tree"] == {"vram_bytes": 502 * MIB}
     assert max(step["longest_s"] for step in seen) < AT_ONCE
 
@@ -67,7 +67,7 @@ def test_a_hang_at_the_start_delays_the_launch_no_longer_than_asked(play: Play) 
     hang = "fault nvmlInitWithFlags hold=1 to=0\n"
     steps = [{"pids": [7], "readings": 1}, {"frame": 1, "pids": [7], "figures": True}]
     *seen, end = play(ONE_GPU + ROW + hang, steps, mode="source", options=QUICK, wait_s=0.01)
-    assert "has not answered" in seen[0]["tree"]["vram_bytes"]["reason"]
+    assert "has not responded" in seen[0]["tree"]["vram_bytes"]["reason"]
     assert seen[1]["tree"] == {"vram_bytes": 501 * MIB}
     assert end["about"]["baseline_late_s"] > 0  # and it is said that the baseline is late
 

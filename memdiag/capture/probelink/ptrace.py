@@ -1,15 +1,15 @@
-"""Two calls into a running process: a system call, and a function of its own (ptrace(2)).
+"""Makes two calls in a running process: a system call, and one of its functions (ptrace(2)).
 
-Why not a debugger: gdb parses the target's files and memory, which for root is code that another
-user may have prepared; and where it cannot write the registers back that it has read (gdb 13 on a
-processor with AMX: "Couldn't write extended state status") it leaves the target's system call
-unrestarted, which then fails with error 514. Here nothing of the target is interpreted.
+A debugger is not used, because gdb parses the target's files and memory, which a hostile user may
+have prepared for root. And if gdb cannot restore the registers (gdb 13 on a processor with AMX:
+"Couldn't write extended state status") it does not restart the target's system call, which then
+fails with error 514. Here nothing of the target is interpreted.
 
-Only the main thread stops; the others run on, so that a lock of theirs is released. A call returns
-to a system call instruction in the vDSO, where the kernel reports it before it is carried out: no
-breakpoint is written, no signal is raised, no executable memory is made. All registers are put
-back in a stop that comes before any other instruction, and in which the kernel restarts an
-interrupted system call as if there had been nothing (signal handling, not system call exit).
+Only the main thread stops. The others continue, so they release their locks. A call returns to a
+system call instruction in the vDSO, where the kernel stops it before the system call: no breakpoint
+is written, no signal is raised, no executable memory is made. All registers are restored in a stop
+before any other instruction, in which the kernel restarts an interrupted system call as usual
+(signal handling, not system call exit).
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _TAKE_BACK_S = 1.0
 
 
 class Refused(Exception):
-    """The call could not be made, or did not return; the process goes on as before."""
+    """The call could not be made, or did not return; the process continues as before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Machine:
-    """Where things are among the general registers, by their index; instructions and numbers."""
+    """Indices of the general registers, instructions and numbers of a processor."""
 
     registers: int
     ip: int
@@ -102,14 +102,14 @@ class _Iovec(ctypes.Structure):
 
 
 def is_supported() -> bool:
-    """Return True if this machine's processor is one of those that are known here."""
+    """Return True if this machine's processor is supported."""
     return platform.machine() in _MACHINES
 
 
 class Tracee:
     """The main thread of process `pid`, stopped while it is entered.
 
-    patience_s: for the stop, and for each call. stopped_s: how long it stood still.
+    patience_s: for the stop, and for each call. stopped_s: how long it was stopped.
     """
 
     def __init__(self, pid: int, *, patience_s: float) -> None:
@@ -123,11 +123,11 @@ class Tracee:
         self.stopped_s = 0.0
 
     def __enter__(self) -> Tracee:
-        """Raises OSError where it may not be traced, Refused where it does not stop."""
+        """Raises OSError if it may not be traced, Refused if it does not stop."""
         self._ptrace(_SEIZE, 0, _TRACESYSGOOD)
         self._began_s = time.monotonic()
         try:
-            self._stop()  # an exec that is under way is over then
+            self._stop()  # a concurrent exec has ended then
             self._memory = os.open(f"/proc/{self._pid}/mem", os.O_RDWR | os.O_CLOEXEC)
             self._gate = self._find_gate()
             self._registers = self._general()
@@ -143,7 +143,7 @@ class Tracee:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        """Put everything back and let it go on. A target that is gone is no error here."""
+        """Restore everything and resume it. A target that has ended is not an error here."""
         try:
             with contextlib.suppress(ProcessLookupError, Refused):
                 self._stop()
@@ -168,16 +168,16 @@ class Tracee:
         return address
 
     def write(self, address: int, data: bytes) -> None:
-        """Put bytes into its memory. Raises OSError."""
+        """Write bytes to its memory. Raises OSError."""
         os.pwrite(self._memory, data, address)
 
     def call(self, function: int, *arguments: int) -> int:
-        """What the function at this address returns, as a C int. Raises OSError, Refused."""
+        """Call the function at this address; returns a C int. Raises OSError, Refused."""
         machine, registers = self._machine, self._prepared()
         registers[machine.ip] = function
         _put(registers, machine.call_arguments, arguments)
         sp = (registers[machine.sp] - _RED_ZONE_BYTES) & ~15
-        if platform.machine() == "x86_64":  # where it returns to is on the stack
+        if platform.machine() == "x86_64":  # the return address is on the stack
             self.write(sp - 8, struct.pack("<Q", self._gate))
             registers[machine.sp] = sp - 8
         else:
@@ -203,11 +203,11 @@ class Tracee:
         while at > 0 and at % self._machine.alignment:
             at = code.find(instruction, at + 1)
         if at < 0:
-            raise Refused("its vDSO has no system call in it")
+            raise Refused("its vDSO contains no system call")
         return start + at
 
     def _prepared(self) -> list[int]:
-        """The registers for something new: no system call of its own is to be restarted in it."""
+        """The registers for a new call, in which no system call of the target is restarted."""
         registers = list(self._registers)
         if platform.machine() == "x86_64":
             registers[_X86_ORIG_RAX] = _MINUS_ONE
@@ -215,7 +215,7 @@ class Tracee:
         return registers
 
     def _cancel_syscall(self, registers: Sequence[int]) -> None:
-        """At the entry of a system call: have none carried out."""
+        """At the entry of a system call: skip it."""
         if platform.machine() == "x86_64":
             changed = list(registers)
             changed[_X86_ORIG_RAX] = _MINUS_ONE
@@ -224,7 +224,7 @@ class Tracee:
             self._set(_NT_ARM_SYSTEM_CALL, struct.pack("<i", -1))
 
     def _run_to_gate(self, sp: int) -> list[int]:
-        """Go on until the instruction in the vDSO is reached with this stack; the registers."""
+        """Resume until the instruction in the vDSO is reached with this stack; the registers."""
         behind = self._gate + len(self._machine.instruction)
         while True:
             self._resume_to_syscall()
@@ -233,7 +233,7 @@ class Tracee:
                 return registers
 
     def _resume_to_syscall(self) -> None:
-        """Go on until a system call begins or ends. Signals are delivered as they come."""
+        """Resume until a system call begins or ends. Signals are delivered."""
         deliver = 0
         due_s = time.monotonic() + self._patience_s
         while True:
@@ -247,9 +247,9 @@ class Tracee:
             deliver = 0 if event else number
 
     def _stop(self) -> None:
-        """Have it stop where the kernel handles signals, before its next instruction.
+        """Stop it where the kernel handles signals, before its next instruction.
 
-        Other signals that come first are delivered. Raises Refused where it does not stop.
+        Signals that come first are delivered. Raises Refused if it does not stop.
         """
         due_s = time.monotonic() + (self._patience_s if self._is_fresh else _TAKE_BACK_S)
         self._ptrace(_INTERRUPT, 0, 0)
@@ -263,7 +263,7 @@ class Tracee:
             if event == _EVENT_STOP:
                 raise Refused(f"it is stopped by {signal.Signals(number).name}")
             is_ours = number == _SYSCALL_STOP or (number in _FAULTS and not self._is_fresh)
-            if number == _SYSCALL_STOP:  # perhaps the one that our call returns to
+            if number == _SYSCALL_STOP:  # it may be the one that our call returns to
                 self._cancel_syscall(self._general())
             self._ptrace(_CONT, 0, 0 if event or is_ours else number)
             self._is_stopped = False
@@ -271,7 +271,7 @@ class Tracee:
 
     @property
     def _is_fresh(self) -> bool:
-        """Nothing was done to it yet."""
+        """Return True if nothing was changed in it yet."""
         return not hasattr(self, "_vectors")
 
     def _leave(self) -> None:
@@ -319,18 +319,14 @@ class Tracee:
         self._ptrace(_SETREGSET, kind, ctypes.addressof(vector))
 
     def _ptrace(self, request: int, address: int, data: int) -> None:
-        _ptrace(request, self._pid, address, data)
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        libc.ptrace.restype = ctypes.c_long
+        if libc.ptrace(request, self._pid, address, data) == -1:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
 
 
 def _put(registers: list[int], places: Sequence[int], values: Sequence[int]) -> None:
     for place, value in zip(places, values, strict=False):
         registers[place] = value
-
-
-def _ptrace(request: int, pid: int, address: int, data: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-    libc.ptrace.restype = ctypes.c_long
-    if libc.ptrace(request, pid, address, data) == -1:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))

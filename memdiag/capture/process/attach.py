@@ -34,7 +34,7 @@ def attach(pid: int, table: ProcessTable) -> Process:
             remedy="look it up with `pgrep -af python`; pids inside a container differ from "
             "those outside",
         )
-    _refuse_kernel_thread(pid)
+    _refuse_kernel_thread(pid, table)
     process = table.find(pid)
     if process is None:
         raise _ended(pid)
@@ -68,14 +68,8 @@ def _ended(pid: int) -> CannotWatch:
     )
 
 
-def _refuse_kernel_thread(pid: int) -> None:
-    if not sys.platform.startswith("linux"):
-        return
-    table = ProcTable()
-    try:
-        stat = table.stat(pid)
-    finally:
-        table.close()
+def _refuse_kernel_thread(pid: int, table: ProcessTable) -> None:
+    stat = table.stat(pid) if isinstance(table, ProcTable) else None
     if stat is not None and stat.kernel_thread:
         raise CannotWatch(
             f"process {pid} ({printable(stat.name)}) is a kernel thread",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import psutil
 
@@ -11,6 +11,12 @@ from memdiag.values.measurements import Unavailable
 
 _NO_PSS = Unavailable(reason="only Linux counts PSS")
 _NO_SWAP = Unavailable(reason="this system does not report swap per process")
+
+_NO_MEMORY = Unavailable(
+    reason="this system does not allow memdiag to read the process's memory",
+    remedy="run memdiag as the user that owns the process, or as root",
+)
+_NO_MAP = Unavailable(reason="this system does not allow memdiag to read the memory map")
 
 
 class PsutilTable:
@@ -41,31 +47,13 @@ class PsutilTable:
 
     def resident_bytes(self, process: ProcessId) -> int | Unavailable | None:
         """Resident bytes."""
-        handle = self._handles.get(process)
-        if handle is None or not handle.is_running():  # compares the start time too
-            return None
-        try:
-            return int(handle.memory_info().rss)
-        except (psutil.NoSuchProcess, psutil.ZombieProcess):
-            return None
-        except psutil.AccessDenied:
-            return Unavailable(
-                reason="this system does not allow memdiag to read the process's memory",
-                remedy="run memdiag as the user that owns the process, or as root",
-            )
+        return self._read(process, lambda handle: handle.memory_info().rss, _NO_MEMORY)
 
     def details(self, process: ProcessId) -> Mapping[str, int | Unavailable] | None:
-        """USS where psutil has it."""
-        handle = self._handles.get(process)
-        if handle is None or not handle.is_running():
+        """USS if psutil supports it."""
+        uss = self._read(process, lambda handle: handle.memory_full_info().uss, _NO_MAP)
+        if uss is None:
             return None
-        uss: int | Unavailable
-        try:
-            uss = int(handle.memory_full_info().uss)
-        except (psutil.NoSuchProcess, psutil.ZombieProcess):
-            return None
-        except (psutil.AccessDenied, AttributeError):
-            uss = Unavailable(reason="this system does not allow memdiag to read the memory map")
         return {"uss_bytes": uss, "pss_bytes": _NO_PSS, "swap_bytes": _NO_SWAP}
 
     def forget(self, process: ProcessId) -> None:
@@ -83,3 +71,16 @@ class PsutilTable:
     def close(self) -> None:
         """Drop all handles."""
         self._handles.clear()
+
+    def _read(
+        self, process: ProcessId, read: Callable[[psutil.Process], int], denied: Unavailable
+    ) -> int | Unavailable | None:
+        handle = self._handles.get(process)
+        if handle is None or not handle.is_running():  # compares the start time too
+            return None
+        try:
+            return int(read(handle))
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            return None
+        except (psutil.AccessDenied, AttributeError):
+            return denied
