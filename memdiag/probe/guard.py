@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def never_raises(function: F) -> F:
-    """Make a function return None where it would raise."""
+    """Make a function return None instead of raising an exception."""
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -268,6 +268,7 @@ def test_program_that_imports_memdiag_is_given_time_to_tag(
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_training_is_the_same_with_and_without_us(watched) -> None:
     pytest.importorskip("torch")
     program = str(PROGRAMS / "phases.py")

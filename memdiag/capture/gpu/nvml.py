@@ -333,7 +333,7 @@ class Nvml:
 
 
 def connect() -> Nvml | Unavailable:
-    """Load NVML and enumerate the devices; the reason and a remedy where that fails."""
+    """Load NVML and enumerate the devices; the reason and a remedy if that fails."""
     try:
         import pynvml
     except ImportError:

@@ -123,8 +123,8 @@ def _compiled(option: str, text: str) -> re.Pattern[str]:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise UsageError(
-            f"{option} {printable(text)!r} is no regular expression: {printable(str(error))}",
-            remedy=r"put it in single quotes; a backslash takes away a sign's meaning: \[ \. \|",
+            f"{option} {printable(text)!r} is not a valid regex: {printable(str(error))}",
+            remedy=r"put it in single quotes; escape special characters: \[ \. \|",
         ) from error
 
 

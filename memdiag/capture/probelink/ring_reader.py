@@ -1,10 +1,10 @@
 """Reads one process's ring: what its probe and tags wrote (`memdiag.probe.ring_format`).
 
-A reader is passive: it looks at the file, never maps or changes it, and the target never learns
-of it. Several may follow the same ring.
+A reader is passive: it reads the file, never maps or changes it, and is unknown to the target.
+Several readers may follow the same ring.
 
-A ring may be damaged, or written by somebody who means harm: records with figures that no probe
-writes are passed over, and what a ring can make its reader remember is bounded.
+A ring may be damaged, or written by a hostile user: records with values that no probe writes are
+skipped, and the memory that a ring can take in its reader is limited.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from memdiag import safe_open
 from memdiag.capture.process.tree import ProcessId
 from memdiag.probe import ring_format
 
-_AT_A_TIME = 32  # records: one page, so that looking at a quiet ring is one small read
-# Phases open in one thread, and threads with open phases: no program has more. Heuristic.
+_AT_A_TIME = 32  # records: one page, so that an idle ring costs one small read
+# Limits of open phases per thread, and of threads with open phases. Heuristic.
 _DEEPEST, _MOST_THREADS = 64, 1024
-# By so much a record may be later than now: clocks of processors differ by less. Heuristic.
+# A record may be this much later than now: clocks of processors differ by less. Heuristic.
 _AHEAD_S = 1.0
 
 
 class Kind(enum.Enum):
-    """What an event says."""
+    """The kinds of events."""
 
     STEP = ring_format.STEP
     PHASE_BEGIN = ring_format.PHASE_BEGIN
@@ -49,13 +49,13 @@ class Event:
     at_s: on the clock of `time.monotonic()`, which all processes of a machine share.
     step: the process's step after this event, None before the first.
     phase: the process's phase after this event, nested ones joined by "/", "" outside.
-    name: of the phase, counter or allocator; for a NOTE its text, for OUT_OF_MEMORY what the last
-        exception said. Chosen by the target: untrusted.
+    name: of the phase, counter or allocator; for a NOTE its text, for OUT_OF_MEMORY the text of the
+        last exception. It comes from the target: untrusted.
     value: the counter's value; for OUT_OF_MEMORY 1 if it is about a device's memory, 2 about the
         host's; else None.
-    readings: canonical metric -> value, taken by the process itself at this very moment.
-    auto: told by the probe (a hook in torch), not by a tag in the program.
-    thread: 0 for the process's main thread, else a number that tells threads apart.
+    readings: canonical metric -> value, read by the process itself at this moment.
+    auto: recorded by the probe (a hook in torch), not by a tag in the program.
+    thread: 0 for the process's main thread, else a number that identifies the thread.
     """
 
     process: ProcessId
@@ -71,17 +71,17 @@ class Event:
 
     @property
     def rss_bytes(self) -> int | None:
-        """Resident set size at this moment, None where it could not be read."""
+        """Resident set size at this moment, None if it could not be read."""
         return self.readings.get("rss_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """Who a ring belongs to, as the process itself says.
+    """The process of a ring, by its own account.
 
-    parent_pid: at the time the ring was made. rank, local_rank, world_size: None where the
-    process is not part of a distributed job. role: what it does there ("DataLoader worker 3",
-    "Process-2"), "" where that cannot be told. program: untrusted. python: (major, minor).
+    parent_pid: when the ring was made. rank, local_rank, world_size: None if the process is not
+    part of a distributed job. role: "DataLoader worker 3", "Process-2", "" if unknown. program:
+    untrusted. python: (major, minor).
     """
 
     process: ProcessId
@@ -128,8 +128,8 @@ class RingReader:
         dir_fd: int | None = None,
         owners: Collection[int] | None = None,
     ) -> None:
-        """dir_fd: of the directory that `path` is in, which outlives the reader; None where the
-        path is whole. owners: the uids that the file may belong to; None for any.
+        """dir_fd: the directory of `path`, open for longer than the reader; None for a full path.
+        owners: the uids that the file may belong to; None for any.
         """
         self._path = path
         self._dir_fd = dir_fd
@@ -148,7 +148,7 @@ class RingReader:
         self.lost = 0
 
     def facts(self) -> Probed | None:
-        """Who wrote the ring; None while it is not ready or where it is no ring of ours."""
+        """The process of the ring; None if it is not ready, or not a valid ring."""
         data = self._read(0, ring_format.NAMES_AT)
         if len(data) < ring_format.NAMES_AT or not data.startswith(ring_format.MAGIC):
             return None
@@ -157,7 +157,7 @@ class RingReader:
         )
         process = ProcessId(pid, started)
         if not math.isfinite(created_s) or self._process not in (_NOBODY, process):
-            return None  # a ring is one process's, from its beginning to its end
+            return None  # a ring belongs to one process only
         self._process = process
         return Probed(
             process=self._process,
@@ -177,13 +177,13 @@ class RingReader:
         return late + [event for fields in self._new_records() for event in self._events(fields)]
 
     def close(self) -> None:
-        """Release the descriptor; the position stays, and a later `read` opens it again."""
+        """Close the file; the position stays, and a later `read` opens it again."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
     def _filled_holes(self) -> Iterator[_Fields]:
-        """Records that a thread had reserved and not yet written when we passed by."""
+        """Records that a thread had reserved, but not written, when they were read first."""
         for number in sorted(self._holes):
             written, fields = _record(self._slots(number, 1), 0)
             if written < number + 1:
@@ -196,7 +196,7 @@ class RingReader:
 
     def _new_records(self) -> Iterator[_Fields]:
         data, first = b"", self._next
-        # Bounded, so that a target that writes faster than we read cannot keep us here.
+        # Limited, in case the target writes faster than this reads.
         for _ in range(4 * ring_format.RECORDS):
             index = self._next - first
             if not 0 <= index < len(data) // ring_format.RECORD_BYTES:
@@ -215,14 +215,14 @@ class RingReader:
                 return
 
     def _jump(self, written: int) -> None:
-        """This slot was used again already: go on with the oldest record that may be there."""
+        """The slot was overwritten: continue with the oldest record that may exist."""
         oldest = max(written - ring_format.RECORDS, self._next + 1)
         self.lost += oldest - self._next
         self._next = oldest
 
     def _events(self, fields: _Fields) -> Iterator[Event]:
-        """What a record says: one event, or two where one phase of the probe follows another, or
-        none where no probe can have written it.
+        """The events of a record: one, two if a phase of the probe follows another one, or none if
+        no probe can have written it.
         """
         if not _is_plausible(fields):
             return
@@ -262,7 +262,7 @@ class RingReader:
         return self._names[index]
 
     def _slots(self, number: int, count: int) -> bytes:
-        """The slots of records `number` to `number + count - 1`, around the end of the file."""
+        """The slots of records `number` to `number + count - 1`, continued at the file's start."""
         slot = number % ring_format.RECORDS
         until_end = min(count, ring_format.RECORDS - slot)
         at = ring_format.RECORDS_AT + slot * ring_format.RECORD_BYTES
@@ -274,7 +274,7 @@ class RingReader:
         return data
 
     def _read(self, at: int, count: int) -> bytes:
-        """`count` bytes at offset `at`; fewer, or none, when the file is not (or no more) there."""
+        """`count` bytes at offset `at`; fewer or none if the file is missing."""
         if self._is_refused:
             return b""
         try:
@@ -291,7 +291,7 @@ class RingReader:
 
 
 class _Phases:
-    """The open phases of one process: its tags by thread, and the one that the probe tells."""
+    """The open phases of one process: its tags by thread, and the probe's phase."""
 
     def __init__(self) -> None:
         self._tagged: dict[int, list[str]] = {}
@@ -300,7 +300,7 @@ class _Phases:
     def after(self, kind: Kind, name: str, *, thread: int, depth: float, auto: bool) -> str:
         """The process's phase after an event.
 
-        A boundary tells the depth it leads to, so that lost records cannot shift the rest.
+        Each boundary contains the depth after it, so that lost records do not shift the rest.
         """
         if kind in (Kind.PHASE_BEGIN, Kind.PHASE_END):
             begins = kind is Kind.PHASE_BEGIN
@@ -321,14 +321,14 @@ class _Phases:
             del self._tagged[thread]
 
     def _tagged_phase(self) -> str:
-        """The main thread's phase, else that of the thread which opened one last."""
+        """The main thread's phase, else that of the thread that has opened one last."""
         if not self._tagged:
             return ""
         return "/".join(self._tagged.get(0) or next(reversed(self._tagged.values())))
 
 
 def _known_readings(kind: Kind, name: str, packed: bytes) -> dict[str, int]:
-    """A record's readings by metric; none of an allocator that nobody knows."""
+    """A record's readings by metric; none for an unknown allocator."""
     metrics: tuple[str, ...] = ring_format.READINGS
     if kind is Kind.TENSOR_COUNTS:
         metrics = ring_format.TENSOR_COUNT_READINGS
@@ -342,7 +342,7 @@ def _known_readings(kind: Kind, name: str, packed: bytes) -> dict[str, int]:
 
 
 def _record(data: bytes, index: int) -> tuple[int, _Fields]:
-    """Which record (number + 1) is whole in slot `index`, 0 for none, and its fields."""
+    """The number + 1 of the complete record in slot `index` (0 for none), and its fields."""
     at = index * ring_format.RECORD_BYTES
     if at + ring_format.RECORD_BYTES > len(data):
         return 0, _NOTHING
@@ -355,7 +355,7 @@ _KINDS = frozenset(kind.value for kind in Kind)
 
 
 def _is_plausible(fields: _Fields) -> bool:
-    """Return True if a probe can have written this: a moment that has been, a depth that can be."""
+    """Return True if a probe can have written this: a time in the past, a possible depth."""
     if not 0 <= fields.at_s <= time.monotonic() + _AHEAD_S:
         return False
     kind = Kind(fields.flags & ring_format.KIND_MASK)
@@ -365,7 +365,7 @@ def _is_plausible(fields: _Fields) -> bool:
 
 
 def _later_is_written(data: bytes, index: int, number: int) -> bool:
-    """Whether a record after `number`, which lies in slot `index`, is there already."""
+    """Return True if a record after `number`, which is in slot `index`, is complete."""
     later = range(index + 1, len(data) // ring_format.RECORD_BYTES)
     return any(_record(data, i)[0] == number + 1 + i - index for i in later)
 
