@@ -148,8 +148,8 @@ def test_a_process_that_calls_exec_goes_by_its_new_name_soon_or_late():
     tree.read()
     table.execute(10, "python3")
     assert [process.name for process, _ in tree.read()] == ["python3"]
-    for _ in range(ProcessTree.YOUNG_LOOKS):
+    for _ in range(ProcessTree.YOUNG_READS):
         tree.read()
     table.execute(10, "sleep")
-    names = {tree.read()[0][0].name for _ in range(ProcessTree.ASKED_EVERY + 1)}
+    names = {tree.read()[0][0].name for _ in range(ProcessTree.NAME_EVERY + 1)}
     assert names == {"python3", "sleep"}

@@ -13,9 +13,9 @@ from memdiag.capture.probelink.ptrace_permission import why_forbidden, why_not_t
 @pytest.mark.parametrize(
     ("scope", "privileged", "words", "remedy"),
     [
-        (1, False, "ptrace_scope is 1, which lets a process debug only its own children", "root"),
+        (1, False, "is 1, which allows a process to debug only its own children", "root"),
         (2, False, "ptrace_scope is 2", "--cap-add=SYS_PTRACE"),
-        (3, True, "nobody may debug anything until the next boot", "memdiag run"),
+        (3, True, "forbids debugging until the next boot", "memdiag run"),
         (0, True, "protects itself", "root"),
     ],
 )

@@ -265,7 +265,7 @@ def test_watch_learns_from_a_log_where_the_job_is(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["run", "--step-regex", "(", "--", "true"], "no regular expression"),
+        (["run", "--step-regex", "(", "--", "true"], "not a valid regex"),
         (["run", "--tags-from", ".", "--", "true"], "not a regular file"),
         (["watch", "-p", "1", "--step-regex", "(.)"], "cannot be seen"),
     ],

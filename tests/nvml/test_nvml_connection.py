@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,8 @@ def test_missing_or_foreign_bindings_are_refused(
     environ: Callable[..., dict[str, str]], tmp_path: Path, play_in: Play, module: str, reason: str
 ) -> None:
     (tmp_path / "pynvml.py").write_text(module)
-    (seen,) = play_in(environ(None, "") | {"PYTHONPATH": str(tmp_path)}, mode="inventory")
+    path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
+    (seen,) = play_in(environ(None, "") | {"PYTHONPATH": path}, mode="inventory")
     assert reason in seen["reason"]
     assert "nvidia-ml-py" in seen["remedy"]
 

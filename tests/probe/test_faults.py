@@ -22,6 +22,13 @@ from memdiag.capture.probelink.ring_reader import Kind
 _FORK_WARNING = re.compile(
     r"^<string>:\d+: DeprecationWarning: .* multi-threaded, .*\n(?:  pid = os.fork\(\)\n)?", re.M
 )
+# If one of these fails, our thread is not stopped before a fork, and Python 3.12 warns of it.
+_KEEP_THREAD = {
+    "Probe.before_fork",
+    "Heartbeat.stop",
+    "Heartbeat.before_fork",
+    "never_raises.guarded",
+}
 PROBE = Path(memdiag.probe.__file__).parent
 STARTS = Path(__file__).parent / "programs" / "sabotaged_starts.py"
 PROGRAM = """
@@ -117,8 +124,7 @@ def _end(variant: Path, name: str) -> tuple[str, str, str]:
     stdout, stderr, status = (
         (variant / part).read_text() for part in ("stdout", "stderr", "status")
     )
-    # Where what ends our thread before a fork fails, the thread stays, and Python 3.12 warns of it.
-    if name in {"Probe.before_fork", "Heartbeat.stop", "Heartbeat.before_fork"}:
+    if name in _KEEP_THREAD:
         stderr = _FORK_WARNING.sub("", stderr)
     return stdout, stderr, status
 
