@@ -1,17 +1,18 @@
-"""What the other series of a recording say to the one that decides."""
+"""Statements that other series of a recording make about the deciding one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memdiag.analysis.decision.across import allocator_metrics
-from memdiag.analysis.decision.across.allocator_metrics import ON_DEVICE, rise
-from memdiag.analysis.decision.across.meters import (
+from memdiag.analysis.decision.across.series_set import (
     ELSEWHERE,
     IN_PART,
     MALLOC,
+    ON_DEVICE,
     PYTHON_BLOCKS,
-    Meters,
+    SeriesSet,
+    is_active,
+    is_pair,
     name,
     speed,
 )
@@ -24,7 +25,7 @@ _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
     Role.COUNTER: EvidenceKind.COUNTER_GROWS,
 }
-# What accumulates beside calm memory, each told once.
+# What accumulates beside stable memory, each reported once.
 _COUNTED = {
     Role.TENSORS: EvidenceKind.COUNT_GROWS,
     Role.OBJECTS: EvidenceKind.COUNT_GROWS,
@@ -35,98 +36,138 @@ _COUNTED = {
 def evidence(
     findings: Sequence[Finding], decided_by: int | None, policy: Policy = DEFAULT
 ) -> tuple[Evidence, ...]:
-    """What the other series say to the one that decides."""
+    """Statements of the other series about the one that decides."""
     if decided_by is None:
         return ()
-    meters, subject = Meters(findings=findings, policy=policy), findings[decided_by]
+    series, subject = SeriesSet(findings=findings, policy=policy), findings[decided_by]
     out = []
     if subject.restarts:
         out.append(Evidence(kind=EvidenceKind.EARLIER_RUN, subject=name(subject)))
-    if subject.verdict is Verdict.LEAK and _is_alone(subject, meters):
+    if subject.verdict is Verdict.LEAK and _is_alone(subject, series):
         out.append(Evidence(kind=EvidenceKind.ONE_PROCESS, subject=name(subject)))
     if subject.verdict in CALM:
-        out += _holes_beside(subject, meters)
+        out += _holes_beside(subject, series)
         out += _counts_beside(subject, findings)
     else:
-        for other in findings:
-            if meters.is_same(subject, other):
-                out += [
-                    Evidence(
-                        kind=kind,
-                        subject=name(subject),
-                        against=name(other),
-                        supports=other.verdict,
-                    )
-                    for kind in _says(subject, other, findings)
-                ]
-    return (*_consistent(out), *allocator_metrics.events(findings))
+        out += [
+            _evidence(kind, subject, other, other.verdict)
+            for other in series.same(subject)
+            for kind in _statements(subject, other, series)
+        ]
+    return (*_consistent(out), *_events(findings))
 
 
-def _holes_beside(subject: Finding, meters: Meters) -> Iterator[Evidence]:
-    """Pages that grow by holes alone, beside a meter that is calm."""
-    for pages in meters.findings:
-        held = [f for f in meters.findings if f.metric == MALLOC and meters.is_same(pages, f)]
+def _evidence(kind: EvidenceKind, subject: Finding, against: Finding, says: Verdict) -> Evidence:
+    return Evidence(kind=kind, subject=name(subject), against=name(against), supports=says)
+
+
+def _events(findings: Sequence[Finding]) -> Iterator[Evidence]:
+    """What happened to an allocator at least once while it was recorded."""
+    for finding in findings:
+        failed = finding.metric.endswith("_ooms")
+        counts = failed or finding.metric.endswith("_alloc_retries")
+        if counts and finding.latest_value > finding.start_value:
+            kind = EvidenceKind.OOMS_RISE if failed else EvidenceKind.RETRIES_RISE
+            yield Evidence(kind=kind, subject=name(finding), supports=None)
+
+
+def _holes_beside(subject: Finding, series: SeriesSet) -> Iterator[Evidence]:
+    """Pages that grow by fragmentation alone, beside a stable metric."""
+    for pages in series.findings:
+        held = [f for f in series.same(pages) if f.metric == MALLOC]
         if pages.reason is not Reason.OVERRULED or pages.role not in PAGES or not held:
             continue
-        if rise(held[0], pages, meters.policy) < meters.policy.common.most * rise(
-            pages, pages, meters.policy
-        ):
-            yield Evidence(
-                kind=EvidenceKind.IN_USE_FLAT,
-                subject=name(pages),
-                against=name(held[0]),
-                supports=subject.verdict,
-            )
+        if series.rise(held[0], pages) < series.policy.common.most * series.rise(pages, pages):
+            yield _evidence(EvidenceKind.IN_USE_FLAT, pages, held[0], subject.verdict)
             return
 
 
 def _counts_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evidence]:
-    """Things that accumulate beside memory that is calm: each is small, or shared."""
+    """Things that accumulate beside stable memory: each is small, or shared."""
     if subject.role in _COUNTED:
         return
     growing = [f for f in findings if f.role in _COUNTED and f.verdict is Verdict.LEAK]
     for role, kind in _COUNTED.items():
         for counted in [f for f in growing if f.role is role][:1]:
-            yield Evidence(
-                kind=kind,
-                subject=name(subject),
-                against=name(counted),
-                supports=counted.verdict,
-            )
+            yield _evidence(kind, subject, counted, counted.verdict)
 
 
-def _consistent(told: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Python keeps small objects in arenas of its own, of which malloc knows nothing: where they
-    grow, a calm malloc does not make the growth one of holes. And what the number of all tensors
-    says need not be said again of those on one kind of device.
+def _consistent(found: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """The statements without those that others contradict or repeat.
+
+    Python keeps small objects in arenas of its own, which malloc does not know: where they grow, a
+    stable malloc does not make the growth fragmentation. And what holds for the number of all
+    tensors need not be repeated for those on one kind of device.
     """
-    kinds = {evidence.kind for evidence in told}
-    all_say = {evidence.kind for evidence in told if _metric(evidence.against) == "tensors"}
-    told = [
-        e for e in told if e.kind not in all_say or not _metric(e.against).startswith("tensors_")
-    ]
+    kinds = {evidence.kind for evidence in found}
+    of_all = {evidence.kind for evidence in found if _metric(evidence.against) == "tensors"}
     hidden = {EvidenceKind.IN_USE_FLAT} if EvidenceKind.OBJECTS_GROW in kinds else set()
-    return tuple(evidence for evidence in told if evidence.kind not in hidden)
+    return tuple(
+        e
+        for e in found
+        if e.kind not in hidden
+        and not (e.kind in of_all and _metric(e.against).startswith("tensors_"))
+    )
 
 
-def _is_alone(subject: Finding, meters: Meters) -> bool:
-    """Other processes do the same work (they have such a series too), and do not grow like it."""
+def _is_alone(subject: Finding, series: SeriesSet) -> bool:
+    """Return True if other processes have such a series too, and do not grow like it."""
     alike = [
-        f for f in meters.findings if f.metric == subject.metric and f.process not in {"", "tree"}
+        f for f in series.findings if f.metric == subject.metric and f.process not in {"", "tree"}
     ]
     growths = [max(0.0, speed(f)) for f in alike if f.verdict not in CALM]
     if len(alike) < 2 or subject not in alike:
         return False
-    return speed(subject) >= meters.policy.reporting.alone * sum(growths) > 0
+    return speed(subject) >= series.policy.reporting.alone * sum(growths) > 0
 
 
-def _says(subject: Finding, other: Finding, findings: Sequence[Finding]) -> Iterator[EvidenceKind]:
-    """What a series says to the growth of another; nothing about the other kind of memory."""
+def _statements(subject: Finding, other: Finding, series: SeriesSet) -> Iterator[EvidenceKind]:
+    """Statements of a series about the growth of another; none about the other kind of memory."""
+    allocations = other.role is Role.TENSORS and other.metric.endswith("_allocations")
     if subject.role in ON_DEVICE:
-        yield from allocator_metrics.says(subject, other, findings)
-    kind = None if allocator_metrics.is_allocations(other) else _one_says(subject, other)
+        yield from _of_allocator(subject, other, series, allocations=allocations)
+    kind = None if allocations else _one_says(subject, other)
     if kind is not None:
         yield kind
+
+
+def _of_allocator(
+    subject: Finding, other: Finding, series: SeriesSet, *, allocations: bool
+) -> Iterator[EvidenceKind]:
+    """Statements of another metric of the allocator (docs/vram.md has the table).
+
+    allocations: `other` is its count of blocks in use.
+    """
+    allocated = [
+        f
+        for f in series.findings
+        if f.role is Role.DEVICE_ALLOCATED and not is_active(f) and is_pair(f, other)
+    ]
+    if allocations:
+        # A steady number of blocks means something where their bytes grow, not where the cache
+        # does.
+        grow = any(f.verdict is Verdict.LEAK for f in allocated)
+        if subject.role is Role.DEVICE_ALLOCATED:
+            grow = not is_active(subject)
+        if other.verdict is Verdict.LEAK:
+            yield EvidenceKind.ALLOCATIONS_GROW
+        elif other.verdict in CALM and grow:
+            yield EvidenceKind.ALLOCATIONS_FLAT
+    elif other.role is Role.HOLES:
+        if subject.role is not Role.DEVICE_ALLOCATED and _follows(other, subject, series):
+            yield EvidenceKind.HOLES_GROW
+    elif (
+        is_active(other)
+        and other.verdict is Verdict.LEAK
+        and any(f.verdict in CALM for f in allocated)
+    ):
+        yield EvidenceKind.WAITING_GROWS
+
+
+def _follows(other: Finding, subject: Finding, series: SeriesSet) -> bool:
+    grown = series.rise(subject, subject)
+    least = series.policy.common.most * grown
+    return grown > 0 and other.axis == subject.axis and series.rise(other, subject) >= least
 
 
 def _one_says(subject: Finding, other: Finding) -> EvidenceKind | None:
@@ -139,22 +180,22 @@ def _one_says(subject: Finding, other: Finding) -> EvidenceKind | None:
         return None
     if other.role is Role.TENSORS:
         return _tensors_say(subject, other)
-    return _calm_says(subject, other.role) if other.verdict in CALM else None
+    return _stable_says(subject, other.role) if other.verdict in CALM else None
 
 
-def _calm_says(subject: Finding, calm: Role) -> EvidenceKind | None:
+def _stable_says(subject: Finding, stable: Role) -> EvidenceKind | None:
     is_cache = subject.role is Role.DEVICE_RESERVED or subject.reason is Reason.OVERRULED
-    if calm is Role.IN_USE and subject.role not in ON_DEVICE:
+    if stable is Role.IN_USE and subject.role not in ON_DEVICE:
         return EvidenceKind.IN_USE_FLAT
-    if calm is Role.DEVICE_ALLOCATED and subject.role in ON_DEVICE and is_cache:
+    if stable is Role.DEVICE_ALLOCATED and subject.role in ON_DEVICE and is_cache:
         return EvidenceKind.ALLOCATED_FLAT
-    if calm is Role.DEVICE_RESERVED and subject.role is Role.DEVICE:
+    if stable is Role.DEVICE_RESERVED and subject.role is Role.DEVICE:
         return EvidenceKind.RESERVED_FLAT
     return None
 
 
 def _tensors_say(subject: Finding, other: Finding) -> EvidenceKind | None:
-    """Tensors count where they are: those of a GPU say nothing of host memory."""
+    """Tensors count where they are: those of a GPU say nothing about host memory."""
     if other.metric in ELSEWHERE[subject.role in ON_DEVICE]:
         return None
     if other.verdict is Verdict.LEAK:

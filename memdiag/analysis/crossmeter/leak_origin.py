@@ -1,9 +1,9 @@
-"""What kind of memory it is that leaks, by how fast each meter of the same memory grows.
+"""The kind of memory that leaks, by how fast each metric of the same memory grows.
 
-The meters overlap: malloc holds the storages of tensors, Python's own allocator the small objects,
-autograd's nodes are malloc's with whatever they saved. So it is asked in this order what holds at
-least half of the growth: tensors that Python knows of, small Python objects, graphs, and what is
-left is native memory.
+The metrics overlap: malloc holds the storages of tensors, Python's own allocator the small objects,
+autograd's nodes are malloc's with whatever they saved. So the kinds are checked in this order for
+one that holds at least half of the growth: tensors that Python knows of, small Python objects,
+graphs; what is left is native memory.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from statistics import median
 
-from memdiag.analysis.decision.across.allocator_metrics import ON_DEVICE
-from memdiag.analysis.decision.across.meters import Meters
+from memdiag.analysis.decision.across.series_set import ON_DEVICE, SeriesSet
 from memdiag.analysis.policy import DEFAULT
 from memdiag.values.findings import Finding, Leaking, MemoryKind
 from memdiag.values.measurements import Unit
@@ -21,12 +20,12 @@ from memdiag.values.verdict import Verdict
 
 # Of the growth, what one kind has to hold to be named (chosen: more than all others together).
 MOST = 0.5
-# What a small object takes on the average in Python's own allocator, which hands out 16 to 512
+# What a small object takes on average in Python's own allocator, which hands out 16 to 512
 # bytes: 87 over the dictionaries, strings and numbers of `python_objects` in benchmarks/programs.
 BLOCK_BYTES = 87
 # What malloc gives for a tensor beside its storage: over 20,000 kept `torch.empty`, torch 2.13.
 AROUND_TENSOR_BYTES = 357
-# A graph that grows has at least so many new nodes per unit of the axis: one kept loss of the
+# A graph that grows has at least this many new nodes per unit of the axis: one kept loss of the
 # smallest model has five. Chosen.
 LEAST_NODES = 0.5
 # Pairs of points that a rate is the median of.
@@ -34,23 +33,23 @@ _MOST_POINTS = 40
 
 
 def leaking(findings: Sequence[Finding], decided_by: int | None) -> Leaking | None:
-    """The kind of memory that a leak on the host is of; None where the meters do not tell, and of
-    device memory, of which the framework's own figures say more (`device.says`).
+    """The kind of memory that a leak on the host consists of; None where the metrics do not show
+    it, and for device memory, where the framework's own metrics say more (`evidence`).
     """
     subject = None if decided_by is None else findings[decided_by]
     if subject is None or subject.verdict is not Verdict.LEAK or subject.role in ON_DEVICE:
         return None
     if subject.unit is not Unit.BYTES:
         return None
-    same = Meters(findings=findings, policy=DEFAULT).same(subject)
-    meters = {f.metric: f for f in same if f.axis == subject.axis and f.process != "tree"}
-    rates = {metric: _rate(finding, subject) for metric, finding in meters.items()}
-    count = meters.get("tensors")
+    same = SeriesSet(findings=findings, policy=DEFAULT).same(subject)
+    metrics = {f.metric: f for f in same if f.axis == subject.axis and f.process != "tree"}
+    rates = {metric: _rate(finding, subject) for metric, finding in metrics.items()}
+    count = metrics.get("tensors")
     accumulate = count is not None and count.verdict is Verdict.LEAK
-    return _told(rates, _rate(subject, subject), accumulate=accumulate)
+    return _kind(rates, _rate(subject, subject), accumulate=accumulate)
 
 
-def _told(
+def _kind(
     rates: dict[str, float | None], whole: float | None, *, accumulate: bool
 ) -> Leaking | None:
     """accumulate: the number of tensors grows, whatever is known of their bytes."""

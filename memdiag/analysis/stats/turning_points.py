@@ -39,8 +39,9 @@ class Waves:
     y: Floats
     scatter: float
 
-    def goes_on(self, share: float) -> bool:
-        """The later half of the turning points rises at that share of the whole pace or more."""
+    def continues(self, share: float) -> bool:
+        """Return True if the later half of the turning points rises at `share` of the whole pace or
+        more."""
         half = len(self.x) // 2
         pace = line(self.x, self.y)[1]
         return line(self.x[half:], self.y[half:])[1] >= share * pace > 0
