@@ -30,7 +30,7 @@ TRACE_POINTS = 300
 """Most points of a finding's thumbnail: wider than any terminal (chosen)."""
 
 
-def describe(
+def build_finding(
     series: Series,
     prepared: Prepared,
     decision: Decision,

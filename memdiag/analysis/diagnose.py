@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memdiag.analysis.build_finding import describe
+from memdiag.analysis.build_finding import build_finding
 from memdiag.analysis.crossmeter.evidence import evidence
 from memdiag.analysis.crossmeter.leak_origin import leaking
 from memdiag.analysis.decision import decide
@@ -37,7 +38,7 @@ class Judgment:
 def judge(recording: Recording, policy: Policy = DEFAULT) -> Judgment:
     """The decision on a recording, without what follows from it."""
     found = tuple(_find(s, recording, policy) for s in recording.series)
-    ended = ended_processes(recording, policy)
+    ended = ended_processes(recording.series, policy)
     findings = across.correct([f for f in found if f is not None], policy)
     verdict, confidence, decided_by = across.decide(findings, ended, policy)
     return Judgment(
@@ -80,9 +81,9 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     )
 
 
-def ended_processes(recording: Recording, policy: Policy) -> frozenset[str]:
+def ended_processes(series: Sequence[Series], policy: Policy) -> frozenset[str]:
     """Processes of a tree that were gone well before the recording's end."""
-    times = [(s.process, s.at_s) for s in recording.series if s.at_s is not None and len(s.at_s)]
+    times = [(s.process, s.at_s) for s in series if s.at_s is not None and len(s.at_s)]
     if not times:
         return frozenset()
     began_s = min(float(at_s[0]) for _, at_s in times)
@@ -100,4 +101,4 @@ def _find(series: Series, recording: Recording, policy: Policy) -> Finding | Non
     records = ranks if series.process == "tree" else int(series.is_rank)
     context = Context(planned_x=recording.planned_x, records=records, limits=recording.limits)
     decided = decide.decide(prepared, policy, context)
-    return describe(series, prepared, decided, policy, context)
+    return build_finding(series, prepared, decided, policy, context)
