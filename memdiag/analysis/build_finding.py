@@ -40,6 +40,7 @@ def build_finding(
     """All that a report shows of one series. Values are as recorded, growth is memory in use."""
     decision = _whole_stay(prepared, decision, policy)
     growth, projection = _growth(prepared, decision, policy), _projection(prepared, decision)
+    pace, per_epoch = prepared.seconds_per_x, series.x_per_epoch
     x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, decision)
     ahead = forecast.positions(_first(x), _last(x), planned_x=context.planned_x)
     return Finding(
@@ -60,8 +61,8 @@ def build_finding(
         peak_value=_peak(prepared),
         segments=_segments(prepared, decision),
         growth_per_x=growth,
-        growth_per_s=_per_second(growth, prepared),
-        growth_per_epoch=_per_epoch(growth, series.x_per_epoch),
+        growth_per_s=growth.scaled(1 / pace) if growth and pace and pace > 0 else None,
+        growth_per_epoch=growth.scaled(per_epoch) if growth and per_epoch is not None else None,
         plateau=_plateau(prepared, decision),
         onset_x=_onset(prepared, decision),
         forecasts=() if projection is None else forecast.forecasts(projection, ahead),
@@ -88,12 +89,6 @@ def _last(values: Floats) -> float:
     return float(values[-1]) if len(values) else math.nan
 
 
-def _interval(fitted: Trend, sign: float = 1.0) -> Interval:
-    half = fitted.half_width()
-    value = sign * fitted.slope
-    return Interval(value=value, low=value - half, high=value + half)
-
-
 def _growth(prepared: Prepared, decision: Decision, policy: Policy) -> Interval | None:
     """Rate of the last regime with its 95 % interval.
 
@@ -102,11 +97,11 @@ def _growth(prepared: Prepared, decision: Decision, policy: Policy) -> Interval 
     """
     fitted, tail_x = _fitted(prepared, decision), prepared.x[decision.tail :]
     if fitted is None:
-        return Interval(value=0.0, low=0.0, high=0.0) if len(prepared.x) >= 4 else None
+        return Interval.around(0.0) if len(prepared.x) >= 4 else None
     run = max(float(tail_x[-1] - tail_x[0]), 1e-300)
     coarse = math.hypot(prepared.quantum, prepared.blur) / math.sqrt(3) / run
     half = policy.reporting.rate_widening * math.hypot(fitted.half_width(), 1.96 * coarse)
-    return Interval(value=fitted.slope, low=fitted.slope - half, high=fitted.slope + half)
+    return Interval.around(fitted.slope, half)
 
 
 HEAD = 0.2
@@ -132,20 +127,6 @@ def _fitted(prepared: Prepared, decision: Decision) -> Trend | None:
     return trend(binned.x[first:], binned.y[first:], floor)
 
 
-def _per_second(growth: Interval | None, prepared: Prepared) -> Interval | None:
-    pace = prepared.seconds_per_x
-    if growth is None or pace is None or pace <= 0:
-        return None
-    return Interval(value=growth.value / pace, low=growth.low / pace, high=growth.high / pace)
-
-
-def _per_epoch(growth: Interval | None, x_per_epoch: float | None) -> Interval | None:
-    if growth is None or x_per_epoch is None:
-        return None
-    low, high = growth.low * x_per_epoch, growth.high * x_per_epoch
-    return Interval(value=growth.value * x_per_epoch, low=low, high=high)
-
-
 def _segments(prepared: Prepared, decision: Decision) -> tuple[Segment, ...]:
     """The regimes in recorded values, each with its slope's interval."""
     binned, segmentation = decision.binned, decision.segmentation
@@ -166,7 +147,7 @@ def _segments(prepared: Prepared, decision: Decision) -> tuple[Segment, ...]:
                 start_value=prepared.sign * (level + float(half_run[0])),
                 end_value=prepared.sign * (level + float(half_run[-1])),
                 samples=int(binned.start[piece.last] - binned.start[piece.first]),
-                slope_per_x=_interval(fitted, prepared.sign),
+                slope_per_x=Interval.around(prepared.sign * fitted.slope, fitted.half_width()),
             )
         )
     return tuple(out)

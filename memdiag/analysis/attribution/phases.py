@@ -167,7 +167,7 @@ def _found_guilty(row: PhaseGrowth, guilt: Guilt, clear: bool) -> PhaseGrowth:
     return replace(
         row,
         growing_events=growing,
-        growth_per_event=Interval(value=value, low=value - half, high=value + half),
+        growth_per_event=Interval.around(value, half),
         spread=row.spread if seen else None,
         share=min(1.0, guilt.share),
         p_value=guilt.p_value,
@@ -227,13 +227,12 @@ def _grown(stretch: Stretch, group: Group, tests: int, seed: int) -> PhaseGrowth
 def _mean_interval(growth: Floats) -> Interval:
     """Mean with its 95 % Student interval; of one event the value alone."""
     if len(growth) == 0:
-        return Interval(value=0.0, low=0.0, high=0.0)
+        return Interval.around(0.0)
     mean = float(growth.mean())
     if len(growth) == 1:
-        return Interval(value=mean, low=mean, high=mean)
+        return Interval.around(mean)
     error = float(growth.std(ddof=1) / np.sqrt(len(growth)))
-    half = quantile(len(growth) - 1, 0.975) * error
-    return Interval(value=mean, low=mean - half, high=mean + half)
+    return Interval.around(mean, quantile(len(growth) - 1, 0.975) * error)
 
 
 def _spread(growth: Floats) -> float | None:

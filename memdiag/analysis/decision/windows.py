@@ -186,8 +186,6 @@ def turning_points(case: Case) -> Window | str:
         return "it does not go up and down in slow waves"
     if not slow.continues(policy.common.slowing) or slow.p_rise >= policy.common.alpha:
         return "it goes up and down in slow waves, but the waves do not keep rising"
-    turned = replace(
-        case.prepared, x=slow.x, y=slow.y, noise=slow.scatter, floors=True, middles=slow.y, blur=0.0
-    )
+    turned = replace(case.prepared, x=slow.x, y=slow.y, noise=slow.scatter, floors=True, blur=0.0)
     fit = fit_regimes(turned, policy).from_bin(0)
     return _window(fit, policy, "the highs and lows of its slow waves rise: ")

@@ -65,7 +65,7 @@ def _against(finding: Finding, budget: Budget) -> BudgetFinding:
         case BudgetKind.GROWTH:
             return _growth(finding, budget)
         case BudgetKind.PEAK:
-            return _measured(finding, budget, _exactly(finding.peak_value))
+            return _measured(finding, budget, Interval.around(finding.peak_value))
         case BudgetKind.VARIATION:
             return _variation(finding, budget)
 
@@ -78,12 +78,7 @@ def _growth(finding: Finding, budget: Budget) -> BudgetFinding:
     rate = _rate(finding, stretch)
     if rate is None:
         return _unclear(budget, finding, _why_no_rate(finding, stretch))
-    figure = Interval(
-        value=rate.value * stretch.length,
-        low=rate.low * stretch.length,
-        high=rate.high * stretch.length,
-    )
-    return _measured(finding, budget, figure)
+    return _measured(finding, budget, rate.scaled(stretch.length))
 
 
 def _rate(finding: Finding, stretch: Stretch) -> Interval | None:
@@ -94,7 +89,7 @@ def _rate(finding: Finding, stretch: Stretch) -> Interval | None:
         and plateau is not None
         and plateau.low_value == plateau.high_value
     ):
-        return _exactly(0.0)  # things are counted exactly, and there was not one more
+        return Interval.around(0.0)  # things are counted exactly, and there was not one more
     if _counts(finding, stretch):
         return finding.growth_per_x
     if stretch.axis is AxisKind.EPOCH:
@@ -133,11 +128,7 @@ def _variation(finding: Finding, budget: Budget) -> BudgetFinding:
     values = [y for _, y in finite]
     if len({x for x, _ in finite}) < _FEWEST:
         return _unclear(budget, finding, "there are too few readings in that part of the run")
-    return _measured(finding, budget, _exactly(max(values) - min(values)))
-
-
-def _exactly(value: float) -> Interval:
-    return Interval(value=value, low=value, high=value)
+    return _measured(finding, budget, Interval.around(max(values) - min(values)))
 
 
 def _measured(finding: Finding, budget: Budget, figure: Interval) -> BudgetFinding:
@@ -148,24 +139,22 @@ def _measured(finding: Finding, budget: Budget, figure: Interval) -> BudgetFindi
         standing, why = Standing.BROKEN, ""
     else:
         standing, why = Standing.UNCLEAR, "the figure is too uncertain: record a longer run"
-    return BudgetFinding(
-        budget=budget,
-        standing=standing,
-        metric=finding.metric,
-        process=finding.process,
-        unit=finding.unit,
-        figure=figure,
-        why=why,
-    )
+    return _result(budget, finding, standing, figure, why)
 
 
 def _unclear(budget: Budget, finding: Finding | None, why: str) -> BudgetFinding:
+    return _result(budget, finding, Standing.UNCLEAR, None, why)
+
+
+def _result(
+    budget: Budget, finding: Finding | None, standing: Standing, figure: Interval | None, why: str
+) -> BudgetFinding:
     return BudgetFinding(
         budget=budget,
-        standing=Standing.UNCLEAR,
+        standing=standing,
         metric="" if finding is None else finding.metric,
         process="" if finding is None else finding.process,
         unit=None if finding is None else finding.unit,
-        figure=None,
+        figure=figure,
         why=why,
     )

@@ -36,7 +36,6 @@ class Prepared:
     quantum: the step that readings move by, 0 where they move freely.
     level: typical absolute reading.
     floors: y holds the floors of a sawtooth or of spikes. falls: big drops seen.
-    middles: median reading of each cycle, shape (n,), where y holds floors, else empty.
     peak_x, peaks: the highest reading of each cycle and where, where y holds floors, else empty.
     teeth_climb: slope of the levels of teeth too few for floors, over its standard error.
     blur: how much a floor may be off because samples miss the moment of the drop.
@@ -59,7 +58,6 @@ class Prepared:
     level: float
     floors: bool
     falls: int
-    middles: Floats
     peak_x: Floats
     peaks: Floats
     blur: float
@@ -128,9 +126,8 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         noise=_noise_judged(cycles, noise, least),
         quantum=quantum,
         level=level,
-        floors=len(cycles.middles) > 0,
+        floors=cycles.floors,
         falls=cycles.falls,
-        middles=cycles.middles,
         peak_x=cycles.peak_x,
         peaks=cycles.peaks,
         blur=cycles.blur,
@@ -272,7 +269,7 @@ def _least(level: float, role: Role, policy: Policy) -> float:
 
 def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
     """Standard deviation of one of the values that are judged: readings, or floors."""
-    if not len(cycles.middles):
+    if not cycles.floors:
         return noise
     spread = cycles.blur / math.sqrt(12)  # exact: of a uniform distribution
     return max(math.hypot(cycles.noise, spread), least)

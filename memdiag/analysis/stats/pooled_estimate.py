@@ -32,8 +32,7 @@ class Estimate:
 
     def interval(self) -> Interval:
         """The 95 % interval."""
-        half = quantile(self.freedom, 0.975) * self.error
-        return Interval(value=self.value, low=self.value - half, high=self.value + half)
+        return Interval.around(self.value, quantile(self.freedom, 0.975) * self.error)
 
 
 def from_interval(interval: Interval) -> Estimate | None:
