@@ -155,30 +155,17 @@ def _misfit(stretch: Stretch, codes: Ints) -> float:
     return float(residual) ** 2
 
 
-def _exposure(stretch: Stretch, inside: Mask) -> tuple[Floats, Floats]:
-    """Per cell: width inside and outside the phase."""
-    width, cell = stretch.weights, stretch.cell - stretch.cell[0]
-    within = np.bincount(cell, width * inside).astype(np.float64)
-    return within, np.bincount(cell, width * ~inside).astype(np.float64)
-
-
-def _rates(stretch: Stretch, inside: Mask) -> Floats:
-    """Least-squares growth per width inside and outside, not negative."""
-    growth = np.bincount(stretch.cell - stretch.cell[0], stretch.growth)
-    rates: Floats = nnls(np.column_stack(_exposure(stretch, inside)), growth)[0]
-    return rates
-
-
 def charged(stretch: Stretch, inside: Mask) -> Floats:
     """Growth of each interval charged to the phase, shape (m,).
 
-    A cell that lies inside or outside as a whole is plain. A mixed one (memory in passing hides
-    when it grew) is divided as the rates of the two sides expect.
+    A cell that lies inside or outside as a whole is plain. A mixed one (transient memory hides when
+    it grew) is divided as the least-squares rates of the two sides expect.
     """
-    cell = stretch.cell - stretch.cell[0]
-    within, without = _exposure(stretch, inside)
+    width, cell = stretch.weights, stretch.cell - stretch.cell[0]
+    within = np.bincount(cell, width * inside).astype(np.float64)
+    without = np.bincount(cell, width * ~inside).astype(np.float64)
     growth = np.bincount(cell, stretch.growth)
-    rates = _rates(stretch, inside)
+    rates = nnls(np.column_stack((within, without)), growth)[0]
     expected = rates[0] * within + rates[1] * without
     even = within / np.maximum(within + without, 1e-300)
     part = np.where(expected > 0, rates[0] * within / np.where(expected > 0, expected, 1.0), even)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis.attribution.event_regression import Group, Guilt, Guilty, guilty
+from memdiag.analysis.attribution.event_design import Group
+from memdiag.analysis.attribution.event_regression import PhaseEffect, Regression, regress
 from memdiag.analysis.attribution.interval_growth import (
     Kept,
     Stretch,
@@ -26,7 +27,7 @@ from memdiag.analysis.attribution.interval_growth import (
     noise_of,
 )
 from memdiag.analysis.attribution.transient_phase_memory import without_passing
-from memdiag.analysis.stats.rotation_test import Cycles, rotated
+from memdiag.analysis.stats.rotation_test import cycles_between, rotated
 from memdiag.analysis.stats.student_t import quantile
 from memdiag.values.findings import Interval, PhaseGrowth, RecurringGrowth
 
@@ -97,7 +98,7 @@ def attribute(
     clear = _clear(rows, kept, noise)
     part = slice(first - 1, last + 1)
     inside = [Group(name=group.name, member=group.member[part]) for group in groups]
-    fitted = guilty(x[part], y[part], even[part], inside, tests=tests, seed=seed)
+    fitted = regress(x[part], y[part], even[part], inside, tests=tests, seed=seed)
     if fitted is not None:
         rows = _weighed(rows, fitted, clear)
     elif not clear:
@@ -141,13 +142,13 @@ def _clear(rows: Sequence[PhaseGrowth], kept: Kept, noise: float) -> bool:
     return float(kept.growth.sum()) / events > CLEAR_NOISE * noise
 
 
-def _weighed(rows: Sequence[PhaseGrowth], fitted: Guilty, clear: bool) -> list[PhaseGrowth]:
+def _weighed(rows: Sequence[PhaseGrowth], fitted: Regression, clear: bool) -> list[PhaseGrowth]:
     """Let the fit of the whole course decide; chance has to say the same of both readings."""
-    found = {guilt.name: guilt for guilt in fitted.found}
+    found = {effect.name: effect for effect in fitted.found}
     weighed = []
     for row in rows:
         if row.phase in found:
-            weighed.append(_found_guilty(row, found[row.phase], clear))
+            weighed.append(_with_effect(row, found[row.phase], clear))
         elif not any(_nested(row.phase, name) or _nested(name, row.phase) for name in found):
             p_value = max(row.p_value, fitted.others[row.phase], 1.0 if found else 0.0)
             weighed.append(replace(row, p_value=p_value))
@@ -158,19 +159,19 @@ def _nested(inner: str, outer: str) -> bool:
     return inner.startswith(outer + "/")
 
 
-def _found_guilty(row: PhaseGrowth, guilt: Guilt, clear: bool) -> PhaseGrowth:
+def _with_effect(row: PhaseGrowth, effect: PhaseEffect, clear: bool) -> PhaseGrowth:
     """The row of a phase that growth keeps step with. Where its events do not show one by one,
     they are taken to grow alike."""
     seen = clear and row.blamed
     growing = row.growing_events if seen else row.events
-    value, half = (size * row.events / growing for size in (guilt.per_event, guilt.half_width))
+    value, half = (size * row.events / growing for size in (effect.per_event, effect.half_width))
     return replace(
         row,
         growing_events=growing,
         growth_per_event=Interval.around(value, half),
         spread=row.spread if seen else None,
-        share=min(1.0, guilt.share),
-        p_value=guilt.p_value,
+        share=min(1.0, effect.share),
+        p_value=effect.p_value,
         times_elsewhere=None,
     )
 
@@ -210,8 +211,7 @@ def _grown(stretch: Stretch, group: Group, tests: int, seed: int) -> PhaseGrowth
     share = min(1.0, float(per_event.sum()) / total)
     growing = per_event[per_event > GROWING_FRACTION * per_event.mean()]
     growth, *readings = evenly(stretch, member_end, member_begin)
-    cycles = Cycles.between_starts(readings[0] > 0.5)
-    p_value = rotated(growth, readings, cycles, seed=seed)
+    p_value = rotated(growth, readings, cycles_between(readings[0] > 0.5), seed=seed)
     return PhaseGrowth(
         phase=group.name,
         events=len(per_event),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.noise import robust_deviation
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -76,12 +78,12 @@ def _excess(y: Floats, base: Mask, own: Mask, code: int) -> _Excess | None:
     excess = y[inner] - (y[left] + y[right]) / 2
     across = y[right] - y[left]
     change = abs(float(np.median(across)))
-    height, spread = float(np.median(excess)), _spread(excess)
+    height, spread = float(np.median(excess)), robust_deviation(excess)
     if abs(height) <= max(0.75 * change, 4 * 1.2533 * spread / math.sqrt(len(excess))):
         return None
     noise = _noise(y, base, max(int(np.median(right - left)) // 2, 1))
     # Events need not keep alike, and one that keeps something may do so in the middle of it.
-    usual = math.hypot(noise, _spread(across) / 2, change / 2)
+    usual = math.hypot(noise, robust_deviation(across) / 2, change / 2)
     return _Excess(code=code, height=height, even=spread <= PASSING_SPREAD * usual)
 
 
@@ -92,13 +94,8 @@ def _noise(y: Floats, base: Mask, lag: int) -> float:
     middle = y[lag:-lag] - (y[: -2 * lag] + y[2 * lag :]) / 2
     pure = base[lag:-lag] & base[: -2 * lag] & base[2 * lag :]
     if pure.sum() >= LEAST_PAIRS:
-        return _spread(middle[pure])
+        return robust_deviation(middle[pure])
     neighbours, inside = np.diff(y), base[1:] & base[:-1]
     if inside.sum() >= LEAST_PAIRS:
         neighbours = neighbours[inside]
-    return _spread(neighbours) / math.sqrt(2)
-
-
-def _spread(values: Floats) -> float:
-    """Standard deviation, from the median absolute deviation."""
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+    return robust_deviation(neighbours) / math.sqrt(2)

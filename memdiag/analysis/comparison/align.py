@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+import numpy as np
+
 from memdiag.analysis.stats import pooled_estimate
+from memdiag.analysis.stats.noise import MAD, robust_deviation
 from memdiag.analysis.stats.pooled_estimate import Estimate
 from memdiag.values.comparison import Difference, Measure
 from memdiag.values.findings import Finding
@@ -62,9 +65,8 @@ class Side:
     @property
     def onset_x(self) -> float:
         """Where the leak began, in the run in which it began last."""
-        onsets = [f.onset_x.value for f in self.findings if f.onset_x is not None]
-        shifts = [_shifted(f, f.onset_x.value) for f in self.findings if f.onset_x is not None]
-        return max(shifts) if onsets else self.first_x
+        onsets = [_shifted(f, f.onset_x.value) for f in self.findings if f.onset_x is not None]
+        return max(onsets, default=self.first_x)
 
     def pooled(self, measure: Callable[[Finding], Estimate | None]) -> Estimate | None:
         """The runs that have this measure as one; None where none has."""
@@ -87,14 +89,18 @@ class Pair:
     late_from: float = 0.0
     late: tuple[Estimate, Estimate] | None = None
 
-    @property
-    def several(self) -> bool:
-        """More than one run on each side."""
-        return min(len(self.base.findings), len(self.candidate.findings)) > 1
-
     def difference(self, measure: Measure) -> Difference:
         """The measure's difference as it is reported."""
-        return _difference(measure, *self.estimates[measure])
+        base, candidate = self.estimates[measure]
+        change = pooled_estimate.difference(base, candidate)
+        return Difference(
+            measure=measure,
+            base=base.interval(),
+            candidate=candidate.interval(),
+            change=change.interval(),
+            ratio=pooled_estimate.ratio(base, candidate),
+            smallest_effect=SHOWN * change.error,
+        )
 
 
 def aligned(finding: Finding) -> list[tuple[float, float]]:
@@ -126,18 +132,6 @@ def measured(base: Side, candidate: Side) -> Pair:
         estimates=estimates,
         late_from=since,
         late=(late[0], late[1]) if late[0] is not None and late[1] is not None else None,
-    )
-
-
-def _difference(measure: Measure, base: Estimate, candidate: Estimate) -> Difference:
-    change = pooled_estimate.difference(base, candidate)
-    return Difference(
-        measure=measure,
-        base=base.interval(),
-        candidate=candidate.interval(),
-        change=change.interval(),
-        ratio=pooled_estimate.ratio(base, candidate),
-        smallest_effect=SHOWN * change.error,
     )
 
 
@@ -173,13 +167,9 @@ def _level(finding: Finding) -> Estimate | None:
         return None
     since = finding.first_x if finding.plateau is None else finding.plateau.since_x.value
     values = [y for x, y in finding.trace if x >= since] or [finding.latest_value]
-    return Estimate(value=median(values), error=max(_spread(values), noise(finding)) / 2)
-
-
-def _spread(values: Sequence[float]) -> float:
-    """Standard deviation by the middle absolute deviation."""
-    middle = median(values)
-    return 1.4826 * median(abs(v - middle) for v in values)
+    return Estimate(
+        value=median(values), error=max(robust_deviation(np.array(values)), noise(finding)) / 2
+    )
 
 
 def _peak(finding: Finding, last: float) -> Estimate | None:
@@ -225,4 +215,4 @@ def noise(finding: Finding) -> float:
             bends.append(abs(y - y0 - w * (y1 - y0)) / math.sqrt(1 + w * w + (1 - w) ** 2))
     if len(bends) < 5:
         return _READING_NOISE * abs(finding.peak_value)
-    return max(1.4826 * median(bends), _LEAST_NOISE * abs(finding.peak_value), 1e-9)
+    return max(MAD * median(bends), _LEAST_NOISE * abs(finding.peak_value), 1e-9)

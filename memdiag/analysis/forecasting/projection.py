@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.noise import autocorrelation, long_run_factor
 from memdiag.analysis.stats.student_t import quantile
 from memdiag.values.findings import Forecast, Interval, LimitHit
 from memdiag.values.measurements import Limit, Role
@@ -198,14 +199,13 @@ def _critical(freedom: float) -> float:
 def _inflation(residuals: Floats) -> float:
     """(1+phi)/(1-phi) of the residuals' AR(1) coefficient, at least 1."""
     n = len(residuals)
-    power = float(residuals[:-1] @ residuals[:-1])
-    if n < 5 or power <= 0:
+    if n < 5 or not residuals[:-1].any():
         return 1.0
-    raw = float(residuals[1:] @ residuals[:-1]) / power
+    raw = autocorrelation(residuals)
     phi = raw + (2 + 4 * raw) / n
     phi += PHI_ERRORS * math.sqrt(max(1 - min(phi, 1.0) ** 2, 0.0) / n)
     phi = min(max(phi, 0.0), MOST_AUTOCORRELATION)
-    return (1 + phi) / (1 - phi)
+    return long_run_factor(phi)
 
 
 def _round_up(x: float) -> float:

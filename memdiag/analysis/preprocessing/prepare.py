@@ -12,7 +12,7 @@ from memdiag.analysis.policy import EXACT_ROLES, Policy
 from memdiag.analysis.preprocessing.sawtooth import Cycles
 from memdiag.analysis.preprocessing.sawtooth import cycles as cycles_of
 from memdiag.analysis.preprocessing.transients import lasting
-from memdiag.analysis.stats.changepoint import least_noise
+from memdiag.analysis.stats.noise import least_noise
 from memdiag.values.measurements import Axis, AxisKind, Role, Series, Unit
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from memdiag.analysis.preprocessing.period import regular_starts
 from memdiag.analysis.preprocessing.tooth_levels import climb, long_run, within
 from memdiag.analysis.preprocessing.transients import lasting
-from memdiag.analysis.stats.changepoint import between_spikes, least_noise
+from memdiag.analysis.stats.noise import between_spikes, least_noise
 
 if TYPE_CHECKING:
     from memdiag.analysis.policy import Policy, Preparation

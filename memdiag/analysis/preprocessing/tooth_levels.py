@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.noise import long_run_factor
+
 if TYPE_CHECKING:
     from memdiag.analysis.policy import Policy
     from memdiag.values.measurements import Floats, Ints
@@ -53,7 +55,7 @@ def long_run(rests: list[Floats], policy: Policy) -> float:
     power = float(noise @ noise)
     memory = float(noise[1:] @ noise[:-1]) / power if power > 0 else 0.0
     memory = min(max(memory, 0.0), policy.segmentation.memory)
-    return float(noise.std()) * math.sqrt((1 + memory) / (1 - memory))
+    return float(noise.std()) * math.sqrt(long_run_factor(memory))
 
 
 def within(teeth: list[tuple[Floats, Floats]]) -> float:
