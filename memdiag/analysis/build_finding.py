@@ -1,4 +1,4 @@
-"""A finding in numbers: what a decision on one series looks like to a person."""
+"""A finding: the decision on one series with its rates, plateau, forecasts and phases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Floats
 
 TRACE_POINTS = 300
-"""Most points of a finding's thumbnail: wider than any terminal (chosen)."""
+"""Most points of a finding's thumbnail: wider than any terminal (heuristic)."""
 
 
 def build_finding(
@@ -37,8 +37,8 @@ def build_finding(
     policy: Policy,
     context: Context,
 ) -> Finding:
-    """All that a report shows of one series. Values are as recorded, growth is memory in use."""
-    decision = _whole_stay(prepared, decision, policy)
+    """Everything that a report shows of one series. Values are as recorded, growth is memory."""
+    decision = _whole_plateau(prepared, decision, policy)
     growth, projection = _growth(prepared, decision, policy), _projection(prepared, decision)
     pace, per_epoch = prepared.seconds_per_x, series.x_per_epoch
     x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, decision)
@@ -90,7 +90,7 @@ def _last(values: Floats) -> float:
 
 
 def _growth(prepared: Prepared, decision: Decision, policy: Policy) -> Interval | None:
-    """Rate of the last regime with its 95 % interval.
+    """Rate of the last regime with its 95% interval.
 
     Wider than the fit's own: both ends may be off by an allocator step or by what samples miss of
     a cycle (each uniform), and the regime's start was picked (`Policy.rate_widening`).
@@ -105,9 +105,9 @@ def _growth(prepared: Prepared, decision: Decision, policy: Policy) -> Interval 
 
 
 HEAD = 0.2
-"""First part of a leak's regime that its rate is not taken from (chosen)."""
+"""First part of a leak's regime that its rate is not taken from (heuristic)."""
 LEAST_BINS = 8
-"""Bins that are left of it, or it is kept (chosen)."""
+"""Fewest bins that must be left without it (heuristic)."""
 
 
 def _fitted(prepared: Prepared, decision: Decision) -> Trend | None:
@@ -162,14 +162,14 @@ def _tail_of_all(prepared: Prepared, decision: Decision) -> slice:
     return slice(first, len(prepared.all_x) - prepared.dropped_end)
 
 
-def _whole_stay(prepared: Prepared, decision: Decision, policy: Policy) -> Decision:
-    """Of a calm series, its stay from where it begins, with the trend of all of it.
+def _whole_plateau(prepared: Prepared, decision: Decision, policy: Policy) -> Decision:
+    """The decision on a stable series with the whole plateau as its last regime.
 
-    The last regime may be three samples of a tear-down, which tell nothing of the rate.
+    The last regime may be three samples of a tear-down, which do not show the rate.
     """
     if decision.verdict not in CALM or len(prepared.x) < 2:
         return decision
-    binned, first = decision.binned, _stays_from(prepared, decision, policy)
+    binned, first = decision.binned, _plateau_start(prepared, decision, policy)
     if binned is None or first >= decision.tail:
         return decision
     bin_first = int(np.searchsorted(binned.start, first))
@@ -178,7 +178,7 @@ def _whole_stay(prepared: Prepared, decision: Decision, policy: Policy) -> Decis
 
 
 def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:
-    """Where a calm series stays, since when, within which range."""
+    """The level of a stable series: since when, and its range."""
     if decision.verdict not in CALM or len(prepared.x) < 2:
         return None
     tail = _tail_of_all(prepared, decision)
@@ -193,17 +193,17 @@ def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:
     )
 
 
-def _stays_from(prepared: Prepared, decision: Decision, policy: Policy) -> int:
-    """The first sample of the stay that ends the run, which may be older than its last regime.
+def _plateau_start(prepared: Prepared, decision: Decision, policy: Policy) -> int:
+    """The first sample of the plateau that ends the run, which may precede the last regime.
 
-    A small fall at the end makes a regime of its own without ending the stay before it: earlier
+    A small fall at the end makes a regime of its own without ending the plateau: earlier
     regimes belong to it while they do not rise and lie at its level, or slightly above.
     """
     binned, segmentation, first = decision.binned, decision.segmentation, decision.tail
     if binned is None or segmentation is None:
         return first
     low, high = float(prepared.y[first:].min()), float(prepared.y[first:].max())
-    high += max(high - low, policy.common.calm_growth * prepared.level)
+    high += max(high - low, policy.common.stable_growth * prepared.level)
     few = policy.common.immaterial_share * prepared.level
     for piece in reversed([p for p in segmentation.pieces if binned.start[p.last] <= first]):
         y = binned.y[piece.first : piece.last]

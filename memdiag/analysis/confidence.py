@@ -15,7 +15,7 @@ from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.values.verdict import Verdict
 
 SIZES = (0, 12, 24, 60, 240)
-"""Fewest samples of each size class (chosen: about equally many of the corpus's series in each)."""
+"""Fewest samples of each size class (heuristic: about as much of the corpus in each)."""
 
 
 def group(verdict: Verdict) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memdiag.analysis.attribution.transient_phase_memory import without_passing
+from memdiag.analysis.attribution.transient_phase_memory import without_transient
 
 
 def cycles(heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -19,7 +19,7 @@ def cycles(heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def test_heights_that_differ_by_far_more_than_the_bases_own_noise_are_not_even() -> None:
     y, codes = cycles(10 * (1 + 0.2 * np.random.default_rng(1).normal(size=30)))
-    _, even, plain = without_passing(y, codes)
+    _, even, plain = without_transient(y, codes)
     assert not even[codes == 1].any()
     assert even[codes == 0].all()
     assert plain[codes == 0].all()
@@ -27,6 +27,6 @@ def test_heights_that_differ_by_far_more_than_the_bases_own_noise_are_not_even()
 
 def test_the_usual_height_is_taken_off_where_all_events_agree() -> None:
     y, codes = cycles(np.full(30, 10.0))
-    settled, even, _ = without_passing(y, codes)
+    settled, even, _ = without_transient(y, codes)
     assert even.all()
     assert np.ptp(settled - np.repeat(np.arange(30), 3)) < 1.5

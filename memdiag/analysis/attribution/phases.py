@@ -1,9 +1,10 @@
-"""Which phase does the growth of a series fall into, how much per event, and is that chance?
+"""Attribution of growth to phases: which phase, how much per event, and whether it is chance.
 
-Two readings. A fit of the whole course (`guilt`) tells which phases growth keeps step with, through
-noise, quanta and what phases hold in passing. Charging kept growth event by event (`charging`)
-tells which events grew and how evenly, and decides where a series is too short for the fit; then a
-phase's share is compared with what chance would give if growth had nothing to do with the tags.
+Two methods. A fit of the whole course (`event_regression`) shows which phases growth keeps step
+with, through noise, quanta and transient memory. Attributing kept growth interval by interval
+(`interval_growth`) shows which events grew and how evenly, and decides where a series is too short
+for the fit; then a phase's share is compared with what chance would give if growth were independent
+of the tags.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from memdiag.analysis.attribution.interval_growth import (
     kept_growth,
     noise_of,
 )
-from memdiag.analysis.attribution.transient_phase_memory import without_passing
+from memdiag.analysis.attribution.transient_phase_memory import without_transient
 from memdiag.analysis.stats.rotation_test import cycles_between, rotated
 from memdiag.analysis.stats.student_t import quantile
 from memdiag.values.findings import Interval, PhaseGrowth, RecurringGrowth
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-# An event grew if it kept this fraction of the phase's mean growth per event: chosen, it only has
-# to part "one model copy" from "nothing".
+# An event grew if it kept this fraction of the phase's mean growth per event: heuristic, enough to
+# separate "one model copy" from "nothing".
 GROWING_FRACTION = 0.25
-# Events that grow by more noise standard deviations than this show one by one: chosen.
+# Events that grow by more noise standard deviations than this show one by one: heuristic.
 CLEAR_NOISE = 3.0
-LEAST_EVENTS = 2  # of the phase that comes most often: where none recurs, tags cannot tell
+LEAST_EVENTS = 2  # of the phase that comes most often: where none recurs, tags do not help
 # Rows of a table that a person still reads; of more phases, those that were charged with the most
 # are looked at, as the work grows faster than their number.
 MOST_PHASES = 12
-# Events of several phases add the same if they differ by no more than this, and are at least so
-# many: chosen, far above rounding to pages and blocks, far below chance.
+# Events of several phases add the same if they differ by no more than this, and are at least this
+# many: heuristic, far above rounding to pages and blocks, far below chance.
 RECURRING_SPREAD, RECURRING_EVENTS = 0.1, 4
 
 
@@ -74,13 +75,13 @@ def attribute(
 
     Shares are parts of the kept growth within the tagged stretch. A parent of nested phases
     (`train` of `train/forward`) holds its children's growth, and is left out where one blamed child
-    holds most of it, so that the deepest guilty phase is named.
+    holds most of it, so that the deepest phase is named.
     """
     _check(x, y, phases)
     tagged = np.flatnonzero(phases.codes >= 0)
     if len(tagged) == 0 or len(y) < 3:
         return Attributed()
-    settled, even, plain = without_passing(y, phases.codes)
+    settled, even, plain = without_transient(y, phases.codes)
     noise = noise_of(settled[even]) if noise is None else noise
     kept = kept_growth(y, plain, noise)
     first, last = max(int(tagged[0]), 1), int(tagged[-1])
@@ -137,7 +138,7 @@ def _events(stretch: Stretch, inside: Mask) -> Floats:
 
 
 def _clear(rows: Sequence[PhaseGrowth], kept: Kept, noise: float) -> bool:
-    """Whether the growth of one event would stand out of the noise by itself."""
+    """Return True if the growth of one event would stand out from the noise by itself."""
     events = max((row.events for row in rows), default=1)
     return float(kept.growth.sum()) / events > CLEAR_NOISE * noise
 

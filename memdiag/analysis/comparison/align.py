@@ -17,19 +17,19 @@ from memdiag.values.findings import Finding
 from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import CALM, Verdict
 
-# 1.96 + 0.84: a difference of this many standard errors shows in four of five tries at 95 %.
+# 1.96 + 0.84: a difference of this many standard errors shows in four of five tries at 95%.
 SHOWN = 2.8
-# The noise of one reading where a run is too short to show its own, part of the level. Chosen.
+# The noise of one reading where a run is too short to show its own, part of the level. Heuristic.
 _READING_NOISE = 0.02
-# ... and the least, so that printed digits are not taken for exactness. Chosen.
+# ... and the least, so that printed digits are not taken for exactness. Heuristic.
 _LEAST_NOISE = 1e-4
-# What an open run among calm ones may have grown by, part of what it held at most. Chosen.
+# What an inconclusive run among stable ones may have grown by, part of its peak. Heuristic.
 _NEXT_TO_NOTHING = 0.05
 # A reading "at" a position is the middle one of those within this part of the common stretch.
 _WINDOW = 0.05
 
 
-def _may_be_calm(finding: Finding) -> bool:
+def _may_be_stable(finding: Finding) -> bool:
     growth, length = finding.growth_per_x, finding.last_x - finding.first_x
     return growth is not None and growth.high * length <= _NEXT_TO_NOTHING * finding.peak_value
 
@@ -42,13 +42,13 @@ class Side:
 
     @property
     def verdict(self) -> Verdict:
-        """A leak in any run is a leak; calm (STABLE) where most runs are and the others, which are
-        open, grew by next to nothing."""
+        """A leak in any run is a leak; STABLE where most runs are and the others, which are
+        inconclusive, grew by next to nothing."""
         if any(f.verdict is Verdict.LEAK for f in self.findings):
             return Verdict.LEAK
         open_ = [f for f in self.findings if f.verdict not in CALM]
-        calm = 2 * len(open_) < len(self.findings) and all(map(_may_be_calm, open_))
-        return Verdict.STABLE if calm else Verdict.INCONCLUSIVE
+        stable = 2 * len(open_) < len(self.findings) and all(map(_may_be_stable, open_))
+        return Verdict.STABLE if stable else Verdict.INCONCLUSIVE
 
     @property
     def axis_kinds(self) -> frozenset[AxisKind]:
@@ -178,7 +178,7 @@ def _peak(finding: Finding, last: float) -> Estimate | None:
 
 
 def _rise(finding: Finding, first: float, last: float) -> Estimate | None:
-    """Reading at `last` less that at `first`, as far as the run covers both."""
+    """Reading at `last` minus that at `first`, as far as the run covers both."""
     points = aligned(finding)
     if len(points) < 2 or not last > first:
         return None
@@ -201,11 +201,11 @@ def _reading(points: Sequence[tuple[float, float]], at: float, half: float) -> t
 
 
 def noise(finding: Finding) -> float:
-    """Standard deviation of one reading: its distance from the line between its neighbours.
+    """Standard deviation of one reading: its distance from the line between its neighbors.
 
     For white noise that distance has 1 + w^2 + (1 - w)^2 times the variance, w being where
-    between the neighbours the reading lies; the middle one of all leaves jumps out. Too few
-    readings: a part of the level that says so.
+    between the neighbors the reading lies; the middle one of all leaves jumps out. Too few
+    readings: a part of the level.
     """
     points = finding.trace
     bends = []

@@ -1,6 +1,6 @@
-"""The rules of a comparison: from what was measured on both sides to an effect.
+"""The rules of a comparison: from the measures of both sides to an effect.
 
-"No effect" is only said where a change by a third is excluded; where it is not, the answer is
+The effect is "no effect" only where a change by a third is excluded; where it is not, it is
 "can't tell", and how much longer.
 """
 
@@ -16,19 +16,19 @@ from memdiag.values.measurements import Unit
 from memdiag.values.verdict import CALM, Verdict
 
 # A rate counts as changed when it changed by a tenth at the least, as equal when a change by a
-# third is excluded (so never when it halved). Chosen.
+# third is excluded (so never when it halved). Heuristic.
 _MATERIAL_RATE = 0.10
 _EQUAL_RATE = (2 / 3, 3 / 2)
-# A leak counts as gone when at most this part of its rate can still be there. Chosen.
+# A leak counts as gone when at most this part of its rate can still be there. Heuristic.
 _GONE = 0.25
-# A base that is open had no leak if it grew by no more than this part of the new leak. Chosen.
+# A base that is open had no leak if it grew by no more than this part of the new leak. Heuristic.
 _NEXT_TO_NONE = 0.05
 # A plateau counts as changed when it moved by a twentieth and by more than a small program's
-# start differs, as equal when a change by a fifth is excluded. Chosen.
+# start differs, as equal when a change by a fifth is excluded. Heuristic.
 _MATERIAL_LEVEL = 0.05
 _MATERIAL_BYTES = 4e6
 _EQUAL_LEVEL = 0.20
-# A peak is one reading, and may fall between two samples: it must change by more. Chosen.
+# A peak is one reading, and may fall between two samples: it must change by more. Heuristic.
 _MATERIAL_PEAK = 0.25
 
 
@@ -60,7 +60,7 @@ def decide(pair: Pair) -> Decision:
 
 
 def _leak_gone(pair: Pair) -> Decision:
-    """The old rate must be excluded, not only be unseen: a short calm run proves nothing."""
+    """The old rate must be excluded, not only be unseen: a short stable run proves nothing."""
     if _not_reached(pair):
         return Decision(effect=Effect.CANT_TELL, why=Why.CANDIDATE_TOO_SHORT, by=_rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
@@ -84,8 +84,8 @@ def _leak_appeared(pair: Pair) -> Decision:
 
 
 def _base_was_flat(pair: Pair) -> bool:
-    """What is open about the base is no growth that could be told from noise, and next to none
-    beside the candidate's."""
+    """Return True if the inconclusive base has no growth beyond noise, and next to none beside the
+    candidate's."""
     if Measure.GROWTH not in pair.estimates:
         return False
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
@@ -93,14 +93,14 @@ def _base_was_flat(pair: Pair) -> bool:
 
 
 def _not_reached(pair: Pair) -> bool:
-    """The calm side is too short for the other's leak: over the same stretch since its onset,
-    the leaking side had not risen by more than noise, or no more than the calm one."""
+    """Return True if the stable side is too short for the other's leak: over the same stretch since
+    its onset, the leaking side had not risen by more than noise, or no more than the stable one."""
     if pair.late is None:
         return True
-    leaking, calm = pair.late
+    leaking, stable = pair.late
     if pair.base.verdict is not Verdict.LEAK:
-        leaking, calm = calm, leaking
-    return leaking.value - calm.value < SHOWN * math.hypot(leaking.error, calm.error)
+        leaking, stable = stable, leaking
+    return leaking.value - stable.value < SHOWN * math.hypot(leaking.error, stable.error)
 
 
 def _rise_of(pair: Pair) -> Measure | None:
@@ -185,7 +185,7 @@ def _surely_less(one: Estimate, other: Estimate) -> bool:
 
 # ---- how much longer -------------------------------------------------------------------------
 
-# More than this many times the runs at hand is no advice. Chosen.
+# More than this many times the runs at hand is not useful advice. Heuristic.
 _HOPELESS = 8.0
 
 
@@ -202,7 +202,7 @@ def need_more(pair: Pair, decision: Decision) -> float | None:
 
 
 def wants_runs(pair: Pair, decision: Decision) -> bool:
-    """The runs of a side differ by so much that only more of them would settle it."""
+    """Return True if the runs of a side differ so much that only more of them would settle it."""
     if decision.why is not Why.TOO_NOISY or decision.by is None:
         return False
     base, candidate = pair.estimates[decision.by]

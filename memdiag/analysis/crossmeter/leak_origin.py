@@ -18,7 +18,7 @@ from memdiag.values.findings import Finding, Leaking, MemoryKind
 from memdiag.values.measurements import Unit
 from memdiag.values.verdict import Verdict
 
-# Of the growth, what one kind has to hold to be named (chosen: more than all others together).
+# Of the growth, what one kind has to hold to be named (heuristic: more than all others together).
 MOST = 0.5
 # What a small object takes on average in Python's own allocator, which hands out 16 to 512
 # bytes: 87 over the dictionaries, strings and numbers of `python_objects` in benchmarks/programs.
@@ -26,7 +26,7 @@ BLOCK_BYTES = 87
 # What malloc gives for a tensor beside its storage: over 20,000 kept `torch.empty`, torch 2.13.
 AROUND_TENSOR_BYTES = 357
 # A graph that grows has at least this many new nodes per unit of the axis: one kept loss of the
-# smallest model has five. Chosen.
+# smallest model has five. Heuristic.
 LEAST_NODES = 0.5
 # Pairs of points that a rate is the median of.
 _MOST_POINTS = 40

@@ -43,7 +43,7 @@ def last_hundredth(
     if is_step and found.tail < len(y) - last:
         return None
     few = common.touched_bytes if prepared.role in PAGES else 0.0
-    most = 0.0 if is_step else max(common.calm_growth * prepared.level, few)
+    most = 0.0 if is_step else max(common.stable_growth * prepared.level, few)
     if float(y[-last:].max() - y[:-last].max()) > most:
         return None
     before = without(last)

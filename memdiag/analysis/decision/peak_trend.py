@@ -33,7 +33,10 @@ def peaks_grow(decision: Decision, prepared: Prepared, policy: Policy) -> bool:
         return False
     fitted = trend(x, peaks, prepared.noise)
     rise = fitted.slope * float(x[-1] - x[0])
-    if fitted.p_growth >= policy.common.alpha or rise <= policy.common.calm_growth * prepared.level:
+    if (
+        fitted.p_growth >= policy.common.alpha
+        or rise <= policy.common.stable_growth * prepared.level
+    ):
         return False
     thirds = 3  # exact: see above
     first, middle, last = (float(np.median(part)) for part in np.array_split(peaks, thirds))

@@ -1,4 +1,4 @@
-"""Is growth of this length and regularity a leak? Posterior odds of leak to warm-up:
+"""Posterior odds of leak to warm-up for growth of this length and regularity:
 
     odds = prior * plateau factor * regularity factor / S(length)
 
@@ -32,10 +32,10 @@ class Span:
 
 
 def undiminished(fit: RegimeFit, policy: Policy) -> Span:
-    """How far back growth went on at about the present rate, jumps between regimes included.
+    """How far back growth continues at about the present rate, including jumps between regimes.
 
-    A short rest at the very start is no plateau: the program had not yet begun. Nor is a rest that
-    is no longer than those of the growth after it: it is one of its treads.
+    A short rest at the very start is not a plateau: the program had not yet begun. Nor is a rest
+    that is no longer than those of the growth after it: it is one of its treads.
     """
     x, slope = fit.binned.x, fit.trend.slope
     start, plateau, slowed = fit.tail, 0.0, False
@@ -70,7 +70,8 @@ def _longest_rest(fit: RegimeFit, first: int) -> float:
 
 
 def _is_plateau(fit: RegimeFit, piece: Piece, start: int, policy: Policy) -> bool:
-    """A flat regime that growth leaves without a jump: growth that restarts, no staircase."""
+    """Return True for a flat regime that growth leaves without a jump: growth that restarts, not a
+    staircase."""
     x, y, slope = fit.binned.x, fit.binned.y, fit.trend.slope
     if piece.last - piece.first < 2 or abs(piece.slope) >= policy.common.short_share * slope:
         return False
@@ -122,7 +123,7 @@ def regular_odds(fit: RegimeFit, policy: Policy) -> float:
 
 
 def is_exact(fit: RegimeFit, policy: Policy) -> bool:
-    """An exact meter that grew by the very same amount in every increment of the last regime."""
+    """Return True for an exact metric whose last regime grew by the same amount every time."""
     first = fit.first_sample
     x, y = fit.prepared.x[first:], fit.prepared.y[first:]
     if fit.prepared.role not in EXACT_ROLES or len(x) <= policy.common.blocks:

@@ -74,7 +74,7 @@ class RegimeFit:
         y, few = self.binned.y, policy.common.fewest
         began = float(np.min(y[: max(1, min(few, self.tail or few))]))
         rise = float(np.median(y[self.tail :])) - began
-        return rise > policy.common.calm_growth * self.prepared.level
+        return rise > policy.common.stable_growth * self.prepared.level
 
     def waves(self, policy: Policy, turn: float, first: int = 0) -> Waves | None:
         """The slow waves from bin `first` on. turn: part of the range that makes one."""
@@ -90,7 +90,7 @@ def fit_regimes(prepared: Prepared, policy: Policy) -> RegimeFit:
     starts = _starts(segmentation, len(binned.x), policy.common.fewest)
     tail = max(starts, key=lambda s: starts[s])
     stable_slope = (
-        policy.common.calm_growth
+        policy.common.stable_growth
         * prepared.level
         / max(policy.horizon(prepared.axis.kind), prepared.run, 1e-300)
     )

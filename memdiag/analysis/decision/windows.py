@@ -15,7 +15,7 @@ from memdiag.analysis.stats.changepoint import stretches
 from memdiag.analysis.stats.slope_test import trend
 from memdiag.values.verdict import Argument, Reason, Verdict
 
-_AFTER_PLATEAU = "it hardly grew for {plateau_x}, then grew for {length_x}; few warm-ups do that"
+_AFTER_PLATEAU = "it barely grew for {plateau_x}, then grew for {length_x}; few warm-ups do that"
 _REGULAR = "it grew by equal amounts for {length_x}; leaks do that, few warm-ups do"
 _LONG = "it grew for {length_x}; {longer_share} of warm-ups last longer"
 _ONE_STEP = "it rose by no more than the smallest change that its readings show"

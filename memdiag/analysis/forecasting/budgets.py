@@ -1,4 +1,4 @@
-"""Budgets held against what was found. Nothing that could not be measured counts as kept."""
+"""Budgets compared with the findings. A budget that could not be measured is not kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TREE = "tree"
 # What a budget without a metric is for: the memory of the host and that of the device.
 _MEMORY = (Role.RESIDENT, Role.DEVICE)
 _NO_MEMORY = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.PEAK})
-# A range of readings needs some. Chosen.
+# Fewest readings for a range: heuristic.
 _FEWEST = 3
 _PLURALS = {
     AxisKind.STEP: "steps",
@@ -60,7 +60,9 @@ def _is_called(finding: Finding, name: str) -> bool:
 
 def _against(finding: Finding, budget: Budget) -> BudgetFinding:
     if budget.in_bytes and finding.unit is not Unit.BYTES:
-        return _unclear(budget, finding, "it is no amount of memory: write the budget as a number")
+        return _unclear(
+            budget, finding, "it does not measure memory: write the budget as a plain number"
+        )
     match budget.kind:
         case BudgetKind.GROWTH:
             return _growth(finding, budget)
@@ -114,7 +116,7 @@ def _other_axis(finding: Finding, stretch: Stretch) -> str:
 
 
 def _variation(finding: Finding, budget: Budget) -> BudgetFinding:
-    """Highest less lowest reading from `since` on. Traces keep the extremes of a run."""
+    """Highest minus lowest reading from `since` on. Traces keep the extremes of a run."""
     since = budget.since
     readings = (*finding.trace, *finding.tops)
     if since is not None:
@@ -138,7 +140,7 @@ def _measured(finding: Finding, budget: Budget, figure: Interval) -> BudgetFindi
     elif figure.low > budget.amount:
         standing, why = Standing.BROKEN, ""
     else:
-        standing, why = Standing.UNCLEAR, "the figure is too uncertain: record a longer run"
+        standing, why = Standing.UNCLEAR, "the value is too uncertain: record a longer run"
     return _result(budget, finding, standing, figure, why)
 
 

@@ -28,11 +28,11 @@ from memdiag.values.findings import Finding
 from memdiag.values.measurements import Axis, AxisKind, Role, Sample, Series, Unit
 from memdiag.values.verdict import Reason, Verdict
 
-MOST_TRACKS = 256  # series followed at a time; the longest unseen is dropped: chosen
+MOST_TRACKS = 256  # series followed at a time; the longest unseen is dropped: heuristic
 LEAST_BINS = 16  # somewhat more rising floors than the e-process needs for its alarm
 PAUSE_S = 0.5  # between two judgements of a series: nobody reads faster (heuristic)
 _RANK = re.compile(r"rank\d+")  # what the probe calls one (capture/probelink/ring_reader.py)
-LEAST_MORE = 2  # floors before a series is judged again: chosen
+LEAST_MORE = 2  # floors before a series is judged again: heuristic
 
 
 class LiveVerdict:

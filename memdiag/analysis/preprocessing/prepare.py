@@ -30,7 +30,7 @@ class Prepared:
     x, y: ascending positions and one reading each, shape (n,); "up" is always more memory.
     all_x, all_y: the same before the ends were taken off.
     tops: the highest reading at each of all_x; all_y has the lowest. highest: of all readings.
-    axis: the axis judged on (time, where the steps are too few to tell anything).
+    axis: the axis judged on (time, where there are too few steps).
     seconds_per_x: recorded pace, None without a clock.
     noise: standard deviation of one sample's noise, never 0 unless all readings are 0.
     quantum: the step that readings move by, 0 where they move freely.
@@ -154,7 +154,7 @@ def _positions(series: Series, read: NDBool, least: int) -> tuple[Axis, Floats, 
     """The axis to judge on, and which samples have a place on it: time where steps are missing or
     far fewer than the samples.
 
-    Ten epochs of a thousand samples each say more by the second than by the epoch.
+    Ten epochs of a thousand samples each show more by the second than by the epoch.
     """
     x = np.asarray(series.x, dtype=np.float64)
     known = measured(x)
@@ -172,8 +172,8 @@ def _positions(series: Series, read: NDBool, least: int) -> tuple[Axis, Floats, 
     return series.axis, x, known
 
 
-MOST = 1e30  # exact: no machine has so many bytes
-"""Readings and positions beyond this are no measurements (NaN and infinity included)."""
+MOST = 1e30  # exact: no machine has this many bytes
+"""Readings and positions beyond this are not measurements (NaN and infinity included)."""
 
 
 def measured(values: Floats) -> NDBool:
@@ -204,7 +204,7 @@ def _after_the_last(x: Floats, axis: Axis, policy: Policy) -> int:
     """How many of the last readings come after the last step: the program saves, leaves, is torn
     down.
 
-    Those of a step that goes on and grows are none the worse for it: a step counts by its lowest.
+    A last step that continues and grows is not affected: a step counts by its lowest reading.
     """
     # (Looked at first: in most recordings the step changes at the end, too, and they may be long.)
     linger = policy.common.fewest
@@ -261,7 +261,7 @@ def _range(y: Floats) -> float:
 
 
 def _least(level: float, role: Role, policy: Policy) -> float:
-    """Least noise of any reading of such a meter."""
+    """Least noise of any reading of such a metric."""
     return level * (
         policy.preparation.exact_noise if role in EXACT_ROLES else policy.preparation.page_noise
     )
@@ -282,7 +282,7 @@ def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy:
     if n < common.window_samples or window < 1:
         return n
     falls = -np.diff(y)
-    limit = max(2 * common.clear_noises * noise, common.calm_growth * level)
+    limit = max(2 * common.clear_noises * noise, common.stable_growth * level)
     late = n - window + np.flatnonzero(falls[n - window - 1 :] >= limit)
     for at in late[lasting(x, y, late - 1, policy)[late - 1]]:
         recovers = y[at:].max() > y[at - 1] - common.most * falls[at - 1]

@@ -131,7 +131,7 @@ def _missed(y: Floats, lowest: Ints, starts: Ints) -> float:
 def _bases(x: Floats, y: Floats, starts: Ints, policy: Policy) -> _Bases:
     """Where each cycle began, from all of its samples, and how far that may be off.
 
-    Middle of y less the usual climb since the cycle's start. Where the cycles come at a fixed
+    Middle of y minus the usual climb since the cycle's start. Where the cycles come at a fixed
     period (counted in samples, or along x), the start is known between two samples.
     """
     found = []
@@ -187,7 +187,7 @@ def _resets(clock: Floats, starts: Ints, given: Preparation) -> tuple[Floats, fl
 
 
 def _recur(drops: Ints, n: int, policy: Policy) -> bool:
-    """Drops come again and again over the whole run."""
+    """Return True if drops recur over the whole run."""
     if len(drops) < policy.common.cycles:
         return False
     gaps = np.diff(drops)

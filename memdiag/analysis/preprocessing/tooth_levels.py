@@ -1,7 +1,7 @@
-"""A few teeth of a sawtooth: does what is left rise from one to the next?
+"""A few teeth of a sawtooth: do their levels rise from one to the next?
 
-Three or four floors are too few for a test of their own. But each tooth is a line that many
-readings tell, all of the same pace, so that their levels are known far better than their floors:
+Three or four floors are too few for a test of their own. But each tooth is a line through many
+readings, all of the same pace, so that their levels are known far better than their floors:
 
     reading = level of the tooth + pace * time since it began + noise
 """

@@ -157,7 +157,7 @@ def _partition(
 ) -> Segmentation:
     n = len(y)
     flat_cost, line_cost = costs
-    least = 1e-24 * float(flat_cost[0, n])  # exact: what doubles can tell apart, squared
+    least = 1e-24 * float(flat_cost[0, n])  # exact: the resolution of doubles, squared
     s2, given = max(noise * noise, least, 1e-300), policy.segmentation
     per_parameter = math.log(n)
     flat_all = flat_cost / s2 + given.flat_cost * per_parameter
@@ -214,7 +214,7 @@ def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], policy: Pol
     rest = np.concatenate([_residuals(x[p.first : p.last], y[p.first : p.last], p) for p in pieces])
     n = len(rest)
     usual = MAD * float(np.median(np.abs(rest)))
-    if usual > 0:  # the few bins of a bent warm-up must not pass for noise of the whole run
+    if usual > 0:  # the few bins of a curved warm-up must not inflate the noise estimate
         clip = policy.common.noises * usual
         rest = np.clip(rest, -clip, clip)
     power = float(rest @ rest)

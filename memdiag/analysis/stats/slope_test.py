@@ -1,4 +1,4 @@
-"""Is there a trend: slope tests that hold for white noise as well as for a random walk."""
+"""Slope tests that are valid for white noise as well as for a random walk."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
         holder = "the part of it handed out by malloc and Python's own allocator"
     else:
         return None
-    rose = series.rise(finding, finding) > common.calm_growth * finding.latest_value
+    rose = series.rise(finding, finding) > common.stable_growth * finding.latest_value
     argument = Argument(
         text=f"{holder} does not grow",
         reason=Reason.OVERRULED,

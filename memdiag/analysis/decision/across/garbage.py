@@ -3,7 +3,7 @@
 Python frees those when its collector runs. The old ones wait for a full collection, which comes
 when a quarter more objects are old than after the last one (CPython, Modules/gcmodule.c): beside
 torch, which has hundreds of thousands, a program may run for thousands of steps without one. Until
-then, what a closed figure or a finished trainer leaves behind grows as a leak does.
+then, what a closed matplotlib figure or a finished trainer leaves behind grows as a leak does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memdiag.values.verdict import Argument, Reason, Verdict
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"
 YOUNG_FREED = "gc_young_freed_objects"
-WHY = "Python has to collect its garbage a few times"
+WHY = "Python has to run a few full garbage collections"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ def extrapolate(
     if planned_x is not None and len(prepared.x) and planned_x > prepared.x[-1]:
         horizon = float(planned_x - prepared.x[-1])
     grown = max(slope * horizon, float(prepared.y[-1] - prepared.y[0]))
-    least = policy.common.calm_growth * prepared.level
+    least = policy.common.stable_growth * prepared.level
     if prepared.unit is Unit.BYTES:
         least = max(least, min(given.least_bytes, policy.common.most * prepared.level))
     if kind is AxisKind.STEP:
@@ -63,7 +63,8 @@ def not_a_meter(case: Case, window: Window) -> Argument | None:
     if case.prepared.role not in NO_METERS:
         return None
     return Argument(
-        text="a metric of this kind also grows without a leak, so its growth is no evidence of one",
+        text="a metric of this kind also grows without a leak, so its growth is not evidence of "
+        "one",
         reason=Reason.NOT_A_METER,
     )
 
@@ -152,7 +153,7 @@ def uncollected_heap(case: Case, window: Window, parameters: UncollectedHeap) ->
     if times >= parameters.growth or is_exact(window.fit, case.policy):
         return None
     return Argument(
-        text="too few garbage collections were seen to tell ({collections}), and it is only at "
+        text="too few garbage collections were seen ({collections}), and it is only at "
         "{times} times its lowest reading",
         numbers={"times": times, "collections": float(prepared.falls)},
         reason=Reason.NOT_COLLECTED,

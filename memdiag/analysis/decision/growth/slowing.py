@@ -31,7 +31,7 @@ def saturating(case: Case, window: Window) -> Argument | None:
         if found is None:
             continue
         short = window.posterior < policy.prior.leak_posterior
-        share = policy.common.slight if short else policy.common.calm_growth
+        share = policy.common.slight if short else policy.common.stable_growth
         if not _nearly_there(found, fit, policy, first, share):
             return None
         return Argument(

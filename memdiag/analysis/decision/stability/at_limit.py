@@ -29,7 +29,7 @@ def at_limit(case: Case, window: Window) -> Argument | None:
         return None
     level = float(np.median(prepared.y[window.first_sample :]))
     for limit in _limits(case):
-        if abs(level - limit) <= case.policy.common.calm_growth * limit:
+        if abs(level - limit) <= case.policy.common.stable_growth * limit:
             return Argument(
                 text="it stays at {level_y} where a limit of {limit_y} stops growth",
                 numbers={"level_y": level, "limit_y": limit},

@@ -51,7 +51,7 @@ def always_rises(case: Case, window: Window) -> Argument | None:
     if _slow_down(rises, common.slowing) or _slow_down(rises[:-1], common.slowing):
         return None  # (the last may be a spike)
     rise = float(y[-1] - y[0])
-    if rise <= common.calm_growth * case.prepared.level:
+    if rise <= common.stable_growth * case.prepared.level:
         return None
     return Argument(
         text="its last {readings} readings rise one after another, by {rise_y} in total",
@@ -121,7 +121,7 @@ def climbs_as_a_whole(case: Case, window: Window) -> Argument | None:
     that climb look like this, a warm-up that has ended does not.
     """
     fit, common = case.fit, case.policy.common
-    falls = -window.rise > common.calm_growth * fit.prepared.level
+    falls = -window.rise > common.stable_growth * fit.prepared.level
     if fit.rose(case.policy) and not falls:
         return None
     if not _blocks_climb(fit, case.policy, common.block_r2):

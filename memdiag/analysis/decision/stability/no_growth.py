@@ -124,4 +124,4 @@ def _began_lower(prepared: Prepared, policy: Policy) -> bool:
     if third == 0:
         return False
     rise = float(np.median(prepared.y[third:])) - float(np.min(prepared.y[:third]))
-    return rise > policy.common.calm_growth * prepared.level
+    return rise > policy.common.stable_growth * prepared.level
