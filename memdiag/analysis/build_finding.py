@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,8 +17,8 @@ from memdiag.analysis.forecasting.remaining_samples import need_more
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import MOST, Prepared
 from memdiag.analysis.stats.slope_test import Trend, trend
-from memdiag.values.findings import Finding, Interval, LimitHit, Plateau, Segment
-from memdiag.values.measurements import Limit, Phases, Series, Unit
+from memdiag.values.findings import Finding, Forecast, Interval, Plateau, Segment
+from memdiag.values.measurements import Phases, Series, Unit
 from memdiag.values.verdict import CALM, Verdict
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def build_finding(
     growth, projection = _growth(prepared, decision, policy), _projection(prepared, decision)
     pace, per_epoch = prepared.seconds_per_x, series.x_per_epoch
     x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, decision)
-    ahead = forecast.positions(_first(x), _last(x), planned_x=context.planned_x)
+    ahead = forecast.positions(_first(x), _last(x), context.planned_x)
     return Finding(
         metric=series.metric,
         column=series.column,
@@ -65,8 +64,18 @@ def build_finding(
         growth_per_epoch=growth.scaled(per_epoch) if growth and per_epoch is not None else None,
         plateau=_plateau(prepared, decision),
         onset_x=_onset(prepared, decision),
-        forecasts=() if projection is None else forecast.forecasts(projection, ahead),
-        limit_hits=_limit_hits(prepared, projection, series, context.limits),
+        forecasts=tuple(Forecast(at_x=at, value=projection.at(at)) for at in ahead)
+        if projection is not None
+        else (),
+        limit_hits=forecast.limit_hits(
+            projection,
+            [limit for limit in context.limits if limit.holds_for(series.metric, series.process)],
+            series.role,
+            run=prepared.run,
+            seconds_per_x=prepared.seconds_per_x,
+        )
+        if projection is not None and series.unit is Unit.BYTES
+        else (),
         need_more=need_more(decision, prepared, policy),
         phases=() if attributed is None else attributed.phases,
         recurring=None if attributed is None else attributed.recurring,
@@ -238,23 +247,6 @@ def _projection(prepared: Prepared, decision: Decision) -> forecast.Projection |
     if decision.verdict in CALM:
         return forecast.stay(x, y)
     return forecast.grow_on(x, y, may_stop=decision.verdict is Verdict.INCONCLUSIVE)
-
-
-def _limit_hits(
-    prepared: Prepared,
-    projection: forecast.Projection | None,
-    series: Series,
-    limits: Sequence[Limit],
-) -> tuple[LimitHit, ...]:
-    if projection is None or series.unit is not Unit.BYTES:
-        return ()
-    return forecast.limit_hits(
-        projection,
-        [limit for limit in limits if limit.holds_for(series.metric, series.process)],
-        series.role,
-        run=prepared.run,
-        seconds_per_x=prepared.seconds_per_x,
-    )
 
 
 def _phases(series: Series, prepared: Prepared, decision: Decision) -> Attributed | None:

@@ -44,14 +44,14 @@ class Decision:
 def decide(pair: Pair) -> Decision:
     """What the change did to one series."""
     if len(pair.base.axis_kinds | pair.candidate.axis_kinds) > 1:
-        return Decision(effect=Effect.CANT_TELL, why=Why.AXES_DIFFER)
+        return _cant_tell(Why.AXES_DIFFER)
     base, candidate = pair.base.verdict, pair.candidate.verdict
-    if base is Verdict.INCONCLUSIVE and candidate is Verdict.LEAK and _base_was_flat(pair):
+    if candidate is Verdict.LEAK and (
+        base in CALM or (base is Verdict.INCONCLUSIVE and _base_was_flat(pair))
+    ):
         return _leak_appeared(pair)
     if base is Verdict.LEAK and candidate in CALM:
         return _leak_gone(pair)
-    if base in CALM and candidate is Verdict.LEAK:
-        return _leak_appeared(pair)
     if base is Verdict.LEAK and candidate is Verdict.LEAK:
         return _rates(pair)
     if base in CALM and candidate in CALM:
@@ -59,28 +59,32 @@ def decide(pair: Pair) -> Decision:
     return _unsettled(pair)
 
 
+def _cant_tell(why: Why, by: Measure | None = None) -> Decision:
+    return Decision(effect=Effect.CANT_TELL, why=why, by=by)
+
+
 def _leak_gone(pair: Pair) -> Decision:
     """The old rate must be excluded, not only be unseen: a short stable run proves nothing."""
     if _not_reached(pair):
-        return Decision(effect=Effect.CANT_TELL, why=Why.CANDIDATE_TOO_SHORT, by=_rise_of(pair))
+        return _cant_tell(Why.CANDIDATE_TOO_SHORT, _rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return _cant_tell(Why.NOT_MEASURED)
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
-    if candidate.high <= _GONE * base.value:
-        return Decision(effect=Effect.FIXED, why=Why.LEAK_GONE, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    if candidate.high > _GONE * base.value:
+        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+    return Decision(effect=Effect.FIXED, why=Why.LEAK_GONE, by=Measure.GROWTH)
 
 
 def _leak_appeared(pair: Pair) -> Decision:
     """The base must have run to where the leak would have shown in it."""
     if _not_reached(pair):
-        return Decision(effect=Effect.CANT_TELL, why=Why.BASE_TOO_SHORT, by=_rise_of(pair))
+        return _cant_tell(Why.BASE_TOO_SHORT, _rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
         return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED)
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
-    if base.high < candidate.value:
-        return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    if base.high >= candidate.value:
+        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+    return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED, by=Measure.GROWTH)
 
 
 def _base_was_flat(pair: Pair) -> bool:
@@ -109,46 +113,45 @@ def _rise_of(pair: Pair) -> Measure | None:
 
 def _rates(pair: Pair) -> Decision:
     if Measure.GROWTH not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return _cant_tell(Why.NOT_MEASURED)
     found = pair.difference(Measure.GROWTH)
     if found.ratio is None:
-        return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
-    if found.change.high < 0 and found.ratio.value <= 1 - _MATERIAL_RATE:
-        return Decision(effect=Effect.IMPROVED, why=Why.RATE_CHANGED, by=Measure.GROWTH)
-    if found.change.low > 0 and found.ratio.value >= 1 + _MATERIAL_RATE:
-        return Decision(effect=Effect.WORSE, why=Why.RATE_CHANGED, by=Measure.GROWTH)
+        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+    changed = not 1 - _MATERIAL_RATE < found.ratio.value < 1 + _MATERIAL_RATE
+    moved = _moved(found, changed, Measure.GROWTH, Why.RATE_CHANGED)
+    if moved is not None:
+        return moved
     if found.ratio.low >= _EQUAL_RATE[0] and found.ratio.high <= _EQUAL_RATE[1]:
         return Decision(effect=Effect.NO_EFFECT, why=Why.RATE_EQUAL, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
 
 
 def _levels(pair: Pair) -> Decision:
     if Measure.LEVEL not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return _cant_tell(Why.NOT_MEASURED)
     found = pair.difference(Measure.LEVEL)
     scale = _scale(found)
     least = _least_change(pair, _MATERIAL_LEVEL * scale)
-    moved = _moved(found, least, Measure.LEVEL, Why.LEVEL_CHANGED)
-    if moved is not None:
-        return moved
-    if max(-found.change.low, found.change.high) > max(_EQUAL_LEVEL * scale, least):
-        return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.LEVEL)
-    if Measure.PEAK in pair.estimates:
+    changed = abs(found.change.value) >= least
+    moved = _moved(found, changed, Measure.LEVEL, Why.LEVEL_CHANGED)
+    if moved is None and max(-found.change.low, found.change.high) > max(
+        _EQUAL_LEVEL * scale, least
+    ):
+        return _cant_tell(Why.TOO_NOISY, Measure.LEVEL)
+    if moved is None and Measure.PEAK in pair.estimates:
         peaks = pair.difference(Measure.PEAK)
         least = _least_change(pair, _MATERIAL_PEAK * _scale(peaks))
-        moved = _moved(peaks, least, Measure.PEAK, Why.PEAK_CHANGED)
-        if moved is not None:
-            return moved
-    return Decision(effect=Effect.NO_EFFECT, why=Why.LEVEL_EQUAL, by=Measure.LEVEL)
+        changed = abs(peaks.change.value) >= least
+        moved = _moved(peaks, changed, Measure.PEAK, Why.PEAK_CHANGED)
+    return moved or Decision(effect=Effect.NO_EFFECT, why=Why.LEVEL_EQUAL, by=Measure.LEVEL)
 
 
-def _moved(found: Difference, least: float, by: Measure, why: Why) -> Decision | None:
-    """Better or worse, where the change is sure and large enough to matter."""
-    if found.change.high < 0 and found.change.value <= -least:
-        return Decision(effect=Effect.IMPROVED, why=why, by=by)
-    if found.change.low > 0 and found.change.value >= least:
-        return Decision(effect=Effect.WORSE, why=why, by=by)
-    return None
+def _moved(found: Difference, changed: bool, by: Measure, why: Why) -> Decision | None:
+    """Better or worse, where the change is large enough to matter and its sign is certain."""
+    if not changed or found.change.low <= 0 <= found.change.high:
+        return None
+    better = found.change.high < 0
+    return Decision(effect=Effect.IMPROVED if better else Effect.WORSE, why=why, by=by)
 
 
 def _scale(found: Difference) -> float:
@@ -165,7 +168,7 @@ def _unsettled(pair: Pair) -> Decision:
     why = (
         Why.BASE_UNSETTLED if pair.base.verdict is Verdict.INCONCLUSIVE else Why.CANDIDATE_UNSETTLED
     )
-    open_ = Decision(effect=Effect.CANT_TELL, why=why, by=_rise_of(pair))
+    open_ = _cant_tell(why, _rise_of(pair))
     if Measure.RISE not in pair.estimates:
         return open_
     change = pair.difference(Measure.RISE).change

@@ -11,7 +11,7 @@ import numpy as np
 
 from memdiag.analysis.stats.noise import autocorrelation, long_run_factor
 from memdiag.analysis.stats.student_t import quantile
-from memdiag.values.findings import Forecast, Interval, LimitHit
+from memdiag.values.findings import Interval, LimitHit
 from memdiag.values.measurements import Limit, Role
 
 if TYPE_CHECKING:
@@ -147,11 +147,6 @@ def stay(x: Floats, y: Floats) -> Projection:
     )
 
 
-def forecasts(projection: Projection, positions: Sequence[float]) -> tuple[Forecast, ...]:
-    """The value at each position that lies ahead, in order."""
-    return tuple(Forecast(at_x=x, value=projection.at(x)) for x in positions)
-
-
 def limit_hits(
     projection: Projection,
     limits: Sequence[Limit],
@@ -175,16 +170,9 @@ def limit_hits(
     return tuple(sorted(hits, key=lambda hit: hit.at_x.value))
 
 
-def positions(
-    first_x: float, last_x: float, *, asked: Sequence[float] = (), planned_x: float | None = None
-) -> tuple[float, ...]:
-    """Where to forecast: what was asked for, else the planned end, else twice the run, rounded up.
-
-    Positions that lie behind are dropped. The rounding goes to 1, 2 or 5 times a power of ten.
-    """
-    ahead = tuple(sorted({x for x in asked if x > last_x}))
-    if ahead:
-        return ahead
+def positions(first_x: float, last_x: float, planned_x: float | None = None) -> tuple[float, ...]:
+    """Where to forecast: the planned end if it lies ahead, else twice the run, rounded up to 1, 2
+    or 5 times a power of ten."""
     if planned_x is not None and planned_x > last_x:
         return (planned_x,)
     if not last_x > first_x:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.policy import EXACT_ROLES, Policy
-from memdiag.analysis.preprocessing.sawtooth import Cycles
 from memdiag.analysis.preprocessing.sawtooth import cycles as cycles_of
 from memdiag.analysis.preprocessing.transients import lasting
-from memdiag.analysis.stats.noise import least_noise
+from memdiag.analysis.stats.noise import UNIFORM, least_noise
 from memdiag.values.measurements import Axis, AxisKind, Role, Series, Unit
 
 if TYPE_CHECKING:
@@ -108,8 +107,11 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     xs, ys, width = _blocks(all_x, all_y, given.most_samples)
     level = float(np.median(np.abs(ys))) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution, 1 - policy.common.short_share)
-    least = _least(level, series.role, policy)
-    noise, floor = _noises(ys, quantum, max(least, given.exact_noise * _range(ys)))
+    exact = series.role in EXACT_ROLES
+    least = level * (given.exact_noise if exact else given.page_noise)
+    spread = float(np.ptp(ys)) if len(ys) else 0.0
+    floor = max(quantum * UNIFORM, least, given.exact_noise * spread)
+    noise = max(least_noise(ys), floor)
     last = _without_tear_down(xs, ys, noise, level, policy)
     cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
@@ -123,7 +125,9 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         role=series.role,
         unit=series.unit,
         seconds_per_x=_pace(series, _without(finite, len(x_read) - stepping), (axis, x), policy),
-        noise=_noise_judged(cycles, noise, least),
+        noise=max(math.hypot(cycles.noise, cycles.blur * UNIFORM), least)
+        if cycles.floors
+        else noise,
         quantum=quantum,
         level=level,
         floors=cycles.floors,
@@ -248,31 +252,6 @@ def _quantum(y: Floats, resolution: float, moving: float) -> float:
     if len(moves) == 0 or len(moves) > moving * len(d):
         return resolution
     return max(float(moves.min()), resolution)
-
-
-def _noises(y: Floats, quantum: float, least: float) -> tuple[float, float]:
-    """Standard deviation of one reading as seen, and the least that it can have."""
-    floor = max(quantum / math.sqrt(12), least)  # exact: of a uniform distribution
-    return max(least_noise(y), floor), floor
-
-
-def _range(y: Floats) -> float:
-    return float(np.ptp(y)) if len(y) else 0.0
-
-
-def _least(level: float, role: Role, policy: Policy) -> float:
-    """Least noise of any reading of such a metric."""
-    return level * (
-        policy.preparation.exact_noise if role in EXACT_ROLES else policy.preparation.page_noise
-    )
-
-
-def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
-    """Standard deviation of one of the values that are judged: readings, or floors."""
-    if not cycles.floors:
-        return noise
-    spread = cycles.blur / math.sqrt(12)  # exact: of a uniform distribution
-    return max(math.hypot(cycles.noise, spread), least)
 
 
 def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from memdiag.analysis.preprocessing.period import regular_starts
 from memdiag.analysis.preprocessing.tooth_levels import climb, long_run, within
 from memdiag.analysis.preprocessing.transients import lasting
-from memdiag.analysis.stats.noise import between_spikes, least_noise
+from memdiag.analysis.stats.noise import UNIFORM, between_spikes, least_noise
 
 if TYPE_CHECKING:
     from memdiag.analysis.policy import Policy, Preparation
@@ -54,7 +54,7 @@ class _Bases:
     @property
     def error(self) -> float:
         """Standard deviation of one, what samples miss included."""
-        return math.hypot(self.noise, self.blur / math.sqrt(12))  # exact: of a uniform distribution
+        return math.hypot(self.noise, self.blur * UNIFORM)
 
 
 def cycles(

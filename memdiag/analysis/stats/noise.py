@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Floats
 
 MAD = 1.4826  # exact: standard deviation of normal noise over its median absolute deviation
+UNIFORM = 12**-0.5  # exact: standard deviation of a uniform distribution over its width
 _QUARTILE = 0.3186  # exact: a quarter of all normal deviates is nearer to 0
 
 
