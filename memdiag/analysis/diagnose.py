@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memdiag.analysis.build_finding import build_finding
-from memdiag.analysis.crossmeter.evidence import evidence
-from memdiag.analysis.crossmeter.leak_origin import leaking
+from memdiag.analysis.cross_series.evidence import evidence
+from memdiag.analysis.cross_series.leak_kind import leaking
 from memdiag.analysis.decision import decide
 from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.decision.case import Context

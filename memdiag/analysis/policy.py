@@ -63,7 +63,7 @@ EXACT_ROLES = frozenset(
 PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 """Roles that count pages of a process, whatever is in them."""
 
-NO_METERS = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.EVENTS})
+NOT_EVIDENCE_ROLES = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.EVENTS})
 """Roles whose growth is not evidence: address space, reclaimable pages, what only ever rises."""
 
 
@@ -89,7 +89,7 @@ class Common:
     evidence_bic: float = number(
         6.0, "BIC", "by which a curve must beat a line", "Kass and Raftery 1995: strong"
     )
-    flat_doubt: float = number(
+    growing_weight: float = number(
         0.7, "weight", "of a growing last regime, below which it is taken as flat"
     )
     slowing: float = number(

@@ -78,7 +78,7 @@ def matched(
     )
 
 
-def told_in_models(found: RecordingFinding, parameters: int | None) -> RecordingFinding:
+def with_model_sizes(found: RecordingFinding, parameters: int | None) -> RecordingFinding:
     """The same finding with growth per event matched with a model of this many parameters."""
     if parameters is None:
         return found

@@ -62,7 +62,7 @@ def last_regime(case: Case) -> Window | str:
     fit, common = case.fit, case.policy.common
     if fit.is_one_step:
         return _ONE_STEP
-    if fit.p_growth >= common.alpha or fit.growing <= common.flat_doubt:
+    if fit.p_growth >= common.alpha or fit.growing <= common.growing_weight:
         return "any growth since its rate last changed may be chance"
     return _window(fit, case.policy)
 

@@ -38,7 +38,7 @@ from memdiag.analysis.decision.across.series_set import (
     speed,
 )
 from memdiag.analysis.decision.case import Rule
-from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NO_METERS, Policy
+from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NOT_EVIDENCE_ROLES, Policy
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import Role
 from memdiag.values.verdict import CALM, Reason, Verdict
@@ -162,7 +162,7 @@ def _is_leak_of_blocks(finding: Finding) -> bool:
 
 
 def _pool(findings: Sequence[Finding]) -> list[int]:
-    usable = [i for i, f in enumerate(findings) if f.role not in NO_METERS]
+    usable = [i for i, f in enumerate(findings) if f.role not in NOT_EVIDENCE_ROLES]
     memory = [i for i in usable if findings[i].role not in COUNTS]
     return memory or usable or [*range(len(findings))]
 

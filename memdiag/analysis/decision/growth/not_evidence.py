@@ -11,7 +11,7 @@ import numpy as np
 from memdiag.analysis.decision.case import Case, Rule, Window, rule
 from memdiag.analysis.decision.prior import is_exact
 from memdiag.analysis.parameters import number
-from memdiag.analysis.policy import NO_METERS, PAGES, Policy
+from memdiag.analysis.policy import NOT_EVIDENCE_ROLES, PAGES, Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.values.measurements import AxisKind, Role, Unit
 from memdiag.values.verdict import Argument, Reason, Verdict
@@ -60,7 +60,7 @@ def not_a_meter(case: Case, window: Window) -> Argument | None:
     Address space, page cache, free blocks, event counts: these only rise, or can be reclaimed at
     any time.
     """
-    if case.prepared.role not in NO_METERS:
+    if case.prepared.role not in NOT_EVIDENCE_ROLES:
         return None
     return Argument(
         text="a metric of this kind also grows without a leak, so its growth is not evidence of "

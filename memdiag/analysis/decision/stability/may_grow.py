@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def not_flat(case: Case, window: Window) -> Argument | None:
     """The last regime may grow: a slope keeps too much weight beside the flat model."""
     fit = case.fit
-    is_flat = fit.growing < case.policy.common.flat_doubt
+    is_flat = fit.growing < case.policy.common.growing_weight
     if is_flat or fit.trend.slope <= 0 or fit.is_one_step:
         return None
     return Argument(

@@ -8,8 +8,8 @@ import pytest
 from report import diagnoses
 from report.diagnoses import interval
 
-from memdiag.analysis.crossmeter.evidence import evidence
-from memdiag.analysis.crossmeter.leak_origin import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
+from memdiag.analysis.cross_series.evidence import evidence
+from memdiag.analysis.cross_series.leak_kind import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
 from memdiag.analysis.decision.across.decide import correct, decide
 from memdiag.recording.native.schema import METRIC_ROLES
 from memdiag.values.findings import EvidenceKind, Finding, Leaking, MemoryKind

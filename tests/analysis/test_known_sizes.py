@@ -18,7 +18,7 @@ def test_the_hybrid_runs_quantum_is_2_93_copies_of_the_model() -> None:
     assert found.multiple == pytest.approx(2.935, abs=0.001)
 
 
-def test_a_broken_multiple_is_told_in_models() -> None:
+def test_a_broken_multiple_is_with_model_sizes() -> None:
     found = match(1456e6, GPT2)
     assert found is not None
     assert found.what is KnownSize.MODEL
