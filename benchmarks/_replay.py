@@ -119,8 +119,8 @@ def replay(recording: Recording, policy: Policy = DEFAULT) -> Iterator[Said]:
         live.add(sample)
         if n + 1 < len(given) and given[n + 1].at_s == sample.at_s:
             continue
-        now = live.leaning()
-        if now is not before and now.verdict is Verdict.LEAK:
+        now = live.finding()
+        if now is not None and now is not before and now.verdict is Verdict.LEAK:
             final = judge(until(recording, sample.at_s)).verdict
             yield Said(at_s=sample.at_s, final=final)
         before = now

@@ -79,8 +79,8 @@ class Set:
             found = decide(self._prepare(case, policy), policy, _context(case.recording))
             return {(case.name, m): found.verdict for m in case.truth}, found.trail
         judged = judge(case.recording, policy)
-        by_metric = {stem(f.metric): f.verdict for f in judged.findings} | {"": judged.verdict}
-        trail = tuple(argument for f in judged.findings for argument in f.trail)
+        by_metric = {stem(f.metric): f.verdict for f in judged.series} | {"": judged.verdict}
+        trail = tuple(argument for f in judged.series for argument in f.trail)
         return {(case.name, m): by_metric[m] for m in case.truth}, trail
 
     def _prepare(self, case: Labelled, policy: Policy) -> Prepared:

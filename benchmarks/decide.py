@@ -1,4 +1,4 @@
-"""How well leak and warm-up are told apart: memdiag's verdicts beside the bars and the peers.
+"""How well leaks and warm-ups are separated: memdiag's verdicts beside the bars and the peers.
 
     python benchmarks/decide.py [--seed S] [--per-family N] [--slow] [--no-peers] [--write]
 
@@ -30,17 +30,17 @@ LENGTHS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)
 CORPUS_FALSE, CORPUS_MISSED = 1, 2
 LIMITS = """## Where bars collide
 
-The figures are in [bench.md](bench.md), sections `decide`, `live` and `phases`; each is made by the
+The values are in [bench.md](bench.md), sections `decide`, `live` and `phases`; each is made by the
 script of that name.
 
-* **Live, "ever LEAK <= 1 %" against "median delay <= 2".** A leak from the start and a ramp that
+* **Live, "ever LEAK <= 1%" against "median delay <= 2".** A leak from the start and a ramp that
   will end tomorrow are the same readings up to today. An oracle that knows that the growth is a
   leak sees it at eight standard errors after some dozen or hundred samples, when the ramps among
-  the bounded runs have as long still to go: to say LEAK there is to say it of those ramps too. The
-  false alarm is the worse of the two, so leaks from the start wait until few warm-ups are as long
+  the bounded runs are only half over: a LEAK there would be a LEAK for those ramps too. The false
+  alarm is the worse of the two, so leaks from the start wait until few warm-ups are as long
   (`Live` in `memdiag/analysis/policy.py`), and most of the seeded ones end before. So do leaks that
-  go on from a warm-up's ramp, which look like its slow end. Leaks that set in after a plateau look
-  like no warm-up; they are shown apart (`after a plateau`).
+  continue a warm-up's ramp, which look like its slow end. Leaks that begin after a plateau do not
+  look like a warm-up; they are listed separately (`after a plateau`).
   What each bar costs the other (`python benchmarks/live.py --curve --seed 9001`; tails of the
   warm-ups' lengths from that of `Live.tail` to that of finished recordings, and the rules of
   `analyze` asked at each of 100 looks):
@@ -54,18 +54,18 @@ script of that name.
   | 1.5 | 13/110 = 11.8 % | 2.4 | 54 | 12 |
   | `analyze` at 100 looks | 19/110 = 17.3 % | 1.8 | 53 | 13 |
 
-  What `analyze` finds at the end of a run it pays for on the way there. An oracle that knows this
+  `analyze` would find more leaks during a run, with more false alarms. An oracle that knows this
   generator could have both: none of its ramps is longer than 3000 samples or climbs by less than a
-  tenth, most of its leaks climb more slowly than that. No program has promised either.
-* **Phases, ">= 95 % of phase-tied leaks".** A leak can be beyond doubt long before its phase is:
+  tenth, most of its leaks climb more slowly than that. No other program reports either.
+* **Phases, ">= 95% of phase-tied leaks".** A leak can be certain long before its phase is:
   the trend of thousands of readings adds up, the single jump at an evaluation does not. `phases`
-  counts how many guilty phases an oracle would name that knows the true curve and the noise and
-  asks for a posterior of .95. Against the bar it holds the runs in which that oracle is at least
+  counts how many leaking phases an oracle would name that knows the true curve and the noise and
+  asks for a posterior of .95. The bar applies to the runs in which that oracle is at least
   eight standard deviations away from the next best explanation and events have 1.5 samples or
   more: the oracle knows when events began, tags only know in which phase a sample was taken. All
   others are printed beside them.
-* **Missed leaks.** What is left are leaks of less than three allocator steps, of four teeth, under
-  a high-water mark that noise had set, and of under 100 bytes a step, which are called negligible
+* **Missed leaks.** The remaining ones are leaks of less than three allocator steps, of four teeth,
+  below a high-water mark set by noise, and of under 100 bytes a step, which are called negligible
   (`materiality.least_bytes` in [method.md](method.md)): an oracle that knows the shape sees them,
   the readings alone do not.
 """
@@ -80,7 +80,7 @@ def seeded_rows(cases: Sequence[Case]) -> list[Row]:
     return [
         at_most(on, "false LEAK, bounded", r.false_bounded, r.bounded, 0.005),
         at_most(on, "false LEAK, truncated warm-up", r.false_truncated, r.truncated, 0.02),
-        at_most(on, "missed LEAK (called calm)", r.missed, r.leaks, 0.015),
+        at_most(on, "missed LEAK (called stable)", r.missed, r.leaks, 0.015),
         at_least(on, "LEAK found", r.found, r.leaks, 0.9),
         at_most(on, "bounded left INCONCLUSIVE", r.abstained, r.bounded, 0.08),
     ]
@@ -92,7 +92,7 @@ def corpus_rows(judged: Sequence[Judged]) -> list[Row]:
     whole = r.bounded + r.truncated
     return [
         at_most(on, "false LEAK", false, whole, CORPUS_FALSE / whole),
-        at_most(on, "missed LEAK (called calm)", r.missed, r.leaks, CORPUS_MISSED / r.leaks),
+        at_most(on, "missed LEAK (called stable)", r.missed, r.leaks, CORPUS_MISSED / r.leaks),
         at_least(on, "LEAK found", r.found, r.leaks, 0.75),
         at_most(on, "bounded left INCONCLUSIVE", r.abstained, r.bounded, 0.15),
     ]
@@ -134,7 +134,7 @@ def rate_row(cases: Sequence[Case]) -> Row:
     share = sum(inside) / max(len(inside), 1)
     shown = f"{sum(inside)}/{len(inside)} = {share:.1%}"
     good = 0.9 <= share <= 0.99
-    return Row(on="rate", figure="inside the 95 % interval", value=shown, bar="90-99 %", good=good)
+    return Row(on="rate", figure="inside the 95% interval", value=shown, bar="90-99%", good=good)
 
 
 def longer_rows(cases: Sequence[Case]) -> list[Row]:
@@ -159,7 +159,7 @@ def longer_rows(cases: Sequence[Case]) -> list[Row]:
         at_least(on, "settled after that many more", sum(settled), len(settled), 0.8),
         Row(
             on=on,
-            figure="median of said / needed",
+            figure="median of predicted / needed",
             value=f"{middle:.2f}",
             bar="<= 3",
             good=middle <= 3,
@@ -200,7 +200,7 @@ def _peer(rule: Callable[[np.ndarray, np.ndarray], bool], made: Made) -> bool:
 
 def write(rows: Sequence[Row], seed: int, per_family: int, cases: Sequence[Case]) -> None:
     head = (
-        "# How well leak and warm-up are told apart\n\n"
+        "# How well leaks and warm-ups are separated\n\n"
         f"Made by `python benchmarks/decide.py --seed {seed} --per-family {per_family} --write`.\n"
         "Seeded series and their truth: `benchmarks/_series.py`; corpus: `fixtures/corpus`.\n\n"
     )

@@ -64,7 +64,7 @@ def first_leak(made: Made, looks: int, policy: Policy = DEFAULT) -> int | None:
     for i in range(made.n):
         if math.isfinite(made.y[i]):
             live.add(_sample(i, float(made.y[i]), int(made.x[i])))
-        if i % every == every - 1 and live.leaning().verdict is Verdict.LEAK:
+        if i % every == every - 1 and live.verdict() is Verdict.LEAK:
             return i
     return None
 
@@ -136,7 +136,7 @@ def cost(samples: int, seed: int) -> tuple[float, float, int]:
         if i == samples - samples // 10:
             late = time.perf_counter()
         live.add(_sample(i, value, i))
-        live.leaning()
+        live.finding()
     ended = time.perf_counter()
     each = 1e6 * (ended - begun) / samples
     return 1e6 * (ended - late) / (samples // 10), each, _grown(live, noise, samples)

@@ -9,7 +9,6 @@ not those of the list, or if code on the way to a verdict holds a number that is
 from __future__ import annotations
 
 import ast
-import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, fields
@@ -18,8 +17,7 @@ from typing import Any
 
 from memdiag.analysis.decision import decide, ends
 from memdiag.analysis.decision.across import decide as across
-from memdiag.analysis.decision.across.meters import Cross
-from memdiag.analysis.decision.case import Check, Proposal
+from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.parameters import numbers_of
 from memdiag.analysis.policy import DEFAULT
 
@@ -32,11 +30,8 @@ NO_VERDICT = ("reporting",)
 
 ANALYSIS = ROOT / "memdiag" / "analysis"
 BEFORE_THE_LIST = (
-    *(
-        f"preprocessing/{n}.py"
-        for n in ("prepare", "sawtooth", "tooth_levels", "transients", "period")
-    ),
-    *("stats/changepoint.py", "stats/slope_test.py"),
+    "preprocessing/*.py",
+    *("stats/changepoint.py", "stats/slope_test.py", "stats/saturating_exponential.py"),
     *("stats/turning_points.py", "stats/eprocess.py", "stats/rest_prediction.py"),
 )
 # Numbers that need no source: none, one, both of two.
@@ -46,8 +41,6 @@ GUARD = 1e-100
 MARK = "# exact: "
 # From here on figures are written with an exponent.
 MOST_DIGITS = 1e6
-
-One = Proposal[Any] | Check[Any] | Cross[Any] | ends.End[Any]
 
 
 def main() -> int:
@@ -67,27 +60,27 @@ def main() -> int:
     return int(bool(refused))
 
 
-def stages() -> Iterator[tuple[str, Sequence[One]]]:
+def stages() -> Iterator[tuple[str, Sequence[Rule]]]:
     """What is asked, in order: (what it argues, windows or checks)."""
-    yield "either, at once", decide.AT_ONCE
+    yield "either, at once", tuple(check for check, _ in decide.AT_ONCE)
     yield "for a leak", decide.WINDOWS
     yield "for a leak, coarse look", (decide.COARSE,)
     yield "against a leak: no evidence", decide.NOT_EVIDENCE
     yield "against a leak: may end", decide.MAY_END
     yield "against a leak, of a staircase", decide.STEPS_MAY_END
-    yield "against calm", decide.NOT_CALM
-    yield "for calm, where it may still grow", decide.ENDING
-    yield "for calm, after a doubt", decide.CYCLES
+    yield "against stable", decide.MAY_GROW
+    yield "for stable, where it may still grow", decide.ENDING
+    yield "for stable, after an objection", decide.CYCLES
     yield "either, without the last readings", ends.ENDS
     yield "for a leak, under waves", (decide.WAVES,)
-    yield "for calm, after all", tuple(check for check, _ in decide.SETTLES)
-    yield "against calm, by what is known beside it", decide.CALM_IN_CONTEXT
+    yield "for stable, after all", tuple(check for check, _ in decide.SETTLES)
+    yield "against stable, by what is known beside it", decide.IN_CONTEXT
     yield "across: against a leak", across.OVERRULES
-    yield "across: for a leak, against calm", across.CONFIRMS
-    yield "across: for calm", across.SETTLES
+    yield "across: for a leak, against stable", across.CONFIRMS
+    yield "across: for stable", across.SETTLES
 
 
-def unique() -> dict[str, One]:
+def unique() -> dict[str, Rule]:
     """Every window, check and end by name, once each."""
     return {one.name: one for _, several in stages() for one in several}
 
@@ -130,16 +123,10 @@ def _conditions() -> str:
                 continue
             known.add(one.name)
             numbers = [_number(one.parameters, field) for field in numbers_of(one.parameters)]
-            lines.append(f"{row}{_cell(_says(one))} | {_cell('; '.join(numbers))} |")
+            lines.append(
+                f"{row}{_cell(_sentence(one.ask.__doc__ or ''))} | {_cell('; '.join(numbers))} |"
+            )
     return "\n".join(lines)
-
-
-def _says(one: One) -> str:
-    """First sentence of its module, or of its parameters where several share one."""
-    if isinstance(one, ends.End):
-        return _sentence(type(one.parameters).__doc__ or "")
-    module = inspect.getmodule(one.propose if isinstance(one, Proposal) else one.ask)
-    return _sentence((module and module.__doc__) or "")
 
 
 def _sentence(text: str) -> str:

@@ -10,6 +10,7 @@ groups of the corpus out.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from _referee import Judged, corpus  # noqa: E402
 from _series import FAMILIES, make  # noqa: E402
 
-from memdiag.analysis.confidence import group, size  # noqa: E402
+from memdiag.analysis.confidence import SIZES, group, size  # noqa: E402
 from memdiag.analysis.diagnose import diagnose  # noqa: E402
 
 CORPUS_WEIGHT = 3.0
@@ -60,11 +61,25 @@ def fit(judged: Iterable[tuple[Judged, float]]) -> dict[Key, float]:
 def write(shares: dict[Key, float]) -> None:
     path = ROOT / "memdiag" / "analysis" / "calibration_table.py"
     head = path.read_text().split("RIGHT:")[0]
-    rows = "".join(
-        f'    ("{said}", "{reason}", {least}): {share:.4f},\n'
-        for (said, reason, least), share in shares.items()
+    groups = {said: share for (said, reason, _), share in shares.items() if not reason}
+    known = sorted({(said, reason) for said, reason, _ in shares if reason})
+    rows = {
+        (said, reason): tuple(shares.get((said, reason, least)) for least in SIZES)
+        for said, reason in known
+    }
+    table = f"""{head}RIGHT: dict[tuple[str, str], tuple[float | None, ...]] = {{
+{"".join(_row(key, row) for key, row in rows.items())}}}
+RIGHT_OF_GROUP = {{
+{"".join(_row(said, share) for said, share in groups.items())}}}
+"""
+    path.write_text(table)
+
+
+def _row(key: object, value: object) -> str:
+    text = re.sub(
+        r"\d\.\d{5,}", lambda found: f"{float(found[0]):.4f}", f"    {key!r}: {value!r},\n"
     )
-    path.write_text(f"{head}RIGHT: dict[tuple[str, str, int], float] = {{\n{rows}}}\n")
+    return text.replace("'", '"')
 
 
 def left_out(real: list[Judged], made: list[Judged]) -> tuple[float, int]:

@@ -1,9 +1,8 @@
-"""A finding in numbers: what a decision on one series looks like to a person."""
+"""A finding: the decision on one series with its rates, plateau, forecasts and phases."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,8 +17,8 @@ from memdiag.analysis.forecasting.remaining_samples import need_more
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import MOST, Prepared
 from memdiag.analysis.stats.slope_test import Trend, trend
-from memdiag.values.findings import Finding, Interval, LimitHit, Plateau, Segment
-from memdiag.values.measurements import Limit, Phases, Series, Unit
+from memdiag.values.findings import Finding, Forecast, Interval, Plateau, Segment
+from memdiag.values.measurements import Phases, Series, Unit
 from memdiag.values.verdict import CALM, Verdict
 
 if TYPE_CHECKING:
@@ -27,21 +26,22 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Floats
 
 TRACE_POINTS = 300
-"""Most points of a finding's thumbnail: wider than any terminal (chosen)."""
+"""Most points of a finding's thumbnail: wider than any terminal (heuristic)."""
 
 
-def describe(
+def build_finding(
     series: Series,
     prepared: Prepared,
     decision: Decision,
     policy: Policy,
     context: Context,
 ) -> Finding:
-    """All that a report shows of one series. Values are as recorded, growth is memory in use."""
-    decision = _whole_stay(prepared, decision, policy)
+    """Everything that a report shows of one series. Values are as recorded, growth is memory."""
+    decision = _whole_plateau(prepared, decision, policy)
     growth, projection = _growth(prepared, decision, policy), _projection(prepared, decision)
+    pace, per_epoch = prepared.seconds_per_x, series.x_per_epoch
     x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, decision)
-    ahead = forecast.positions(_first(x), _last(x), planned_x=context.planned_x)
+    ahead = forecast.positions(_first(x), _last(x), context.planned_x)
     return Finding(
         metric=series.metric,
         column=series.column,
@@ -60,12 +60,22 @@ def describe(
         peak_value=_peak(prepared),
         segments=_segments(prepared, decision),
         growth_per_x=growth,
-        growth_per_s=_per_second(growth, prepared),
-        growth_per_epoch=_per_epoch(growth, series.x_per_epoch),
+        growth_per_s=growth.scaled(1 / pace) if growth and pace and pace > 0 else None,
+        growth_per_epoch=growth.scaled(per_epoch) if growth and per_epoch is not None else None,
         plateau=_plateau(prepared, decision),
         onset_x=_onset(prepared, decision),
-        forecasts=() if projection is None else forecast.forecasts(projection, ahead),
-        limit_hits=_limit_hits(prepared, projection, series, context.limits),
+        forecasts=tuple(Forecast(at_x=at, value=projection.at(at)) for at in ahead)
+        if projection is not None
+        else (),
+        limit_hits=forecast.limit_hits(
+            projection,
+            [limit for limit in context.limits if limit.holds_for(series.metric, series.process)],
+            series.role,
+            run=prepared.run,
+            seconds_per_x=prepared.seconds_per_x,
+        )
+        if projection is not None and series.unit is Unit.BYTES
+        else (),
         need_more=need_more(decision, prepared, policy),
         phases=() if attributed is None else attributed.phases,
         recurring=None if attributed is None else attributed.recurring,
@@ -88,31 +98,25 @@ def _last(values: Floats) -> float:
     return float(values[-1]) if len(values) else math.nan
 
 
-def _interval(fitted: Trend, sign: float = 1.0) -> Interval:
-    half = fitted.half_width()
-    value = sign * fitted.slope
-    return Interval(value=value, low=value - half, high=value + half)
-
-
 def _growth(prepared: Prepared, decision: Decision, policy: Policy) -> Interval | None:
-    """Rate of the last regime with its 95 % interval.
+    """Rate of the last regime with its 95% interval.
 
     Wider than the fit's own: both ends may be off by an allocator step or by what samples miss of
     a cycle (each uniform), and the regime's start was picked (`Policy.rate_widening`).
     """
     fitted, tail_x = _fitted(prepared, decision), prepared.x[decision.tail :]
     if fitted is None:
-        return Interval(value=0.0, low=0.0, high=0.0) if len(prepared.x) >= 4 else None
+        return Interval.around(0.0) if len(prepared.x) >= 4 else None
     run = max(float(tail_x[-1] - tail_x[0]), 1e-300)
     coarse = math.hypot(prepared.quantum, prepared.blur) / math.sqrt(3) / run
     half = policy.reporting.rate_widening * math.hypot(fitted.half_width(), 1.96 * coarse)
-    return Interval(value=fitted.slope, low=fitted.slope - half, high=fitted.slope + half)
+    return Interval.around(fitted.slope, half)
 
 
 HEAD = 0.2
-"""First part of a leak's regime that its rate is not taken from (chosen)."""
+"""First part of a leak's regime that its rate is not taken from (heuristic)."""
 LEAST_BINS = 8
-"""Bins that are left of it, or it is kept (chosen)."""
+"""Fewest bins that must be left without it (heuristic)."""
 
 
 def _fitted(prepared: Prepared, decision: Decision) -> Trend | None:
@@ -130,20 +134,6 @@ def _fitted(prepared: Prepared, decision: Decision) -> Trend | None:
     if not math.isclose(of_bins.slope, fitted.slope, rel_tol=1e-6):
         return fitted  # of stairs' edges, or of waves' turning points
     return trend(binned.x[first:], binned.y[first:], floor)
-
-
-def _per_second(growth: Interval | None, prepared: Prepared) -> Interval | None:
-    pace = prepared.seconds_per_x
-    if growth is None or pace is None or pace <= 0:
-        return None
-    return Interval(value=growth.value / pace, low=growth.low / pace, high=growth.high / pace)
-
-
-def _per_epoch(growth: Interval | None, x_per_epoch: float | None) -> Interval | None:
-    if growth is None or x_per_epoch is None:
-        return None
-    low, high = growth.low * x_per_epoch, growth.high * x_per_epoch
-    return Interval(value=growth.value * x_per_epoch, low=low, high=high)
 
 
 def _segments(prepared: Prepared, decision: Decision) -> tuple[Segment, ...]:
@@ -166,7 +156,7 @@ def _segments(prepared: Prepared, decision: Decision) -> tuple[Segment, ...]:
                 start_value=prepared.sign * (level + float(half_run[0])),
                 end_value=prepared.sign * (level + float(half_run[-1])),
                 samples=int(binned.start[piece.last] - binned.start[piece.first]),
-                slope_per_x=_interval(fitted, prepared.sign),
+                slope_per_x=Interval.around(prepared.sign * fitted.slope, fitted.half_width()),
             )
         )
     return tuple(out)
@@ -181,14 +171,14 @@ def _tail_of_all(prepared: Prepared, decision: Decision) -> slice:
     return slice(first, len(prepared.all_x) - prepared.dropped_end)
 
 
-def _whole_stay(prepared: Prepared, decision: Decision, policy: Policy) -> Decision:
-    """Of a calm series, its stay from where it begins, with the trend of all of it.
+def _whole_plateau(prepared: Prepared, decision: Decision, policy: Policy) -> Decision:
+    """The decision on a stable series with the whole plateau as its last regime.
 
-    The last regime may be three samples of a tear-down, which tell nothing of the rate.
+    The last regime may be three samples of a tear-down, which do not show the rate.
     """
     if decision.verdict not in CALM or len(prepared.x) < 2:
         return decision
-    binned, first = decision.binned, _stays_from(prepared, decision, policy)
+    binned, first = decision.binned, _plateau_start(prepared, decision, policy)
     if binned is None or first >= decision.tail:
         return decision
     bin_first = int(np.searchsorted(binned.start, first))
@@ -197,7 +187,7 @@ def _whole_stay(prepared: Prepared, decision: Decision, policy: Policy) -> Decis
 
 
 def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:
-    """Where a calm series stays, since when, within which range."""
+    """The level of a stable series: since when, and its range."""
     if decision.verdict not in CALM or len(prepared.x) < 2:
         return None
     tail = _tail_of_all(prepared, decision)
@@ -212,17 +202,17 @@ def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:
     )
 
 
-def _stays_from(prepared: Prepared, decision: Decision, policy: Policy) -> int:
-    """The first sample of the stay that ends the run, which may be older than its last regime.
+def _plateau_start(prepared: Prepared, decision: Decision, policy: Policy) -> int:
+    """The first sample of the plateau that ends the run, which may precede the last regime.
 
-    A small fall at the end makes a regime of its own without ending the stay before it: earlier
+    A small fall at the end makes a regime of its own without ending the plateau: earlier
     regimes belong to it while they do not rise and lie at its level, or slightly above.
     """
     binned, segmentation, first = decision.binned, decision.segmentation, decision.tail
     if binned is None or segmentation is None:
         return first
     low, high = float(prepared.y[first:].min()), float(prepared.y[first:].max())
-    high += max(high - low, policy.common.calm_growth * prepared.level)
+    high += max(high - low, policy.common.stable_growth * prepared.level)
     few = policy.common.immaterial_share * prepared.level
     for piece in reversed([p for p in segmentation.pieces if binned.start[p.last] <= first]):
         y = binned.y[piece.first : piece.last]
@@ -257,23 +247,6 @@ def _projection(prepared: Prepared, decision: Decision) -> forecast.Projection |
     if decision.verdict in CALM:
         return forecast.stay(x, y)
     return forecast.grow_on(x, y, may_stop=decision.verdict is Verdict.INCONCLUSIVE)
-
-
-def _limit_hits(
-    prepared: Prepared,
-    projection: forecast.Projection | None,
-    series: Series,
-    limits: Sequence[Limit],
-) -> tuple[LimitHit, ...]:
-    if projection is None or series.unit is not Unit.BYTES:
-        return ()
-    return forecast.limit_hits(
-        projection,
-        [limit for limit in limits if limit.holds_for(series.metric, series.process)],
-        series.role,
-        run=prepared.run,
-        seconds_per_x=prepared.seconds_per_x,
-    )
 
 
 def _phases(series: Series, prepared: Prepared, decision: Decision) -> Attributed | None:

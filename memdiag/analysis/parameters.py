@@ -1,20 +1,12 @@
-"""What a number of the decision says of itself: its unit, where it is from, and what it means."""
+"""A number of the decision with its unit, meaning and source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import Field, field, fields, is_dataclass
 from typing import Any
 
 HEURISTIC = "heuristic"
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Parameters of a check that has none of its own: it asks with numbers that others share."""
-
-
-SHARED = Shared()
 
 
 def number(default: Any, unit: str, says: str, source: str = HEURISTIC) -> Any:

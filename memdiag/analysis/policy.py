@@ -17,7 +17,7 @@ from memdiag.values.measurements import AxisKind, Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmupLength:
-    """How long warm-ups go on growing: a log-logistic survival function.
+    """How long warm-ups grow: a log-logistic survival function.
 
     S(length) = 1 / (1 + (length / median) ** shape), with a tail so heavy that no length is
     impossible. `median` is in the axis's unit.
@@ -29,7 +29,7 @@ class WarmupLength:
     """Factor on the odds of a leak for growth by equal increments: the share of warm-ups on this
     kind of axis that are *not* so regular, as odds. 1 where straight ramps are common."""
     exact_odds: float = 1.0
-    """The same for an exact meter that grows by the very same amount every time."""
+    """The same for an exact metric that grows by the same amount every time."""
 
     def survival(self, length: float) -> float:
         """Probability that a warm-up's growth lasts longer than `length` (axis units)."""
@@ -40,7 +40,7 @@ class WarmupLength:
 # What healthy trainings keep per optimizer step (loss histories, interned objects, the probe's own
 # bookkeeping): malloc in use moved by at most 160 bytes and Python's blocks by at most 3.7 per step
 # in the healthy recordings of fixtures/corpus (own_*_steps), leaks of 1 KB by 1460 bytes. Blocks
-# moved by 6.5 where a step accumulates four backward passes and two figures are kept of it.
+# moved by 6.5 where a step accumulates four backward passes and two values are kept of it.
 BACKGROUND_PER_STEP: Mapping[Role, float] = MappingProxyType(
     {Role.IN_USE: 200.0, Role.OBJECTS: 8.0}
 )
@@ -58,21 +58,21 @@ EXACT_ROLES = frozenset(
         Role.COUNTER,
     }
 )
-"""Meters without pages, pools or neighbours: what they read is what is held."""
+"""Metrics without pages, pools or neighbors: they count exactly what is held."""
 
 PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 """Roles that count pages of a process, whatever is in them."""
 
-NO_METERS = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.EVENTS})
-"""Roles whose growth is no evidence: address space, reclaimable pages, what only ever rises."""
+NOT_EVIDENCE_ROLES = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.EVENTS})
+"""Roles whose growth is not evidence: address space, reclaimable pages, what only ever rises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Common:
-    """What several checks ask in the same way: how many, how much of it, how far beyond noise."""
+    """Numbers that several checks share: how many, how much of it, how far beyond noise."""
 
     fewest: int = number(
-        3, "of anything", "fewest readings, bins, steps or events of which anything is said"
+        3, "of anything", "fewest readings, bins, steps or events for any statement"
     )
     cycles: int = number(
         4, "of anything", "fewest of what recurs; and most times that one differs from another"
@@ -89,7 +89,7 @@ class Common:
     evidence_bic: float = number(
         6.0, "BIC", "by which a curve must beat a line", "Kass and Raftery 1995: strong"
     )
-    flat_doubt: float = number(
+    growing_weight: float = number(
         0.7, "weight", "of a growing last regime, below which it is taken as flat"
     )
     slowing: float = number(
@@ -101,14 +101,14 @@ class Common:
     margin: float = number(1.5, "1", "times as much, which is surely more")
     most: float = number(0.5, "of a whole", "more than that is most of it")
     warm_share: float = number(
-        1 / 3, "run", "that may be a warm-up; a plateau as long speaks for itself"
+        1 / 3, "run", "that may be a warm-up; a plateau as long is evidence by itself"
     )
     short_share: float = number(
         0.15, "of a whole", "a short part: a plateau that may be a tread, a slope that is none"
     )
     little: float = number(0.1, "of a whole", "a small part of it")
     slight: float = number(0.05, "of a whole", "a slight part of it")
-    calm_growth: float = number(0.02, "level", "growth over one more run that is still flat")
+    stable_growth: float = number(0.02, "level", "growth over one more run that is still stable")
     immaterial_share: float = number(
         5e-4, "level", "movement that is called flat: a hundred pages of a gigabyte"
     )
@@ -145,9 +145,9 @@ class Prior:
         4.0, "odds", "factor for equal increments per epoch, request or cycle: few warm-ups do so"
     )
     exact_odds: float = number(
-        10.0, "odds", "factor for the very same increment of an exact meter per request or cycle"
+        10.0, "odds", "factor for the same increment of an exact metric per request or cycle"
     )
-    leak_posterior: float = number(0.9, "1", "posterior from which a leak is said")
+    leak_posterior: float = number(0.9, "1", "posterior from which the verdict is LEAK")
     plateau_odds: float = number(
         60.0, "odds", "factor for growth that began after an endless plateau"
     )
@@ -182,7 +182,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materiality:
-    """Which growth is worth a word."""
+    """Which growth matters."""
 
     horizon_lengths: float = number(
         20_000.0, "median warm-ups", "that a run without a plan is looked ahead: a million steps"
@@ -196,7 +196,7 @@ class Materiality:
     background_per_step: Mapping[Role, float] = number(
         BACKGROUND_PER_STEP,
         "bytes or blocks",
-        "that exact meters gain per step in healthy jobs",
+        "that exact metrics gain per step in healthy jobs",
         "fixtures/corpus, own_*_steps",
     )
 
@@ -205,9 +205,9 @@ class Materiality:
 class Preparation:
     """From readings to what is judged: noise, tear-down, sawteeth and excursions."""
 
-    exact_noise: float = number(1e-6, "level", "least noise of an exact meter: printed digits")
+    exact_noise: float = number(1e-6, "level", "least noise of an exact metric: printed digits")
     page_noise: float = number(
-        5e-5, "level", "least noise of a paged meter", "fixtures/corpus, own_stable_mlp"
+        5e-5, "level", "least noise of a paged metric", "fixtures/corpus, own_stable_mlp"
     )
     drop_share: float = number(0.004, "level", "of a big drop")
     most_samples: int = number(25_000, "readings", "of more, the floors of blocks are judged")
@@ -230,7 +230,7 @@ class Segments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
-    """Numbers that change no verdict: which series speaks, rates, confidence, how much longer."""
+    """Numbers that do not change a verdict: which series decides, rates, confidence, how long."""
 
     falling_errors: float = number(3.0, "standard errors", "of a slope that is called falling")
     owns: float = number(0.5, "growth", "of a tree that a process has to itself")
@@ -239,14 +239,14 @@ class Reporting:
     rate_widening: float = number(
         1.25, "1", "factor on the half width of a rate's interval", "benchmarks/decide.py, rate"
     )
-    enough_samples: int = number(8, "readings", "that a series with too few is told to wait for")
+    enough_samples: int = number(8, "readings", "that a series with too few should wait for")
     need_margin: float = number(
         1.5, "1", "factor on what is expected to settle a series", "benchmarks/decide.py"
     )
     hopeless_runs: float = number(40.0, "runs", "beyond which it is not decidable in this run")
     stop_gaps: int = number(8, "gaps", "fewest of which the longest may be a stop of the clock")
-    open_confidence: float = number(0.9, "1", "most confidence in that it cannot be told")
-    borrowed_confidence: float = number(0.95, "1", "most that is borrowed of another meter")
+    open_confidence: float = number(0.9, "1", "most confidence in an inconclusive verdict")
+    borrowed_confidence: float = number(0.95, "1", "most that is borrowed from another metric")
     most_confidence: float = number(0.999, "1", "most confidence in any verdict")
     few_confidence: float = number(0.99, "1", "most confidence in one from few readings")
 
@@ -262,20 +262,20 @@ class Live:
     tail: float = number(
         0.5,
         "1",
-        "largest shape of the survival of lengths in steps, but for exact meters: one warm-up in "
-        "twenty-five lasts longer than 35,000",
+        "largest shape of the survival of lengths in steps, except for exact metrics: one warm-up "
+        "in twenty-five lasts longer than 35,000",
         "benchmarks/live.py --curve",
     )
     chance: float = number(
-        0.01, "p", "that readings that do not grow are ever taken for growing", "Ville 1939"
+        0.01, "p", "that readings without growth are ever taken for growing", "Ville 1939"
     )
-    patience: float = number(0.1, "1", "part of the readings after which it is asked again")
+    patience: float = number(0.1, "1", "part of the readings after which it is judged again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """All numbers of the decision. checks: parameters of checks and windows, by name, in place of
-    their own. off: names of checks and windows that are not asked (`benchmarks/ablation.py`)."""
+    """All numbers of the decision. checks: parameters of rules, by name, in place of their own.
+    off: names of rules that are not applied (`benchmarks/ablation.py`)."""
 
     common: Common = Common()
     prior: Prior = Prior()
@@ -296,7 +296,7 @@ DEFAULT = Policy()
 
 
 def while_watched(policy: Policy, role: Role) -> Policy:
-    """The policy by which a series of this role is judged beside, while its run goes on."""
+    """The policy that a series of this role must also pass while its run continues."""
     live, prior = policy.live, policy.prior
     return replace(
         policy,

@@ -23,6 +23,15 @@ class Interval:
     low: float
     high: float
 
+    @classmethod
+    def around(cls, value: float, half_width: float = 0.0) -> Interval:
+        """A value with an interval that is as wide below it as above."""
+        return cls(value=value, low=value - half_width, high=value + half_width)
+
+    def scaled(self, factor: float) -> Interval:
+        """The same in another unit; `factor` is positive."""
+        return Interval(value=self.value * factor, low=self.low * factor, high=self.high * factor)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:

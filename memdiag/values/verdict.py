@@ -65,8 +65,9 @@ class Side(enum.Enum):
 class Argument:
     """One argument of the decision on a series, as it was made.
 
-    check: name of the check or of the window that makes it. window: the window it speaks of, ""
-    where it speaks of the whole series. text: in English, with the names of `numbers` in braces.
+    check, side, window: filled in by the decision: name of the check that made it (or of the kind
+    of window), what it argues, and the window it is about, "" for the whole series.
+    text: in English, with the names of `numbers` in braces.
     numbers: what the text says; the end of a name is its unit: `_y` that of the series, `_x` that
     of its axis, `_rate` the one per the other, `_share` a part of 1, `_p` a probability, else none.
     against: the other series that it is about, as "process metric", "" for none.
@@ -75,12 +76,12 @@ class Argument:
     units after which it may be settled, None where unknown. is_decisive: the verdict is this one's.
     """
 
-    check: str
-    side: Side
+    check: str = ""
+    side: Side = Side.NOT_CONSIDERED
     text: str
     numbers: Mapping[str, float] = field(default_factory=dict)
     reason: Reason
-    verdict: Verdict
+    verdict: Verdict = Verdict.INCONCLUSIVE
     window: str = ""
     look: str = ""
     against: str = ""

@@ -9,7 +9,6 @@ import pytest
 from memory_series import judge, series_of
 
 from memdiag.analysis.forecasting.projection import (
-    forecasts,
     grow_on,
     limit_hits,
     positions,
@@ -120,17 +119,16 @@ def test_a_slope_lost_in_noise_has_no_last_date() -> None:
     assert hit is None or hit.high == math.inf
 
 
-def test_positions_are_the_asked_else_the_planned_else_a_round_one_ahead() -> None:
+def test_positions_are_the_planned_else_a_round_one_ahead() -> None:
     assert positions(0, 49) == (100,)
     assert positions(0, 240) == (500,)
     assert positions(0, 49, planned_x=5000) == (5000,)
-    assert positions(0, 49, asked=(200, 20, 100, 200)) == (100, 200)
     assert positions(0, 49, planned_x=30) == (100,)
     assert positions(7, 7) == ()
 
 
 def test_forecasts_come_in_the_order_of_their_positions() -> None:
-    values = [f.value.value for f in forecasts(grow_on(BURN_X, BURN_Y), (60, 70, 80))]
+    values = [grow_on(BURN_X, BURN_Y).at(x).value for x in (60, 70, 80)]
     assert values == sorted(values)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.live.sequential import MOST_TRACKS, LiveVerdict
+from memdiag.values.findings import Finding
 from memdiag.values.measurements import AxisKind, Sample
 from memdiag.values.verdict import Verdict
 
@@ -32,8 +33,14 @@ def verdicts(y: np.ndarray, **change: object) -> set[Verdict]:
     for i, value in enumerate(y.tolist()):
         live.add(sample(i, value, **change))
         if i % max(1, len(y) // 100) == 0:
-            said.add(live.leaning().verdict)
+            said.add(live.verdict())
     return said
+
+
+def found_of(live: LiveVerdict) -> Finding:
+    found = live.finding()
+    assert found is not None
+    return found
 
 
 def noise(n: int, seed: int = 0) -> np.ndarray:
@@ -41,9 +48,8 @@ def noise(n: int, seed: int = 0) -> np.ndarray:
 
 
 def test_before_any_sample_nothing_is_said() -> None:
-    leaning = LiveVerdict().leaning()
-    assert leaning.verdict is Verdict.INCONCLUSIVE
-    assert leaning.samples == 0
+    assert LiveVerdict().finding() is None
+    assert LiveVerdict().verdict() is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -58,7 +64,7 @@ def test_a_ramp_to_a_plateau_is_never_a_leak_and_ends_as_warmup(ramp: int) -> No
     live = LiveVerdict()
     for i, value in enumerate(y.tolist()):
         live.add(sample(i, value))
-    assert live.leaning().verdict is Verdict.WARMUP
+    assert live.verdict() is Verdict.WARMUP
 
 
 def test_spikes_and_sawteeth_on_a_flat_floor_are_never_a_leak() -> None:
@@ -70,19 +76,19 @@ def test_spikes_and_sawteeth_on_a_flat_floor_are_never_a_leak() -> None:
 def test_growth_after_a_plateau_is_found_while_it_runs() -> None:
     k = np.arange(1500)
     live = LiveVerdict()
-    found = None
+    first = None
     for i, value in enumerate((4 * GB + 4e5 * np.maximum(k - 600, 0) + noise(1500)).tolist()):
         live.add(sample(i, value))
-        if found is None and live.leaning().verdict is Verdict.LEAK:
-            found = i
-    assert found is not None
-    assert 600 < found < 900
-    leaning = live.leaning()
-    assert leaning.metric == "rss_bytes"
-    assert leaning.process == "main"
-    assert leaning.axis is AxisKind.STEP
-    assert leaning.growth_per_x is not None
-    assert leaning.growth_per_x.value == pytest.approx(4e5, rel=0.05)
+        if first is None and live.verdict() is Verdict.LEAK:
+            first = i
+    assert first is not None
+    assert 600 < first < 900
+    found = found_of(live)
+    assert found.metric == "rss_bytes"
+    assert found.process == "main"
+    assert found.axis.kind is AxisKind.STEP
+    assert found.growth_per_x is not None
+    assert found.growth_per_x.value == pytest.approx(4e5, rel=0.05)
 
 
 def test_without_steps_time_is_the_axis() -> None:
@@ -90,9 +96,9 @@ def test_without_steps_time_is_the_axis() -> None:
     for i in range(4000):
         value = 4 * GB + 1e6 * max(i - 2000, 0)
         live.add(sample(i, value, step=None, at_s=0.3 * i))
-    leaning = live.leaning()
-    assert leaning.axis is AxisKind.SECONDS
-    assert leaning.verdict is Verdict.LEAK
+    found = found_of(live)
+    assert found.axis.kind is AxisKind.SECONDS
+    assert found.verdict is Verdict.LEAK
 
 
 def test_a_leak_in_one_process_is_a_leak_of_the_run_as_in_its_report() -> None:
@@ -100,22 +106,22 @@ def test_a_leak_in_one_process_is_a_leak_of_the_run_as_in_its_report() -> None:
     for i in range(1500):
         live.add(sample(i, 4 * GB))
         live.add(sample(i, 1 * GB + 1e6 * max(i - 500, 0), pid=2, process="worker 2"))
-    assert live.leaning().verdict is Verdict.LEAK
-    assert live.leaning().process == "worker 2"
+    assert live.verdict() is Verdict.LEAK
+    assert found_of(live).process == "worker 2"
     for i in range(1500, 3000):
         live.add(sample(i, 4 * GB))
-    assert live.leaning().verdict is Verdict.LEAK
+    assert live.verdict() is Verdict.LEAK
 
 
 def test_a_restarted_process_is_judged_anew() -> None:
     live = LiveVerdict()
     for i in range(1500):
         live.add(sample(i, 1 * GB + 1e6 * max(i - 500, 0)))
-    assert live.leaning().verdict is Verdict.LEAK
+    assert live.verdict() is Verdict.LEAK
     for i in range(1500, 3000):
         live.add(sample(i, 1 * GB, pid=2))
-        assert live.leaning().verdict is not Verdict.LEAK or i < 1520
-    assert live.leaning().verdict is Verdict.STABLE
+        assert live.verdict() is not Verdict.LEAK or i < 1520
+    assert live.verdict() is Verdict.STABLE
 
 
 def test_growth_below_evaluations_is_found() -> None:
@@ -124,9 +130,9 @@ def test_growth_below_evaluations_is_found() -> None:
         passing = i % 40 >= 30
         value = 4 * GB + (1 + rng.uniform()) * GB * passing + 5e5 * max(i - 2000, 0)
         live.add(sample(i, value, phase="eval" if passing else "train"))
-    assert live.leaning().verdict is Verdict.LEAK
-    assert live.leaning().growth_per_x is not None
-    assert live.leaning().growth_per_x.value == pytest.approx(5e5, rel=0.1)
+    assert live.verdict() is Verdict.LEAK
+    assert found_of(live).growth_per_x is not None
+    assert found_of(live).growth_per_x.value == pytest.approx(5e5, rel=0.1)
 
 
 def test_readings_that_are_no_numbers_and_counters_of_the_user_are_passed_over() -> None:
@@ -134,7 +140,7 @@ def test_readings_that_are_no_numbers_and_counters_of_the_user_are_passed_over()
     for i in range(500):
         live.add(sample(i, float("nan")))
         live.add(sample(i, 0.0, readings={"seen": i, "rss_bytes": float("inf")}))
-    assert live.leaning().verdict is Verdict.INCONCLUSIVE
+    assert live.verdict() is Verdict.INCONCLUSIVE
 
 
 def test_memory_does_not_grow_with_samples_or_processes() -> None:
@@ -160,7 +166,7 @@ def test_a_sample_costs_microseconds() -> None:
     begun = time.process_time()
     for i, value in enumerate(y):
         live.add(sample(i, value))
-        live.leaning()
+        live.finding()
     assert (time.process_time() - begun) / len(y) < 200e-6
 
 
@@ -170,14 +176,14 @@ def test_the_same_samples_give_the_same_answer() -> None:
     for i, value in enumerate(y.tolist()):
         one.add(sample(i, value))
         other.add(sample(i, value))
-    assert one.leaning() == other.leaning()
+    assert one.finding() == other.finding()
 
 
 def first_leak(y: np.ndarray, *, stride: int = 1, metric: str = "rss_bytes") -> int | None:
     live = LiveVerdict()
     for i, value in enumerate(y.tolist()):
         live.add(sample(i, 0.0, step=i * stride, readings={metric: value}))
-        if live.leaning().verdict is Verdict.LEAK:
+        if live.verdict() is Verdict.LEAK:
             return i
     return None
 
@@ -232,7 +238,7 @@ def test_missing_steps_in_between_and_gaps_change_nothing() -> None:
         step = None if rng.uniform() < 0.1 else 10 * i
         value = float("nan") if rng.uniform() < 0.1 else 4 * GB + 4e5 * max(i - 600, 0)
         live.add(sample(i, value + 2e6 * rng.normal(), step=step))
-    assert live.leaning().verdict is Verdict.LEAK
+    assert live.verdict() is Verdict.LEAK
 
 
 def test_resident_memory_that_grows_over_level_private_memory_is_no_leak() -> None:
@@ -244,18 +250,18 @@ def test_resident_memory_that_grows_over_level_private_memory_is_no_leak() -> No
             "uss_bytes": 5e8 + i % 3 * 4096,
         }
         live.add(sample(i, 0.0, readings=readings))
-        assert live.leaning().verdict is not Verdict.LEAK
+        assert live.verdict() is not Verdict.LEAK
 
 
 def test_counts_explain_and_are_no_leak_beside_level_memory() -> None:
     live = LiveVerdict()
     for i in range(2000):
         live.add(sample(i, 0.0, readings={"rss_bytes": 1e9 + i % 5 * 4096, "tensors": 100 + i}))
-    assert live.leaning().verdict is Verdict.STABLE
+    assert live.verdict() is Verdict.STABLE
 
 
 def test_a_rank_that_fills_its_record_of_collectives_is_no_leak() -> None:
     live = LiveVerdict()
     for i in range(1500):
         live.add(sample(i, 0.0, process="rank0", readings={"malloc_bytes": 5e7 + 400 * i}))
-        assert live.leaning().verdict is not Verdict.LEAK
+        assert live.verdict() is not Verdict.LEAK

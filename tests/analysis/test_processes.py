@@ -10,7 +10,7 @@ from memory_series import judge, series_of
 from report import diagnoses
 from report.diagnoses import interval
 
-from memdiag.analysis.crossmeter.evidence import evidence
+from memdiag.analysis.cross_series.evidence import evidence
 from memdiag.analysis.decision.across.decide import decide
 from memdiag.values.findings import EvidenceKind, Finding
 from memdiag.values.measurements import AxisKind, Role, Series, Unit

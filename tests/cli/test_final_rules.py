@@ -71,7 +71,7 @@ def is_leak_live(readings: Readings) -> bool:
     live = LiveVerdict()
     for sample in samples(readings):
         live.add(sample)
-        if live.leaning().verdict is Verdict.LEAK:
+        if live.verdict() is Verdict.LEAK:
             return True
     return False
 

@@ -82,7 +82,7 @@ def test_one_line_decides_and_nothing_is_left_open_in_the_words(name: str) -> No
 def test_a_leak_names_its_window_its_pace_and_what_was_not_considered() -> None:
     text = why("runs/burn_hybrid.csv")
     assert (
-        "For LEAK last regime, 293 MB per step: It hardly grew for 15 steps, then grew for 34 "
+        "For LEAK last regime, 293 MB per step: It barely grew for 15 steps, then grew for 34 "
         "steps; few warm-ups do that. This decides." in text
     )
     assert "Against LEAK: none" in text

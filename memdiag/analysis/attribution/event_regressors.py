@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 PARTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)  # of an event, where it grows
-MOST_FOR_MOMENTS = 0.6  # a moment in a phase that fills more of the time is no phase: chosen
+MOST_FOR_MOMENTS = (
+    0.6  # a moment in a phase that fills more of the time is not counted as a phase: heuristic
+)
 
 
 def starts(member: Mask) -> Ints:

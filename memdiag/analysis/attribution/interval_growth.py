@@ -1,6 +1,6 @@
 """Kept growth, interval by interval, and the phase that each interval was spent in.
 
-Memory that is given back again is no growth: what counts is the curve of *kept* memory. Every
+Memory that is released again is not growth: what counts is the curve of *kept* memory. Every
 interval between two samples is charged to the phase it was spent in.
 """
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-# An excursion above the later minimum is memory in passing if it exceeds the noise this many
-# times: chosen, far outside what noise does, far below what an evaluation or a batch takes.
+# An excursion above the later minimum is transient memory if it exceeds the noise this many
+# times: heuristic, far outside what noise does, far below what an evaluation or a batch takes.
 PASSING_NOISE = 8.0
 # Tags may name the phase a sample ends (log lines) or the one it begins. The second reading is
-# taken only where it explains the growth this much better (ratio of residual squares): chosen.
+# taken only where it explains the growth this much better (ratio of residual squares): heuristic.
 BEGIN_READING_RATIO = 0.5
-STILL = 0.8  # fewer moves than this part of the steps mean rounded readings: chosen
+STILL = 0.8  # fewer moves than this part of the steps mean rounded readings: heuristic
 EVEN = 0.01  # widths that differ by less than this fraction are equal
 FINER, MOST_EVEN = 4, 20_000  # intervals of equal width per interval, and in all
 
@@ -65,17 +65,17 @@ def noise_of(y: Floats) -> float:
     return math.hypot(float(np.sqrt(np.mean(np.minimum(steps, 0.0) ** 2))), quantum / 12**0.5)
 
 
-def kept_growth(y: Floats, telling: Mask, noise: float) -> Kept:
-    """The growth that was never given back.
+def kept_growth(y: Floats, informative: Mask, noise: float) -> Kept:
+    """The growth that was never released.
 
     The lower envelope f_i = min(y_i, y_i+1, ...) is what is still held later. Samples far above it
-    hold memory in passing (an evaluation, a batch) and say nothing of when the kept part came, nor
-    do those not `telling`: the growth between their neighbours is spread over them. The others are
-    fitted by the least-squares nondecreasing curve (Barlow et al. 1972, pool adjacent violators),
-    which averages the noise away without a bandwidth.
+    hold transient memory (an evaluation, a batch) and do not show when the kept part came, nor do
+    those that are not `informative`: the growth between their neighbors is spread over them. The
+    others are fitted by the least-squares nondecreasing curve (Barlow et al. 1972, pool adjacent
+    violators), which averages the noise away without a bandwidth.
     """
-    later = np.minimum.accumulate(np.where(telling, y, np.inf)[::-1])[::-1]
-    visible = telling & (y - later <= PASSING_NOISE * noise)
+    later = np.minimum.accumulate(np.where(informative, y, np.inf)[::-1])[::-1]
+    visible = informative & (y - later <= PASSING_NOISE * noise)
     visible[0] = visible[-1] = True
     later = np.minimum(later, y)
     at = np.flatnonzero(visible)
@@ -138,9 +138,9 @@ def evenly(stretch: Stretch, *members: Mask) -> tuple[Floats, ...]:
 
 
 def _read_at_end(stretch: Stretch, codes: Ints) -> bool:
-    """Whether an interval belongs to the phase of the sample that ends it, not that begins it.
+    """Return True if an interval belongs to the phase of the sample that ends it, not begins it.
 
-    Between a sample of one phase and a sample of the next, the tag alone does not tell. A reading
+    Between a sample of one phase and a sample of the next, the tag alone does not decide. A reading
     in a log is taken at the end of what it reports, so that reading is preferred.
     """
     by_end = _misfit(stretch, codes[stretch.ends])
@@ -155,30 +155,17 @@ def _misfit(stretch: Stretch, codes: Ints) -> float:
     return float(residual) ** 2
 
 
-def _exposure(stretch: Stretch, inside: Mask) -> tuple[Floats, Floats]:
-    """Per cell: width inside and outside the phase."""
-    width, cell = stretch.weights, stretch.cell - stretch.cell[0]
-    within = np.bincount(cell, width * inside).astype(np.float64)
-    return within, np.bincount(cell, width * ~inside).astype(np.float64)
-
-
-def _rates(stretch: Stretch, inside: Mask) -> Floats:
-    """Least-squares growth per width inside and outside, not negative."""
-    growth = np.bincount(stretch.cell - stretch.cell[0], stretch.growth)
-    rates: Floats = nnls(np.column_stack(_exposure(stretch, inside)), growth)[0]
-    return rates
-
-
 def charged(stretch: Stretch, inside: Mask) -> Floats:
     """Growth of each interval charged to the phase, shape (m,).
 
-    A cell that lies inside or outside as a whole is plain. A mixed one (memory in passing hides
-    when it grew) is divided as the rates of the two sides expect.
+    A cell that lies inside or outside as a whole is plain. A mixed one (transient memory hides when
+    it grew) is divided as the least-squares rates of the two sides expect.
     """
-    cell = stretch.cell - stretch.cell[0]
-    within, without = _exposure(stretch, inside)
+    width, cell = stretch.weights, stretch.cell - stretch.cell[0]
+    within = np.bincount(cell, width * inside).astype(np.float64)
+    without = np.bincount(cell, width * ~inside).astype(np.float64)
     growth = np.bincount(cell, stretch.growth)
-    rates = _rates(stretch, inside)
+    rates = nnls(np.column_stack((within, without)), growth)[0]
     expected = rates[0] * within + rates[1] * without
     even = within / np.maximum(within + without, 1e-300)
     part = np.where(expected > 0, rates[0] * within / np.where(expected > 0, expected, 1.0), even)

@@ -1,4 +1,4 @@
-"""Is what one event keeps a known size: a copy of the model, an optimizer state, a batch?"""
+"""Known sizes that one event may keep: a copy of the model, an optimizer state, a batch."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 from memdiag.values.findings import Finding, KnownSize, PhaseGrowth, RecordingFinding, SizeMatch
 from memdiag.values.measurements import Unit
 
-# Multiples outside this range are no copies of the thing: chosen.
+# Multiples outside this range are not copies of the thing: heuristic.
 LEAST_MULTIPLE, MOST_MULTIPLE = 0.1, 100.0
-# Whole multiples are met within the spread of the events, and allocators round up by about so much
-# (2 MB blocks on copies of tens of MB and more): chosen.
+# Whole multiples are met within the spread of the events, and allocators round up by about as much
+# (2 MB blocks on copies of tens of MB and more): heuristic.
 WHOLE_TOLERANCE = 0.02
 
 
@@ -48,8 +48,8 @@ def match(
     """The known size that growth is a multiple of, or None where none comes near.
 
     A size that growth is a whole multiple of, within the events' spread, comes first, the largest
-    of several (one training state rather than four models). Else growth is told in models: a copy
-    that is rounded up or that leaves a part out is no whole number.
+    of several (one training state rather than four models). Otherwise growth is expressed in
+    models: a copy that is rounded up or that leaves a part out is not a whole number.
     """
     tolerance = WHOLE_TOLERANCE + (spread or 0.0)
     near = [
@@ -78,8 +78,8 @@ def matched(
     )
 
 
-def told_in_models(found: RecordingFinding, parameters: int | None) -> RecordingFinding:
-    """The same finding with growth per event matched with a model of so many parameters."""
+def with_model_sizes(found: RecordingFinding, parameters: int | None) -> RecordingFinding:
+    """The same finding with growth per event matched with a model of this many parameters."""
     if parameters is None:
         return found
     known = sizes(parameters)
@@ -91,6 +91,6 @@ def _matched(finding: Finding, known: Mapping[KnownSize, int]) -> Finding:
         return finding
     alike = finding.recurring
     if alike is not None:
-        told = match(alike.growth_per_event, known, spread=alike.spread)
-        alike = replace(alike, match=told)
+        found = match(alike.growth_per_event, known, spread=alike.spread)
+        alike = replace(alike, match=found)
     return replace(finding, phases=matched(finding.phases, known), recurring=alike)

@@ -1,9 +1,10 @@
-"""Which phase does the growth of a series fall into, how much per event, and is that chance?
+"""Attribution of growth to phases: which phase, how much per event, and whether it is chance.
 
-Two readings. A fit of the whole course (`guilt`) tells which phases growth keeps step with, through
-noise, quanta and what phases hold in passing. Charging kept growth event by event (`charging`)
-tells which events grew and how evenly, and decides where a series is too short for the fit; then a
-phase's share is compared with what chance would give if growth had nothing to do with the tags.
+Two methods. A fit of the whole course (`event_regression`) shows which phases growth keeps step
+with, through noise, quanta and transient memory. Attributing kept growth interval by interval
+(`interval_growth`) shows which events grew and how evenly, and decides where a series is too short
+for the fit; then a phase's share is compared with what chance would give if growth were independent
+of the tags.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis.attribution.event_regression import Group, Guilt, Guilty, guilty
+from memdiag.analysis.attribution.event_design import Group
+from memdiag.analysis.attribution.event_regression import PhaseEffect, Regression, regress
 from memdiag.analysis.attribution.interval_growth import (
     Kept,
     Stretch,
@@ -25,8 +27,8 @@ from memdiag.analysis.attribution.interval_growth import (
     kept_growth,
     noise_of,
 )
-from memdiag.analysis.attribution.transient_phase_memory import without_passing
-from memdiag.analysis.stats.rotation_test import Cycles, rotated
+from memdiag.analysis.attribution.transient_phase_memory import without_transient
+from memdiag.analysis.stats.rotation_test import cycles_between, rotated
 from memdiag.analysis.stats.student_t import quantile
 from memdiag.values.findings import Interval, PhaseGrowth, RecurringGrowth
 
@@ -37,17 +39,17 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-# An event grew if it kept this fraction of the phase's mean growth per event: chosen, it only has
-# to part "one model copy" from "nothing".
+# An event grew if it kept this fraction of the phase's mean growth per event: heuristic, enough to
+# separate "one model copy" from "nothing".
 GROWING_FRACTION = 0.25
-# Events that grow by more noise standard deviations than this show one by one: chosen.
+# Events that grow by more noise standard deviations than this show one by one: heuristic.
 CLEAR_NOISE = 3.0
-LEAST_EVENTS = 2  # of the phase that comes most often: where none recurs, tags cannot tell
+LEAST_EVENTS = 2  # of the phase that comes most often: where none recurs, tags do not help
 # Rows of a table that a person still reads; of more phases, those that were charged with the most
 # are looked at, as the work grows faster than their number.
 MOST_PHASES = 12
-# Events of several phases add the same if they differ by no more than this, and are at least so
-# many: chosen, far above rounding to pages and blocks, far below chance.
+# Events of several phases add the same if they differ by no more than this, and are at least this
+# many: heuristic, far above rounding to pages and blocks, far below chance.
 RECURRING_SPREAD, RECURRING_EVENTS = 0.1, 4
 
 
@@ -73,13 +75,13 @@ def attribute(
 
     Shares are parts of the kept growth within the tagged stretch. A parent of nested phases
     (`train` of `train/forward`) holds its children's growth, and is left out where one blamed child
-    holds most of it, so that the deepest guilty phase is named.
+    holds most of it, so that the deepest phase is named.
     """
     _check(x, y, phases)
     tagged = np.flatnonzero(phases.codes >= 0)
     if len(tagged) == 0 or len(y) < 3:
         return Attributed()
-    settled, even, plain = without_passing(y, phases.codes)
+    settled, even, plain = without_transient(y, phases.codes)
     noise = noise_of(settled[even]) if noise is None else noise
     kept = kept_growth(y, plain, noise)
     first, last = max(int(tagged[0]), 1), int(tagged[-1])
@@ -97,7 +99,7 @@ def attribute(
     clear = _clear(rows, kept, noise)
     part = slice(first - 1, last + 1)
     inside = [Group(name=group.name, member=group.member[part]) for group in groups]
-    fitted = guilty(x[part], y[part], even[part], inside, tests=tests, seed=seed)
+    fitted = regress(x[part], y[part], even[part], inside, tests=tests, seed=seed)
     if fitted is not None:
         rows = _weighed(rows, fitted, clear)
     elif not clear:
@@ -136,18 +138,18 @@ def _events(stretch: Stretch, inside: Mask) -> Floats:
 
 
 def _clear(rows: Sequence[PhaseGrowth], kept: Kept, noise: float) -> bool:
-    """Whether the growth of one event would stand out of the noise by itself."""
+    """Return True if the growth of one event would stand out from the noise by itself."""
     events = max((row.events for row in rows), default=1)
     return float(kept.growth.sum()) / events > CLEAR_NOISE * noise
 
 
-def _weighed(rows: Sequence[PhaseGrowth], fitted: Guilty, clear: bool) -> list[PhaseGrowth]:
+def _weighed(rows: Sequence[PhaseGrowth], fitted: Regression, clear: bool) -> list[PhaseGrowth]:
     """Let the fit of the whole course decide; chance has to say the same of both readings."""
-    found = {guilt.name: guilt for guilt in fitted.found}
+    found = {effect.name: effect for effect in fitted.found}
     weighed = []
     for row in rows:
         if row.phase in found:
-            weighed.append(_found_guilty(row, found[row.phase], clear))
+            weighed.append(_with_effect(row, found[row.phase], clear))
         elif not any(_nested(row.phase, name) or _nested(name, row.phase) for name in found):
             p_value = max(row.p_value, fitted.others[row.phase], 1.0 if found else 0.0)
             weighed.append(replace(row, p_value=p_value))
@@ -158,19 +160,19 @@ def _nested(inner: str, outer: str) -> bool:
     return inner.startswith(outer + "/")
 
 
-def _found_guilty(row: PhaseGrowth, guilt: Guilt, clear: bool) -> PhaseGrowth:
+def _with_effect(row: PhaseGrowth, effect: PhaseEffect, clear: bool) -> PhaseGrowth:
     """The row of a phase that growth keeps step with. Where its events do not show one by one,
     they are taken to grow alike."""
     seen = clear and row.blamed
     growing = row.growing_events if seen else row.events
-    value, half = (size * row.events / growing for size in (guilt.per_event, guilt.half_width))
+    value, half = (size * row.events / growing for size in (effect.per_event, effect.half_width))
     return replace(
         row,
         growing_events=growing,
-        growth_per_event=Interval(value=value, low=value - half, high=value + half),
+        growth_per_event=Interval.around(value, half),
         spread=row.spread if seen else None,
-        share=min(1.0, guilt.share),
-        p_value=guilt.p_value,
+        share=min(1.0, effect.share),
+        p_value=effect.p_value,
         times_elsewhere=None,
     )
 
@@ -210,8 +212,7 @@ def _grown(stretch: Stretch, group: Group, tests: int, seed: int) -> PhaseGrowth
     share = min(1.0, float(per_event.sum()) / total)
     growing = per_event[per_event > GROWING_FRACTION * per_event.mean()]
     growth, *readings = evenly(stretch, member_end, member_begin)
-    cycles = Cycles.between_starts(readings[0] > 0.5)
-    p_value = rotated(growth, readings, cycles, seed=seed)
+    p_value = rotated(growth, readings, cycles_between(readings[0] > 0.5), seed=seed)
     return PhaseGrowth(
         phase=group.name,
         events=len(per_event),
@@ -227,13 +228,12 @@ def _grown(stretch: Stretch, group: Group, tests: int, seed: int) -> PhaseGrowth
 def _mean_interval(growth: Floats) -> Interval:
     """Mean with its 95 % Student interval; of one event the value alone."""
     if len(growth) == 0:
-        return Interval(value=0.0, low=0.0, high=0.0)
+        return Interval.around(0.0)
     mean = float(growth.mean())
     if len(growth) == 1:
-        return Interval(value=mean, low=mean, high=mean)
+        return Interval.around(mean)
     error = float(growth.std(ddof=1) / np.sqrt(len(growth)))
-    half = quantile(len(growth) - 1, 0.975) * error
-    return Interval(value=mean, low=mean - half, high=mean + half)
+    return Interval.around(mean, quantile(len(growth) - 1, 0.975) * error)
 
 
 def _spread(growth: Floats) -> float | None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.noise import robust_deviation
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -15,9 +17,11 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-PASSING_SPREAD = 1.5  # events that hold memory in passing agree within so many noise sds: chosen
-LEAST_SAMPLES = 3  # of a phase, to speak of its excess
-LEAST_PAIRS = 10  # of readings without the phase, to speak of their spread: chosen
+PASSING_SPREAD = (
+    1.5  # events that hold transient memory agree within this many noise sds: heuristic
+)
+LEAST_SAMPLES = 3  # of a phase, for an estimate of its excess
+LEAST_PAIRS = 10  # of readings without the phase, for an estimate of their spread: heuristic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +33,15 @@ class _Excess:
     even: bool
 
 
-def without_passing(y: Floats, codes: Ints) -> tuple[Floats, Mask, Mask]:
-    """The series without what phases hold in passing: (series, even, plain), shape (n,) each.
+def without_transient(y: Floats, codes: Ints) -> tuple[Floats, Mask, Mask]:
+    """The series without the transient memory of phases: (series, even, plain), shape (n,) each.
 
-    even: samples that say something once their phase's usual excess is taken off.
-    plain: samples of phases that hold nothing in passing.
+    even: samples that are informative once their phase's usual excess is subtracted.
+    plain: samples of phases that hold no transient memory.
 
     The phase that most samples lie in is the base, unless it lies above another by heights of its
     own each time; then that one is. A phase whose events lie above (or below) the base before and
-    after them, by more than what changes across them, holds memory in passing: its median excess
+    after them, by more than what changes across them, holds transient memory: its median excess
     is taken off where all its events agree; where they do not, they hide the kept memory, and
     their samples are left out.
     """
@@ -65,7 +69,7 @@ def _all(y: Floats, codes: Ints, used: Ints, base: int) -> list[_Excess]:
 
 
 def _excess(y: Floats, base: Mask, own: Mask, code: int) -> _Excess | None:
-    """None where the phase holds nothing in passing, or is seen too seldom to tell."""
+    """None where the phase holds no transient memory, or is seen too rarely."""
     index = np.arange(len(y))
     before = np.maximum.accumulate(np.where(base, index, -1))
     after = np.minimum.accumulate(np.where(base, index, len(y))[::-1])[::-1]
@@ -76,29 +80,24 @@ def _excess(y: Floats, base: Mask, own: Mask, code: int) -> _Excess | None:
     excess = y[inner] - (y[left] + y[right]) / 2
     across = y[right] - y[left]
     change = abs(float(np.median(across)))
-    height, spread = float(np.median(excess)), _spread(excess)
+    height, spread = float(np.median(excess)), robust_deviation(excess)
     if abs(height) <= max(0.75 * change, 4 * 1.2533 * spread / math.sqrt(len(excess))):
         return None
     noise = _noise(y, base, max(int(np.median(right - left)) // 2, 1))
     # Events need not keep alike, and one that keeps something may do so in the middle of it.
-    usual = math.hypot(noise, _spread(across) / 2, change / 2)
+    usual = math.hypot(noise, robust_deviation(across) / 2, change / 2)
     return _Excess(code=code, height=height, even=spread <= PASSING_SPREAD * usual)
 
 
 def _noise(y: Floats, base: Mask, lag: int) -> float:
     """What such an excess spreads by in the base itself, over gaps as wide: noise with a memory
-    spreads more over wide ones. Where the base has none as wide, from neighbours in it; else from
-    all neighbours."""
+    spreads more over wide ones. Where the base has none as wide, from neighbors in it; else from
+    all neighbors."""
     middle = y[lag:-lag] - (y[: -2 * lag] + y[2 * lag :]) / 2
     pure = base[lag:-lag] & base[: -2 * lag] & base[2 * lag :]
     if pure.sum() >= LEAST_PAIRS:
-        return _spread(middle[pure])
-    neighbours, inside = np.diff(y), base[1:] & base[:-1]
+        return robust_deviation(middle[pure])
+    neighbors, inside = np.diff(y), base[1:] & base[:-1]
     if inside.sum() >= LEAST_PAIRS:
-        neighbours = neighbours[inside]
-    return _spread(neighbours) / math.sqrt(2)
-
-
-def _spread(values: Floats) -> float:
-    """Standard deviation, from the median absolute deviation."""
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+        neighbors = neighbors[inside]
+    return robust_deviation(neighbors) / math.sqrt(2)

@@ -7,26 +7,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+import numpy as np
+
 from memdiag.analysis.stats import pooled_estimate
+from memdiag.analysis.stats.noise import MAD, robust_deviation
 from memdiag.analysis.stats.pooled_estimate import Estimate
 from memdiag.values.comparison import Difference, Measure
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import CALM, Verdict
 
-# 1.96 + 0.84: a difference of this many standard errors shows in four of five tries at 95 %.
+# 1.96 + 0.84: a difference of this many standard errors shows in four of five tries at 95%.
 SHOWN = 2.8
-# The noise of one reading where a run is too short to show its own, part of the level. Chosen.
+# The noise of one reading where a run is too short to show its own, part of the level. Heuristic.
 _READING_NOISE = 0.02
-# ... and the least, so that printed digits are not taken for exactness. Chosen.
+# ... and the least, so that printed digits are not taken for exactness. Heuristic.
 _LEAST_NOISE = 1e-4
-# What an open run among calm ones may have grown by, part of what it held at most. Chosen.
+# What an inconclusive run among stable ones may have grown by, part of its peak. Heuristic.
 _NEXT_TO_NOTHING = 0.05
 # A reading "at" a position is the middle one of those within this part of the common stretch.
 _WINDOW = 0.05
 
 
-def _may_be_calm(finding: Finding) -> bool:
+def _may_be_stable(finding: Finding) -> bool:
     growth, length = finding.growth_per_x, finding.last_x - finding.first_x
     return growth is not None and growth.high * length <= _NEXT_TO_NOTHING * finding.peak_value
 
@@ -39,13 +42,13 @@ class Side:
 
     @property
     def verdict(self) -> Verdict:
-        """A leak in any run is a leak; calm (STABLE) where most runs are and the others, which are
-        open, grew by next to nothing."""
+        """A leak in any run is a leak; STABLE where most runs are and the others, which are
+        inconclusive, grew by next to nothing."""
         if any(f.verdict is Verdict.LEAK for f in self.findings):
             return Verdict.LEAK
         open_ = [f for f in self.findings if f.verdict not in CALM]
-        calm = 2 * len(open_) < len(self.findings) and all(map(_may_be_calm, open_))
-        return Verdict.STABLE if calm else Verdict.INCONCLUSIVE
+        stable = 2 * len(open_) < len(self.findings) and all(map(_may_be_stable, open_))
+        return Verdict.STABLE if stable else Verdict.INCONCLUSIVE
 
     @property
     def axis_kinds(self) -> frozenset[AxisKind]:
@@ -62,9 +65,8 @@ class Side:
     @property
     def onset_x(self) -> float:
         """Where the leak began, in the run in which it began last."""
-        onsets = [f.onset_x.value for f in self.findings if f.onset_x is not None]
-        shifts = [_shifted(f, f.onset_x.value) for f in self.findings if f.onset_x is not None]
-        return max(shifts) if onsets else self.first_x
+        onsets = [_shifted(f, f.onset_x.value) for f in self.findings if f.onset_x is not None]
+        return max(onsets, default=self.first_x)
 
     def pooled(self, measure: Callable[[Finding], Estimate | None]) -> Estimate | None:
         """The runs that have this measure as one; None where none has."""
@@ -87,14 +89,18 @@ class Pair:
     late_from: float = 0.0
     late: tuple[Estimate, Estimate] | None = None
 
-    @property
-    def several(self) -> bool:
-        """More than one run on each side."""
-        return min(len(self.base.findings), len(self.candidate.findings)) > 1
-
     def difference(self, measure: Measure) -> Difference:
         """The measure's difference as it is reported."""
-        return _difference(measure, *self.estimates[measure])
+        base, candidate = self.estimates[measure]
+        change = pooled_estimate.difference(base, candidate)
+        return Difference(
+            measure=measure,
+            base=base.interval(),
+            candidate=candidate.interval(),
+            change=change.interval(),
+            ratio=pooled_estimate.ratio(base, candidate),
+            smallest_effect=SHOWN * change.error,
+        )
 
 
 def aligned(finding: Finding) -> list[tuple[float, float]]:
@@ -126,18 +132,6 @@ def measured(base: Side, candidate: Side) -> Pair:
         estimates=estimates,
         late_from=since,
         late=(late[0], late[1]) if late[0] is not None and late[1] is not None else None,
-    )
-
-
-def _difference(measure: Measure, base: Estimate, candidate: Estimate) -> Difference:
-    change = pooled_estimate.difference(base, candidate)
-    return Difference(
-        measure=measure,
-        base=base.interval(),
-        candidate=candidate.interval(),
-        change=change.interval(),
-        ratio=pooled_estimate.ratio(base, candidate),
-        smallest_effect=SHOWN * change.error,
     )
 
 
@@ -173,13 +167,9 @@ def _level(finding: Finding) -> Estimate | None:
         return None
     since = finding.first_x if finding.plateau is None else finding.plateau.since_x.value
     values = [y for x, y in finding.trace if x >= since] or [finding.latest_value]
-    return Estimate(value=median(values), error=max(_spread(values), noise(finding)) / 2)
-
-
-def _spread(values: Sequence[float]) -> float:
-    """Standard deviation by the middle absolute deviation."""
-    middle = median(values)
-    return 1.4826 * median(abs(v - middle) for v in values)
+    return Estimate(
+        value=median(values), error=max(robust_deviation(np.array(values)), noise(finding)) / 2
+    )
 
 
 def _peak(finding: Finding, last: float) -> Estimate | None:
@@ -188,7 +178,7 @@ def _peak(finding: Finding, last: float) -> Estimate | None:
 
 
 def _rise(finding: Finding, first: float, last: float) -> Estimate | None:
-    """Reading at `last` less that at `first`, as far as the run covers both."""
+    """Reading at `last` minus that at `first`, as far as the run covers both."""
     points = aligned(finding)
     if len(points) < 2 or not last > first:
         return None
@@ -211,11 +201,11 @@ def _reading(points: Sequence[tuple[float, float]], at: float, half: float) -> t
 
 
 def noise(finding: Finding) -> float:
-    """Standard deviation of one reading: its distance from the line between its neighbours.
+    """Standard deviation of one reading: its distance from the line between its neighbors.
 
     For white noise that distance has 1 + w^2 + (1 - w)^2 times the variance, w being where
-    between the neighbours the reading lies; the middle one of all leaves jumps out. Too few
-    readings: a part of the level that says so.
+    between the neighbors the reading lies; the middle one of all leaves jumps out. Too few
+    readings: a part of the level.
     """
     points = finding.trace
     bends = []
@@ -225,4 +215,4 @@ def noise(finding: Finding) -> float:
             bends.append(abs(y - y0 - w * (y1 - y0)) / math.sqrt(1 + w * w + (1 - w) ** 2))
     if len(bends) < 5:
         return _READING_NOISE * abs(finding.peak_value)
-    return max(1.4826 * median(bends), _LEAST_NOISE * abs(finding.peak_value), 1e-9)
+    return max(MAD * median(bends), _LEAST_NOISE * abs(finding.peak_value), 1e-9)

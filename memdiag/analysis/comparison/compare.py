@@ -1,4 +1,4 @@
-"""Before and after: did the change fix the growth, help, do nothing, or make it worse?
+"""Before and after: whether a change fixed the growth, helped, did nothing, or made it worse.
 
 Both sides are measured over the part of the axis that they share, each run by the diagnosis it
 already got, several runs of a side pooled.
@@ -94,7 +94,7 @@ _RANK = (
 
 
 def _deciding(series: Sequence[SeriesComparison], focus: Sequence[bool]) -> int | None:
-    """The series that speaks for all: the worst in focus, or one outside that got worse."""
+    """The series that decides for all: the worst in focus, or one outside that got worse."""
 
     def rank(at: int) -> tuple[int, int]:
         return _RANK.index(series[at].effect), at

@@ -1,6 +1,6 @@
-"""The rules of a comparison: from what was measured on both sides to an effect.
+"""The rules of a comparison: from the measures of both sides to an effect.
 
-"No effect" is only said where a change by a third is excluded; where it is not, the answer is
+The effect is "no effect" only where a change by a third is excluded; where it is not, it is
 "can't tell", and how much longer.
 """
 
@@ -16,19 +16,19 @@ from memdiag.values.measurements import Unit
 from memdiag.values.verdict import CALM, Verdict
 
 # A rate counts as changed when it changed by a tenth at the least, as equal when a change by a
-# third is excluded (so never when it halved). Chosen.
+# third is excluded (so never when it halved). Heuristic.
 _MATERIAL_RATE = 0.10
 _EQUAL_RATE = (2 / 3, 3 / 2)
-# A leak counts as gone when at most this part of its rate can still be there. Chosen.
+# A leak counts as gone when at most this part of its rate can still be there. Heuristic.
 _GONE = 0.25
-# A base that is open had no leak if it grew by no more than this part of the new leak. Chosen.
+# A base that is open had no leak if it grew by no more than this part of the new leak. Heuristic.
 _NEXT_TO_NONE = 0.05
 # A plateau counts as changed when it moved by a twentieth and by more than a small program's
-# start differs, as equal when a change by a fifth is excluded. Chosen.
+# start differs, as equal when a change by a fifth is excluded. Heuristic.
 _MATERIAL_LEVEL = 0.05
 _MATERIAL_BYTES = 4e6
 _EQUAL_LEVEL = 0.20
-# A peak is one reading, and may fall between two samples: it must change by more. Chosen.
+# A peak is one reading, and may fall between two samples: it must change by more. Heuristic.
 _MATERIAL_PEAK = 0.25
 
 
@@ -44,14 +44,14 @@ class Decision:
 def decide(pair: Pair) -> Decision:
     """What the change did to one series."""
     if len(pair.base.axis_kinds | pair.candidate.axis_kinds) > 1:
-        return Decision(effect=Effect.CANT_TELL, why=Why.AXES_DIFFER)
+        return _cant_tell(Why.AXES_DIFFER)
     base, candidate = pair.base.verdict, pair.candidate.verdict
-    if base is Verdict.INCONCLUSIVE and candidate is Verdict.LEAK and _base_was_flat(pair):
+    if candidate is Verdict.LEAK and (
+        base in CALM or (base is Verdict.INCONCLUSIVE and _base_was_flat(pair))
+    ):
         return _leak_appeared(pair)
     if base is Verdict.LEAK and candidate in CALM:
         return _leak_gone(pair)
-    if base in CALM and candidate is Verdict.LEAK:
-        return _leak_appeared(pair)
     if base is Verdict.LEAK and candidate is Verdict.LEAK:
         return _rates(pair)
     if base in CALM and candidate in CALM:
@@ -59,33 +59,37 @@ def decide(pair: Pair) -> Decision:
     return _unsettled(pair)
 
 
+def _cant_tell(why: Why, by: Measure | None = None) -> Decision:
+    return Decision(effect=Effect.CANT_TELL, why=why, by=by)
+
+
 def _leak_gone(pair: Pair) -> Decision:
-    """The old rate must be excluded, not only be unseen: a short calm run proves nothing."""
+    """The old rate must be excluded, not only be unseen: a short stable run proves nothing."""
     if _not_reached(pair):
-        return Decision(effect=Effect.CANT_TELL, why=Why.CANDIDATE_TOO_SHORT, by=_rise_of(pair))
+        return _cant_tell(Why.CANDIDATE_TOO_SHORT, _rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return _cant_tell(Why.NOT_MEASURED)
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
-    if candidate.high <= _GONE * base.value:
-        return Decision(effect=Effect.FIXED, why=Why.LEAK_GONE, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    if candidate.high > _GONE * base.value:
+        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+    return Decision(effect=Effect.FIXED, why=Why.LEAK_GONE, by=Measure.GROWTH)
 
 
 def _leak_appeared(pair: Pair) -> Decision:
     """The base must have run to where the leak would have shown in it."""
     if _not_reached(pair):
-        return Decision(effect=Effect.CANT_TELL, why=Why.BASE_TOO_SHORT, by=_rise_of(pair))
+        return _cant_tell(Why.BASE_TOO_SHORT, _rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
         return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED)
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
-    if base.high < candidate.value:
-        return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    if base.high >= candidate.value:
+        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+    return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED, by=Measure.GROWTH)
 
 
 def _base_was_flat(pair: Pair) -> bool:
-    """What is open about the base is no growth that could be told from noise, and next to none
-    beside the candidate's."""
+    """Return True if the inconclusive base has no growth beyond noise, and next to none beside the
+    candidate's."""
     if Measure.GROWTH not in pair.estimates:
         return False
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
@@ -93,14 +97,14 @@ def _base_was_flat(pair: Pair) -> bool:
 
 
 def _not_reached(pair: Pair) -> bool:
-    """The calm side is too short for the other's leak: over the same stretch since its onset,
-    the leaking side had not risen by more than noise, or no more than the calm one."""
+    """Return True if the stable side is too short for the other's leak: over the same stretch since
+    its onset, the leaking side had not risen by more than noise, or no more than the stable one."""
     if pair.late is None:
         return True
-    leaking, calm = pair.late
+    leaking, stable = pair.late
     if pair.base.verdict is not Verdict.LEAK:
-        leaking, calm = calm, leaking
-    return leaking.value - calm.value < SHOWN * math.hypot(leaking.error, calm.error)
+        leaking, stable = stable, leaking
+    return leaking.value - stable.value < SHOWN * math.hypot(leaking.error, stable.error)
 
 
 def _rise_of(pair: Pair) -> Measure | None:
@@ -109,46 +113,45 @@ def _rise_of(pair: Pair) -> Measure | None:
 
 def _rates(pair: Pair) -> Decision:
     if Measure.GROWTH not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return _cant_tell(Why.NOT_MEASURED)
     found = pair.difference(Measure.GROWTH)
     if found.ratio is None:
-        return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
-    if found.change.high < 0 and found.ratio.value <= 1 - _MATERIAL_RATE:
-        return Decision(effect=Effect.IMPROVED, why=Why.RATE_CHANGED, by=Measure.GROWTH)
-    if found.change.low > 0 and found.ratio.value >= 1 + _MATERIAL_RATE:
-        return Decision(effect=Effect.WORSE, why=Why.RATE_CHANGED, by=Measure.GROWTH)
+        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+    changed = not 1 - _MATERIAL_RATE < found.ratio.value < 1 + _MATERIAL_RATE
+    moved = _moved(found, changed, Measure.GROWTH, Why.RATE_CHANGED)
+    if moved is not None:
+        return moved
     if found.ratio.low >= _EQUAL_RATE[0] and found.ratio.high <= _EQUAL_RATE[1]:
         return Decision(effect=Effect.NO_EFFECT, why=Why.RATE_EQUAL, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
 
 
 def _levels(pair: Pair) -> Decision:
     if Measure.LEVEL not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return _cant_tell(Why.NOT_MEASURED)
     found = pair.difference(Measure.LEVEL)
     scale = _scale(found)
     least = _least_change(pair, _MATERIAL_LEVEL * scale)
-    moved = _moved(found, least, Measure.LEVEL, Why.LEVEL_CHANGED)
-    if moved is not None:
-        return moved
-    if max(-found.change.low, found.change.high) > max(_EQUAL_LEVEL * scale, least):
-        return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.LEVEL)
-    if Measure.PEAK in pair.estimates:
+    changed = abs(found.change.value) >= least
+    moved = _moved(found, changed, Measure.LEVEL, Why.LEVEL_CHANGED)
+    if moved is None and max(-found.change.low, found.change.high) > max(
+        _EQUAL_LEVEL * scale, least
+    ):
+        return _cant_tell(Why.TOO_NOISY, Measure.LEVEL)
+    if moved is None and Measure.PEAK in pair.estimates:
         peaks = pair.difference(Measure.PEAK)
         least = _least_change(pair, _MATERIAL_PEAK * _scale(peaks))
-        moved = _moved(peaks, least, Measure.PEAK, Why.PEAK_CHANGED)
-        if moved is not None:
-            return moved
-    return Decision(effect=Effect.NO_EFFECT, why=Why.LEVEL_EQUAL, by=Measure.LEVEL)
+        changed = abs(peaks.change.value) >= least
+        moved = _moved(peaks, changed, Measure.PEAK, Why.PEAK_CHANGED)
+    return moved or Decision(effect=Effect.NO_EFFECT, why=Why.LEVEL_EQUAL, by=Measure.LEVEL)
 
 
-def _moved(found: Difference, least: float, by: Measure, why: Why) -> Decision | None:
-    """Better or worse, where the change is sure and large enough to matter."""
-    if found.change.high < 0 and found.change.value <= -least:
-        return Decision(effect=Effect.IMPROVED, why=why, by=by)
-    if found.change.low > 0 and found.change.value >= least:
-        return Decision(effect=Effect.WORSE, why=why, by=by)
-    return None
+def _moved(found: Difference, changed: bool, by: Measure, why: Why) -> Decision | None:
+    """Better or worse, where the change is large enough to matter and its sign is certain."""
+    if not changed or found.change.low <= 0 <= found.change.high:
+        return None
+    better = found.change.high < 0
+    return Decision(effect=Effect.IMPROVED if better else Effect.WORSE, why=why, by=by)
 
 
 def _scale(found: Difference) -> float:
@@ -165,7 +168,7 @@ def _unsettled(pair: Pair) -> Decision:
     why = (
         Why.BASE_UNSETTLED if pair.base.verdict is Verdict.INCONCLUSIVE else Why.CANDIDATE_UNSETTLED
     )
-    open_ = Decision(effect=Effect.CANT_TELL, why=why, by=_rise_of(pair))
+    open_ = _cant_tell(why, _rise_of(pair))
     if Measure.RISE not in pair.estimates:
         return open_
     change = pair.difference(Measure.RISE).change
@@ -185,7 +188,7 @@ def _surely_less(one: Estimate, other: Estimate) -> bool:
 
 # ---- how much longer -------------------------------------------------------------------------
 
-# More than this many times the runs at hand is no advice. Chosen.
+# More than this many times the runs at hand is not useful advice. Heuristic.
 _HOPELESS = 8.0
 
 
@@ -202,7 +205,7 @@ def need_more(pair: Pair, decision: Decision) -> float | None:
 
 
 def wants_runs(pair: Pair, decision: Decision) -> bool:
-    """The runs of a side differ by so much that only more of them would settle it."""
+    """Return True if the runs of a side differ so much that only more of them would settle it."""
     if decision.why is not Why.TOO_NOISY or decision.by is None:
         return False
     base, candidate = pair.estimates[decision.by]

@@ -13,11 +13,11 @@ from memdiag.values.verdict import Verdict
 
 
 def peaks_grow(decision: Decision, prepared: Prepared, policy: Policy) -> bool:
-    """Whether the highest reading of each cycle rises, where the floor does not.
+    """Return True if the highest reading of each cycle rises, where the floor does not.
 
     Of the cycles since the floor became level. The rise has to pass the test for growth, has to
     be seen between the first and the middle third as well as between the middle and the last, and
-    has to be worth a word against the level.
+    has to matter against the level.
     """
     if decision.verdict is Verdict.LEAK or prepared.sign < 0 or not len(prepared.x):
         return False
@@ -33,7 +33,11 @@ def peaks_grow(decision: Decision, prepared: Prepared, policy: Policy) -> bool:
         return False
     fitted = trend(x, peaks, prepared.noise)
     rise = fitted.slope * float(x[-1] - x[0])
-    if fitted.p_growth >= policy.common.alpha or rise <= policy.common.calm_growth * prepared.level:
+    if (
+        fitted.p_growth >= policy.common.alpha
+        or rise <= policy.common.stable_growth * prepared.level
+    ):
         return False
-    first, middle, last = (float(np.median(part)) for part in np.array_split(peaks, 3))
+    thirds = 3  # exact: see above
+    first, middle, last = (float(np.median(part)) for part in np.array_split(peaks, thirds))
     return first < middle < last

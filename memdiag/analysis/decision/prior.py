@@ -1,4 +1,4 @@
-"""Is growth of this length and regularity a leak? Posterior odds of leak to warm-up:
+"""Posterior odds of leak to warm-up for growth of this length and regularity:
 
     odds = prior * plateau factor * regularity factor / S(length)
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memdiag.analysis.decision.regimes import View, r_squared, rate
+from memdiag.analysis.decision.regimes import RegimeFit, r_squared
 from memdiag.analysis.policy import EXACT_ROLES, Policy
 from memdiag.analysis.stats.changepoint import Piece
 from memdiag.values.measurements import AxisKind, Role
@@ -31,21 +31,21 @@ class Span:
     slowed: bool = False
 
 
-def undiminished(view: View, policy: Policy) -> Span:
-    """How far back growth went on at about the present rate, jumps between regimes included.
+def undiminished(fit: RegimeFit, policy: Policy) -> Span:
+    """How far back growth continues at about the present rate, including jumps between regimes.
 
-    A short rest at the very start is no plateau: the program had not yet begun. Nor is a rest that
-    is no longer than those of the growth after it: it is one of its treads.
+    A short rest at the very start is not a plateau: the program had not yet begun. Nor is a rest
+    that is no longer than those of the growth after it: it is one of its treads.
     """
-    x, slope = view.binned.x, view.trend.slope
-    start, plateau, slowed = view.tail, 0.0, False
-    for piece in reversed([p for p in view.segmentation.pieces if p.first < view.tail]):
-        if _is_plateau(view, piece, start, policy):
+    x, slope = fit.binned.x, fit.trend.slope
+    start, plateau, slowed = fit.tail, 0.0, False
+    for piece in fit.before:
+        if _is_plateau(fit, piece, start, policy):
             plateau = float(x[start] - x[piece.first])
             idle = piece.first <= 1 and plateau < policy.common.warm_share * float(x[-1] - x[start])
-            plateau = 0.0 if idle or plateau <= _longest_rest(view, start) else plateau
+            plateau = 0.0 if idle or plateau <= _longest_rest(fit, start) else plateau
             break
-        pace = rate(view, piece)
+        pace = _rate(fit, piece)
         if not policy.common.most * slope <= pace <= 2 * slope:
             slowed = pace > 2 * slope and piece.last - piece.first > 1
             break
@@ -53,30 +53,39 @@ def undiminished(view: View, policy: Policy) -> Span:
     return Span(first_bin=start, length_x=float(x[-1] - x[start]), plateau_x=plateau, slowed=slowed)
 
 
-def _longest_rest(view: View, first: int) -> float:
+def _rate(fit: RegimeFit, piece: Piece) -> float:
+    """Mean rate of a regime with the jump that led out of it."""
+    x, y = fit.binned.x, fit.binned.y
+    last = min(piece.last, len(x) - 1)
+    dx = float(x[last] - x[piece.first])
+    return float(y[last] - y[piece.first]) / dx if dx > 0 else 0.0
+
+
+def _longest_rest(fit: RegimeFit, first: int) -> float:
     """Length of the longest flat regime from bin `first` on."""
-    x = view.binned.x
-    flat = [p for p in view.segmentation.pieces if p.first >= first and p.flat]
+    x = fit.binned.x
+    flat = [p for p in fit.segmentation.pieces if p.first >= first and p.flat]
     ends = [min(p.last, len(x) - 1) for p in flat]
     return max((float(x[end] - x[p.first]) for p, end in zip(flat, ends, strict=True)), default=0.0)
 
 
-def _is_plateau(view: View, piece: Piece, start: int, policy: Policy) -> bool:
-    """A flat regime that growth leaves without a jump: growth that restarts, no staircase."""
-    x, y, slope = view.binned.x, view.binned.y, view.trend.slope
+def _is_plateau(fit: RegimeFit, piece: Piece, start: int, policy: Policy) -> bool:
+    """Return True for a flat regime that growth leaves without a jump: growth that restarts, not a
+    staircase."""
+    x, y, slope = fit.binned.x, fit.binned.y, fit.trend.slope
     if piece.last - piece.first < 2 or abs(piece.slope) >= policy.common.short_share * slope:
         return False
     expected = slope * float(x[start] - x[piece.last - 1])
     flat = y[piece.first : piece.last]
     jump = float(y[start] - np.median(flat))
-    return jump <= policy.common.margin * expected + policy.common.noises * view.segmentation.noise
+    return jump <= policy.common.margin * expected + policy.common.noises * fit.segmentation.noise
 
 
-def posterior_leak(view: View, policy: Policy, span: Span, regular_odds: float) -> float:
+def posterior_leak(fit: RegimeFit, policy: Policy, span: Span, regular_odds: float) -> float:
     """Posterior probability that growth of this length and regularity is a leak, 0..1."""
     prior = policy.prior
-    length = prior.warmup_lengths[view.prepared.axis.kind]
-    odds = regular_odds / length.survival(_whole(view, policy, span))
+    length = prior.warmup_lengths[fit.prepared.axis.kind]
+    odds = regular_odds / length.survival(_whole(fit, policy, span))
     if span.plateau_x > 0:
         odds *= 1 + prior.plateau_odds * (1 - length.survival(span.plateau_x))
     if span.slowed:
@@ -84,27 +93,27 @@ def posterior_leak(view: View, policy: Policy, span: Span, regular_odds: float) 
     return odds / (1 + odds)
 
 
-def _whole(view: View, policy: Policy, span: Span) -> float:
+def _whole(fit: RegimeFit, policy: Policy, span: Span) -> float:
     """Length of growth; of one that is slower than warm-ups are, until it has risen as they do."""
-    y = view.binned.y
+    y = fit.binned.y
     before, risen = float(y[span.first_bin]), float(y[-1] - y[span.first_bin])
-    least = policy.prior.least_rise * max(abs(before), view.prepared.noise)
+    least = policy.prior.least_rise * max(abs(before), fit.prepared.noise)
     return span.length_x * max(1.0, least / risen) if risen > 0 else span.length_x
 
 
-def regular_odds(view: View, policy: Policy) -> float:
+def regular_odds(fit: RegimeFit, policy: Policy) -> float:
     """Factor on the odds for growth by equal increments, none of them late or small."""
     prior = policy.prior
-    length = prior.warmup_lengths[view.prepared.axis.kind]
-    first = view.first_sample
-    x, y = view.prepared.x[first:], view.prepared.y[first:]
+    length = prior.warmup_lengths[fit.prepared.axis.kind]
+    first = fit.first_sample
+    x, y = fit.prepared.x[first:], fit.prepared.y[first:]
     if len(x) < 2 * policy.common.fewest:
         return 1.0
-    in_use = view.prepared.role in (Role.IN_USE, Role.OBJECTS)
+    in_use = fit.prepared.role in (Role.IN_USE, Role.OBJECTS)
     odds = 1.0
-    if in_use and view.prepared.axis.kind is AxisKind.STEP:
+    if in_use and fit.prepared.axis.kind is AxisKind.STEP:
         odds = policy.common.margin  # (pages, pools and holes, which fill for long, are not in it)
-    if is_exact(view, policy):
+    if is_exact(fit, policy):
         return length.exact_odds * odds
     half = len(x) // 2
     early = (y[half] - y[0]) / (x[half] - x[0])
@@ -113,11 +122,11 @@ def regular_odds(view: View, policy: Policy) -> float:
     return length.regular_odds * odds if is_line and late > policy.common.slowing * early else 1.0
 
 
-def is_exact(view: View, policy: Policy) -> bool:
-    """An exact meter that grew by the very same amount in every increment of the last regime."""
-    first = view.first_sample
-    x, y = view.prepared.x[first:], view.prepared.y[first:]
-    if view.prepared.role not in EXACT_ROLES or len(x) <= policy.common.blocks:
+def is_exact(fit: RegimeFit, policy: Policy) -> bool:
+    """Return True for an exact metric whose last regime grew by the same amount every time."""
+    first = fit.first_sample
+    x, y = fit.prepared.x[first:], fit.prepared.y[first:]
+    if fit.prepared.role not in EXACT_ROLES or len(x) <= policy.common.blocks:
         return False
     rates = np.diff(y) / np.diff(x)
     return bool(np.ptp(rates) <= policy.common.immaterial_share * abs(float(rates.mean())))

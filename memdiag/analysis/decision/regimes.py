@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class RegimeFit:
     """A series at one resolution, and the last regime averaged over where it may have begun.
 
     tail: first bin of the last regime, heaviest start. trend: its slope. growing: weight of a last
-    regime with a slope worth a word, over all places where it may have begun, 0..1.
+    regime with a material slope, over all places where it may have begun, 0..1.
     """
 
     prepared: Prepared
@@ -34,7 +34,7 @@ class View:
 
     @property
     def p_growth(self) -> float:
-        """p-value of "the last regime does not grow", doubled for its start having been picked."""
+        """p-value of "the last regime does not grow", doubled because its start was picked."""
         return min(1.0, 2 * self.trend.p_growth)
 
     @property
@@ -53,46 +53,48 @@ class View:
         return len(self.prepared.x) - self.first_sample
 
     @property
+    def before(self) -> list[Piece]:
+        """The regimes before the last one, latest first."""
+        return [p for p in reversed(self.segmentation.pieces) if p.first < self.tail]
+
+    @property
     def is_one_step(self) -> bool:
         """Return True if the last regime rose by no more than the step that readings move by."""
         x = self.binned.x
         rise = self.trend.slope * float(x[-1] - x[self.tail])
         return 0 < rise < self.prepared.quantum
 
-    def recent_waves(self, policy: Policy) -> Waves | None:
-        """The waves of the run without its first third, which may be a warm-up."""
-        return self._waves(
-            int(policy.common.warm_share * len(self.binned.y)), policy, policy.common.most
-        )
+    def from_bin(self, first: int) -> RegimeFit:
+        """The same fit with its last regime taken to begin at bin `first`."""
+        fitted = trend(self.binned.x[first:], self.binned.y[first:], self.floor)
+        return replace(self, tail=first, trend=fitted)
 
-    def all_waves(self, policy: Policy, turn: float) -> Waves | None:
-        """The waves of the whole run, where there are enough of them.
+    def rose(self, policy: Policy) -> bool:
+        """Return True if the level rose before the last regime: a warm-up, not a stable run."""
+        y, few = self.binned.y, policy.common.fewest
+        began = float(np.min(y[: max(1, min(few, self.tail or few))]))
+        rise = float(np.median(y[self.tail :])) - began
+        return rise > policy.common.stable_growth * self.prepared.level
 
-        turn: part of the range that makes one.
-        """
-        if self.prepared.floors:
-            return None
-        found = self._waves(0, policy, turn)
-        return None if found is None or found.falls < policy.common.cycles else found
-
-    def _waves(self, first: int, policy: Policy, turn: float) -> Waves | None:
+    def waves(self, policy: Policy, turn: float, first: int = 0) -> Waves | None:
+        """The slow waves from bin `first` on. turn: part of the range that makes one."""
         x, y = self.binned.x[first:], self.binned.y[first:]
         return waves(x, y, policy.common.clear_noises * self.floor, turn)
 
 
-def look(prepared: Prepared, policy: Policy) -> View:
+def fit_regimes(prepared: Prepared, policy: Policy) -> RegimeFit:
     """Cut into regimes and weigh the trend of the last one."""
     binned = bins(prepared.x, prepared.y, policy.segmentation.bins)
     floor = binned.floor(prepared.noise)
     segmentation = segment(binned.x, binned.y, floor, policy)
     starts = _starts(segmentation, len(binned.x), policy.common.fewest)
     tail = max(starts, key=lambda s: starts[s])
-    calm_slope = (
-        policy.common.calm_growth
+    stable_slope = (
+        policy.common.stable_growth
         * prepared.level
         / max(policy.horizon(prepared.axis.kind), prepared.run, 1e-300)
     )
-    return View(
+    return RegimeFit(
         prepared=prepared,
         binned=binned,
         segmentation=segmentation,
@@ -101,7 +103,7 @@ def look(prepared: Prepared, policy: Policy) -> View:
         growing=sum(
             weight
             for start, flat, weight in segmentation.tails
-            if not flat and line(binned.x[start:], binned.y[start:])[1] > calm_slope
+            if not flat and line(binned.x[start:], binned.y[start:])[1] > stable_slope
         ),
     )
 
@@ -115,25 +117,9 @@ def _starts(segmentation: Segmentation, n: int, least: int) -> dict[int, float]:
     return starts or {min(segmentation.pieces[-1].first, max(n - 2, 0)): 1.0}
 
 
-def rate(view: View, piece: Piece) -> float:
-    """Mean rate of a regime with the jump that led out of it."""
-    x, y = view.binned.x, view.binned.y
-    last = min(piece.last, len(x) - 1)
-    dx = float(x[last] - x[piece.first])
-    return float(y[last] - y[piece.first]) / dx if dx > 0 else 0.0
-
-
 def r_squared(x: Floats, y: Floats) -> float:
     """Share of the variance of `y` that a line over `x` explains, 0..1."""
     level, slope = line(x, y)
     rest = y - level - slope * (x - x.mean())
     power = float(((y - level) ** 2).sum())
     return 1 - float(rest @ rest) / power if power > 0 else 0.0
-
-
-def rose(view: View, policy: Policy) -> bool:
-    """The level rose before the last regime: a warm-up, not a stable run."""
-    y, few = view.binned.y, policy.common.fewest
-    began = float(np.min(y[: max(1, min(few, view.tail or few))]))
-    rise = float(np.median(y[view.tail :])) - began
-    return rise > policy.common.calm_growth * view.prepared.level

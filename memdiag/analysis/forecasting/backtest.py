@@ -1,4 +1,4 @@
-"""Whether the end of a run for want of memory could be seen coming when half of it was over."""
+"""Backtest of a run that ended out of memory: what its first half predicted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = "what ended it"
 _PART = 0.5
 _FEWEST_SAMPLES = 4
 # Below this part of the limit something else ended it: a cap of the framework's own, other tenants,
-# memory that this series does not count. Chosen.
+# memory that this series does not count. Heuristic.
 _NEAR = 0.75
 
 
@@ -27,7 +27,7 @@ def foretold(
     findings: Sequence[tuple[int, Series]],
     judge: Callable[[Series, Recording], Finding | None],
 ) -> Foretold | None:
-    """What the first half of the memory that ran out says of the limit that ended the run.
+    """What the first half of the series that ran out predicts for the limit that ended the run.
 
     findings: the series that were judged, with their places in the finding. judge: judges one
     series of a recording, by nothing but what it is given.

@@ -1,4 +1,4 @@
-"""Budgets held against what was found. Nothing that could not be measured counts as kept."""
+"""Budgets compared with the findings. A budget that could not be measured is not kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TREE = "tree"
 # What a budget without a metric is for: the memory of the host and that of the device.
 _MEMORY = (Role.RESIDENT, Role.DEVICE)
 _NO_MEMORY = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.PEAK})
-# A range of readings needs some. Chosen.
+# Fewest readings for a range: heuristic.
 _FEWEST = 3
 _PLURALS = {
     AxisKind.STEP: "steps",
@@ -60,12 +60,14 @@ def _is_called(finding: Finding, name: str) -> bool:
 
 def _against(finding: Finding, budget: Budget) -> BudgetFinding:
     if budget.in_bytes and finding.unit is not Unit.BYTES:
-        return _unclear(budget, finding, "it is no amount of memory: write the budget as a number")
+        return _unclear(
+            budget, finding, "it does not measure memory: write the budget as a plain number"
+        )
     match budget.kind:
         case BudgetKind.GROWTH:
             return _growth(finding, budget)
         case BudgetKind.PEAK:
-            return _measured(finding, budget, _exactly(finding.peak_value))
+            return _measured(finding, budget, Interval.around(finding.peak_value))
         case BudgetKind.VARIATION:
             return _variation(finding, budget)
 
@@ -78,12 +80,7 @@ def _growth(finding: Finding, budget: Budget) -> BudgetFinding:
     rate = _rate(finding, stretch)
     if rate is None:
         return _unclear(budget, finding, _why_no_rate(finding, stretch))
-    figure = Interval(
-        value=rate.value * stretch.length,
-        low=rate.low * stretch.length,
-        high=rate.high * stretch.length,
-    )
-    return _measured(finding, budget, figure)
+    return _measured(finding, budget, rate.scaled(stretch.length))
 
 
 def _rate(finding: Finding, stretch: Stretch) -> Interval | None:
@@ -94,7 +91,7 @@ def _rate(finding: Finding, stretch: Stretch) -> Interval | None:
         and plateau is not None
         and plateau.low_value == plateau.high_value
     ):
-        return _exactly(0.0)  # things are counted exactly, and there was not one more
+        return Interval.around(0.0)  # things are counted exactly, and there was not one more
     if _counts(finding, stretch):
         return finding.growth_per_x
     if stretch.axis is AxisKind.EPOCH:
@@ -119,7 +116,7 @@ def _other_axis(finding: Finding, stretch: Stretch) -> str:
 
 
 def _variation(finding: Finding, budget: Budget) -> BudgetFinding:
-    """Highest less lowest reading from `since` on. Traces keep the extremes of a run."""
+    """Highest minus lowest reading from `since` on. Traces keep the extremes of a run."""
     since = budget.since
     readings = (*finding.trace, *finding.tops)
     if since is not None:
@@ -133,11 +130,7 @@ def _variation(finding: Finding, budget: Budget) -> BudgetFinding:
     values = [y for _, y in finite]
     if len({x for x, _ in finite}) < _FEWEST:
         return _unclear(budget, finding, "there are too few readings in that part of the run")
-    return _measured(finding, budget, _exactly(max(values) - min(values)))
-
-
-def _exactly(value: float) -> Interval:
-    return Interval(value=value, low=value, high=value)
+    return _measured(finding, budget, Interval.around(max(values) - min(values)))
 
 
 def _measured(finding: Finding, budget: Budget, figure: Interval) -> BudgetFinding:
@@ -147,25 +140,23 @@ def _measured(finding: Finding, budget: Budget, figure: Interval) -> BudgetFindi
     elif figure.low > budget.amount:
         standing, why = Standing.BROKEN, ""
     else:
-        standing, why = Standing.UNCLEAR, "the figure is too uncertain: record a longer run"
-    return BudgetFinding(
-        budget=budget,
-        standing=standing,
-        metric=finding.metric,
-        process=finding.process,
-        unit=finding.unit,
-        figure=figure,
-        why=why,
-    )
+        standing, why = Standing.UNCLEAR, "the value is too uncertain: record a longer run"
+    return _result(budget, finding, standing, figure, why)
 
 
 def _unclear(budget: Budget, finding: Finding | None, why: str) -> BudgetFinding:
+    return _result(budget, finding, Standing.UNCLEAR, None, why)
+
+
+def _result(
+    budget: Budget, finding: Finding | None, standing: Standing, figure: Interval | None, why: str
+) -> BudgetFinding:
     return BudgetFinding(
         budget=budget,
-        standing=Standing.UNCLEAR,
+        standing=standing,
         metric="" if finding is None else finding.metric,
         process="" if finding is None else finding.process,
         unit=None if finding is None else finding.unit,
-        figure=None,
+        figure=figure,
         why=why,
     )

@@ -1,4 +1,4 @@
-"""How large a card or container the run needs: told only where its memory has an end, or a plan."""
+"""The smallest card or container for the run, where its memory or its length is bounded."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from memdiag.values.measurements import Limit, Role, Unit
 from memdiag.values.thresholds import one_gpu
 from memdiag.values.verdict import CALM, Verdict
 
-# Which series speak for a memory, the most telling first, and which others may object.
-_SPEAKS = {Memory.DEVICE: (Role.DEVICE, Role.DEVICE_RESERVED), Memory.HOST: (Role.RESIDENT,)}
+# Which series represent a memory, the most specific first, and which others may object.
+_REPRESENTS = {Memory.DEVICE: (Role.DEVICE, Role.DEVICE_RESERVED), Memory.HOST: (Role.RESIDENT,)}
 _OBJECTS = {
     Memory.DEVICE: frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED}),
     Memory.HOST: frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL, Role.IN_USE}),
@@ -19,25 +19,25 @@ _OBJECTS = {
 
 GB = 10**9
 # Memory of the cards that are sold, by vendors' data sheets. Taken as decimal: a card of 24 GB
-# holds 24 GiB less what error correction and the driver keep, 22.5 GiB (24.2e9 bytes) on an L4.
+# holds 24 GiB minus what error correction and the driver keep, 22.5 GiB (24.2e9 bytes) on an L4.
 CARDS_GB = (4, 6, 8, 10, 11, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 141, 180, 192, 256, 288)
-# Sizes that people give containers: powers of two, and those between (chosen).
+# Usual sizes of containers: powers of two, and those between (heuristic).
 CONTAINERS_GB = tuple(n * 2**k / 4 for k in range(15) for n in (1, 1.5))
 SIZES_GB = {Memory.DEVICE: CARDS_GB, Memory.HOST: CONTAINERS_GB}
 
 MARGIN = 1.05
-"""Room above the peak that is needed: runs differ, and samples miss the very top (chosen)."""
+"""Room above the peak that is needed: runs differ, and samples miss the very top (heuristic)."""
 COMFORT = 1.2
-"""... and with which a somewhat longer sequence or larger batch is no accident (chosen)."""
+"""... and with which a somewhat longer sequence or larger batch still fits (heuristic)."""
 
 
 def capacity(findings: Sequence[Finding], limits: Sequence[Limit]) -> tuple[Capacity, ...]:
-    """For each memory that was measured what it takes; none where nobody can tell."""
+    """What each memory that was measured takes; none where that is not known."""
     return tuple(found for memory in Memory for found in _of(memory, findings, limits))
 
 
 def _of(memory: Memory, findings: Sequence[Finding], limits: Sequence[Limit]) -> Iterator[Capacity]:
-    at = _speaker(memory, findings)
+    at = _representative(memory, findings)
     if at is None:
         return
     finding = findings[at]
@@ -52,7 +52,7 @@ def _of(memory: Memory, findings: Sequence[Finding], limits: Sequence[Limit]) ->
 def _growing(
     memory: Memory, at: int, finding: Finding, limits: Sequence[Limit]
 ) -> Iterator[Capacity]:
-    """What never ends fits nowhere; up to a planned end it may."""
+    """Unbounded growth fits nowhere; up to a planned end it may."""
     planned = finding.forecasts[0] if finding.planned and finding.forecasts else None
     if planned is None:
         yield Capacity(memory=memory, series=at, is_bounded=False, peak_bytes=finding.peak_value)
@@ -93,18 +93,18 @@ def _sized(
 
 
 def _smallest(memory: Memory, room_bytes: float) -> int | None:
-    """The smallest size that holds so much; None where none is large enough."""
+    """The smallest size that holds this much; None where none is large enough."""
     fitting = [round(size * GB) for size in SIZES_GB[memory] if size * GB >= room_bytes]
     return min(fitting, default=None)
 
 
-def _speaker(memory: Memory, findings: Sequence[Finding]) -> int | None:
-    """Index of the series that tells what one card, or one container, has to hold.
+def _representative(memory: Memory, findings: Sequence[Finding]) -> int | None:
+    """Index of the series that shows what one card, or one container, has to hold.
 
-    Of a tree on several GPUs the fullest one speaks; of several processes without a tree none
-    does, as nobody knows whether they share a container. Each has a card to itself.
+    Of a tree on several GPUs the fullest one counts; of several processes without a tree none
+    does, because they may not share a container. Each has a card to itself.
     """
-    for role in _SPEAKS[memory]:
+    for role in _REPRESENTS[memory]:
         fit = [i for i, f in enumerate(findings) if f.role is role and f.unit is Unit.BYTES]
         single = [i for i in fit if one_gpu(findings[i].metric)]
         trees = [i for i in fit if findings[i].process == "tree"]

@@ -1,4 +1,4 @@
-"""Which of all limits is reached first: of the host, the container, a GPU, a process, the user."""
+"""The limit that is reached first: of the host, the container, a GPU, a process or the user."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ class _Candidate:
 
 
 def first_limit(findings: Sequence[Finding], verdict: Verdict) -> FirstLimit | None:
-    """The limit that is reached first if all goes on as it does; None where none is.
+    """The limit that is reached first if the trends continue; None where none is.
 
-    A leak comes before a growth of which nobody knows whether it goes on, however soon that would
-    reach a limit; and such growth counts only where it is evident, and the `verdict` on the whole
-    is in doubt as well.
+    A leak comes before inconclusive growth, however soon that would reach a limit; and such growth
+    counts only where it is evident, and the `verdict` on the recording is inconclusive as well.
     """
-    doubtful = [Verdict.INCONCLUSIVE] if verdict is Verdict.INCONCLUSIVE else []
-    for kind in (Verdict.LEAK, *doubtful):
+    open_ = [Verdict.INCONCLUSIVE] if verdict is Verdict.INCONCLUSIVE else []
+    for kind in (Verdict.LEAK, *open_):
         found = [c for c in _candidates(findings) if c.finding.verdict is kind]
         if found:
             return _first(found)

@@ -1,4 +1,4 @@
-"""What memory comes to if the last regime goes on, and when it reaches a limit."""
+"""Projection of the last regime: expected memory, and when it reaches a limit."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.noise import autocorrelation, long_run_factor
 from memdiag.analysis.stats.student_t import quantile
-from memdiag.values.findings import Forecast, Interval, LimitHit
+from memdiag.values.findings import Interval, LimitHit
 from memdiag.values.measurements import Limit, Role
 
 if TYPE_CHECKING:
     from memdiag.values.measurements import Floats
 
 COVERAGE = 0.95
-# Above this the noise cannot be told from a random walk within one regime: chosen.
+# Above this the noise is indistinguishable from a random walk within one regime: heuristic.
 MOST_AUTOCORRELATION = 0.97
-# Standard errors that phi is taken above its estimate: chosen by coverage (see `grow_on`).
+# Standard errors that phi is taken above its estimate: fitted by coverage (see `grow_on`).
 PHI_ERRORS = 0.5
-# A hit farther off than so many times the run says nothing about this run: chosen.
+# A hit farther away than this many times the run is not reported: heuristic.
 FARTHEST_RUNS = 1000.0
 # Mantissas of a round position.
 ROUND = (1.0, 2.0, 5.0, 10.0)
@@ -29,11 +30,11 @@ ROUND = (1.0, 2.0, 5.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """The last regime, carried on: value(x) = centre_value + slope (x - centre_x).
+    """The last regime, continued: value(x) = centre_value + slope (x - centre_x).
 
     slope_error, centre_error: standard errors; noise: standard deviation of a reading around the
     line; freedom: degrees of freedom of the errors; last_x, last_value: where the regime stands.
-    may_stop: nobody knows whether the growth goes on, so an interval reaches down to today's value
+    may_stop: the growth may not continue, so an interval reaches down to today's value
     and a limit may never be hit.
     """
 
@@ -49,7 +50,7 @@ class Projection:
     may_stop: bool = False
 
     def at(self, x: float) -> Interval:
-        """Value of one reading at x with its 95 % prediction interval (Draper & Smith 1998, 1.4).
+        """Value of one reading at x with its 95% prediction interval (Draper & Smith 1998, 1.4).
 
         Var = noise^2 + centre_error^2 + (x - centre_x)^2 slope_error^2. What was never below zero
         does not get there.
@@ -95,14 +96,14 @@ class Projection:
 
 
 def grow_on(x: Floats, y: Floats, *, may_stop: bool = False) -> Projection:
-    """Carry a growing regime on along its least-squares line.
+    """Continue a growing regime along its least-squares line.
 
     x, y: samples of the regime, shape (n,), n >= 2, x not all equal. The standard errors allow for
     AR(1) noise: variances are multiplied by (1+phi)/(1-phi) and the sample count divided by it
     (Bayley & Hammersley 1946), in the residuals' own variance too: a line follows noise with a
     memory. phi is corrected for its bias under a fitted line by (2+4 phi)/n (Marriott & Pope 1954)
     and taken half a standard error higher, since an interval suffers more from one too low.
-    Measured for phi up to 0.95: 93-98 % of readings inside from 20 samples on, 82-97 % from 6.
+    Measured for phi up to 0.95: 93-98% of readings inside from 20 samples on, 82-97% from 6.
     """
     n = len(x)
     if n < 2 or not np.ptp(x) > 0:
@@ -130,7 +131,7 @@ def grow_on(x: Floats, y: Floats, *, may_stop: bool = False) -> Projection:
 
 
 def stay(x: Floats, y: Floats) -> Projection:
-    """Carry a plateau on: its median, within the range that its readings have shown."""
+    """Continue a plateau: its median, within the range that its readings have shown."""
     value = float(np.median(y))
     low, high = (float(q) for q in np.quantile(y, [0.025, 0.975]))
     return Projection(
@@ -146,11 +147,6 @@ def stay(x: Floats, y: Floats) -> Projection:
     )
 
 
-def forecasts(projection: Projection, positions: Sequence[float]) -> tuple[Forecast, ...]:
-    """The value at each position that lies ahead, in order."""
-    return tuple(Forecast(at_x=x, value=projection.at(x)) for x in positions)
-
-
 def limit_hits(
     projection: Projection,
     limits: Sequence[Limit],
@@ -161,7 +157,7 @@ def limit_hits(
 ) -> tuple[LimitHit, ...]:
     """When growth reaches the limits that hold for `role`, nearest first.
 
-    run: length of the recording on the axis; a hit beyond 1000 such lengths is not worth a word.
+    run: length of the recording on the axis; hits beyond 1000 such lengths are not reported.
     seconds_per_x: pace of the run, None if it has no clock.
     """
     hits = []
@@ -174,16 +170,9 @@ def limit_hits(
     return tuple(sorted(hits, key=lambda hit: hit.at_x.value))
 
 
-def positions(
-    first_x: float, last_x: float, *, asked: Sequence[float] = (), planned_x: float | None = None
-) -> tuple[float, ...]:
-    """Where to forecast: what was asked for, else the planned end, else twice the run, rounded up.
-
-    Positions that lie behind are dropped. The rounding goes to 1, 2 or 5 times a power of ten.
-    """
-    ahead = tuple(sorted({x for x in asked if x > last_x}))
-    if ahead:
-        return ahead
+def positions(first_x: float, last_x: float, planned_x: float | None = None) -> tuple[float, ...]:
+    """Where to forecast: the planned end if it lies ahead, else twice the run, rounded up to 1, 2
+    or 5 times a power of ten."""
     if planned_x is not None and planned_x > last_x:
         return (planned_x,)
     if not last_x > first_x:
@@ -198,14 +187,13 @@ def _critical(freedom: float) -> float:
 def _inflation(residuals: Floats) -> float:
     """(1+phi)/(1-phi) of the residuals' AR(1) coefficient, at least 1."""
     n = len(residuals)
-    power = float(residuals[:-1] @ residuals[:-1])
-    if n < 5 or power <= 0:
+    if n < 5 or not residuals[:-1].any():
         return 1.0
-    raw = float(residuals[1:] @ residuals[:-1]) / power
+    raw = autocorrelation(residuals)
     phi = raw + (2 + 4 * raw) / n
     phi += PHI_ERRORS * math.sqrt(max(1 - min(phi, 1.0) ** 2, 0.0) / n)
     phi = min(max(phi, 0.0), MOST_AUTOCORRELATION)
-    return (1 + phi) / (1 - phi)
+    return long_run_factor(phi)
 
 
 def _round_up(x: float) -> float:

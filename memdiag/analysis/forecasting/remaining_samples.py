@@ -1,4 +1,4 @@
-"""How much longer until an undecided series is settled."""
+"""How much longer until an inconclusive series is settled."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memdiag.values.findings import NeedMore
 from memdiag.values.verdict import Reason, Verdict
 
 _AWAITED = {
-    Reason.RECENT_STEP: "time for the next step to show or to stay away",
-    Reason.FEW_PAGES: "more pages than a program touches for the first time",
-    Reason.FILLING: "more than a record of the last collectives takes",
+    Reason.RECENT_STEP: "long enough to see whether another step follows",
+    Reason.FEW_PAGES: "more pages than first use can explain",
+    Reason.FILLING: "more than torch's record of recent collectives takes",
 }
 NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
 
@@ -23,7 +23,7 @@ def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMor
 
     None for a series that is decided. "Not decidable in this run" where more than
     `Policy.reporting.hopeless_runs` times what was recorded would be needed, or where no more of
-    the same helps (address space, a meter overruled by another).
+    the same helps (address space, a metric overruled by another).
     """
     if decision.verdict is not Verdict.INCONCLUSIVE:
         return None
@@ -41,7 +41,7 @@ def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float
     reason = decision.reason
     if reason is Reason.TOO_FEW_SAMPLES:
         if len(prepared.x) < 2:
-            return None, "one position tells nothing"
+            return None, "one position is not enough"
         return stride * max(
             policy.reporting.enough_samples - len(prepared.x), 1
         ), "a few more samples"
@@ -49,7 +49,7 @@ def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float
         more = _outlast(decision, prepared, policy)
         return (
             policy.reporting.need_margin * more + 0.7 * prepared.run,
-            "longer than warm-ups go on growing",
+            "past the usual length of a warm-up",
         )
     if reason in _AWAITED:
         wait = policy.reporting.need_margin * (decision.need_x or 0.0)
@@ -59,15 +59,15 @@ def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float
     if reason in (Reason.SLOWING, Reason.IRREGULAR, Reason.RECLAIMED_BEFORE):
         return max(prepared.run, stride), "as long again"
     if reason is Reason.UNCERTAIN_TREND:
-        return _sharper(decision, prepared, policy, stride), "a slope this small shows slowly"
+        return _sharper(decision, prepared, policy, stride), "a slope this small needs more data"
     return None, ""
 
 
 def _outlast(decision: Decision, prepared: Prepared, policy: Policy) -> float:
-    """Length whose survival brings the posterior to the threshold, less what has passed.
+    """Length whose survival brings the posterior to the threshold, minus what has passed.
 
     Solves prior / S(length) = threshold odds for the log-logistic S. The prior with its factors
-    is read off the posterior that was reached.
+    follows from the posterior that was reached.
     """
     length = policy.prior.warmup_lengths[prepared.axis.kind]
     reached = decision.posterior / max(1 - decision.posterior, 1e-12)
@@ -84,7 +84,7 @@ def _sharper(decision: Decision, prepared: Prepared, policy: Policy, stride: flo
     if fitted is None:
         return None
     tail_x = float(prepared.x[-1] - prepared.x[decision.tail])
-    wanted = policy.common.calm_growth * prepared.level / max(prepared.run, 1e-300)
+    wanted = policy.common.stable_growth * prepared.level / max(prepared.run, 1e-300)
     room = max(abs(wanted - max(fitted.slope, 0.0)), 0.3 * wanted)
     if room <= 0:  # (a level of 0, or of next to nothing over a run without an end)
         return None

@@ -1,9 +1,10 @@
-"""A verdict that may be asked at every sample of a run, in constant memory.
+"""Online verdict in constant memory; safe to query after every sample.
 
-It is the verdict on a recording of what was seen so far: the same list for each series, the same
-rules across them. A LEAK is said only where the list finds one with the parameters of a run that is
-watched as well (`policy.while_watched`), and with the one check more that it then asks
-(`growth_evidence`). So it may come later than the verdict on the recording, and never instead.
+It is the verdict on a recording of the samples so far: the same list for each series, the same
+rules across them. It is LEAK only where the list also finds one with the parameters of a run that
+is watched (`policy.while_watched`), and with the extra check that it then asks
+(`growth_evidence`). So it may come later than the verdict on the recording, but never contradicts
+it.
 
 Series are judged at sample counts that grow geometrically, sooner once growth is evident.
 """
@@ -12,54 +13,26 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from memdiag.analysis.build_finding import describe
+from memdiag.analysis.build_finding import build_finding
 from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.decision.case import Context
 from memdiag.analysis.decision.decide import decide
 from memdiag.analysis.diagnose import ended_processes
 from memdiag.analysis.live.streaming_minima import Floors
 from memdiag.analysis.policy import DEFAULT, Policy, while_watched
-from memdiag.analysis.preprocessing.prepare import Prepared, prepare
+from memdiag.analysis.preprocessing.prepare import prepare
 from memdiag.recording.native.schema import METRIC_ROLES
-from memdiag.values.findings import Finding, Interval
-from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Sample, Series, Unit
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Axis, AxisKind, Role, Sample, Series, Unit
 from memdiag.values.verdict import Reason, Verdict
 
-MOST_TRACKS = 256  # series followed at a time; the longest unseen is dropped: chosen
+MOST_TRACKS = 256  # series followed at a time; the longest unseen is dropped: heuristic
 LEAST_BINS = 16  # somewhat more rising floors than the e-process needs for its alarm
-PAUSE_S = 0.5  # between two judgements of a series: nobody reads faster. Chosen
+PAUSE_S = 0.5  # between two judgements of a series: nobody reads faster (heuristic)
 _RANK = re.compile(r"rank\d+")  # what the probe calls one (capture/probelink/ring_reader.py)
-LEAST_MORE = 2  # floors before a series is judged again: chosen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaning:
-    """What the run looks like so far, and the series that says so ("" before any does).
-
-    growth_per_x: per step where `axis` is STEP, else per second; None where none is known.
-    samples: of that series. confidence: 0..1.
-    """
-
-    verdict: Verdict
-    confidence: float
-    metric: str
-    process: str
-    axis: AxisKind
-    growth_per_x: Interval | None
-    samples: int
-
-
-NOTHING = Leaning(
-    verdict=Verdict.INCONCLUSIVE,
-    confidence=0.0,
-    metric="",
-    process="",
-    axis=AxisKind.SECONDS,
-    growth_per_x=None,
-    samples=0,
-)
+LEAST_MORE = 2  # floors before a series is judged again: heuristic
 
 
 class LiveVerdict:
@@ -75,11 +48,11 @@ class LiveVerdict:
         self._is_new = False
         self._leak_since_s: float | None = None
         self._next_s = self._now_s = 0.0
-        self._said = NOTHING
+        self._found: Finding | None = None
 
     def add(self, sample: Sample) -> None:
-        """Take one sample. Readings that are no finite numbers are passed over, and so are counters
-        of the user's and processes that may be gone in a moment."""
+        """Take one sample. Readings that are not finite numbers are skipped, and so are user
+        counters and processes that may be gone in a moment."""
         self._now_s = max(self._now_s, sample.at_s)
         if sample.young:
             return
@@ -93,26 +66,32 @@ class LiveVerdict:
                 track.judge(self._records(track))
                 self._is_new = True
 
-    def leaning(self) -> Leaning:
-        """What all series say together; cheap, and safe to ask at any time."""
+    def verdict(self) -> Verdict:
+        """The verdict so far; INCONCLUSIVE while there is none."""
+        found = self.finding()
+        return Verdict.INCONCLUSIVE if found is None else found.verdict
+
+    def finding(self) -> Finding | None:
+        """The finding that decides so far, with the verdict of all series together; None before
+        there is any. Cheap, and safe to ask at any time."""
         if self._is_new:
             self._is_new = False
-            self._said = self._judge()
-        return self._said
+            self._found = self._judge()
+        return self._found
 
-    def _judge(self) -> Leaning:
+    def _judge(self) -> Finding | None:
         latest = {(t.process, t.metric): t for t in self._tracks.values()}  # of a restarted one
         tracks = list(latest.values())
         if not any(t.leaks for t in tracks):
             self._leak_since_s = None
         elif self._now_s < self._next_s:
-            return self._said
+            return self._found
         else:
             self._judge_anew(tracks)
         return self._together([t for t in tracks if t.finding is not None])
 
     def _judge_anew(self, tracks: list[_Track]) -> None:
-        """A leak is said of what all series are at one moment."""
+        """A leak is reported on the state of all series at one moment."""
         if self._leak_since_s is None:
             self._leak_since_s = self._now_s
         waited_s = self._now_s - self._leak_since_s
@@ -121,16 +100,14 @@ class LiveVerdict:
             track.judge(self._records(track))
 
     def _records(self, track: _Track) -> int:
-        """Of torch's collectives that its memory holds."""
+        """How many of torch's flight recorders its memory includes."""
         if track.process != "tree":
             return int(_RANK.fullmatch(track.process) is not None)
         return len({process for _, process, _ in self._tracks if _RANK.fullmatch(process)})
 
-    def _together(self, tracks: list[_Track]) -> Leaning:
+    def _together(self, tracks: list[_Track]) -> Finding | None:
         policy = self._policy
-        ended = ended_processes(
-            Recording(source="", series=tuple(t.series for t in tracks)), policy
-        )
+        ended = ended_processes([t.series for t in tracks], policy)
         findings = across.correct([t.finding for t in tracks if t.finding is not None], policy)
         verdict, sure, at = across.decide(findings, ended, policy)
         if verdict is Verdict.LEAK:
@@ -138,18 +115,7 @@ class LiveVerdict:
             verdict, sure, at = across.decide(known, ended, policy)
             if verdict is not Verdict.LEAK:
                 verdict = Verdict.INCONCLUSIVE
-        if at is None:
-            return NOTHING
-        found = findings[at]
-        return Leaning(
-            verdict=verdict,
-            confidence=sure,
-            metric=found.metric,
-            process=found.process,
-            axis=found.axis.kind,
-            growth_per_x=found.growth_per_x,
-            samples=tracks[at].samples,
-        )
+        return None if at is None else replace(findings[at], verdict=verdict, confidence=sure)
 
     def _track(self, sample: Sample, metric: str, role: Role) -> _Track:
         key = (sample.pid, sample.process, metric)
@@ -164,7 +130,7 @@ class LiveVerdict:
 
 
 def _if_known(finding: Finding, track: _Track) -> Finding:
-    """The finding, open where its leak is none yet while the run is watched."""
+    """The finding, inconclusive where its leak is not yet one by the rules of a watched run."""
     if finding.verdict is not Verdict.LEAK or track.leaks:
         return finding
     return replace(finding, verdict=Verdict.INCONCLUSIVE, reason=Reason.STILL_CLIMBING)
@@ -173,8 +139,8 @@ def _if_known(finding: Finding, track: _Track) -> Finding:
 class _Track:
     """One metric of one process.
 
-    finding: on what was seen of it when it was last judged, None before. leaks: a LEAK, also by
-    the rules of a run that is watched.
+    finding: from when it was last judged, None before. leaks: a LEAK, also by the rules of a run
+    that is watched.
     """
 
     def __init__(self, metric: str, process: str, role: Role, policy: Policy) -> None:
@@ -201,13 +167,8 @@ class _Track:
         self._floors.add(value, x, sample.at_s)
 
     @property
-    def samples(self) -> int:
-        """Readings so far."""
-        return self._floors.samples
-
-    @property
     def is_due(self) -> bool:
-        """It is time to judge it again."""
+        """Return True if it is time to judge it again."""
         floors = self._floors
         if len(floors) < LEAST_BINS or self._seen_s < self._next_s:
             return False
@@ -220,11 +181,9 @@ class _Track:
         return floors.samples >= self._next
 
     def judge(self, records: int) -> None:
-        """Judge what was seen so far, unless that is what was judged last."""
+        """Judge the samples so far, unless there is no new floor since the last time."""
         floors = self._floors
-        if self._judged == floors.samples // floors.width:
-            return
-        if len(floors) == 0:
+        if self._judged == floors.samples // floors.width or len(floors) == 0:
             return
         self._judged = floors.samples // floors.width
         self._next_s = self._seen_s + PAUSE_S
@@ -234,18 +193,16 @@ class _Track:
         series, context = self.series, Context(records=records)
         prepared = prepare(series, self._policy)
         decided = decide(prepared, self._policy, context)
-        self.finding = describe(series, prepared, decided, self._policy, context)
-        self.leaks = decided.verdict is Verdict.LEAK and self._is_sure(prepared, context)
-
-    def _is_sure(self, prepared: Prepared, context: Context) -> bool:
-        """A LEAK also by the rules of a run that is watched."""
-        context = replace(context, merges=self._floors.merges)
-        found = decide(prepared, self._watched, context)
-        return found.verdict is Verdict.LEAK
+        self.finding = build_finding(series, prepared, decided, self._policy, context)
+        watched = replace(context, merges=floors.merges)
+        self.leaks = (
+            decided.verdict is Verdict.LEAK
+            and decide(prepared, self._watched, watched).verdict is Verdict.LEAK
+        )
 
     @property
     def series(self) -> Series:
-        """What was seen, as a recording has it."""
+        """The samples so far as a recording has them."""
         floors, x, at_s = self._floors.values
         kind = AxisKind.STEP if self._stepped else AxisKind.SECONDS
         return Series(

@@ -17,7 +17,7 @@ CAPACITY = 1024  # bins: a few times what the decision segments, so that recent 
 class Floors:
     """The lowest reading of every bin, with where and when it was read.
 
-    A bin holds `width` samples. When `capacity` bins are full, neighbours are merged and the width
+    A bin holds `width` samples. When `capacity` bins are full, neighbors are merged and the width
     doubles. Only whole bins count. merges: how often that happened.
     """
 

@@ -21,8 +21,8 @@ def regular_starts(before: Floats, seen: Floats, most: int) -> tuple[Floats, flo
     """Where events of a fixed period lie, shape (n,), and by how much the last may be off
     against the first; None where no period fits them all.
 
-    before, seen: ascending, shape (n,). most: of more events only so many, evenly spread, bound the
-    period, for their pairs are all looked at.
+    before, seen: ascending, shape (n,). most: of more events only this many, evenly spread, bound
+    the period, because all their pairs are looked at.
     """
     number = np.arange(len(seen), dtype=float)
     pick = np.unique(np.linspace(0, len(seen) - 1, most).round().astype(int))

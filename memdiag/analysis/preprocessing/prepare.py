@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.policy import EXACT_ROLES, Policy
-from memdiag.analysis.preprocessing.sawtooth import Cycles
 from memdiag.analysis.preprocessing.sawtooth import cycles as cycles_of
 from memdiag.analysis.preprocessing.transients import lasting
-from memdiag.analysis.stats.changepoint import least_noise
+from memdiag.analysis.stats.noise import UNIFORM, least_noise
 from memdiag.values.measurements import Axis, AxisKind, Role, Series, Unit
 
 if TYPE_CHECKING:
@@ -30,13 +29,12 @@ class Prepared:
     x, y: ascending positions and one reading each, shape (n,); "up" is always more memory.
     all_x, all_y: the same before the ends were taken off.
     tops: the highest reading at each of all_x; all_y has the lowest. highest: of all readings.
-    axis: the axis judged on (time, where the steps are too few to tell anything).
+    axis: the axis judged on (time, where there are too few steps).
     seconds_per_x: recorded pace, None without a clock.
     noise: standard deviation of one sample's noise, never 0 unless all readings are 0.
     quantum: the step that readings move by, 0 where they move freely.
     level: typical absolute reading.
     floors: y holds the floors of a sawtooth or of spikes. falls: big drops seen.
-    middles: median reading of each cycle, shape (n,), where y holds floors, else empty.
     peak_x, peaks: the highest reading of each cycle and where, where y holds floors, else empty.
     teeth_climb: slope of the levels of teeth too few for floors, over its standard error.
     blur: how much a floor may be off because samples miss the moment of the drop.
@@ -59,7 +57,6 @@ class Prepared:
     level: float
     floors: bool
     falls: int
-    middles: Floats
     peak_x: Floats
     peaks: Floats
     blur: float
@@ -110,8 +107,11 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     xs, ys, width = _blocks(all_x, all_y, given.most_samples)
     level = float(np.median(np.abs(ys))) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution, 1 - policy.common.short_share)
-    least = _least(level, series.role, policy)
-    noise, floor = _noises(ys, quantum, max(least, given.exact_noise * _range(ys)))
+    exact = series.role in EXACT_ROLES
+    least = level * (given.exact_noise if exact else given.page_noise)
+    spread = float(np.ptp(ys)) if len(ys) else 0.0
+    floor = max(quantum * UNIFORM, least, given.exact_noise * spread)
+    noise = max(least_noise(ys), floor)
     last = _without_tear_down(xs, ys, noise, level, policy)
     cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
@@ -125,12 +125,13 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         role=series.role,
         unit=series.unit,
         seconds_per_x=_pace(series, _without(finite, len(x_read) - stepping), (axis, x), policy),
-        noise=_noise_judged(cycles, noise, least),
+        noise=max(math.hypot(cycles.noise, cycles.blur * UNIFORM), least)
+        if cycles.floors
+        else noise,
         quantum=quantum,
         level=level,
-        floors=len(cycles.middles) > 0,
+        floors=cycles.floors,
         falls=cycles.falls,
-        middles=cycles.middles,
         peak_x=cycles.peak_x,
         peaks=cycles.peaks,
         blur=cycles.blur,
@@ -157,7 +158,7 @@ def _positions(series: Series, read: NDBool, least: int) -> tuple[Axis, Floats, 
     """The axis to judge on, and which samples have a place on it: time where steps are missing or
     far fewer than the samples.
 
-    Ten epochs of a thousand samples each say more by the second than by the epoch.
+    Ten epochs of a thousand samples each show more by the second than by the epoch.
     """
     x = np.asarray(series.x, dtype=np.float64)
     known = measured(x)
@@ -175,8 +176,8 @@ def _positions(series: Series, read: NDBool, least: int) -> tuple[Axis, Floats, 
     return series.axis, x, known
 
 
-MOST = 1e30  # exact: no machine has so many bytes
-"""Readings and positions beyond this are no measurements (NaN and infinity included)."""
+MOST = 1e30  # exact: no machine has this many bytes
+"""Readings and positions beyond this are not measurements (NaN and infinity included)."""
 
 
 def measured(values: Floats) -> NDBool:
@@ -207,7 +208,7 @@ def _after_the_last(x: Floats, axis: Axis, policy: Policy) -> int:
     """How many of the last readings come after the last step: the program saves, leaves, is torn
     down.
 
-    Those of a step that goes on and grows are none the worse for it: a step counts by its lowest.
+    A last step that continues and grows is not affected: a step counts by its lowest reading.
     """
     # (Looked at first: in most recordings the step changes at the end, too, and they may be long.)
     linger = policy.common.fewest
@@ -253,31 +254,6 @@ def _quantum(y: Floats, resolution: float, moving: float) -> float:
     return max(float(moves.min()), resolution)
 
 
-def _noises(y: Floats, quantum: float, least: float) -> tuple[float, float]:
-    """Standard deviation of one reading as seen, and the least that it can have."""
-    floor = max(quantum / math.sqrt(12), least)  # exact: of a uniform distribution
-    return max(least_noise(y), floor), floor
-
-
-def _range(y: Floats) -> float:
-    return float(np.ptp(y)) if len(y) else 0.0
-
-
-def _least(level: float, role: Role, policy: Policy) -> float:
-    """Least noise of any reading of such a meter."""
-    return level * (
-        policy.preparation.exact_noise if role in EXACT_ROLES else policy.preparation.page_noise
-    )
-
-
-def _noise_judged(cycles: Cycles, noise: float, least: float) -> float:
-    """Standard deviation of one of the values that are judged: readings, or floors."""
-    if not len(cycles.middles):
-        return noise
-    spread = cycles.blur / math.sqrt(12)  # exact: of a uniform distribution
-    return max(math.hypot(cycles.noise, spread), least)
-
-
 def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> int:
     """Samples left when final drops that nothing recovers from are taken as tear-down."""
     n, common = len(y), policy.common
@@ -285,7 +261,7 @@ def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy:
     if n < common.window_samples or window < 1:
         return n
     falls = -np.diff(y)
-    limit = max(2 * common.clear_noises * noise, common.calm_growth * level)
+    limit = max(2 * common.clear_noises * noise, common.stable_growth * level)
     late = n - window + np.flatnonzero(falls[n - window - 1 :] >= limit)
     for at in late[lasting(x, y, late - 1, policy)[late - 1]]:
         recovers = y[at:].max() > y[at - 1] - common.most * falls[at - 1]

@@ -13,7 +13,7 @@ import numpy as np
 from memdiag.analysis.preprocessing.period import regular_starts
 from memdiag.analysis.preprocessing.tooth_levels import climb, long_run, within
 from memdiag.analysis.preprocessing.transients import lasting
-from memdiag.analysis.stats.changepoint import between_spikes, least_noise
+from memdiag.analysis.stats.noise import UNIFORM, between_spikes, least_noise
 
 if TYPE_CHECKING:
     from memdiag.analysis.policy import Policy, Preparation
@@ -26,7 +26,7 @@ class Cycles:
 
     x, y: the floor of each cycle after the first big drop, shape (cycles,), or the readings
         themselves where there are too few cycles.
-    falls: big drops. middles, peak_x, peaks: of each cycle, empty where y holds readings.
+    falls: big drops. floors: y holds floors. peak_x, peaks: of each cycle, else empty.
     blur: how much a floor may be off because samples miss the moment of the drop.
     noise: standard deviation of one floor, 0 where it is that of one reading.
     climb: slope of the levels of too few teeth over its standard error.
@@ -35,12 +35,12 @@ class Cycles:
     x: Floats
     y: Floats
     falls: int
-    middles: Floats
     peak_x: Floats
     peaks: Floats
-    blur: float
+    blur: float = 0.0
     noise: float = 0.0
     climb: float = 0.0
+    floors: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class _Bases:
     @property
     def error(self) -> float:
         """Standard deviation of one, what samples miss included."""
-        return math.hypot(self.noise, self.blur / math.sqrt(12))  # exact: of a uniform distribution
+        return math.hypot(self.noise, self.blur * UNIFORM)
 
 
 def cycles(
@@ -67,14 +67,14 @@ def cycles(
     """
     noise, least = noises
     found = _cycles(x, y, noise, level, policy)
-    if len(found.middles) or found.falls >= policy.common.cycles or noise <= least:
+    if found.floors or found.falls >= policy.common.cycles or noise <= least:
         return found
     quiet = max(between_spikes(y), least)
     of_spikes = policy.common.short_share * noise
     if quiet >= of_spikes:
         return found
     spiky = _cycles(x, y, quiet, level, policy, of_spikes)
-    return spiky if len(spiky.middles) else found
+    return spiky if spiky.floors else found
 
 
 def _cycles(
@@ -86,7 +86,7 @@ def _cycles(
     )
     big = np.flatnonzero(np.diff(y) < -limit)
     none = np.empty(0)
-    whole = Cycles(x=x, y=y, falls=len(big), middles=none, peak_x=none, peaks=none, blur=0.0)
+    whole = Cycles(x=x, y=y, falls=len(big), peak_x=none, peaks=none)
     recur = _recur(big, len(y), policy)
     starts = np.concatenate((big + 1, [len(y)]))
     if recur:
@@ -114,10 +114,7 @@ def _on_floors(whole: Cycles, starts: Ints, noise: float, policy: Policy, *, spi
     scattered = least_noise(bases.y) >= max(least_noise(floors), misfit * bases.error)
     if scattered or (spiky and misfit * lowest.error < bases.error):
         bases = replace(lowest, noise=noise)
-    middles = np.array([float(np.median(y[a:b])) for a, b in pairwise(starts)])
-    return replace(
-        whole, x=x[index], y=bases.y, middles=middles, blur=bases.blur, noise=bases.noise
-    )
+    return replace(whole, x=x[index], y=bases.y, floors=True, blur=bases.blur, noise=bases.noise)
 
 
 def _missed(y: Floats, lowest: Ints, starts: Ints) -> float:
@@ -134,7 +131,7 @@ def _missed(y: Floats, lowest: Ints, starts: Ints) -> float:
 def _bases(x: Floats, y: Floats, starts: Ints, policy: Policy) -> _Bases:
     """Where each cycle began, from all of its samples, and how far that may be off.
 
-    Middle of y less the usual climb since the cycle's start. Where the cycles come at a fixed
+    Middle of y minus the usual climb since the cycle's start. Where the cycles come at a fixed
     period (counted in samples, or along x), the start is known between two samples.
     """
     found = []
@@ -190,7 +187,7 @@ def _resets(clock: Floats, starts: Ints, given: Preparation) -> tuple[Floats, fl
 
 
 def _recur(drops: Ints, n: int, policy: Policy) -> bool:
-    """Drops come again and again over the whole run."""
+    """Return True if drops recur over the whole run."""
     if len(drops) < policy.common.cycles:
         return False
     gaps = np.diff(drops)

@@ -1,7 +1,7 @@
-"""A few teeth of a sawtooth: does what is left rise from one to the next?
+"""A few teeth of a sawtooth: do their levels rise from one to the next?
 
-Three or four floors are too few for a test of their own. But each tooth is a line that many
-readings tell, all of the same pace, so that their levels are known far better than their floors:
+Three or four floors are too few for a test of their own. But each tooth is a line through many
+readings, all of the same pace, so that their levels are known far better than their floors:
 
     reading = level of the tooth + pace * time since it began + noise
 """
@@ -13,6 +13,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from memdiag.analysis.stats.noise import long_run_factor
 
 if TYPE_CHECKING:
     from memdiag.analysis.policy import Policy
@@ -53,7 +55,7 @@ def long_run(rests: list[Floats], policy: Policy) -> float:
     power = float(noise @ noise)
     memory = float(noise[1:] @ noise[:-1]) / power if power > 0 else 0.0
     memory = min(max(memory, 0.0), policy.segmentation.memory)
-    return float(noise.std()) * math.sqrt((1 + memory) / (1 - memory))
+    return float(noise.std()) * math.sqrt(long_run_factor(memory))
 
 
 def within(teeth: list[tuple[Floats, Floats]]) -> float:

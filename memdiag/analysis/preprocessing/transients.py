@@ -1,4 +1,4 @@
-"""Memory that is taken for a moment and given back: an evaluation, a checkpoint, a lone reading."""
+"""Transient memory, allocated and soon released: an evaluation, a checkpoint, a lone reading."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def lasting(x: Floats, y: Floats, drops: Ints, policy: Policy) -> NDArray[np.bool_]:
-    """Which readings are part of no rare and brief excursion that ends with one of the `drops`
-    (indices of the last reading before each), nor of another one of the kind in which the recording
-    ends, nor of a brief dip that begins with one.
+    """Mask out short transient spikes and dips, shape (n,): True for the readings that remain.
 
-    Where excursions are too few to be judged on floors, what is left without them says what was
-    kept: given back for a moment, it is no warm-up's plateau, and no tear-down.
+    A spike ends with one of the `drops` (indices of the last reading before each), a dip begins
+    with one; the recording may end within a spike of the same kind. Where they are too few to be
+    judged on floors, the remaining readings show what was kept: memory that is released for a
+    moment is neither the plateau of a warm-up nor a tear-down.
     """
     kept = np.ones(len(y), dtype=bool)
     if not len(drops):
@@ -81,7 +81,7 @@ def _end(readings: list[float], brief: _Brief, jump: float, highest: float) -> i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Brief:
-    """What is brief: so many readings, and so long a way from the one before to the one after.
+    """The longest transient: in readings, and along the axis from the one before to the one after.
 
     (Where readings are rare, a few of them are a long time.)
     """

@@ -1,1 +1,1 @@
-"""Statistics that know nothing of memory: arrays in, numbers out."""
+"""Statistics without any knowledge of memory: arrays in, numbers out."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.noise import autocorrelation
+
 if TYPE_CHECKING:
     from memdiag.values.measurements import Floats
 
@@ -31,6 +33,10 @@ class WhitenedFit:
         return np.asarray(
             np.linalg.lstsq(self.gram[np.ix_(index, index)], self.moment[index], rcond=1e-10)[0]
         )
+
+    def amounts(self, chosen: Sequence[int]) -> Floats:
+        """The same, of the columns as they were given."""
+        return np.asarray(self.weights(chosen) / self.scale[np.asarray(chosen)])
 
     def residual(self, chosen: Sequence[int]) -> Floats:
         """What the chosen columns leave over, whitened, shape (n,)."""
@@ -73,6 +79,5 @@ def memory_of(columns: Floats, target: Floats) -> float:
     # The normal equations: many times faster than a fit of the columns themselves.
     weights = np.linalg.lstsq(scaled.T @ scaled, scaled.T @ target, rcond=1e-10)[0]
     rest = target - scaled @ weights
-    power = float(rest[:-1] @ rest[:-1])
-    raw = float(rest[1:] @ rest[:-1]) / power if power > 0 else 0.0
+    raw = autocorrelation(rest)
     return min(max(raw + (1 + 3 * raw) / len(rest), 0.0), 0.995)

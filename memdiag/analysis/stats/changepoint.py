@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.noise import MAD, least_noise, long_run_factor
+from memdiag.analysis.stats.slope_test import line
+
 if TYPE_CHECKING:
     from memdiag.analysis.policy import Policy
     from memdiag.values.measurements import Floats, Ints
@@ -98,7 +101,7 @@ def _midmeans(y: Floats, edges: Ints) -> Floats:
     """Mean of the middle half of y in each [edges[i], edges[i+1]).
 
     As robust as a median against spikes, and unlike it moves when quantised readings drift. Few
-    different widths occur, so as many reshapes do.
+    different widths occur, so a few reshapes are enough.
     """
     widths = np.diff(edges)
     out = np.empty(len(widths))
@@ -108,32 +111,6 @@ def _midmeans(y: Floats, edges: Ints) -> Floats:
         cut = width // 4  # exact: a midmean leaves out a quarter on each side
         out[rows] = np.sort(y[index], axis=1)[:, cut : width - cut].mean(axis=1)
     return out
-
-
-MAD = 1.4826  # exact: standard deviation of normal noise over its median absolute deviation
-
-
-def least_noise(y: Floats) -> float:
-    """Robust standard deviation of the noise of one value, from first differences."""
-    d = np.diff(y)
-    if len(d) == 0:
-        return 0.0
-    return MAD * float(np.median(np.abs(d - np.median(d)))) / math.sqrt(2)
-
-
-def between_spikes(y: Floats) -> float:
-    """The same where up to half of the values are spikes: from the quarter of differences that are
-    least, of neighbours or of the next but one (a spike at every second value)."""
-    quiet = []
-    for lag in (1, 2):
-        d = y[lag:] - y[:-lag]
-        if len(d):
-            quarter = np.quantile(np.abs(d - np.median(d)), 0.25)  # exact: that of _QUARTILE
-            quiet.append(float(quarter))
-    return min(quiet, default=0.0) / _QUARTILE / math.sqrt(2)
-
-
-_QUARTILE = 0.3186  # exact: a quarter of all normal deviates is nearer to 0
 
 
 def segment(x: Floats, y: Floats, floor: float, policy: Policy) -> Segmentation:
@@ -180,7 +157,7 @@ def _partition(
 ) -> Segmentation:
     n = len(y)
     flat_cost, line_cost = costs
-    least = 1e-24 * float(flat_cost[0, n])  # exact: what doubles can tell apart, squared
+    least = 1e-24 * float(flat_cost[0, n])  # exact: the resolution of doubles, squared
     s2, given = max(noise * noise, least, 1e-300), policy.segmentation
     per_parameter = math.log(n)
     flat_all = flat_cost / s2 + given.flat_cost * per_parameter
@@ -209,15 +186,10 @@ def _backtrack(
     while end > 0:
         first = int(back[end])
         flat = bool(flat_all[first, end] <= line_all[first, end])
-        slope = 0.0 if flat else _slope(x[first:end], y[first:end])
+        slope = 0.0 if flat else line(x[first:end], y[first:end])[1]
         pieces.append(Piece(first=first, last=end, slope=slope, flat=flat))
         end = first
     return tuple(reversed(pieces))
-
-
-def _slope(x: Floats, y: Floats) -> float:
-    centred = x - x.mean()
-    return float(centred @ y) / max(float(centred @ centred), 1e-300)
 
 
 def _tails(
@@ -242,7 +214,7 @@ def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], policy: Pol
     rest = np.concatenate([_residuals(x[p.first : p.last], y[p.first : p.last], p) for p in pieces])
     n = len(rest)
     usual = MAD * float(np.median(np.abs(rest)))
-    if usual > 0:  # the few bins of a bent warm-up must not pass for noise of the whole run
+    if usual > 0:  # the few bins of a curved warm-up must not inflate the noise estimate
         clip = policy.common.noises * usual
         rest = np.clip(rest, -clip, clip)
     power = float(rest @ rest)
@@ -252,7 +224,7 @@ def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], policy: Pol
     phi += 4 / n  # exact: its bias near 1, (1 + 3 phi) / n (Marriott and Pope 1954)
     phi = min(max(phi, 0.0), policy.segmentation.memory)
     used = sum(1 if p.flat else 2 for p in pieces)
-    return math.sqrt(power / max(n - used, 2) * (1 + phi) / (1 - phi))
+    return math.sqrt(power / max(n - used, 2) * long_run_factor(phi))
 
 
 def _residuals(x: Floats, y: Floats, piece: Piece) -> Floats:

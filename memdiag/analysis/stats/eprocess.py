@@ -41,7 +41,7 @@ class RankTest:
         self._floors = np.empty(capacity)
         self._starts = np.arange(0, capacity, self._every)
         self._wealth = np.zeros((len(self._starts), len(self._bets)))  # what is being bet
-        self._stakes = _stakes(capacity)  # put in so many floors after the start
+        self._stakes = _stakes(capacity)  # bet this many floors after the start
         self._put_in = self._stakes.cumsum()
         self._count = 0
 
@@ -60,7 +60,7 @@ class RankTest:
 
     @property
     def log_value(self) -> float:
-        """Natural logarithm of the e-process now; `threshold` says what is growth."""
+        """Natural logarithm of the e-process now; `threshold` is the value that shows growth."""
         if self._count == 0:
             return 0.0
         rows = self._count // 2 // self._every + 1

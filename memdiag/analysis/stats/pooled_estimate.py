@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from memdiag.analysis.stats.student_t import quantile
 from memdiag.values.findings import Interval
 
-# The normal quantile, as a t with so many degrees of freedom that it makes no difference.
+# The normal quantile, as a t with enough degrees of freedom that it makes no difference.
 MANY = 10_000
 # How much runs of the same program differ (standard deviation, part of the value), and how many
 # runs that guess is worth: it is all that is known of a single run, and gives way to what several
-# runs show. Chosen.
+# runs show. Heuristic.
 RUN_TO_RUN = 0.03
 GUESS_WORTH_RUNS = 3
 
@@ -31,13 +31,12 @@ class Estimate:
     between: float = 0.0
 
     def interval(self) -> Interval:
-        """The 95 % interval."""
-        half = quantile(self.freedom, 0.975) * self.error
-        return Interval(value=self.value, low=self.value - half, high=self.value + half)
+        """The 95% interval."""
+        return Interval.around(self.value, quantile(self.freedom, 0.975) * self.error)
 
 
 def from_interval(interval: Interval) -> Estimate | None:
-    """The estimate behind a 95 % interval; None where it is open."""
+    """The estimate behind a 95% interval; None where it is open."""
     half = (interval.high - interval.low) / 2
     if not (math.isfinite(half) and math.isfinite(interval.value)):
         return None
@@ -47,13 +46,13 @@ def from_interval(interval: Interval) -> Estimate | None:
 def pool(runs: Sequence[Estimate]) -> Estimate | None:
     """One estimate from one per run: random effects; None without a run.
 
-    The variance between runs is the sample's, less what the runs' own errors explain (the moment
+    The variance between runs is the sample's, minus what the runs' own errors explain (the moment
     estimate of DerSimonian and Laird, Controlled Clinical Trials 7 (1986) 177-188, with equal
     weights), moderated by a guess of RUN_TO_RUN as if that were GUESS_WORTH_RUNS more degrees of
     freedom (Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3) but never below what was seen. So
     two runs that happen to agree do not count as certain, and one run counts for something. The
-    95 % interval holds the truth in 97 % or more where runs differ by 3 %, in 87 to 94 % (two to
-    six runs) where they differ by 8 %.
+    95% interval contains the truth in 97% or more where runs differ by 3%, in 87 to 94% (two to
+    six runs) where they differ by 8%.
     """
     if not runs:
         return None

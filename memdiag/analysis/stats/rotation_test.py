@@ -1,9 +1,8 @@
-"""How likely is it that growth falls into a phase as much as it did by chance alone?"""
+"""Rotation test: the probability that growth falls into a phase by chance alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,28 +19,26 @@ RANDOM_ARRANGEMENTS = 4999  # p-values down to 1/5000
 MOST_CYCLES = 512  # more cycles are thinned evenly: the p-value is at its floor long before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cycles:
-    """Index sets of the cycles of a phase: from one start of an event to the next."""
+def cycles_between(inside: Mask) -> list[Ints]:
+    """Index sets of the cycles of a phase: from one start of an event to the next.
 
-    members: tuple[Ints, ...]
-
-    @classmethod
-    def between_starts(cls, inside: Mask) -> Cycles:
-        """Cut at every start of an event; what precedes the first joins what follows the last."""
-        return cls.at(np.flatnonzero(inside & ~np.r_[False, inside[:-1]]), len(inside))
-
-    @classmethod
-    def at(cls, starts: Ints, count: int) -> Cycles:
-        """Cut `count` intervals at the given indices."""
-        index = np.arange(count)
-        if len(starts) == 0:
-            return cls(members=(index,))
-        pieces = np.split(index, starts)
-        return cls(members=(*pieces[1:-1], np.r_[pieces[-1], pieces[0]]))
+    What precedes the first joins what follows the last.
+    """
+    return cycles_at(np.flatnonzero(inside & ~np.r_[False, inside[:-1]]), len(inside))
 
 
-def rotated(values: Floats, kernels: Sequence[Floats], cycles: Cycles, *, seed: int) -> float:
+def cycles_at(starts: Ints, count: int) -> list[Ints]:
+    """`count` intervals, cut at the given indices."""
+    index = np.arange(count)
+    if len(starts) == 0:
+        return [index]
+    pieces = np.split(index, starts)
+    return [*pieces[1:-1], np.r_[pieces[-1], pieces[0]]]
+
+
+def rotated(
+    values: Floats, kernels: Sequence[Floats], cycles: Sequence[Ints], *, seed: int
+) -> float:
     """P(max over kernels of sum(values * kernel) is as large as seen) under rotated cycles.
 
     Null: within each cycle of the phase the values may come at any moment, independently from
@@ -49,15 +46,14 @@ def rotated(values: Floats, kernels: Sequence[Floats], cycles: Cycles, *, seed: 
     single cycle this is the plain circular shift. (A common shift of everything has only as many
     distinct outcomes as a cycle has samples when phases alternate regularly, and could never
     show anything.) Rotation keeps clumps together and makes a long phase expect much growth.
-    Growth that keeps step with the cycles for a reason of its own cannot be told from guilt.
+    Growth that keeps step with the cycles for a reason of its own looks the same.
     p = (1 + #{arrangements >= seen}) / (1 + arrangements): Phipson & Smyth 2010, eq. 2.
     """
-    chosen = cycles.members
-    if len(chosen) > MOST_CYCLES:
-        pick = np.linspace(0, len(chosen) - 1, MOST_CYCLES).round().astype(int)
-        chosen = tuple(chosen[i] for i in pick)
+    if len(cycles) > MOST_CYCLES:
+        pick = np.linspace(0, len(cycles) - 1, MOST_CYCLES).round().astype(int)
+        cycles = [cycles[i] for i in pick]
     stacked = np.stack(kernels)
-    tables = [_rotations(values[c], stacked[:, c]) for c in chosen]
+    tables = [_rotations(values[c], stacked[:, c]) for c in cycles]
     seen = float(np.sum([table[:, 0] for table in tables], axis=0).max())
     tolerance = 1e-9 * float(np.abs(values).sum()) * max(float(np.abs(k).max()) for k in kernels)
     outcomes = _arranged(tables, len(kernels), seed)

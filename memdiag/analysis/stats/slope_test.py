@@ -1,4 +1,4 @@
-"""Is there a trend: slope tests that hold for white noise as well as for a random walk."""
+"""Slope tests that are valid for white noise as well as for a random walk."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.noise import autocorrelation
 from memdiag.analysis.stats.student_t import quantile
 
 if TYPE_CHECKING:
@@ -94,8 +95,7 @@ def trend(x: Floats, y: Floats, floor: float) -> Trend:
 
 def _memory(rest: Floats, n: int) -> float:
     """AR(1) coefficient of residuals, bias-corrected and truncated to 1 (Perron-Yabu)."""
-    power = float(rest[:-1] @ rest[:-1])
-    memory = float(rest[1:] @ rest[:-1]) / power if power > 0 else 0.0
+    memory = autocorrelation(rest)
     memory += (2 + 4 * memory) / n  # exact: Marriott and Pope
     near = n**-0.5  # exact: Perron and Yabu
     return 1.0 if memory > 1 - near else max(memory, 0.0)

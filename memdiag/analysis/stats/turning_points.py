@@ -4,7 +4,7 @@ A wave has no sharp fall that would part one cycle from the next, so its turning
 a zigzag: a high is one when the level has since come down by half of the whole range, and a low one
 when it has come up by as much (the filter of directional change; Glattfelder, Dupuis and Olsen,
 Quantitative Finance 11 (2011) 599-614, with a threshold of its own for each series). Whether waves
-rise as a whole, their turning points tell: highs and lows on two parallel lines,
+rise as a whole is judged on their turning points: highs and lows on two parallel lines,
 
     turning point = level of its kind + pace * x + scatter
 """
@@ -39,8 +39,9 @@ class Waves:
     y: Floats
     scatter: float
 
-    def goes_on(self, share: float) -> bool:
-        """The later half of the turning points rises at that share of the whole pace or more."""
+    def continues(self, share: float) -> bool:
+        """Return True if the later half of the turning points rises at `share` of the whole pace or
+        more."""
         half = len(self.x) // 2
         pace = line(self.x, self.y)[1]
         return line(self.x[half:], self.y[half:])[1] >= share * pace > 0

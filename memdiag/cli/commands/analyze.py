@@ -168,7 +168,7 @@ def _diagnose_all(
 
 
 def _judge(recording: Recording, gate: cli_gate.Gate, planned_x: float | None) -> RecordingFinding:
-    from memdiag.analysis.attribution.known_sizes import told_in_models
+    from memdiag.analysis.attribution.known_sizes import with_model_sizes
     from memdiag.analysis.diagnose import diagnose
     from memdiag.analysis.forecasting.budgets import hold
 
@@ -179,7 +179,7 @@ def _judge(recording: Recording, gate: cli_gate.Gate, planned_x: float | None) -
         limits=recording.limits + limits,
         planned_x=recording.planned_x if planned_x is None else planned_x,
     )
-    return hold(told_in_models(diagnose(known), gate.model_params), gate.budgets)
+    return hold(with_model_sizes(diagnose(known), gate.model_params), gate.budgets)
 
 
 def _failure(source: str, error: MemdiagError) -> Failure:

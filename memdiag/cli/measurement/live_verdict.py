@@ -6,43 +6,19 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memdiag.analysis.policy import DEFAULT
 from memdiag.cli import lazy_imports
-from memdiag.cli.measurement.loop import Outlook, in_words
+from memdiag.cli.measurement.loop import in_words
 from memdiag.cli.options.recording_options import Options
 from memdiag.cli.output.conclude import diagnosed, say
-from memdiag.report.text import rates
-from memdiag.values.findings import Interval
-from memdiag.values.measurements import Axis, AxisKind, Sample, Unit
 from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
+    from memdiag.analysis.live.sequential import LiveVerdict
     from memdiag.recording.native.atomic_file import RecordingFiles
 
 # Between two looks of the final rules, as a share of the time so far: they need something new to
 # judge. Heuristic.
 _NEXT_LOOK = 1.1
-
-
-class Leaning:
-    """Feeds `memdiag.analysis.live.sequential.LiveVerdict`."""
-
-    def __init__(self) -> None:
-        lazy_imports.import_numpy()
-        from memdiag.analysis.live.sequential import LiveVerdict
-
-        self._verdict = LiveVerdict(DEFAULT)
-
-    def add(self, sample: Sample) -> None:
-        """Take one more sample into account."""
-        self._verdict.add(sample)
-
-    def outlook(self) -> Outlook | None:
-        """What it looks like now."""
-        now = self._verdict.leaning()
-        if not now.metric:
-            return None
-        return Outlook(verdict=now.verdict, growth=_growth(now.growth_per_x, now.axis, now.metric))
 
 
 class FinalRules:
@@ -80,18 +56,13 @@ class FinalRules:
             self._verdict = None
 
 
-def _growth(growth: Interval | None, kind: AxisKind, metric: str) -> str:
-    if growth is None:
-        return ""
-    unit = Unit.BYTES if metric.endswith("_bytes") else Unit.COUNT
-    brief = rates.rate(growth, Axis(name=kind.value, kind=kind), unit).brief()
-    return brief if unit is Unit.BYTES else f"{brief} ({metric})"
-
-
-def leaning(options: Options) -> Leaning | None:
-    """The live verdict. Nothing but `--stop-on` needs it, so a run goes on without it."""
+def live_verdict(options: Options) -> LiveVerdict | None:
+    """The live verdict. Only `--stop-on` needs it, so a run continues without it."""
     try:
-        return Leaning()
+        lazy_imports.import_numpy()
+        from memdiag.analysis.live.sequential import LiveVerdict
+
+        return LiveVerdict()
     except Exception as error:
         if options.stop_on_leak:
             raise

@@ -10,8 +10,7 @@ import contextlib
 import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memdiag.capture.launch.signals import Letter, Mailbox
 from memdiag.capture.process.clock import MonotonicClock
@@ -23,10 +22,15 @@ from memdiag.cli.output.conclude import say
 from memdiag.errors import MemdiagError
 from memdiag.report.formats.status_line import LastRow, Status
 from memdiag.report.sections import threshold_events
+from memdiag.report.text import rates
 from memdiag.report.text.screen import Screen
-from memdiag.values.measurements import Ending, Limit, Mark, Missing, Sample
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Ending, Limit, Mark, Missing, Sample, Unit
 from memdiag.values.sanitize import printable
 from memdiag.values.verdict import Verdict
+
+if TYPE_CHECKING:
+    from memdiag.analysis.live.sequential import LiveVerdict
 
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
 _EARLY_S = 0.005  # at most so often between two ticks
@@ -61,24 +65,6 @@ class Writer(Protocol):
         cost: dict[str, Any],
     ) -> None:
         """Finish the recording."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
-    """What the samples so far lean to. `growth` is finished text, "" where nothing grows."""
-
-    verdict: Verdict
-    growth: str = ""
-
-
-class Live(Protocol):
-    """The verdict while it runs."""
-
-    def add(self, sample: Sample) -> None:
-        """Take one more sample into account."""
-
-    def outlook(self) -> Outlook | None:
-        """What it looks like now; None while there is nothing to say."""
 
 
 class FinalRules(Protocol):
@@ -121,7 +107,7 @@ class Measurement:
         row: LastRow,
         interval_s: float,
         began_s: float,
-        live: Live | None = None,
+        live: LiveVerdict | None = None,
         final_rules: FinalRules | None = None,
         alarms: Alarms | None = None,
     ) -> None:
@@ -173,18 +159,18 @@ class Measurement:
         if not self.failure:
             self._guarded(self._sample)
 
-    def outlook(self) -> Outlook | None:
-        """What it leans to now; None where nobody wants to know."""
+    def finding(self) -> Finding | None:
+        """The live finding; None while there is nothing to report, or nobody wants it."""
         try:
-            return self._live.outlook() if self._live is not None else None
+            return None if self._live is None else self._live.finding()
         except Exception as error:  # the recording does not depend on it
             self._give_up_live(error)
             return None
 
     def leaks(self) -> bool:
         """Return True once the live verdict is LEAK, and the final rules agree."""
-        outlook = self.outlook()
-        if outlook is None or outlook.verdict is not Verdict.LEAK or self._writer is None:
+        found = self.finding()
+        if found is None or found.verdict is not Verdict.LEAK or self._writer is None:
             return False
         rules, flush = self._final_rules, self._writer.flush
         return rules is None or rules.agree(self.elapsed_s(), lambda: self._guarded(flush))
@@ -287,15 +273,15 @@ class Measurement:
         step, phase = self._session.where()
         readings = self._latest.readings if self._latest is not None else {}
         memory = readings.get("rss_bytes")
-        outlook = self.outlook()
+        found = self.finding()
         return Status(
             elapsed_s=self.elapsed_s(),
             memory_bytes=None if memory is None else int(memory),
             processes=int(readings.get("processes", 0)),
             step=step,
             phase=phase,
-            leaning=outlook.verdict.value if outlook is not None else "",
-            growth=outlook.growth if outlook is not None else "",
+            leaning="" if found is None else found.verdict.value,
+            growth="" if found is None else _growth(found),
         )
 
     def _guarded(self, work: Callable[[], None]) -> None:
@@ -357,3 +343,10 @@ def in_words(error: Exception) -> str:
     where = traceback.extract_tb(error.__traceback__)[-1]
     told = printable(f"{type(error).__name__} in {where.name}:{where.lineno}: {error}")
     return f"{told} (a bug in memdiag)"
+
+
+def _growth(found: Finding) -> str:
+    if found.growth_per_x is None:
+        return ""
+    brief = rates.rate(found.growth_per_x, found.axis, found.unit).brief()
+    return brief if found.unit is Unit.BYTES else f"{brief} ({found.metric})"

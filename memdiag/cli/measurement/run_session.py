@@ -20,7 +20,7 @@ from memdiag.capture.probelink import channel
 from memdiag.capture.process.attach import this_table
 from memdiag.cli.measurement.instruments import Apparatus
 from memdiag.cli.measurement.judge_process import apart
-from memdiag.cli.measurement.live_verdict import FinalRules, leaning
+from memdiag.cli.measurement.live_verdict import FinalRules, live_verdict
 from memdiag.cli.measurement.log_tagging import Listening
 from memdiag.cli.measurement.loop import Measurement, in_words, measure
 from memdiag.cli.measurement.recorder import recorder
@@ -151,7 +151,7 @@ class _Run:
         witness = _witness(mailbox, is_shown, stack)
         listening = stack.enter_context(Listening(options.tags))
         directory, environ = _channel()
-        live = leaning(options) if is_shown or options.stop_on_leak else None
+        live = live_verdict(options) if is_shown or options.stop_on_leak else None
         apparatus = Apparatus(
             options, table=this_table(), environ=environ, directory=directory, log=listening.log
         )

@@ -17,7 +17,7 @@ from memdiag.capture.probelink.channel import find_channel, find_ring, owners_of
 from memdiag.capture.process.attach import attach, command_line, environment, this_table
 from memdiag.capture.process.tree import Process, ProcessTable
 from memdiag.cli.measurement.instruments import Apparatus
-from memdiag.cli.measurement.live_verdict import FinalRules, leaning
+from memdiag.cli.measurement.live_verdict import FinalRules, live_verdict
 from memdiag.cli.measurement.log_tagging import Listening
 from memdiag.cli.measurement.loop import Measurement, measure
 from memdiag.cli.measurement.recorder import recorder
@@ -122,7 +122,7 @@ def _record(
         interval_s=options.interval_s,
         began_s=began_s,
         alarms=Alarms(options.gate.thresholds, apparatus.limits),
-        live=leaning(options) if is_shown or options.stop_on_leak else None,
+        live=live_verdict(options) if is_shown or options.stop_on_leak else None,
         final_rules=FinalRules(files),
     )
     if is_shown:

@@ -49,7 +49,7 @@ def diagnosed(
 ) -> Diagnosis:
     """What the recording shows. One with nothing in it is a doubt."""
     lazy_imports.import_numpy()
-    from memdiag.analysis.attribution.known_sizes import told_in_models
+    from memdiag.analysis.attribution.known_sizes import with_model_sizes
     from memdiag.analysis.diagnose import diagnose
     from memdiag.analysis.forecasting.budgets import hold
     from memdiag.recording.read import read
@@ -59,7 +59,7 @@ def diagnosed(
         recording = replace(read(str(files.readable())), source=shown)
     except UnreadableInput as error:
         return Diagnosis(recordings=(hold(_nothing(shown, error, ending), allowed),))
-    found = told_in_models(replace(diagnose(recording), ending=ending), model_params)
+    found = with_model_sizes(replace(diagnose(recording), ending=ending), model_params)
     return Diagnosis(recordings=(hold(found, allowed),))
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from memory_series import series_of
 
-from memdiag.analysis.diagnose import Judgment, judge
+from memdiag.analysis.diagnose import judge
 from memdiag.analysis.policy import DEFAULT
+from memdiag.values.findings import RecordingFinding
 from memdiag.values.measurements import Recording, Role, Series, Unit
 from memdiag.values.verdict import Side, Verdict
 
@@ -33,12 +34,12 @@ def asked(name: str, *series: Series, **more: object) -> Asked:
     return Asked(
         sides=_sides(name, judged),
         verdicts=(judged.verdict, off.verdict),
-        of_first=(judged.findings[0].verdict, off.findings[0].verdict),
+        of_first=(judged.series[0].verdict, off.series[0].verdict),
     )
 
 
-def _sides(name: str, judged: Judgment) -> frozenset[Side]:
-    arguments = [argument for finding in judged.findings for argument in finding.trail]
+def _sides(name: str, judged: RecordingFinding) -> frozenset[Side]:
+    arguments = [argument for finding in judged.series for argument in finding.trail]
     return frozenset(a.side for a in arguments if name in (a.check, a.look))
 
 

@@ -1,4 +1,4 @@
-"""A level that may have begun to grow is not called calm."""
+"""A level that may have begun to grow is not called stable."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checks that object to growth being called a leak: one module each."""
+"""Checks that object to growth being called a leak."""

@@ -1,8 +1,4 @@
-"""The second half of the growth is clearly slower than the first: the end of a warm-up looks so.
-
-Its halves are those of the way where few of the readings are in the second; of few readings, each
-rate is lower than the one before.
-"""
+"""Growth that slows down: the end of a warm-up looks like this."""
 
 from __future__ import annotations
 
@@ -11,42 +7,117 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis.decision.case import Case, Check, Says, Window
-from memdiag.analysis.parameters import SHARED, Shared
+from memdiag.analysis.decision.case import Case, Rule, Window
+from memdiag.analysis.decision.regimes import RegimeFit
+from memdiag.analysis.stats.saturating_exponential import Saturation, saturation
 from memdiag.analysis.stats.slope_test import trend
-from memdiag.values.verdict import Reason
+from memdiag.values.verdict import Argument, Reason, Verdict
 
 if TYPE_CHECKING:
-    from memdiag.values.measurements import Floats
+    from memdiag.analysis.policy import Policy
 
 
-def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
-    """Object to growth that slows down."""
-    view, share = window.view, case.policy.common.slowing
-    x, y = view.binned.x[view.tail :], view.binned.y[view.tail :]
-    if len(x) < case.policy.common.blocks:
-        least = case.policy.common.fewest
-        return _falls_steadily(np.diff(y) / np.diff(x), least, share)
-    half, by_way = len(x) // 2, int(np.searchsorted(x, (x[0] + x[-1]) / 2))
-    if len(x) - by_way <= case.policy.common.short_share * len(x):
-        half = min(by_way, len(x) - case.policy.common.fewest)
-    early, late = trend(x[:half], y[:half], view.floor), trend(x[half:], y[half:], view.floor)
-    unsure = 2 * math.hypot(early.error, late.error)
-    if late.slope >= share * early.slope or early.slope - late.slope <= unsure:
+@Rule
+def saturating(case: Case, window: Window) -> Argument | None:
+    """The climb that ends now bends into a ceiling that it has nearly reached.
+
+    A saturating exponential against a straight line, by BIC, with the slope that remains beside the
+    curve. Looks at the whole climb where the curve fits it, else at the last regime alone. A climb
+    longer than warm-ups last must have come nearer to its ceiling.
+    """
+    fit, policy = window.fit, case.policy
+    for first in dict.fromkeys((_climb(fit), fit.tail)):
+        found = _saturation(fit, first, policy)
+        if found is None:
+            continue
+        short = window.posterior < policy.prior.leak_posterior
+        share = policy.common.slight if short else policy.common.stable_growth
+        if not _nearly_there(found, fit, policy, first, share):
+            return None
+        return Argument(
+            text="it is leveling off, with only {left_y} of growth left",
+            numbers={"left_y": found.left, "evidence": found.evidence},
+            reason=Reason.PLATEAU,
+            verdict=Verdict.WARMUP,
+        )
+    return None
+
+
+@Rule
+def bending(case: Case, window: Window) -> Argument | None:
+    """The whole climb that ends now bends toward a ceiling, however far away that still is."""
+    found = _saturation(window.fit, _climb(window.fit), case.policy)
+    if found is None or not _bends(found, case.policy):
         return None
-    return _says(early.slope, late.slope)
-
-
-def _falls_steadily(rates: Floats, least: int, share: float) -> Says | None:
-    """Each of a few rates is lower than the one before."""
-    falling = len(rates) >= least and bool((np.diff(rates) < 0).all())
-    if not falling or rates[-1] >= share * rates[0]:
+    if found.slowed >= case.policy.common.slowing:
         return None
-    return _says(float(rates[0]), float(rates[-1]))
+    return Argument(
+        text="its growth slows down throughout, at the end to {slowed_share} of the rate at the "
+        "start",
+        numbers={"slowed_share": found.slowed, "evidence": found.evidence},
+        reason=Reason.SLOWING,
+    )
 
 
-def _says(early: float, late: float) -> Says:
-    return Says(
+def _climb(fit: RegimeFit) -> int:
+    """First bin of the unbroken climb that ends now, without a lone reading before it."""
+    y, first = fit.binned.y, fit.tail
+    for piece in fit.before:
+        if piece.slope < 0 or y[piece.first] > y[first] or piece.last - piece.first < 2:
+            break
+        first = piece.first
+    return first
+
+
+def _saturation(fit: RegimeFit, first: int, policy: Policy) -> Saturation | None:
+    """The curve through the bins from `first` on; None where it does not fit them."""
+    noise = max(fit.segmentation.noise, fit.floor)
+    found = saturation(fit.binned.x[first:], fit.binned.y[first:], noise, policy.common.cycles)
+    return None if found is None or found.misfit > policy.common.noises else found
+
+
+def _bends(found: Saturation, policy: Policy) -> bool:
+    """Return True if it is not a line, and nothing keeps growing beside the curve."""
+    creeps = found.creep > 2 * found.creep_error
+    return found.evidence >= policy.common.evidence_bic and not creeps
+
+
+def _nearly_there(
+    found: Saturation, fit: RegimeFit, policy: Policy, first: int, share: float
+) -> bool:
+    x, y, level = fit.binned.x, fit.binned.y, fit.prepared.level
+    if not _bends(found, policy):
+        return False
+    if found.left > float(y[-1] - y[first]):
+        return False  # most of the way is still to come: a line with a jump in it looks like that
+    creeping = (found.creep + found.creep_error) * float(x[-1] - x[first])
+    return 0 <= found.left < share * level and creeping < share * level
+
+
+@Rule
+def slowing(case: Case, window: Window) -> Argument | None:
+    """The second half of the growth is clearly slower than the first, as at the end of a warm-up.
+
+    Its halves are those of the way where few of the readings are in the second; of few readings,
+    each rate is lower than the one before.
+    """
+    fit, common = window.fit, case.policy.common
+    x, y = fit.binned.x[fit.tail :], fit.binned.y[fit.tail :]
+    if len(x) < common.blocks:
+        rates = np.diff(y) / np.diff(x)
+        falling = len(rates) >= common.fewest and bool((np.diff(rates) < 0).all())
+        if not falling or rates[-1] >= common.slowing * rates[0]:
+            return None
+        early, late = float(rates[0]), float(rates[-1])
+    else:
+        half, by_way = len(x) // 2, int(np.searchsorted(x, (x[0] + x[-1]) / 2))
+        if len(x) - by_way <= common.short_share * len(x):
+            half = min(by_way, len(x) - common.fewest)
+        first, second = trend(x[:half], y[:half], fit.floor), trend(x[half:], y[half:], fit.floor)
+        early, late = first.slope, second.slope
+        if late >= common.slowing * early or early - late <= _unsure(first.error, second.error):
+            return None
+    return Argument(
         text="its growth slows down: {early_rate} in the first half of it, {late_rate} in the "
         "second",
         numbers={"early_rate": early, "late_rate": late},
@@ -54,4 +125,42 @@ def _says(early: float, late: float) -> Says:
     )
 
 
-CHECK = Check(name="slowing", ask=ask, parameters=SHARED)
+def _unsure(first: float, second: float) -> float:
+    """Least difference of two slopes with these standard errors that is not chance."""
+    return 2 * math.hypot(first, second)
+
+
+@Rule
+def slower_lately(case: Case, window: Window) -> Argument | None:
+    """A last regime of more than a fifth of the run is clearly less steep than the coarse line, and
+    may not climb at all.
+    """
+    fit, line, common = case.fit, window.fit, case.policy.common
+    if case.last_share <= common.short_share or fit.tail_samples < common.fewest:
+        return None
+    early, late = line.trend.slope, fit.trend.slope
+    if late >= common.slowing * early or fit.p_growth < common.alpha:
+        return None
+    if early - late <= _unsure(line.trend.error, fit.trend.error):
+        return None
+    return Argument(
+        text="it grew by {growth_rate} overall, but by only {late_rate} in the last {last_share} "
+        "of the run",
+        numbers={"growth_rate": early, "late_rate": late, "last_share": case.last_share},
+        reason=Reason.SLOWING,
+    )
+
+
+@Rule
+def waves_slow(case: Case, window: Window) -> Argument | None:
+    """Growth under slow waves whose turning points do not keep rising: memory that swings with the
+    load, or a warm-up beneath it.
+    """
+    slow = case.all_waves(case.policy.common.warm_share)
+    if slow is None or slow.continues(case.policy.common.slowing):
+        return None
+    return Argument(
+        text="it goes up and down in {falls} slow waves, whose highs and lows rise more slowly now",
+        numbers={"falls": float(slow.falls)},
+        reason=Reason.SLOWING,
+    )

@@ -1,1 +1,0 @@
-"""What several series of one recording say together: evidence and origin of a leak."""

@@ -1,0 +1,220 @@
+"""An exact metric and the coarse ones that contain its memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memdiag.analysis.decision.across.series_set import (
+    IN_PART,
+    MALLOC,
+    PYTHON_BLOCKS,
+    Changes,
+    SeriesSet,
+    is_active,
+    is_pair,
+    name,
+)
+from memdiag.analysis.decision.case import Rule
+from memdiag.analysis.policy import PAGES
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Argument, Reason, Verdict
+
+# Coarse metrics, and exact ones of memory in them.
+CONTAINS = {
+    Role.RESIDENT: (Role.UNIQUE,),
+    Role.PROPORTIONAL: (Role.UNIQUE,),
+    Role.DEVICE_RESERVED: (Role.DEVICE_ALLOCATED,),
+}
+# An exact metric and the coarse ones that its memory is part of.
+PART_OF = {
+    Role.IN_USE: (Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL),
+    Role.DEVICE_ALLOCATED: (Role.DEVICE, Role.DEVICE_RESERVED),
+}
+
+
+@Rule
+def stable_part(finding: Finding, series: SeriesSet) -> Argument | None:
+    """A coarse metric grows, and the exact one that it contains does not.
+
+    Its growth is fragmentation, cache or shared pages, which the largest working set bounds.
+    """
+    for other in series.same(finding):
+        if other.verdict not in CALM or other.samples < finding.samples // 2:
+            continue
+        if _contains(finding, other, series):
+            return Argument(
+                text="a metric that counts memory in it more exactly does not grow",
+                against=name(other),
+                reason=Reason.OVERRULED,
+            )
+    return None
+
+
+def _contains(finding: Finding, other: Finding, series: SeriesSet) -> bool:
+    """Return True if `other`, which does not grow, overrules the growth of `finding`.
+
+    The driver's value contains the framework's cache and what is outside the framework. Only where
+    the cache grows is it the cache's growth; else it is memory that no framework knows of. Blocks
+    that wait for another stream are neither in use nor free for the cache.
+    """
+    if finding.role is Role.DEVICE:
+        caches = [
+            f
+            for f in series.same(finding)
+            if f.role is Role.DEVICE_RESERVED and f.verdict not in CALM
+        ]
+        if not caches or not all(is_pair(f, other) for f in caches):
+            return False
+        inside = other.role is Role.DEVICE_ALLOCATED
+    else:
+        inside = other.role in CONTAINS.get(finding.role, ())
+    waiting = any(
+        is_active(f) and f.verdict not in CALM and is_pair(f, other) for f in series.findings
+    )
+    return inside and not (other.role is Role.DEVICE_ALLOCATED and waiting)
+
+
+@Rule
+def holes(finding: Finding, series: SeriesSet) -> Argument | None:
+    """Pages grow with what malloc holds free, while all memory in use stays level.
+
+    This is fragmentation between blocks, which the largest working set bounds; or free memory
+    within them, as some was never touched before.
+    """
+    if finding.role not in PAGES:
+        return None
+    common = series.policy.common
+    same = [f for f in series.same(finding) if f.axis == finding.axis]
+    stable = {f.metric for f in same if f.verdict in CALM and f.samples >= common.few_samples}
+    grown = series.rise(finding, finding)
+    small = grown <= common.little * finding.peak_value
+    for free in same:
+        if free.role is not Role.HOLES or not free.metric.startswith("malloc_"):
+            continue
+        risen = series.rise(free, finding)
+        explains = risen >= common.most * grown > 0 or (small and free.peak_value >= grown)
+        if explains and {MALLOC, PYTHON_BLOCKS} <= stable:
+            return Argument(
+                text="it rose by {grown_y} and malloc's free memory by {free_y}, while memory "
+                "in use stays level: the growth is holes between blocks",
+                against=name(free),
+                numbers={"grown_y": grown, "free_y": risen},
+                reason=Reason.OVERRULED,
+            )
+    return None
+
+
+@Rule
+def settled_malloc(finding: Finding, series: SeriesSet) -> Argument | None:
+    """It grew as memory in use did, and at most slowly since that stopped growing.
+
+    A cache that is full looks like this. Pages keep rising for a while by fragmentation, and
+    tensors may not have been counted since. Overrules a leak of pages, or of tensors on the host.
+    """
+    if finding.role not in PAGES and not series.is_on_host(finding):
+        return None
+    common = series.policy.common
+    grown, length = series.rise(finding, finding), finding.last_x - finding.first_x
+    for f in series.same(finding):
+        known = f.metric == MALLOC and f.verdict in CALM and f.samples >= common.few_samples
+        ends = finding.last_x - f.last_x <= common.slight * length
+        same = f.axis == finding.axis
+        if known and ends and same and series.rise(f, finding) >= common.most * grown > 0:
+            return _slow_since(finding, f, common.little * grown / length, series)
+    return None
+
+
+def _slow_since(
+    finding: Finding, settled: Finding, pace: float, series: SeriesSet
+) -> Argument | None:
+    if settled.plateau is None:
+        return None
+    since = settled.plateau.since_x.value
+    later = series.rise(finding, since)
+    if later > max(pace * (finding.last_x - since), series.policy.common.touched_bytes):
+        return None
+    return Argument(
+        text="it rose by no more than {later_y} since memory in use stopped growing",
+        against=name(settled),
+        numbers={"later_y": later},
+        reason=Reason.OVERRULED,
+    )
+
+
+@Rule
+def exact_meter(finding: Finding, series: SeriesSet) -> Argument | tuple[Argument, Changes] | None:
+    """A coarse metric that rises with a leaking exact one leaks; one that hides it is open."""
+    if finding.verdict is Verdict.LEAK:
+        return None
+    for exact in series.same(finding):
+        part = finding.role in PART_OF.get(exact.role, ()) and exact.axis == finding.axis
+        if not part or exact.verdict is not Verdict.LEAK:
+            continue
+        least = series.policy.common.most * series.rise(exact, exact)
+        if series.rise(finding, exact) >= least:
+            confirmed = Argument(
+                text="it grows together with a metric that counts memory in it exactly and leaks",
+                against=name(exact),
+                reason=Reason.EXACT_METER,
+                verdict=Verdict.LEAK,
+            )
+            return confirmed, _borrowed(finding, exact, series)
+        if finding.verdict in CALM:
+            overruled = Argument(
+                text="a metric that counts memory in it exactly leaks, which it does not show",
+                reason=Reason.OVERRULED,
+                against=name(exact),
+            )
+            return overruled, {"plateau": None}
+    return None
+
+
+def _borrowed(finding: Finding, exact: Finding, series: SeriesSet) -> dict[str, Any]:
+    """What the finding takes from the exact metric.
+
+    Of pages that were released in the end, the last rate is not that of the leak.
+    """
+    changes: dict[str, Any] = {
+        "confidence": min(exact.confidence, series.policy.reporting.borrowed_confidence),
+        "onset_x": exact.onset_x,
+        "plateau": None,
+        "need_more": None,
+    }
+    rate = finding.growth_per_x
+    if rate is not None and rate.low <= 0:
+        changes |= {"growth_per_x": None, "growth_per_s": None, "growth_per_epoch": None}
+    return changes
+
+
+@Rule
+def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] | None:
+    """The memory that contains a series does not grow: then the series cannot either.
+
+    Pages of a process alone are among all its pages; malloc holds all tensors of the host; beside
+    what malloc and Python's own allocator hand out, pages have the fragmentation between, which the
+    largest working set bounds. An inconclusive series is a warm-up where it rose.
+    """
+    if finding.reason is Reason.TOO_FEW_SAMPLES:
+        return None
+    common, reporting = series.policy.common, series.policy.reporting
+    level = [f for f in series.same(finding) if f.verdict in CALM]
+    as_often = {f.role for f in level if f.samples >= finding.samples}
+    known = {f.role for f in level if f.samples >= common.few_samples and f.metric not in IN_PART}
+    malloc = any(f.metric == MALLOC and f.samples >= common.few_samples for f in level)
+    if finding.role in (Role.UNIQUE, Role.PROPORTIONAL) and Role.RESIDENT in as_often:
+        holder = "the resident memory that it is part of"
+    elif series.is_on_host(finding) and malloc:
+        holder = "the memory in use that it is part of"
+    elif finding.role in PAGES and {Role.IN_USE, Role.OBJECTS} <= known:
+        holder = "the part of it handed out by malloc and Python's own allocator"
+    else:
+        return None
+    rose = series.rise(finding, finding) > common.stable_growth * finding.latest_value
+    argument = Argument(
+        text=f"{holder} does not grow",
+        reason=Reason.OVERRULED,
+        verdict=Verdict.WARMUP if rose else Verdict.STABLE,
+    )
+    sure = min(max(f.confidence for f in level), reporting.borrowed_confidence)
+    return argument, {"confidence": sure, "need_more": None}

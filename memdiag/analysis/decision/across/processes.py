@@ -1,0 +1,75 @@
+"""A process, the tree that it belongs to, and metrics that were read too rarely."""
+
+from __future__ import annotations
+
+from memdiag.analysis.decision.across.series_set import COUNTS, ON_DEVICE, SeriesSet, name
+from memdiag.analysis.decision.case import Rule
+from memdiag.analysis.policy import PAGES
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Argument, Reason, Verdict
+
+
+@Rule
+def stable_processes(finding: Finding, series: SeriesSet) -> Argument | None:
+    """No process of a tree grows by the same metric, and together they are nearly all of it.
+
+    Small steps of each at different times do not add up to growth of the whole.
+    """
+    if finding.process != "tree":
+        return None
+    alike = [f for f in series.findings if f.metric == finding.metric]
+    parts = [f for f in alike if f.process not in {"", "tree"}]
+    number = [f for f in series.findings if f.role is Role.PROCESSES]
+    if len(parts) < 2 or not all(f.verdict in CALM for f in (*parts, *number)):
+        return None
+    if max(part.samples for part in parts) < finding.samples // 2:
+        return None
+    nearly_all = (1 - series.policy.common.little) * finding.latest_value
+    if sum(part.latest_value for part in parts) < nearly_all:
+        return None
+    return Argument(
+        text="none of the {parts} processes grows, and together they hold nearly all of the memory",
+        numbers={"parts": float(len(parts))},
+        reason=Reason.OVERRULED,
+    )
+
+
+@Rule
+def short_lived_process(finding: Finding, series: SeriesSet) -> Argument | None:
+    """A process that has ended, or existed for a small part of the run: a worker that each epoch
+    starts anew. It does not leave the job inconclusive where the tree's pages do not grow.
+    """
+    if finding.role in ON_DEVICE:  # about which the tree's pages say nothing
+        return None
+    pages = [f for f in series.findings if f.role in PAGES]
+    seen = max((f.samples for f in pages if f.process == finding.process), default=0)
+    tree = max((f.samples for f in pages if f.process == "tree"), default=0)
+    is_part = finding.process not in {"", "main", "tree"}
+    rarely = is_part and seen < series.policy.common.short_share * tree
+    whole = [f for f in pages if f.process == "tree" and f.role is Role.RESIDENT]
+    if not (rarely or finding.process in series.ended) or not whole:
+        return None
+    if not all(f.verdict in CALM for f in whole):
+        return None
+    return Argument(
+        text="its process existed for only part of the run, and all processes together do not grow",
+        reason=Reason.OVERRULED,
+        verdict=Verdict.STABLE,
+    )
+
+
+@Rule
+def read_more_often(finding: Finding, series: SeriesSet) -> Argument | None:
+    """A metric with too few readings is settled by another of the same memory that has more."""
+    if finding.reason is not Reason.TOO_FEW_SAMPLES:
+        return None
+    for f in series.same(finding):
+        if f.verdict in CALM and f.role not in COUNTS and f.samples > finding.samples:
+            return Argument(
+                text="another metric of the same memory was read more often and does not grow",
+                against=name(f),
+                reason=Reason.OVERRULED,
+                verdict=Verdict.STABLE,
+            )
+    return None

@@ -1,0 +1,140 @@
+"""The findings of one recording, and the rules that hold them against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Any
+
+from memdiag.analysis.decision.case import Rule
+from memdiag.analysis.policy import Policy
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import CALM, Argument, Side
+
+MALLOC, PYTHON_BLOCKS = "malloc_bytes", "python_blocks"
+IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
+"""Memory in use, but a part of it: that it does not grow says nothing about the rest."""
+COUNTS = frozenset({Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER})
+"""Roles that count things and not memory: they explain, and decide only where nothing else can."""
+ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)
+# Counts of tensors that are not in a subject's memory: {subject is on a device: metrics}.
+ELSEWHERE = {
+    True: ("tensors_cpu", "tensors_other"),
+    False: ("tensors_cuda", "tensors_gpu", "tensors_other", "vram_allocations", "xpu_allocations"),
+}
+# Allocators that a recording names by the beginning of its columns' names.
+_ALLOCATORS = frozenset({"vram", "xpu", "mps", "jax", "tensorflow"})
+_OF_ALLOCATORS = frozenset(
+    {Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED, Role.HOLES, Role.EVENTS, Role.TENSORS}
+)
+
+Changes = Mapping[str, Any]
+"""Facts of a finding that a new verdict changes, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesSet:
+    """The findings of one recording. ended: processes of a tree that were gone before its end."""
+
+    findings: Sequence[Finding]
+    policy: Policy
+    ended: frozenset[str] = frozenset()
+
+    def same(self, finding: Finding) -> list[Finding]:
+        """The findings about the same memory, itself included."""
+        return [f for f in self.findings if self.is_same(finding, f)]
+
+    def is_same(self, subject: Finding, other: Finding) -> bool:
+        """Return True if two series are about the same memory: of one process, or of a tree in
+        which only one process has such a series."""
+        sources = {_source(subject), _source(other)} - {""}
+        if len(sources) > 1:
+            return False
+        if subject.process == other.process:
+            return True
+        alike = {f.process for f in self.findings if f.metric == other.metric}
+        return subject.process == "tree" and alike == {other.process}
+
+    def is_on_host(self, tensors: Finding) -> bool:
+        """Return True for tensors of which none come and go on a device: malloc has them all."""
+        return tensors.metric in IN_PART and all(
+            f.verdict in CALM
+            for f in self.findings
+            if f.process == tensors.process and f.metric in ELSEWHERE[False]
+        )
+
+    def rise(self, finding: Finding, since: Finding | float) -> float:
+        """How much a series rose since a position, or since another one's leak began.
+
+        Both ends are averaged over a tenth of the way (of the readings, where those are dense at
+        one end).
+        """
+        little = self.policy.common.little
+        start = onset(since) if isinstance(since, Finding) else since
+        points = [p for p in finding.trace if p[0] >= start]
+        if len(points) < 2:
+            return 0.0
+        tenth, most = (points[-1][0] - points[0][0]) * little, max(int(len(points) * little), 1)
+        early = [v for x, v in points[:most] if x <= points[0][0] + tenth]
+        late = [v for x, v in points[-most:] if x >= points[-1][0] - tenth]
+        return mean(late) - mean(early)
+
+    def first(self, checks: Sequence[Rule], finding: Finding) -> tuple[Argument, Changes] | None:
+        """The first argument about the finding, with the facts that it changes.
+
+        A check gets the finding and this set, and returns its argument, where it has one; with the
+        facts that it changes, where there are any.
+        """
+        for check in checks:
+            said = check.apply(self.policy, finding, self)
+            if said is not None:
+                argument, changes = said if isinstance(said, tuple) else (said, {})
+                decisive = replace(argument, check=check.name, side=Side.ACROSS, is_decisive=True)
+                return decisive, changes
+        return None
+
+
+def decided(finding: Finding, argument: Argument, changes: Changes) -> Finding:
+    """The finding with the verdict of an argument that another series made."""
+    before = tuple(replace(a, is_decisive=False) for a in finding.trail)
+    return replace(
+        finding,
+        verdict=argument.verdict,
+        reason=argument.reason,
+        trail=(*before, argument),
+        **changes,
+    )
+
+
+def onset(finding: Finding) -> float:
+    """Where its growth began; its start where that is not known."""
+    return finding.first_x if finding.onset_x is None else finding.onset_x.value
+
+
+def speed(finding: Finding) -> float:
+    """Growth per second where there is a clock, else per unit of the axis."""
+    growth = finding.growth_per_s or finding.growth_per_x
+    return 0.0 if growth is None else growth.value
+
+
+def name(finding: Finding) -> str:
+    """A series as "process metric"."""
+    return f"{finding.process} {finding.metric}".strip()
+
+
+def _source(finding: Finding) -> str:
+    """The allocator that a value comes from, "" for the driver, the host and foreign columns."""
+    name = finding.metric.partition("_")[0]
+    return name if finding.role in _OF_ALLOCATORS and name in _ALLOCATORS else ""
+
+
+def is_pair(first: Finding, second: Finding) -> bool:
+    """Return True for two metrics of one process's allocator."""
+    return first.process == second.process and _source(first) == _source(second)
+
+
+def is_active(finding: Finding) -> bool:
+    """Return True for blocks in use plus those that are freed and wait for another stream."""
+    return finding.role is Role.DEVICE_ALLOCATED and finding.metric.endswith("_active_bytes")

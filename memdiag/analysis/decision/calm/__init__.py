@@ -1,1 +1,0 @@
-"""Checks that argue for or against calm: one module each."""

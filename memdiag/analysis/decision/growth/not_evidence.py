@@ -1,0 +1,202 @@
+"""Growth that is not evidence of a leak, whatever its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from memdiag.analysis.decision.case import Case, Rule, Window, rule
+from memdiag.analysis.decision.prior import is_exact
+from memdiag.analysis.parameters import number
+from memdiag.analysis.policy import NOT_EVIDENCE_ROLES, PAGES, Policy
+from memdiag.analysis.preprocessing.prepare import Prepared
+from memdiag.values.measurements import AxisKind, Role, Unit
+from memdiag.values.verdict import Argument, Reason, Verdict
+
+
+@Rule
+def negligible(case: Case, window: Window) -> Argument | None:
+    """Growth that stays negligible over the run's plan, or over a horizon that few runs reach.
+
+    A training keeps a little of every step (loss histories, interned objects); nobody looks for a
+    leak of a hundred bytes a step over a million steps.
+    """
+    prepared, slope = window.fit.prepared, window.trend.slope
+    horizon, grown, least = extrapolate(prepared, slope, case.policy, case.context.planned_x)
+    if grown >= least:
+        return None
+    return Argument(
+        text="it would grow by {grown_y} in {horizon_x}, and less than {least_y} does not matter",
+        numbers={"grown_y": grown, "horizon_x": horizon, "least_y": least},
+        reason=Reason.NEGLIGIBLE,
+        verdict=Verdict.STABLE,
+    )
+
+
+def extrapolate(
+    prepared: Prepared, slope: float, policy: Policy, planned_x: float | None
+) -> tuple[float, float, float]:
+    """How far it looks ahead, growth at this slope by then, and the least growth that matters."""
+    given, kind = policy.materiality, prepared.axis.kind
+    horizon = max(policy.horizon(kind), policy.common.fewest * prepared.run)
+    if planned_x is not None and len(prepared.x) and planned_x > prepared.x[-1]:
+        horizon = float(planned_x - prepared.x[-1])
+    grown = max(slope * horizon, float(prepared.y[-1] - prepared.y[0]))
+    least = policy.common.stable_growth * prepared.level
+    if prepared.unit is Unit.BYTES:
+        least = max(least, min(given.least_bytes, policy.common.most * prepared.level))
+    if kind is AxisKind.STEP:
+        least = max(least, given.background_per_step.get(prepared.role, 0.0) * horizon)
+    return horizon, grown, least
+
+
+@Rule
+def not_a_meter(case: Case, window: Window) -> Argument | None:
+    """A metric that also grows without a leak.
+
+    Address space, page cache, free blocks, event counts: these only rise, or can be reclaimed at
+    any time.
+    """
+    if case.prepared.role not in NOT_EVIDENCE_ROLES:
+        return None
+    return Argument(
+        text="a metric of this kind also grows without a leak, so its growth is not evidence of "
+        "one",
+        reason=Reason.NOT_A_METER,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreeList:
+    """How much a free list takes."""
+
+    pools: Mapping[str, float] = number(
+        MappingProxyType({"python_blocks": 2000.0}),
+        "blocks",
+        "growth of a metric that a pool may be",
+        "CPython, Objects/tupleobject.c",
+    )
+
+
+@rule(FreeList())
+def free_list(case: Case, window: Window, parameters: FreeList) -> Argument | None:
+    """Objects that an interpreter keeps for reuse count as in use until its free list is full.
+
+    Python's blocks include its free lists. The one for tuples of one item takes 2,000 (CPython,
+    Objects/tupleobject.c), one for each backward pass of torch.
+    """
+    prepared, grown = case.prepared, window.trend.slope * window.fit.prepared.run
+    pool = parameters.pools.get(prepared.metric, 0.0)
+    if not 0 < grown < pool:
+        return None
+    return Argument(
+        text="it grew by {grown_y}, and Python keeps up to {pool_y} freed blocks for reuse",
+        numbers={"grown_y": grown, "pool_y": pool},
+        reason=Reason.STILL_CLIMBING,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstTouch:
+    """How much may be touched for the first time: at most `Policy.common.touched_bytes`, and no
+    more than the larger of these two."""
+
+    share: float = number(5e-3, "level", "part of the level, for small processes")
+    least_bytes: float = number(2.0**18, "bytes", "what Python's allocator takes at a time")
+
+
+@rule(FirstTouch())
+def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument | None:
+    """Pages that a process touches for the first time: heaps, libraries and a parent's memory after
+    a fork exist before they are in RAM, and first use raises the pages of a process along a line as
+    straight as a leak's.
+    """
+    prepared, slope = window.fit.prepared, window.trend.slope
+    rise = slope * window.span_x
+    if prepared.role not in PAGES or prepared.unit is not Unit.BYTES or rise <= 0:
+        return None
+    share = max(parameters.share * prepared.level, parameters.least_bytes)
+    most = min(case.policy.common.touched_bytes, share)
+    if rise >= most:
+        return None
+    return Argument(
+        text="it rose by {rise_y}, and a program without a leak can rise by up to {most_y} as it "
+        "first uses memory that it already owns",
+        numbers={"rise_y": rise, "most_y": most},
+        reason=Reason.FEW_PAGES,
+        need_x=(most - rise) / slope,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncollectedHeap:
+    """When growth of a garbage-collected heap is evidence."""
+
+    growth: float = number(
+        2.5, "1", "times it has grown without a collection", "GOGC=100 doubles; V8 times four"
+    )
+
+
+@rule(UncollectedHeap())
+def uncollected_heap(case: Case, window: Window, parameters: UncollectedHeap) -> Argument | None:
+    """A garbage-collected heap grows until it is collected: Go doubles (GOGC=100), V8 lets it grow
+    by at most four.
+    """
+    prepared = window.fit.prepared
+    if prepared.role is not Role.COLLECTED_HEAP or prepared.falls >= case.policy.common.fewest:
+        return None
+    y = prepared.all_y
+    times = float(y[-1]) / max(float(np.abs(y).min()), 1e-300)
+    if times >= parameters.growth or is_exact(window.fit, case.policy):
+        return None
+    return Argument(
+        text="too few garbage collections were seen ({collections}), and it is only at "
+        "{times} times its lowest reading",
+        numbers={"times": times, "collections": float(prepared.falls)},
+        reason=Reason.NOT_COLLECTED,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlightRecorder:
+    """How much torch's flight recorder takes."""
+
+    most_bytes: float = number(4e6, "bytes", "of a rank: more than twice of what was measured")
+    takes: Mapping[Role, float] = number(
+        MappingProxyType(
+            {Role.IN_USE: 1.0, Role.RESIDENT: 2.0, Role.UNIQUE: 2.0, Role.PROPORTIONAL: 2.0}
+        ),
+        "1",
+        "times as much of a role: pages come in arenas and huge ones, of 2 MB each",
+    )
+
+
+@rule(FlightRecorder())
+def flight_recorder(case: Case, window: Window, parameters: FlightRecorder) -> Argument | None:
+    """Buffers of a fixed length: growth by equal amounts, until they are full.
+
+    torch keeps the last 2,000 collectives of each rank of a distributed job, to report them when
+    one hangs (`TORCH_FR_BUFFER_SIZE`). At one a step, malloc in use grows for 2,000 steps, longer
+    than nearly all warm-ups last, and then stops. Its size is known: 1.6 MB were measured with
+    gloo and one collective a step, 370 bytes each and a list that doubles; none with a size of 0.
+    NCCL's entries have stack traces as well.
+    """
+    prepared = case.prepared
+    room = case.context.records * parameters.most_bytes * parameters.takes.get(prepared.role, 0.0)
+    if room == 0:
+        return None
+    first = int(np.searchsorted(prepared.x, prepared.x[-1] - window.span_x))
+    grown = float(prepared.y[-1] - prepared.y[min(first, window.first_sample) :].min())
+    left, slope = room - grown, window.trend.slope
+    if left <= 0:
+        return None
+    return Argument(
+        text="it grew by {grown_y}, and torch's record of recent collectives can take up to "
+        "{room_y} before it is full",
+        numbers={"grown_y": grown, "room_y": room},
+        reason=Reason.FILLING,
+        need_x=left / slope if slope > 0 else None,
+    )

@@ -1,0 +1,1 @@
+"""Checks that argue for or against STABLE and WARMUP."""

@@ -1,1 +1,0 @@
-"""Where growth is looked for: each module proposes one kind of window."""

@@ -1,0 +1,34 @@
+"""A process that was there for a part of the run makes no doubt of a calm job."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import MB, Asked, asked, every
+from memory_series import noisy
+
+from memdiag.values.verdict import Side, Verdict
+
+
+def beside_a_worker(readings: int) -> Asked:
+    """A worker that still grows when it ends, in a job of 400 readings whose tree is calm."""
+    worker = noisy(250 * MB + 5 * MB * np.arange(readings))
+    return asked(
+        "short_lived_process",
+        every(1, worker, process="DataLoader worker 0"),
+        every(1, noisy(np.full(400, 1.5e9), 1e-4), process="main"),
+        every(1, noisy(np.full(400, 2e9), 1e-4), process="tree"),
+    )
+
+
+def test_a_worker_of_a_tenth_of_the_run_is_no_doubt() -> None:
+    """Each epoch starts its workers anew."""
+    found = beside_a_worker(40)
+    assert found.sides == {Side.ACROSS}
+    assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
+
+
+def test_a_worker_of_a_quarter_of_it_is_one() -> None:
+    """One of them stays."""
+    found = beside_a_worker(110)
+    assert not found.sides
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE)
