@@ -24,8 +24,8 @@ import typer.main
 from typer.core import TyperGroup
 
 from memdiag import __version__
-from memdiag.cli.measurement import status_messages
-from memdiag.cli.options import fast_typer
+from memdiag.cli.options import declare
+from memdiag.cli.output import messages
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.values.sanitize import printable
 
@@ -88,11 +88,14 @@ def _kept_from_typer() -> Iterator[None]:
 
 
 def _loaded(name: str) -> Any:
-    """The command, built from its module and the `CONTEXT_SETTINGS` there, if any."""
+    """The command, built from its module and what that says of it: `CONTEXT_SETTINGS`, `WITHOUT`
+    (see `declare.unfolded`).
+    """
     module = importlib.import_module(f"memdiag.cli.commands.{name}")
+    function = declare.unfolded(getattr(module, name), getattr(module, "WITHOUT", ()))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     settings = getattr(module, "CONTEXT_SETTINGS", {})
-    alone.command(name, cls=fast_typer.Command, context_settings=settings)(getattr(module, name))
+    alone.command(name, cls=declare.Command, context_settings=settings)(function)
     return typer.main.get_command(alone)
 
 
@@ -100,7 +103,7 @@ class _Commands(TyperGroup):
     """The group of all commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return [fast_typer.spared(parameter) for parameter in super().get_params(ctx)]
+        return [declare.unconverted(parameter) for parameter in super().get_params(ctx)]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*_COMMANDS, *super().list_commands(ctx)]
@@ -208,7 +211,7 @@ def _keep_commentary_from_failing() -> None:
     if sys.stderr is not sys.__stderr__ or sys.stderr is None:
         return  # a test's
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr = status_messages.on(sys.stderr.fileno(), sys.stderr.encoding)
+        sys.stderr = messages.unfailing(sys.stderr.fileno(), sys.stderr.encoding)
 
 
 def _open_missing_streams() -> None:

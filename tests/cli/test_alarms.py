@@ -11,8 +11,7 @@ import pytest
 from terminals import MEMDIAG, PATIENCE_S
 
 from memdiag.cli.measurement.threshold_alarms import Alarms
-from memdiag.cli.options.gate import settle
-from memdiag.cli.options.recording_options import limits_on
+from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.errors import UsageError
 from memdiag.report.sections import threshold_events
 from memdiag.report.text.screen import Screen
@@ -94,13 +93,17 @@ def test_what_is_no_threshold_is_refused(text: str) -> None:
         warn(text)
 
 
+def limits(**given: str) -> tuple[Limit, ...]:
+    return settle(GateOptions(**given), environ={}, directory=Path("/")).limits()
+
+
 def test_a_gpu_limit_leaves_the_other_one_to_the_host() -> None:
-    both = limits_on(settle(limit="8GB", gpu_limit="24GB", environ={}, directory=Path("/")), ())
+    both = limits(limit="8GB", gpu_limit="24GB")
     assert {limit.name: Role.DEVICE in limit.roles for limit in both} == {
         "--limit": False,
         "--gpu-limit": True,
     }
-    alone = limits_on(settle(limit="8GB", environ={}, directory=Path("/")), ())
+    alone = limits(limit="8GB")
     assert Role.DEVICE in alone[0].roles
 
 

@@ -207,7 +207,7 @@ os._exit(9)
     pid = int(done.stdout)
     os.kill(pid, signal.SIGKILL)
     assert done.returncode == 9
-    assert f"lives on unwatched (pid {pid})" in done.stderr
+    assert f"still running and no longer watched (pid {pid})" in done.stderr
 
 
 def test_duration_ends_the_command_and_the_verdict_decides(tmp_path):
@@ -284,7 +284,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_command(tmp_path):
 def test_where_nothing_can_be_written_the_recording_goes_elsewhere(tmp_path):
     tmp_path.chmod(0o555)
     done = run(tmp_path, "-q", "--", "sleep", "0.2")
-    assert "nothing can be written here; recording to" in done.stderr
+    assert "this directory is not writable; recording to" in done.stderr
 
 
 def test_steps_phases_and_counters_reach_the_recording(tmp_path):

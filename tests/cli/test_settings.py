@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.cli.options.exit_codes import Decider, FailOn, Inconclusive
-from memdiag.cli.options.gate import Gate, settle
+from memdiag.cli.options.gate import Gate, GateOptions, settle
 from memdiag.errors import UsageError
 from memdiag.values.budgets import BudgetKind
 
@@ -18,7 +18,8 @@ def toml(directory: Path, text: str) -> Path:
 
 
 def gate(directory: Path, environ: dict[str, str] | None = None, **given: object) -> Gate:
-    return settle(environ=environ or {}, directory=directory, **given)  # type: ignore[arg-type]
+    options = GateOptions(**given)  # type: ignore[arg-type]
+    return settle(options, environ=environ or {}, directory=directory)
 
 
 def peaks(found: Gate) -> list[tuple[str, float]]:
@@ -34,12 +35,12 @@ def test_command_line_goes_before_environment_before_file(tmp_path: Path) -> Non
     environ = {"MEMDIAG_MAX_PEAK": "2GB"}
     assert peaks(gate(tmp_path)) == [("", 1e9)]
     assert peaks(gate(tmp_path, environ)) == [("", 2e9)]
-    assert peaks(gate(tmp_path, environ, max_peak=["3GB"])) == [("", 3e9)]
+    assert peaks(gate(tmp_path, environ, max_peak=("3GB",))) == [("", 3e9)]
 
 
 def test_one_option_given_nearer_leaves_the_others(tmp_path: Path) -> None:
     toml(tmp_path, '[tool.memdiag]\nmax-peak = "1GB"\nmax-growth = "1MB/step"\n')
-    found = gate(tmp_path, max_peak=["3GB"])
+    found = gate(tmp_path, max_peak=("3GB",))
     assert [b.text for b in found.budgets] == [
         "max-growth in pyproject.toml 1MB/step",
         "--max-peak 3GB",
@@ -77,7 +78,7 @@ def test_every_key_is_taken_from_the_file(tmp_path: Path) -> None:
     assert found.budgets[2].metric == "tensors"
     assert found.fail_on == {FailOn.LEAK, FailOn.BUDGET}
     assert (found.inconclusive, found.decider) == (Inconclusive.PASS, Decider.VERDICT)
-    assert found.limit == "16GB"
+    assert found.limit_bytes == 16 * 10**9
 
 
 def test_unknown_key_is_an_error_that_names_the_nearest(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_unknown_key_is_an_error_that_names_the_nearest(tmp_path: Path) -> None:
 
 
 def test_slip_in_a_variable_is_an_error_and_other_variables_are_not(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="MEMDIAG_MAX_PEEK means nothing") as caught:
+    with pytest.raises(UsageError, match="unknown environment variable MEMDIAG_MAX_PEEK") as caught:
         gate(tmp_path, {"MEMDIAG_MAX_PEEK": "1GB"})
     assert "MEMDIAG_MAX_PEAK" in caught.value.remedy
     assert gate(tmp_path, {"MEMDIAG_CHANNEL": "/tmp/x"}) == Gate()

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from memdiag.cli.measurement import status_messages
-from memdiag.cli.output.conclude import STDERR, say
+from memdiag.cli.output.messages import STDERR, say, unfailing
 
 _PR_SET_PDEATHSIG = 1
 # The thread pool of polars does not survive a fork: who has loaded it would wait forever.
@@ -86,6 +85,6 @@ def _silence_libraries() -> None:
             if os.isatty(STDERR):  # rich asks the standard streams alone
                 size = os.get_terminal_size(STDERR)
                 os.environ.update(COLUMNS=str(size.columns), LINES=str(size.lines))
-            sys.stderr = status_messages.on(os.dup(STDERR), sys.stderr.encoding)
+            sys.stderr = unfailing(os.dup(STDERR), sys.stderr.encoding)
             with Path(os.devnull).open("wb") as nowhere:
                 os.dup2(nowhere.fileno(), STDERR)

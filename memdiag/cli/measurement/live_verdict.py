@@ -1,4 +1,4 @@
-"""The live verdict, in the words of the status line, and what the final rules make of it."""
+"""The live verdict, and the confirmation by the rules of the report."""
 
 from __future__ import annotations
 
@@ -6,49 +6,51 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memdiag.analysis.policy import DEFAULT
 from memdiag.cli import lazy_imports
-from memdiag.cli.measurement.loop import Outlook, in_words
-from memdiag.cli.options.recording_options import Options
-from memdiag.cli.output.conclude import diagnosed, say
+from memdiag.cli.options.gate import Gate
+from memdiag.cli.options.recording_options import RecordingOptions
+from memdiag.cli.output.conclude import diagnosed
+from memdiag.cli.output.messages import in_words, say
 from memdiag.report.text import rates
-from memdiag.values.findings import Interval
-from memdiag.values.measurements import Axis, AxisKind, Sample, Unit
+from memdiag.values.measurements import Axis, Unit
 from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
+    from memdiag.analysis.live.sequential import Leaning, LiveVerdict
     from memdiag.recording.native.atomic_file import RecordingFiles
 
-# Between two looks of the final rules, as a share of the time so far: they need something new to
-# judge. Heuristic.
+# Time until the final rules run again, as a factor of the time so far: they need new data.
+# Heuristic.
 _NEXT_LOOK = 1.1
 
 
-class Leaning:
-    """Feeds `memdiag.analysis.live.sequential.LiveVerdict`."""
-
-    def __init__(self) -> None:
+def live_verdict(options: RecordingOptions) -> LiveVerdict | None:
+    """The verdict while the target runs. Only `--stop-on` requires it: a run continues without."""
+    try:
         lazy_imports.import_numpy()
         from memdiag.analysis.live.sequential import LiveVerdict
 
-        self._verdict = LiveVerdict(DEFAULT)
+        return LiveVerdict()
+    except Exception as error:
+        if options.stop_on_leak:
+            raise
+        say(f"the live verdict is not available: {in_words(error)}")
+        return None
 
-    def add(self, sample: Sample) -> None:
-        """Take one more sample into account."""
-        self._verdict.add(sample)
 
-    def outlook(self) -> Outlook | None:
-        """What it looks like now."""
-        now = self._verdict.leaning()
-        if not now.metric:
-            return None
-        return Outlook(verdict=now.verdict, growth=_growth(now.growth_per_x, now.axis, now.metric))
+def growth_text(now: Leaning) -> str:
+    """The growth rate for the status line, "" if nothing grows."""
+    if now.growth_per_x is None:
+        return ""
+    unit = Unit.BYTES if now.metric.endswith("_bytes") else Unit.COUNT
+    brief = rates.rate(now.growth_per_x, Axis(name=now.axis.value, kind=now.axis), unit).brief()
+    return brief if unit is Unit.BYTES else f"{brief} ({now.metric})"
 
 
 class FinalRules:
-    """Judges what was recorded so far, as the report will, beside the measurement.
+    """Judges what was recorded so far, as the report will, in a thread beside the measurement.
 
-    The live verdict knows nothing of the rules across series: a job must not be stopped for a leak
+    The live verdict does not apply the rules across series: a job must not be stopped for a leak
     that the report then denies.
     """
 
@@ -61,7 +63,7 @@ class FinalRules:
     def agree(self, elapsed_s: float, flush: Callable[[], None]) -> bool:
         """Return True once they have found a leak. Never waits: call it until then.
 
-        elapsed_s: since the recording began. flush: has all that was recorded written.
+        elapsed_s: since the recording began. flush: writes everything that was recorded.
         """
         if self._thread is None:
             if elapsed_s >= self._next_s:
@@ -75,25 +77,6 @@ class FinalRules:
 
     def _judge(self) -> None:
         try:
-            self._verdict = diagnosed(self._files, None).verdict
-        except Exception:  # the report will say what is wrong
+            self._verdict = diagnosed(self._files, Gate(), None).verdict
+        except Exception:  # the report will show what is wrong
             self._verdict = None
-
-
-def _growth(growth: Interval | None, kind: AxisKind, metric: str) -> str:
-    if growth is None:
-        return ""
-    unit = Unit.BYTES if metric.endswith("_bytes") else Unit.COUNT
-    brief = rates.rate(growth, Axis(name=kind.value, kind=kind), unit).brief()
-    return brief if unit is Unit.BYTES else f"{brief} ({metric})"
-
-
-def leaning(options: Options) -> Leaning | None:
-    """The live verdict. Nothing but `--stop-on` needs it, so a run goes on without it."""
-    try:
-        return Leaning()
-    except Exception as error:
-        if options.stop_on_leak:
-            raise
-        say(f"there is no live verdict: {in_words(error)}")
-        return None

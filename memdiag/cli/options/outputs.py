@@ -31,8 +31,9 @@ class Named:
     where: str
 
 
-def reports(json_file: Path | None, gate: Gate) -> list[Named]:
-    """The reports that were asked for."""
+def reports(json_file: Path | None, gate: Gate | None = None) -> list[Named]:
+    """The report files that were requested."""
+    gate = gate or Gate()
     named = {"--json-file": json_file, "--junitxml": gate.junitxml, "--markdown": gate.markdown}
     return [Named(path=path, where=option) for option, path in named.items() if path is not None]
 

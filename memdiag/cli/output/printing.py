@@ -1,11 +1,14 @@
-"""Reports on standard output."""
+"""Reports on the terminal, and the options for them."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from memdiag.cli.options.declare import option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -14,24 +17,40 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """How a report is to be printed; None where the terminal decides."""
+class ReportOptions:
+    """How `analyze` and `compare` report. width, color: None for what the terminal has."""
 
-    width: int | None
-    ascii_only: bool
-    color: bool | None
+    json: bool = option("--json", default=False, help="Print the report as JSON, and nothing else.")
+    json_file: Path | None = option(
+        "--json-file", parse=Path, metavar="FILE", help="Write the report to FILE as JSON."
+    )
+    force: bool = option(
+        "--force", default=False, help="Overwrite FILE even if memdiag did not write it."
+    )
+    why: bool = option(
+        "--why",
+        default=False,
+        help="Print the arguments for and against each verdict instead of the values.",
+    )
+    width: int | None = option("--width", metavar="N", min=20, help="Columns of the report.")
+    ascii_only: bool = option("--ascii", default=False, help="ASCII output only.")
+    color: bool | None = option(
+        "--color/--no-color", help="Color, also in a pipe.  [default: on terminals]"
+    )
 
 
-def show(page: Page, render: Renderer) -> None:
+def show(render: Renderer, options: ReportOptions | None = None, *, stderr: bool = False) -> None:
     """Print what `render(width, ascii_only)` returns."""
     from rich.console import Console
 
+    options = options or ReportOptions()
     console = Console(
+        stderr=stderr,
         highlight=False,
         soft_wrap=True,
-        force_terminal=page.color,
-        no_color=True if page.color is False else None,
+        force_terminal=options.color,
+        no_color=True if options.color is False else None,
     )
     plain = not (console.encoding or "").lower().startswith("utf")
     columns = console.width if console.is_terminal else shutil.get_terminal_size((80, 24)).columns
-    console.print(render(page.width or columns, page.ascii_only or plain))
+    console.print(render(options.width or columns, options.ascii_only or plain))

@@ -1,4 +1,4 @@
-"""What is given on the command line arrives as the commands declare it, converted or not."""
+"""Options arrive in a command as they are declared, converted or not."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import pytest
 import typer
+from memdiag.cli.options.declare import Command, option, unfolded
 from typer.testing import CliRunner
-
-from memdiag.cli.options.fast_typer import Command
 
 
 class Taste(enum.Enum):
