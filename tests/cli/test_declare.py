@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import pytest
 import typer
-from memdiag.cli.options.declare import Command, option, unfolded
 from typer.testing import CliRunner
+
+from memdiag.cli.options.declare import Command
 
 
 class Taste(enum.Enum):

@@ -15,6 +15,7 @@ from memdiag.cli.options.exit_codes import (
     Inconclusive,
     before_findings,
     exit_code,
+    failing_outcomes,
     shell_status,
 )
 from memdiag.values.findings import Diagnosis
@@ -87,7 +88,7 @@ def test_every_combination_has_its_code() -> None:
             interrupted=interrupted,
         )
         if code is None:
-            code = exit_code(FOUND[found][0], inconclusive=inconclusive)
+            code = exit_code(FOUND[found][0], failing_outcomes(inconclusive=inconclusive))
         if code != expected(*combination):
             wrong[combination] = code
     assert wrong == {}

@@ -14,7 +14,13 @@ from pathlib import Path
 import pytest
 
 from memdiag.cli import app
-from memdiag.cli.options.exit_codes import DEFAULT_FAIL_ON, FailOn, Inconclusive, exit_code
+from memdiag.cli.options.exit_codes import (
+    DEFAULT_FAIL_ON,
+    FailOn,
+    Inconclusive,
+    exit_code,
+    failing_outcomes,
+)
 from memdiag.values.findings import Diagnosis, RecordingFinding, Standing
 from memdiag.values.verdict import Verdict
 
@@ -107,11 +113,8 @@ def test_a_doubt_never_takes_the_code_of_a_leak(
         series=(None,),
         decided_by=None,  # type: ignore[arg-type]
     )
-    code = exit_code(
-        Diagnosis(recordings=(found,)),
-        inconclusive=inconclusive,
-        fail_on=DEFAULT_FAIL_ON if fail_on is None else {fail_on},
-    )
+    failing = failing_outcomes(DEFAULT_FAIL_ON if fail_on is None else {fail_on}, inconclusive)
+    code = exit_code(Diagnosis(recordings=(found,)), failing)
     if verdict is Verdict.INCONCLUSIVE:
         assert code in {0, 3}
     if verdict is Verdict.STABLE:

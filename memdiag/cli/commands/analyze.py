@@ -64,7 +64,7 @@ def analyze(
 
     found = inputs.findings(sources, judge)
     diagnosis = Diagnosis(recordings=tuple(found), failures=tuple(inputs.failures))
-    code = exit_code(diagnosis, inconclusive=settled.inconclusive, fail_on=settled.fail_on)
+    code = exit_code(diagnosis, settled.failing)
     unwritten = publish(diagnosis, settled, code, report.json_file, force=report.force)
     if report.json:
         from memdiag.report.formats import diagnosis_json

@@ -17,7 +17,7 @@ from memdiag.capture.process.sampler import Ticker
 from memdiag.capture.session import TREE_LABEL, Session
 from memdiag.cli.measurement.instruments import Instruments
 from memdiag.cli.measurement.live_verdict import FinalRules, growth_text
-from memdiag.cli.measurement.subject import Subject
+from memdiag.cli.measurement.subject import Running
 from memdiag.cli.measurement.threshold_alarms import Alarms
 from memdiag.cli.options.recording_options import RecordingOptions
 from memdiag.cli.output.messages import in_words, say
@@ -244,19 +244,17 @@ class Measurement:
             self.failure = self.failure or in_words(error)
 
 
-def measure(subject: Subject, measurement: Measurement, mailbox: Mailbox) -> None:
-    """Follow `subject` until it is over, or until the options end it."""
+def measure(target: Running, measurement: Measurement, mailbox: Mailbox) -> None:
+    """Follow `target` until it is over, or until the options end it."""
     why = ""
     measurement.tick()
-    while not subject.over():
+    while not target.over():
         letters = mailbox.wait(measurement.remaining_s())
-        for message in subject.handle(letters, measurement.pids):
+        for message in target.handle(letters, measurement.pids):
             say(message)
-        if subject.pause_wanted():
-            measurement.pause(subject.pause)
+        if target.pause_wanted():
+            measurement.pause(target.pause)
         measurement.tick()
         why = why or measurement.reason_to_end()
         if why:
-            subject.end(why, measurement.pids)
-    subject.finish()
-    measurement.look()  # what the probe has sent since the last tick
+            target.end(why, measurement.pids)

@@ -50,7 +50,7 @@ def record(
             row.reserve()
         about = instruments.about()
         began_s = time.monotonic()
-        pid = subject.start()
+        pid, running = subject.start()
         session = instruments.session(pid, began_s=began_s)
         measurement = Measurement(
             options=options,
@@ -62,9 +62,11 @@ def record(
             began_s=began_s,
             live=live,
         )
-        measure(subject, measurement, mailbox)
+        measure(running, measurement, mailbox)
+        subject.finish()
+        measurement.look()  # what the probe has sent since the last tick
         notes = subject.last_notes(measurement)
-        ending = instruments.explained(subject.ending, session, measurement.last_readings)
+        ending = instruments.explained(running.ending, session, measurement.last_readings)
         if ending == Ending():
             ending = Ending(why="the process has ended")
         measurement.close(ending, notes)

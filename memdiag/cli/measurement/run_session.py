@@ -7,28 +7,27 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memdiag.capture.launch.output_tee import Outlets
-from memdiag.capture.launch.signals import Letter, Mailbox, Witness
+from memdiag.capture.launch.signals import Mailbox, Witness
 from memdiag.capture.launch.target import Launched, Target, adopt_orphans, start
 from memdiag.capture.logtags.tagger import LogTags
 from memdiag.capture.probelink import channel
 from memdiag.capture.process.attach import this_table
 from memdiag.cli.measurement.judge_process import apart
 from memdiag.cli.measurement.record import Recorded, record
-from memdiag.cli.measurement.subject import Access, Subject, Tree, tag_sources
+from memdiag.cli.measurement.subject import Access, Running, Subject, Tree, tag_sources
 from memdiag.cli.options.exit_codes import Decider, before_findings
 from memdiag.cli.options.recording_options import RecordingOptions, recording_files
 from memdiag.cli.output.conclude import conclude
 from memdiag.cli.output.messages import STDERR, in_words, say
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.report.formats.status_line import SETTLE
-from memdiag.values.measurements import Ending
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class StartedCommand(Subject):
             is_ours=True,
         )
 
-    def start(self) -> int:
+    def start(self) -> tuple[int, Running]:
         """Raises CannotStart."""
         streams = self._outlets.streams if self._outlets is not None else {}
         target = self._start(self._environ, streams)
@@ -110,7 +109,7 @@ class StartedCommand(Subject):
         self.is_started = True
         if self._outlets is not None:
             self._outlets.started()
-        return target.pid
+        return target.pid, self.launched
 
     def start_alone(self) -> None:
         """Start it although it cannot be measured. Raises CannotStart."""
@@ -120,31 +119,6 @@ class StartedCommand(Subject):
     def _start(self, environ: Mapping[str, str], streams: Mapping[int, int]) -> Target:
         mask = self._mailbox.inherited_mask
         return start(self._command, environ=environ, signal_mask=mask, streams=streams)
-
-    @property
-    def ending(self) -> Ending:
-        """How it ended, as far as that is known."""
-        return self.launched.ending
-
-    def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
-        """Pass on signals, and look at the command."""
-        return self.launched.handle(letters, pids)
-
-    def over(self) -> bool:
-        """Return True if the command has ended, or was left running."""
-        return self.launched.over()
-
-    def pause_wanted(self) -> bool:
-        """Return True if the command was stopped by its terminal."""
-        return self.launched.pause_wanted()
-
-    def pause(self) -> None:
-        """Stop as the command was stopped; returns when continued."""
-        self.launched.pause()
-
-    def end(self, why: str, pids: Collection[int]) -> None:
-        """End the command and all of `pids`."""
-        self.launched.end(why, pids)
 
     def finish(self) -> None:
         """Pass on its last output, unless Ctrl-C cuts that short, and look for tags in it."""
@@ -190,11 +164,12 @@ def _recorded(
         failure = in_words(error)
     if not subject.is_started:
         subject.start_alone()
-    while not subject.over():
-        subject.handle(mailbox.wait(_LOOK_S), ())
-        if subject.pause_wanted():
-            subject.pause()
-    return Recorded(ending=subject.ending, failure=failure)
+    launched = subject.launched
+    while not launched.over():
+        launched.handle(mailbox.wait(_LOOK_S), ())
+        if launched.pause_wanted():
+            launched.pause()
+    return Recorded(ending=launched.ending, failure=failure)
 
 
 def _judged(

@@ -52,8 +52,31 @@ class Tree(Protocol):
         """Look at them now."""
 
 
+class Running(Protocol):
+    """The target while it runs (`memdiag.capture.launch.target.Launched`)."""
+
+    @property
+    def ending(self) -> Ending:
+        """How the target ended, as far as that is known."""
+
+    def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
+        """Act on signals that arrived, and look at the target. Returns messages for the user."""
+
+    def over(self) -> bool:
+        """Return True if there is nothing to wait for any more."""
+
+    def pause_wanted(self) -> bool:
+        """Return True if the terminal has stopped the target: memdiag has to stop with it."""
+
+    def pause(self) -> None:
+        """Stop until continued."""
+
+    def end(self, why: str, pids: Collection[int]) -> None:
+        """Memdiag has what it was asked for. Called again and again until `over`."""
+
+
 class Subject(ABC):
-    """What is recorded. `record` calls `prepare` and `start` once, in this order."""
+    """What is recorded. `record` calls its methods once each, in this order."""
 
     @abstractmethod
     def prepare(self, stack: ExitStack, *, is_shown: bool) -> Access:
@@ -63,33 +86,8 @@ class Subject(ABC):
         """
 
     @abstractmethod
-    def start(self) -> int:
-        """The target's pid. It runs from now on."""
-
-    @property
-    @abstractmethod
-    def ending(self) -> Ending:
-        """How the target ended, as far as that is known."""
-
-    @abstractmethod
-    def handle(self, letters: Sequence[Letter], pids: Collection[int]) -> Sequence[str]:
-        """Act on signals that arrived, and look at the target. Returns messages for the user."""
-
-    @abstractmethod
-    def over(self) -> bool:
-        """Return True if there is nothing to wait for any more."""
-
-    def pause_wanted(self) -> bool:
-        """Return True if the terminal has stopped the target: memdiag has to stop with it."""
-        return False
-
-    def pause(self) -> None:
-        """Stop until continued. Called only if `pause_wanted`."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def end(self, why: str, pids: Collection[int]) -> None:
-        """Memdiag has what it was asked for. Called again and again until `over`."""
+    def start(self) -> tuple[int, Running]:
+        """The target's pid, and the target, which runs from now on."""
 
     @abstractmethod
     def finish(self) -> None:

@@ -12,7 +12,7 @@ from memdiag.capture.probelink.channel import find_channel, find_ring, owners_of
 from memdiag.capture.process.attach import attach, command_line, environment, this_table
 from memdiag.capture.process.tree import Process
 from memdiag.cli.measurement.record import record
-from memdiag.cli.measurement.subject import Access, Subject, Tree, tag_sources
+from memdiag.cli.measurement.subject import Access, Running, Subject, Tree, tag_sources
 from memdiag.cli.options.recording_options import RecordingOptions, recording_files
 from memdiag.cli.output.conclude import conclude
 from memdiag.cli.output.messages import say
@@ -51,9 +51,9 @@ class RunningProcess(Subject):
             is_ours=False,
         )
 
-    def start(self) -> int:
+    def start(self) -> tuple[int, Running]:
         """The process runs already."""
-        return self._pid
+        return self._pid, self
 
     @property
     def ending(self) -> Ending:
@@ -70,6 +70,13 @@ class RunningProcess(Subject):
     def over(self) -> bool:
         """Return True if the process has ended, or memdiag was asked to stop."""
         return bool(self._ended_by) or self._table.resident_bytes(self._process.id) is None
+
+    def pause_wanted(self) -> bool:
+        """Never: it has another terminal."""
+        return False
+
+    def pause(self) -> None:
+        """Never called."""
 
     def end(self, why: str, pids: Collection[int]) -> None:
         """Stop watching; the process continues."""

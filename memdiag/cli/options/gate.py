@@ -16,7 +16,14 @@ from typing import TypeVar
 from memdiag.cli.options import config_layers
 from memdiag.cli.options.config_layers import Given
 from memdiag.cli.options.declare import option
-from memdiag.cli.options.exit_codes import DEFAULT_FAIL_ON, Decider, FailOn, Inconclusive
+from memdiag.cli.options.exit_codes import (
+    DEFAULT_FAIL_ON,
+    Decider,
+    FailOn,
+    Inconclusive,
+    Outcome,
+    failing_outcomes,
+)
 from memdiag.errors import UsageError
 from memdiag.values.budgets import Budget, BudgetKind, Stretch, parse_budget
 from memdiag.values.measurements import AxisKind, Limit, MarkLevel, Role
@@ -151,6 +158,11 @@ class Gate:
     model_params: int | None = None
     junitxml: Path | None = None
     markdown: Path | None = None
+
+    @property
+    def failing(self) -> frozenset[Outcome]:
+        """The outcomes that fail the command."""
+        return failing_outcomes(self.fail_on, self.inconclusive)
 
     def limits(self, gpu_columns: Sequence[str] = ()) -> tuple[Limit, ...]:
         """The limits that `--limit` and `--gpu-limit` set.

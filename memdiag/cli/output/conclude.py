@@ -14,7 +14,7 @@ from memdiag.cli import lazy_imports
 from memdiag.cli.options.exit_codes import exit_code
 from memdiag.cli.options.gate import Gate
 from memdiag.cli.options.recording_options import RecordingOptions
-from memdiag.cli.output.ci_reports import failing_by, publish
+from memdiag.cli.output.ci_reports import publish
 from memdiag.cli.output.judge import judged
 from memdiag.cli.output.messages import say
 from memdiag.cli.output.printing import show
@@ -94,10 +94,10 @@ def conclude(
 
 
 def _of_findings(diagnosis: Diagnosis, gate: Gate, failure: str) -> int:
-    code = exit_code(diagnosis, inconclusive=gate.inconclusive, fail_on=gate.fail_on)
+    code = exit_code(diagnosis, gate.failing)
     if code == Exit.CANNOT_MEASURE and not failure:
         # It was measured, and ended before there was anything to compare.
-        code = int(Exit.INCONCLUSIVE if Verdict.INCONCLUSIVE in failing_by(gate) else Exit.NO_LEAK)
+        code = int(Exit.INCONCLUSIVE if Verdict.INCONCLUSIVE in gate.failing else Exit.NO_LEAK)
     if failure and code in (Exit.NO_LEAK, Exit.INCONCLUSIVE):
         # A stable verdict on a part of the run does not cover the rest of it.
         code = int(Exit.CANNOT_MEASURE)
