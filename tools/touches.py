@@ -83,7 +83,7 @@ WHY = {
     "cli/options/config_layers.py": (
         "pyproject.toml of the working directory: a regular file, bounded"
     ),
-    "integrations/repeating.py": "the C library of its own process",
+    "integrations/repeat_until_settled.py": "the C library of its own process",
     "probe/arming.py": "inside the target: a private directory for its channel",
     "probe/facts.py": "kernel files below /proc/self",
     "probe/meters.py": "kernel files below /proc/self",

@@ -21,14 +21,27 @@ _TEXTS = (str, str | None, list[str], list[str] | None)
 
 
 def option(
-    *names: str, default: Any = None, parse: Callable[[str], Any] | None = None, **shown: Any
+    name: str,
+    metavar: str | None,
+    help: str,  # noqa: A002 - as in Typer
+    *,
+    short: str = "",
+    default: Any = None,
+    parse: Callable[[str], Any] | None = None,
+    **shown: Any,
 ) -> Any:
     """A field that is an option on the command line.
 
     parse: converts the text that was given, or a default that is text. shown: as in `typer.Option`.
     """
-    declared = {"option": typer.Option(*names, **shown), "parse": parse}
+    names = (name, short) if short else (name,)
+    declared = {"option": typer.Option(*names, metavar=metavar, help=help, **shown), "parse": parse}
     return field(default=default, metadata=declared)
+
+
+def flag(*names: str, help: str) -> Any:  # noqa: A002 - as in Typer
+    """A field that is True if the option is given."""
+    return field(default=False, metadata={"option": typer.Option(*names, help=help), "parse": None})
 
 
 def unfolded(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:

@@ -50,86 +50,81 @@ class GateOptions:
     """The gate's options, in the order of the help screen."""
 
     limit: str | None = option(
-        "--limit", metavar="SIZE", help="Forecast when memory use will reach SIZE (16GB)."
+        "--limit", "SIZE", "Forecast when memory use will reach SIZE (16GB)."
     )
     gpu_limit: str | None = option(
-        "--gpu-limit",
-        metavar="SIZE",
-        help="Memory limit of each GPU; --limit then applies to host memory only.",
+        "--gpu-limit", "SIZE", "Memory limit of each GPU; --limit then applies to host memory only."
     )
     warn_at: tuple[str, ...] = option(
         "--warn-at",
+        "[METRIC=]SIZE|N%",
+        "Warn once when memory use reaches this: 12GB, vram=20GB, 80% of the tightest limit.",
         default=(),
-        metavar="[METRIC=]SIZE|N%",
-        help="Warn once when memory use reaches this: 12GB, vram=20GB, 80% of the tightest limit.",
     )
     critical_at: tuple[str, ...] = option(
-        "--critical-at",
-        default=(),
-        metavar="[METRIC=]SIZE|N%",
-        help="Like --warn-at, reported as critical.",
+        "--critical-at", "[METRIC=]SIZE|N%", "Like --warn-at, reported as critical.", default=()
     )
     model_params: int | None = option(
         "--model-params",
+        "N",
+        "Parameters of the model (124M): growth is also reported as copies of the model.",
         parse=partial(parse_count, option="--model-params"),
-        metavar="N",
-        help="Parameters of the model (124M): growth is also reported as copies of the model.",
     )
     max_growth: tuple[str, ...] = option(
         "--max-growth",
+        "[METRIC=]SIZE/STRETCH",
+        "Fail on faster growth at the end of the run: 1GB/50steps, rss=10MB/epoch, 50MB/min.",
         default=(),
-        metavar="[METRIC=]SIZE/STRETCH",
-        help="Fail on faster growth at the end of the run: 1GB/50steps, rss=10MB/epoch, 50MB/min.",
     )
     max_peak: tuple[str, ...] = option(
         "--max-peak",
+        "[METRIC=]SIZE",
+        "Fail if peak memory exceeds SIZE: 16GB, vram=20GiB.",
         default=(),
-        metavar="[METRIC=]SIZE",
-        help="Fail if peak memory exceeds SIZE: 16GB, vram=20GiB.",
     )
     max_variation: tuple[str, ...] = option(
         "--max-variation",
+        "[METRIC=]SIZE",
+        "Fail if memory varies by more than SIZE (from --after-step on).",
         default=(),
-        metavar="[METRIC=]SIZE",
-        help="Fail if memory varies by more than SIZE (from --after-step on).",
     )
     after_step: str | None = option(
-        "--after-step", metavar="N", help="First step to which --max-variation applies."
+        "--after-step", "N", "First step to which --max-variation applies."
     )
     after_time: str | None = option(
-        "--after-time",
-        metavar="TIME",
-        help="Like --after-step, for recordings without steps (90, 10min).",
+        "--after-time", "TIME", "Like --after-step, for recordings without steps (90, 10min)."
     )
     max_tensors_growth: str | None = option(
         "--max-tensors-growth",
-        metavar="N/STRETCH",
-        help="Fail if the number of live tensors grows faster: 0/epoch, 100/1000steps.",
+        "N/STRETCH",
+        "Fail if the number of live tensors grows faster: 0/epoch, 100/1000steps.",
     )
     fail_on: tuple[str, ...] = option(
         "--fail-on",
-        default=(),
-        metavar="WHAT",
-        help="Outcomes that fail: leak, warmup, budget, inconclusive, never.  "
+        "WHAT",
+        "Outcomes that fail: leak, warmup, budget, inconclusive, never.  "
         "[default: leak,budget,inconclusive]",
+        default=(),
     )
     inconclusive: Inconclusive | None = option(
         "--inconclusive",
-        help="Whether an inconclusive verdict fails (exit code 3).  [default: fail]",
+        None,
+        "Whether an inconclusive verdict fails (exit code 3).  [default: fail]",
     )
     exit_code: Decider | None = option(
         "--exit-code",
-        help="Exit with the status of a COMMAND that fails, or always with the verdict's.  "
+        None,
+        "Exit with the status of a COMMAND that fails, or always with the verdict's.  "
         "[default: command]",
     )
     junitxml: Path | None = option(
         "--junitxml",
+        "FILE",
+        "Write a JUnit report: a test case for each series and budget.",
         parse=Path,
-        metavar="FILE",
-        help="Write a JUnit report: a test case for each series and budget.",
     )
     markdown: Path | None = option(
-        "--markdown", parse=Path, metavar="FILE", help="Write the report as Markdown."
+        "--markdown", "FILE", "Write the report as Markdown.", parse=Path
     )
 
 

@@ -40,38 +40,32 @@ def max_bytes(text: str) -> int:
 class InputOptions:
     """How `analyze` and `compare` read files."""
 
-    x: str = option("--x", default="", metavar="COLUMN", help="Column to use as the x axis.")
+    x: str = option("--x", "COLUMN", "Column to use as the x axis.", default="")
     metric: tuple[str, ...] = option(
         "--metric",
+        "NAME[=UNIT]",
+        "Judge this column, in this unit (MB, GiB, bytes, count, percent). Repeatable.",
         default=(),
-        metavar="NAME[=UNIT]",
-        help="Judge this column, in this unit (MB, GiB, bytes, count, percent). Repeatable.",
     )
     phase_column: str = option(
-        "--phase-column", default="", metavar="COLUMN", help="Column to use as the phase."
+        "--phase-column", "COLUMN", "Column to use as the phase.", default=""
     )
     format: str = option(
-        "--format",
-        default="",
-        metavar="NAME",
-        help="Format of the files (csv, text, markdown, wandb, ...).",
+        "--format", "NAME", "Format of the files (csv, text, markdown, wandb, ...).", default=""
     )
     pattern: str = option(
         "--pattern",
+        "REGEX",
+        "Read lines that match REGEX; named groups are columns: '(?<step>[0-9]+): (?<rss_mb>.*)'.",
         default="",
-        metavar="REGEX",
-        help="Read lines that match REGEX; named groups are columns: "
-        "'(?<step>[0-9]+): (?<rss_mb>.*)'.",
     )
-    table: int | None = option(
-        "--table", metavar="N", min=1, help="Use the N-th table of a Markdown document."
-    )
+    table: int | None = option("--table", "N", "Use the N-th table of a Markdown document.", min=1)
     max_input_bytes: int = option(
         "--max-input",
+        "SIZE",
+        "Read at most SIZE of a pipe or of an unpacked file.",
         default="8GB",
         parse=max_bytes,
-        metavar="SIZE",
-        help="Read at most SIZE of a pipe or of an unpacked file.",
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from memdiag.capture.logtags.patterns import TagRequest, request
 from memdiag.cli.options import outputs
-from memdiag.cli.options.declare import option
+from memdiag.cli.options.declare import flag, option
 from memdiag.cli.options.gate import Gate, GateOptions, settle
 from memdiag.errors import UsageError
 from memdiag.values.units import invalid, parse_seconds
@@ -47,64 +47,55 @@ class RecordingOptions:
     # A shorter interval would make the sampler the load; a longer one would miss whole steps.
     interval_s: float = option(
         "--interval",
+        "TIME",
+        "Time between two samples.",
         default="0.1s",
         parse=partial(_seconds, name="--interval", low=0.01, high=3600.0),
-        metavar="TIME",
-        help="Time between two samples.",
     )
     output: Path | None = option(
         "--output",
-        "-o",
+        "FILE",
+        "Where to record, .csv or .parquet.  [default: memdiag-TIME-PID.csv, here]",
         parse=Path,
-        metavar="FILE",
-        help="Where to record, .csv or .parquet.  [default: memdiag-TIME-PID.csv, here]",
+        short="-o",
     )
-    force: bool = option(
-        "--force", default=False, help="Overwrite FILE and report files, whatever they contain."
-    )
-    full: bool = option("--full", default=False, help="Disable downsampling of long recordings.")
-    quiet: bool = option(
-        "--quiet", "-q", default=False, help="Print no status line, and only the verdict line."
-    )
+    force: bool = flag("--force", help="Overwrite FILE and report files, whatever they contain.")
+    full: bool = flag("--full", help="Disable downsampling of long recordings.")
+    quiet: bool = flag("--quiet", "-q", help="Print no status line, and only the verdict line.")
     duration_s: float | None = option(
         "--duration",
+        "TIME",
+        "Stop after this long (90, 10min).",
         parse=partial(_seconds, name="--duration", low=0.1, high=1e9),
-        metavar="TIME",
-        help="Stop after this long (90, 10min).",
     )
-    stop_on: StopOn | None = option("--stop-on", help="Stop as soon as this is the verdict.")
-    json: bool = option("--json", default=False, help="Print the report as JSON, and nothing else.")
+    stop_on: StopOn | None = option("--stop-on", None, "Stop as soon as this is the verdict.")
+    json: bool = flag("--json", help="Print the report as JSON, and nothing else.")
     json_file: Path | None = option(
-        "--json-file", parse=Path, metavar="FILE", help="Write the report to FILE as JSON."
+        "--json-file", "FILE", "Write the report to FILE as JSON.", parse=Path
     )
     step_regex: tuple[str, ...] = option(
         "--step-regex",
+        "REGEX",
+        r"Read the step from lines of the output or log: 'step (\d+)'.",
         default=(),
-        metavar="REGEX",
-        help=r"Read the step from lines of the output or log: 'step (\d+)'.",
     )
     phase_regex: tuple[str, ...] = option(
-        "--phase-regex",
-        default=(),
-        metavar="REGEX",
-        help=r"Read the phase from these lines: 'phase: (\w+)'.",
+        "--phase-regex", "REGEX", r"Read the phase from these lines: 'phase: (\w+)'.", default=()
     )
     counter_regex: tuple[str, ...] = option(
         "--counter-regex",
+        "NAME=REGEX",
+        r"Record a number from these lines: 'copies=Copies: (\d+)'.",
         default=(),
-        metavar="NAME=REGEX",
-        help=r"Record a number from these lines: 'copies=Copies: (\d+)'.",
     )
     tags_from: str | None = option(
         "--tags-from",
-        metavar="FILE",
-        help="Read steps and phases from this log while it is written (run: - for the output). "
+        "FILE",
+        "Read steps and phases from this log while it is written (run: - for the output). "
         "Without a REGEX, the lines of common loggers are recognized.",
     )
-    attach: bool = option(
-        "--attach",
-        default=False,
-        help="Inject the probe to record steps, phases, tensors and exact metrics.",
+    attach: bool = flag(
+        "--attach", help="Inject the probe to record steps, phases, tensors and exact metrics."
     )
     tags: TagRequest | None = None
     gate: Gate = Gate()

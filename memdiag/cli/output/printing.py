@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memdiag.cli.options.declare import option
+from memdiag.cli.options.declare import flag, option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,22 +20,18 @@ if TYPE_CHECKING:
 class ReportOptions:
     """How `analyze` and `compare` report. width, color: None for what the terminal has."""
 
-    json: bool = option("--json", default=False, help="Print the report as JSON, and nothing else.")
+    json: bool = flag("--json", help="Print the report as JSON, and nothing else.")
     json_file: Path | None = option(
-        "--json-file", parse=Path, metavar="FILE", help="Write the report to FILE as JSON."
+        "--json-file", "FILE", "Write the report to FILE as JSON.", parse=Path
     )
-    force: bool = option(
-        "--force", default=False, help="Overwrite FILE even if memdiag did not write it."
+    force: bool = flag("--force", help="Overwrite FILE even if memdiag did not write it.")
+    why: bool = flag(
+        "--why", help="Print the arguments for and against each verdict instead of the values."
     )
-    why: bool = option(
-        "--why",
-        default=False,
-        help="Print the arguments for and against each verdict instead of the values.",
-    )
-    width: int | None = option("--width", metavar="N", min=20, help="Columns of the report.")
-    ascii_only: bool = option("--ascii", default=False, help="ASCII output only.")
+    width: int | None = option("--width", "N", "Columns of the report.", min=20)
+    ascii_only: bool = flag("--ascii", help="ASCII output only.")
     color: bool | None = option(
-        "--color/--no-color", help="Color, also in a pipe.  [default: on terminals]"
+        "--color/--no-color", None, "Color, also in a pipe.  [default: on terminals]"
     )
 
 
