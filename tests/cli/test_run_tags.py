@@ -267,7 +267,7 @@ def test_watch_learns_from_a_log_where_the_job_is(tmp_path):
     [
         (["run", "--step-regex", "(", "--", "true"], "no regular expression"),
         (["run", "--tags-from", ".", "--", "true"], "no regular file"),
-        (["watch", "-p", "1", "--step-regex", "(.)"], "cannot be seen"),
+        (["watch", "-p", "1", "--step-regex", "(.)"], "cannot be read"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_starts(tmp_path, arguments, what):
