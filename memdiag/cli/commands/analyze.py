@@ -12,9 +12,10 @@ from memdiag.cli.options import outputs
 from memdiag.cli.options.exit_codes import exit_code
 from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.cli.options.inputs import InputOptions, Inputs
+from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.output.ci_reports import publish
 from memdiag.cli.output.judge import judged
-from memdiag.cli.output.printing import ReportOptions, show
+from memdiag.cli.output.printing import PageOptions, show
 from memdiag.values.findings import Diagnosis, RecordingFinding
 from memdiag.values.sanitize import printable
 from memdiag.values.thresholds import one_gpu
@@ -44,6 +45,7 @@ def analyze(
     *,
     gate: GateOptions,
     report: ReportOptions,
+    page: PageOptions,
 ) -> None:
     """Judge recordings, or any log with a column of steps or time and columns of memory.
 
@@ -53,7 +55,7 @@ def analyze(
     settled = settle(gate)
     inputs = Inputs(reading)
     sources = inputs.sources(files)
-    reports = outputs.reports(report.json_file, settled)
+    reports = outputs.reports(report, settled)
     outputs.check(reports, inputs=outputs.of_sources(sources), force=report.force)
 
     def judge(recording: Recording) -> RecordingFinding:
@@ -65,7 +67,7 @@ def analyze(
     found = inputs.findings(sources, judge)
     diagnosis = Diagnosis(recordings=tuple(found), failures=tuple(inputs.failures))
     code = exit_code(diagnosis, settled.failing)
-    unwritten = publish(diagnosis, settled, code, report.json_file, force=report.force)
+    unwritten = publish(diagnosis, settled, report, code)
     if report.json:
         from memdiag.report.formats import diagnosis_json
 
@@ -76,8 +78,8 @@ def analyze(
     else:
         from memdiag.report.formats import terminal
 
-        why = report.why
-        show(lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a, why=why), report)
+        why = page.why
+        show(lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a, why=why), page)
     if unwritten:
         raise unwritten[0]
     raise typer.Exit(code)

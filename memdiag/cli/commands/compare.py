@@ -14,7 +14,8 @@ from memdiag.cli.options import outputs
 from memdiag.cli.options.exit_codes import of_comparison
 from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.cli.options.inputs import InputOptions, Inputs
-from memdiag.cli.output.printing import ReportOptions, show
+from memdiag.cli.options.outputs import ReportOptions
+from memdiag.cli.output.printing import PageOptions, show
 from memdiag.errors import UnreadableInput, UsageError
 from memdiag.values.findings import RecordingFinding
 from memdiag.values.sanitize import printable
@@ -59,6 +60,7 @@ def compare(
     against: Against = "",
     gate: GateOptions,
     report: ReportOptions,
+    page: PageOptions,
 ) -> None:
     """Compare memory before and after a change: FIXED, IMPROVED, NO EFFECT, WORSE, NEW LEAK, or
     CAN'T TELL.
@@ -76,10 +78,11 @@ def compare(
         sides = sides * 2
     inputs = Inputs(reading)
     before, after = map(inputs.sources, _named(sides, base or [], candidate or []))
-    reports = outputs.reports(report.json_file)
+    settled = settle(gate)
+    reports = outputs.reports(report, settled)
     outputs.check(reports, inputs=outputs.of_sources([*before, *after]), force=report.force)
     compared = _compared(before, after, inputs, against)
-    code = of_comparison(compared, settle(gate).inconclusive)
+    code = of_comparison(compared, settled.inconclusive)
     for one in reports:
         outputs.write(one, _as_json(compared, code), force=report.force)
     if report.json:
@@ -87,7 +90,7 @@ def compare(
     else:
         from memdiag.report.formats import comparison_text
 
-        show(lambda w, a: comparison_text.render(compared, width=w, ascii_only=a), report)
+        show(lambda w, a: comparison_text.render(compared, width=w, ascii_only=a), page)
     raise typer.Exit(code)
 
 

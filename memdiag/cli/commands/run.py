@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from memdiag.cli.options.gate import GateOptions
+from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.recording_options import RecordingOptions, checked
 
 # Everything after COMMAND belongs to it, with and without "--" before it.
@@ -17,6 +18,7 @@ WITHOUT = ("json", "attach")
 def run(
     command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command to start.")],
     recording: RecordingOptions,
+    report: ReportOptions,
     gate: GateOptions,
 ) -> None:
     """Start COMMAND unmodified, record its memory, and judge it when it ends.
@@ -24,7 +26,7 @@ def run(
     The report goes to stderr; stdout belongs to COMMAND. Options for memdiag come before COMMAND.
     If COMMAND ignores Ctrl-C, the third one detaches memdiag and leaves COMMAND running.
     """
-    options = checked(recording, gate, command=command)
+    options = checked(recording, report, gate, command=command)
     from memdiag.cli.measurement.run_session import launch
 
     raise typer.Exit(launch(command, options))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from memdiag.cli.options.gate import GateOptions
+from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.recording_options import RecordingOptions, checked
 
 WITHOUT = ("exit_code",)
@@ -15,6 +16,7 @@ WITHOUT = ("exit_code",)
 def watch(
     pid: Annotated[int, typer.Option("--pid", "-p", metavar="PID", help="The process to watch.")],
     recording: RecordingOptions,
+    report: ReportOptions,
     gate: GateOptions,
 ) -> None:
     """Watch process PID and its children without changing them, and judge them at the end.
@@ -23,7 +25,7 @@ def watch(
     change the exit code. Steps and phases are recorded if the process was started under `memdiag
     run`, with --attach, which stops it for some milliseconds, or from its log (--tags-from).
     """
-    options = checked(recording, gate)
+    options = checked(recording, report, gate)
     from memdiag.cli.measurement.watch_session import follow
 
     raise typer.Exit(follow(pid, options))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memdiag import safe_open
+from memdiag.cli.options.declare import flag, option
 from memdiag.cli.options.gate import Gate
 from memdiag.errors import CannotMeasure, OutputExists, UsageError
 from memdiag.recording.native.sidecar import files_of, sidecar_path
@@ -24,6 +25,17 @@ _WRITE = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """The report in files, and as JSON. force: replace files that memdiag did not write."""
+
+    json: bool = flag("--json", help="Print the report as JSON, and nothing else.")
+    json_file: Path | None = option(
+        "--json-file", "FILE", "Write the report to FILE as JSON.", parse=Path
+    )
+    force: bool = flag("--force", help="Overwrite FILE even if memdiag did not write it.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
     """A file on the command line. where: the option, or "an input"."""
 
@@ -31,10 +43,13 @@ class Named:
     where: str
 
 
-def reports(json_file: Path | None, gate: Gate | None = None) -> list[Named]:
+def reports(options: ReportOptions, gate: Gate) -> list[Named]:
     """The report files that were requested."""
-    gate = gate or Gate()
-    named = {"--json-file": json_file, "--junitxml": gate.junitxml, "--markdown": gate.markdown}
+    named = {
+        "--json-file": options.json_file,
+        "--junitxml": gate.junitxml,
+        "--markdown": gate.markdown,
+    }
     return [Named(path=path, where=option) for option, path in named.items() if path is not None]
 
 

@@ -16,6 +16,7 @@ from memdiag.capture.logtags.patterns import TagRequest, request
 from memdiag.cli.options import outputs
 from memdiag.cli.options.declare import flag, option
 from memdiag.cli.options.gate import Gate, GateOptions, settle
+from memdiag.cli.options.outputs import ReportOptions
 from memdiag.errors import UsageError
 from memdiag.values.units import invalid, parse_seconds
 
@@ -41,7 +42,7 @@ def _seconds(text: str, *, name: str, low: float, high: float) -> float:
 class RecordingOptions:
     """The options, in the order of the help screen, and what `checked` adds to them.
 
-    tags: what to look for in the output or a log. gate: see there.
+    tags: what to look for in the output or a log. gate, report: see there.
     """
 
     # A shorter interval would make the sampler the load; a longer one would miss whole steps.
@@ -59,7 +60,6 @@ class RecordingOptions:
         parse=Path,
         short="-o",
     )
-    force: bool = flag("--force", help="Overwrite FILE and report files, whatever they contain.")
     full: bool = flag("--full", help="Disable downsampling of long recordings.")
     quiet: bool = flag("--quiet", "-q", help="Print no status line, and only the verdict line.")
     duration_s: float | None = option(
@@ -69,10 +69,6 @@ class RecordingOptions:
         parse=partial(_seconds, name="--duration", low=0.1, high=1e9),
     )
     stop_on: StopOn | None = option("--stop-on", None, "Stop as soon as this is the verdict.")
-    json: bool = flag("--json", help="Print the report as JSON, and nothing else.")
-    json_file: Path | None = option(
-        "--json-file", "FILE", "Write the report to FILE as JSON.", parse=Path
-    )
     step_regex: tuple[str, ...] = option(
         "--step-regex",
         "REGEX",
@@ -99,6 +95,7 @@ class RecordingOptions:
     )
     tags: TagRequest | None = None
     gate: Gate = Gate()
+    report: ReportOptions = ReportOptions()
 
     @property
     def stop_on_leak(self) -> bool:
@@ -107,23 +104,26 @@ class RecordingOptions:
 
 
 def checked(
-    options: RecordingOptions, gate: GateOptions, *, command: Sequence[str] = ()
+    options: RecordingOptions,
+    report: ReportOptions,
+    gate: GateOptions,
+    *,
+    command: Sequence[str] = (),
 ) -> RecordingOptions:
     """The options, settled and checked. Raises UsageError or OutputExists.
 
     command: what will be started, () if the target runs already. Its files are not overwritten.
     """
-    options = replace(
-        options, gate=settle(gate), tags=_tag_request(options, sees_output=bool(command))
-    )
+    tags = _tag_request(options, sees_output=bool(command))
+    options = replace(options, tags=tags, gate=settle(gate), report=report)
     read = outputs.of_command(command)
-    if options.tags is not None and options.tags.file is not None:
-        read.append(outputs.Named(path=options.tags.file, where="--tags-from"))
+    if tags is not None and tags.file is not None:
+        read.append(outputs.Named(path=tags.file, where="--tags-from"))
     outputs.check(
-        outputs.reports(options.json_file, options.gate),
+        outputs.reports(report, options.gate),
         inputs=read,
         recording=outputs.of_recording(options.output) if options.output is not None else (),
-        force=options.force,
+        force=report.force,
     )
     return options
 
@@ -156,7 +156,7 @@ def recording_files(options: RecordingOptions, say: Callable[[str], None]) -> Re
     from memdiag.recording.native.writer import default_path
 
     if options.output is not None:
-        return RecordingFiles(options.output, force=options.force)
+        return RecordingFiles(options.output, force=options.report.force)
     path = default_path(os.getpid(), datetime.now(timezone.utc))
     try:
         return RecordingFiles(path, force=False)

@@ -8,24 +8,24 @@ from pathlib import Path
 
 from memdiag import safe_open
 from memdiag.cli.options.gate import Gate
-from memdiag.cli.options.outputs import reports, write
+from memdiag.cli.options.outputs import ReportOptions, reports, write
 from memdiag.errors import MemdiagError
 from memdiag.values.findings import Diagnosis
 from memdiag.values.sanitize import printable
 
 
 def publish(
-    diagnosis: Diagnosis, gate: Gate, code: int, json_file: Path | None, *, force: bool
+    diagnosis: Diagnosis, gate: Gate, options: ReportOptions, code: int
 ) -> list[MemdiagError]:
     """Write the reports that were requested, and those that CI offers a place for. Returns the
     errors of reports that could not be written.
 
-    code: the exit code that the reports state. force: replace files that memdiag did not write.
+    code: the exit code that the reports state.
     """
     failed = []
-    for report in reports(json_file, gate):
+    for report in reports(options, gate):
         try:
-            write(report, _text(report.where, diagnosis, gate, code), force=force)
+            write(report, _text(report.where, diagnosis, gate, code), force=options.force)
         except MemdiagError as error:
             failed.append(error)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY", ""):

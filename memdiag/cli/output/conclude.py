@@ -79,7 +79,7 @@ def conclude(
     if failure:
         say(f"measuring failed: {failure}")
         say("the report covers only what was recorded before")
-    if options.json:
+    if options.report.json:
         sys.stdout.write(diagnosis_json.text(diagnosis, code))
     else:
         print(file=sys.stderr)
@@ -88,7 +88,7 @@ def conclude(
         say(f"recorded to {printable(str(files.written))}")
     else:
         say(f"the recording was removed or replaced meanwhile ({printable(str(files.written))})")
-    for error in publish(diagnosis, gate, code, options.json_file, force=options.force):
+    for error in publish(diagnosis, gate, options.report, code):
         say(printable(error.message))
     return code
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memdiag.cli.options.declare import flag, option
@@ -17,14 +16,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions:
-    """How `analyze` and `compare` report. width, color: None for what the terminal has."""
+class PageOptions:
+    """How `analyze` and `compare` print. width, color: None for what the terminal has."""
 
-    json: bool = flag("--json", help="Print the report as JSON, and nothing else.")
-    json_file: Path | None = option(
-        "--json-file", "FILE", "Write the report to FILE as JSON.", parse=Path
-    )
-    force: bool = flag("--force", help="Overwrite FILE even if memdiag did not write it.")
     why: bool = flag(
         "--why", help="Print the arguments for and against each verdict instead of the values."
     )
@@ -35,11 +29,11 @@ class ReportOptions:
     )
 
 
-def show(render: Renderer, options: ReportOptions | None = None, *, stderr: bool = False) -> None:
+def show(render: Renderer, options: PageOptions | None = None, *, stderr: bool = False) -> None:
     """Print what `render(width, ascii_only)` returns."""
     from rich.console import Console
 
-    options = options or ReportOptions()
+    options = options or PageOptions()
     console = Console(
         stderr=stderr,
         highlight=False,
