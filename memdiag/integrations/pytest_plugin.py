@@ -32,7 +32,6 @@ _MARKER = (
     "memdiag(steps=4000, seconds=10, metric=None, max_growth=None, inconclusive='warn'): "
     "repeat the test until it is settled whether it leaks, and fail if it leaks"
 )
-_KNOWN = ("steps", "seconds", "metric", "max_growth", "inconclusive")
 _INCONCLUSIVE = ("warn", "fail", "pass")
 # Assumed size of a block of Python's allocator if an allowance is in bytes. It is at most 512.
 # Heuristic.
@@ -87,7 +86,12 @@ def _repeated(item: Any, options: dict[str, Any]) -> Iterator[int]:
     """The numbers of the calls to make; fails the test at the end if it leaks."""
     from memdiag.integrations.repeat_until_settled import Repetition
 
-    terms, inconclusive = _terms(options)
+    known = inspect.signature(_terms).parameters
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        names = ", ".join(known)
+        pytest.fail(f"unknown memdiag option {unknown[0]!r}; choose from {names}", pytrace=False)
+    terms, inconclusive = _terms(**options)
     repetition = Repetition(terms)
     with _quiet_surroundings() as forget:
         for call in repetition:
@@ -114,31 +118,29 @@ def _conclude(item: Any, settled: Settled, inconclusive: str) -> None:
     pytest.fail(f"memory after {settled.calls:,} calls:\n{shown}", False)
 
 
-def _terms(options: dict[str, Any]) -> tuple[Terms, str]:
+def _terms(
+    *,
+    steps: object = None,
+    seconds: object = None,
+    metric: str | Sequence[str] | None = None,
+    max_growth: str | float | None = None,
+    inconclusive: str = "warn",
+) -> tuple[Terms, str]:
     """The terms in the keywords of the marker, and what to do if the test is inconclusive."""
     from memdiag.integrations.repeat_until_settled import Terms
 
-    unknown = set(options) - set(_KNOWN)
-    if unknown:
-        known = ", ".join(_KNOWN)
-        pytest.fail(
-            f"unknown memdiag option {sorted(unknown)[0]!r}; choose from {known}", pytrace=False
-        )
     given: dict[str, Any] = {}
-    if options.get("steps") is not None:
-        given["steps"] = given["steps_to_stay"] = _positive("steps", options["steps"], int)
-    if options.get("seconds") is not None:
-        given["seconds"] = _positive("seconds", options["seconds"], float)
-    if options.get("metric") is not None:
-        given["metrics"] = _meters(options["metric"])
-    if options.get("max_growth") is not None:
-        given["allowed"] = _allowed(options["max_growth"])
-    inconclusive = options.get("inconclusive", "warn")
+    if steps is not None:
+        given["steps"] = given["steps_to_stay"] = _positive("steps", steps, int)
+    if seconds is not None:
+        given["seconds"] = _positive("seconds", seconds, float)
+    if metric is not None:
+        given["metrics"] = _metrics(metric)
+    if max_growth is not None:
+        given["allowed"] = _allowed(max_growth)
     if inconclusive not in _INCONCLUSIVE:
-        pytest.fail(
-            f"invalid inconclusive={inconclusive!r}; choose from {', '.join(_INCONCLUSIVE)}",
-            pytrace=False,
-        )
+        known = ", ".join(_INCONCLUSIVE)
+        pytest.fail(f"invalid inconclusive={inconclusive!r}; choose from {known}", pytrace=False)
     return Terms(**given), inconclusive
 
 
@@ -149,7 +151,7 @@ def _positive(name: str, given: object, kind: type[int] | type[float]) -> float:
     pytest.fail(f"invalid {name}={given!r}: not a {number} above 0", pytrace=False)
 
 
-def _meters(names: str | Sequence[str]) -> tuple[Metric, ...]:
+def _metrics(names: str | Sequence[str]) -> tuple[Metric, ...]:
     from memdiag.integrations.repeat_until_settled import Metric
 
     wanted = {names} if isinstance(names, str) else set(names)

@@ -43,7 +43,7 @@ def seconds_per_unit(unit: str) -> float | None:
 def parse_bytes(text: str, option: str = "") -> int:
     """Bytes in `16GB`, `1.5 GiB`, `500M`, `4096`. Raises UsageError on anything else.
 
-    option: where the text was given, for the message. So in all functions here.
+    option: where the text was given, for the message.
     """
     number, unit = split_quantity(text)
     factor = 1 if not unit else bytes_per_unit(unit)

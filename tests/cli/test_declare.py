@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from memdiag.cli.options.declare import Command
+from memdiag.cli.options.declare import Command, flag, option, unfolded
 
 
 class Taste(enum.Enum):
@@ -78,3 +79,45 @@ def test_what_does_not_fit_is_refused(arguments: tuple[str, ...], complaint: str
     got, printed = given_to_a_command(*arguments)
     assert got == {}
     assert complaint in printed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meal:
+    size: int = option("--size", "N", "How much.", default="2", parse=int)
+    sides: tuple[str, ...] = option("--side", "NAME", "Repeatable.", default=())
+    hot: bool = flag("--hot", help="Heated.")
+    cooked_by: str = "nobody"
+
+
+def ordered(*arguments: str, without: tuple[str, ...] = ()) -> tuple[Meal | None, str]:
+    """The meal that a command got, and what was printed."""
+    got: list[Meal] = []
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+    def order(meal: Meal) -> None:
+        got.append(meal)
+
+    alone.command(cls=Command)(unfolded(order, without))
+    result = CliRunner().invoke(alone, arguments)
+    return (got[0] if got else None), result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meal"),
+    [
+        ((), {"size": 2}),
+        (("--size", "3", "--hot"), {"size": 3, "hot": True}),
+        (("--side", "a", "--side", "b"), {"size": 2, "sides": ("a", "b")}),
+    ],
+)
+def test_fields_of_a_dataclass_are_options(
+    arguments: tuple[str, ...], meal: dict[str, object]
+) -> None:
+    assert ordered(*arguments)[0] == Meal(**meal)  # type: ignore[arg-type]
+
+
+def test_excluded_field_is_not_an_option_and_keeps_its_default() -> None:
+    assert "--hot" in ordered("--help")[1]
+    assert "--hot" not in ordered("--help", without=("hot",))[1]
+    assert ordered(without=("hot",))[0] == Meal(size=2)
+    assert "No such option" in ordered("--hot", without=("hot",))[1]

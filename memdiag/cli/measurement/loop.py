@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memdiag.capture.launch.signals import Mailbox
 from memdiag.capture.process.clock import MonotonicClock
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from memdiag.analysis.live.sequential import Leaning, LiveVerdict
     from memdiag.recording.native.atomic_file import RecordingFiles
     from memdiag.recording.native.writer import Writer
+
+T = TypeVar("T")
 
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
 _EARLY_S = 0.005  # shortest time between two ticks
@@ -170,7 +173,7 @@ class Measurement:
         for mark in self._alarms.see(samples):
             writer.mark(mark)
             say(threshold_events.live(mark, Screen(width=80)))
-        self._follow_live(samples)
+        self._ask_live(partial(_feed, samples))
         if now_s >= self._flush_at_s:
             self._flush_at_s = now_s + _FLUSH_S
             writer.flush()
@@ -192,22 +195,18 @@ class Measurement:
             with self._guarded():
                 self._writer.flush()
 
-    def _follow_live(self, samples: Sequence[Sample]) -> None:
-        if self._live is None:
-            return
+    def _ask_live(self, ask: Callable[[LiveVerdict], T]) -> T | None:
+        """The answer of the live verdict; None without one. The recording does not depend on it."""
         try:
-            for sample in samples:
-                self._live.add(sample)
-        except Exception as error:  # the recording does not depend on it
-            self._give_up_live(error)
+            return ask(self._live) if self._live is not None else None
+        except Exception as error:
+            self._live = None
+            self._live_failure = in_words(error)
+            return None
 
     def _leaning(self) -> Leaning | None:
         """The live verdict now; None without one, and while it knows nothing."""
-        try:
-            now = self._live.leaning() if self._live is not None else None
-        except Exception as error:  # the recording does not depend on it
-            self._give_up_live(error)
-            return None
+        now = self._ask_live(lambda live: live.leaning())
         return now if now is not None and now.metric else None
 
     def _leaks(self) -> bool:
@@ -216,10 +215,6 @@ class Measurement:
         if now is None or now.verdict is not Verdict.LEAK or self._writer is None:
             return False
         return self._final_rules.agree(self._elapsed_s(), self._flush)
-
-    def _give_up_live(self, error: Exception) -> None:
-        self._live = None
-        self._live_failure = in_words(error)
 
     def _status(self) -> Status:
         step, phase = self._session.where()
@@ -242,6 +237,11 @@ class Measurement:
             yield
         except Exception as error:  # whatever it is, the target continues
             self.failure = self.failure or in_words(error)
+
+
+def _feed(samples: Sequence[Sample], live: LiveVerdict) -> None:
+    for sample in samples:
+        live.add(sample)
 
 
 def measure(target: Running, measurement: Measurement, mailbox: Mailbox) -> None:

@@ -21,7 +21,7 @@ from memdiag.capture.probelink import channel
 from memdiag.capture.process.attach import this_table
 from memdiag.cli.measurement.judge_process import apart
 from memdiag.cli.measurement.record import Recorded, record
-from memdiag.cli.measurement.subject import Access, Running, Subject, Tree, tag_sources
+from memdiag.cli.measurement.subject import Access, Running, Subject, tag_sources
 from memdiag.cli.options.exit_codes import Decider, before_findings
 from memdiag.cli.options.recording_options import RecordingOptions, recording_files
 from memdiag.cli.output.conclude import conclude
@@ -31,6 +31,7 @@ from memdiag.report.formats.status_line import SETTLE
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
+    from memdiag.cli.measurement.loop import Measurement
     from memdiag.recording.native.atomic_file import RecordingFiles
 
 # Helpers of a program that has just ended need a moment to end as well. Heuristic.
@@ -127,13 +128,13 @@ class StartedCommand(Subject):
         if self._log is not None:
             self._log.finish()
 
-    def last_notes(self, tree: Tree) -> tuple[str, ...]:
+    def last_notes(self, measurement: Measurement) -> tuple[str, ...]:
         """Waits a moment for the processes that outlive the command, and names them."""
         until_s = time.monotonic() + _SETTLE_S
-        while tree.pids and time.monotonic() < until_s:
+        while measurement.pids and time.monotonic() < until_s:
             time.sleep(_SETTLE_S / 10)
-            tree.look()
-        self._survivors = tree.pids
+            measurement.look()
+        self._survivors = measurement.pids
         if not self._survivors or self.launched.left_alone:
             return ()
         note = _about_survivors(sorted(self._survivors))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from memdiag.capture.launch.output_tee import Outlets
 from memdiag.capture.launch.signals import Letter
@@ -17,6 +17,9 @@ from memdiag.capture.process.attach import Table
 from memdiag.cli.output.messages import say
 from memdiag.errors import CannotMeasure
 from memdiag.values.measurements import Ending
+
+if TYPE_CHECKING:
+    from memdiag.cli.measurement.loop import Measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +42,6 @@ class Access:
     adopter: int | None = None
     strangers: frozenset[int] = frozenset()
     is_ours: bool
-
-
-class Tree(Protocol):
-    """The processes of the target."""
-
-    @property
-    def pids(self) -> frozenset[int]:
-        """Those that were alive at the last look."""
-
-    def look(self) -> None:
-        """Look at them now."""
 
 
 class Running(Protocol):
@@ -93,7 +85,7 @@ class Subject(ABC):
     def finish(self) -> None:
         """Take in what was sent at the very end, before the last look at the target."""
 
-    def last_notes(self, tree: Tree) -> tuple[str, ...]:
+    def last_notes(self, measurement: Measurement) -> tuple[str, ...]:
         """Notes for the recording, once the target is over."""
         return ()
 

@@ -6,18 +6,22 @@ import signal
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memdiag.capture.launch.signals import Letter, Mailbox
 from memdiag.capture.probelink.channel import find_channel, find_ring, owners_of
 from memdiag.capture.process.attach import attach, command_line, environment, this_table
 from memdiag.capture.process.tree import Process
 from memdiag.cli.measurement.record import record
-from memdiag.cli.measurement.subject import Access, Running, Subject, Tree, tag_sources
+from memdiag.cli.measurement.subject import Access, Running, Subject, tag_sources
 from memdiag.cli.options.recording_options import RecordingOptions, recording_files
 from memdiag.cli.output.conclude import conclude
 from memdiag.cli.output.messages import say
 from memdiag.errors import MemdiagError
 from memdiag.values.measurements import Ending
+
+if TYPE_CHECKING:
+    from memdiag.cli.measurement.loop import Measurement
 
 _ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
@@ -87,7 +91,7 @@ class RunningProcess(Subject):
         if self._log is not None:
             self._log.finish()
 
-    def last_notes(self, tree: Tree) -> tuple[str, ...]:
+    def last_notes(self, measurement: Measurement) -> tuple[str, ...]:
         """How the probe was injected."""
         return self._notes
 
