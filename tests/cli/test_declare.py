@@ -43,7 +43,7 @@ def given_to_a_command(*arguments: str) -> tuple[dict[str, Any], str]:
     return got, result.output
 
 
-def test_what_was_not_given_is_the_default() -> None:
+def test_default_of_an_option_that_is_not_given() -> None:
     got, _ = given_to_a_command("a")
     assert got.pop("files") == ["a"]
     assert got.pop("name") == ""
@@ -51,7 +51,7 @@ def test_what_was_not_given_is_the_default() -> None:
     assert set(got.values()) == {None}
 
 
-def test_what_was_given_is_of_the_declared_type() -> None:
+def test_given_values_have_the_declared_type() -> None:
     options = "--name n --of x --of y --taste sour --path /tmp/p --number 3 --size 1e3 --cold"
     got, _ = given_to_a_command("a", "b c", *options.split())
     assert got == {
@@ -75,7 +75,7 @@ def test_what_was_given_is_of_the_declared_type() -> None:
         (("a", "--size", "big"), "--size"),
     ],
 )
-def test_what_does_not_fit_is_refused(arguments: tuple[str, ...], complaint: str) -> None:
+def test_invalid_values_are_refused(arguments: tuple[str, ...], complaint: str) -> None:
     got, printed = given_to_a_command(*arguments)
     assert got == {}
     assert complaint in printed

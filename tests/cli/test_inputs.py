@@ -34,7 +34,7 @@ def at_once(*arguments: str) -> list[str]:
     return python(_AT_ONCE.format(arguments=arguments))
 
 
-def test_the_default_is_the_readers_own() -> None:
+def test_default_of_max_input_is_that_of_the_reader() -> None:
     (option,) = (f for f in fields(InputOptions) if f.name == "max_input_bytes")
     assert inputs.max_bytes(option.default) == DEFAULT_MAX_INPUT_BYTES
 

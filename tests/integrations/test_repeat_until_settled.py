@@ -55,7 +55,7 @@ def steady(noise: float, seed: int = 0) -> Memory:
     return lambda calls: 1e8 + rng.gauss(0, noise)
 
 
-def test_memory_that_stays_is_settled_soon() -> None:
+def test_stable_memory_is_settled_soon() -> None:
     found = settled(malloc(lambda calls: 1e8))
     assert found.verdict is Verdict.STABLE
     assert found.calls < 300
@@ -85,26 +85,26 @@ def test_larger_cache_needs_more_steps() -> None:
     assert settled(large, Terms(steps=12_000)).verdict is Verdict.STABLE
 
 
-def test_sawtooth_of_any_period_is_no_leak() -> None:
+def test_sawtooth_of_any_period_is_not_a_leak() -> None:
     for every in range(2, 700, 3):
         world = World({Metric.MALLOC: lambda n, every=every: 1e8 + 3000 * (n % every)}, call_s=1e-4)
         assert settled(world, Terms(seconds=5)).verdict is Verdict.STABLE, every
 
 
-def test_noise_is_no_leak_in_any_of_500_runs() -> None:
+def test_noise_is_not_a_leak_in_any_of_500_runs() -> None:
     for seed in range(500):
         found = settled(malloc(steady(noise=10 ** (seed % 6), seed=seed)))
         assert found.verdict is Verdict.STABLE, seed
 
 
-def test_leak_below_noise_shows_all_the_same() -> None:
+def test_leak_below_noise_is_detected() -> None:
     noise = steady(noise=50e3)
     found = settled(malloc(lambda calls: noise(calls) + 1024 * calls))
     assert found.verdict is Verdict.LEAK
     assert found.growth_per_call == pytest.approx(1024, rel=0.2)
 
 
-def test_growth_within_the_allowance_stays() -> None:
+def test_allowed_growth_is_stable() -> None:
     world = malloc(lambda calls: 1e8 + 1000 * calls)
     found = settled(world, Terms(allowed={Metric.MALLOC: 2000.0}))
     assert found.verdict is Verdict.STABLE
@@ -112,7 +112,7 @@ def test_growth_within_the_allowance_stays() -> None:
     assert settled(above, Terms(allowed={Metric.MALLOC: 2000.0})).verdict is Verdict.LEAK
 
 
-def test_resident_memory_may_move_and_may_not_grow_for_ever() -> None:
+def test_resident_memory_may_change_but_not_grow_for_ever() -> None:
     holes = World({Metric.MALLOC: lambda _: 1e8, Metric.RSS: lambda n: 3e8 + 1e5 * math.log1p(n)})
     assert settled(holes).verdict is Verdict.STABLE
     mapped = World({Metric.MALLOC: lambda _: 1e8, Metric.RSS: lambda n: 3e8 + 50e3 * n})
@@ -120,7 +120,7 @@ def test_resident_memory_may_move_and_may_not_grow_for_ever() -> None:
     assert (found.verdict, found.metric) == (Verdict.LEAK, Metric.RSS)
 
 
-def test_slow_body_that_grows_is_open_when_time_is_out() -> None:
+def test_slow_body_that_grows_is_inconclusive_when_time_is_out() -> None:
     world = World({Metric.MALLOC: lambda calls: 2000 * calls}, call_s=0.1)
     found = settled(world, Terms(seconds=10))
     assert found.verdict is Verdict.INCONCLUSIVE
@@ -134,19 +134,19 @@ def test_fewer_steps_settle_a_slow_body() -> None:
     assert settled(world, Terms(seconds=10, steps=60)).verdict is Verdict.LEAK
 
 
-def test_slow_body_that_stays_is_settled_when_time_is_out() -> None:
+def test_slow_stable_body_is_settled_when_time_is_out() -> None:
     world = World({Metric.MALLOC: lambda _: 1e8}, call_s=1.0)
     assert settled(world, Terms(seconds=10)).verdict is Verdict.STABLE
 
 
-def test_a_meter_that_cannot_be_read_says_nothing() -> None:
+def test_metric_that_cannot_be_read_is_ignored() -> None:
     world = World({Metric.MALLOC: lambda _: math.nan, Metric.BLOCKS: lambda calls: 1e5 + 3 * calls})
     found = settled(world)
     assert (found.verdict, found.metric) == (Verdict.LEAK, Metric.BLOCKS)
     assert set(found.readings) == {Metric.BLOCKS}
 
 
-def test_readings_tell_the_calls_they_were_taken_after() -> None:
+def test_readings_have_their_number_of_calls() -> None:
     found = settled(malloc(lambda calls: 1e8 + 1024 * calls))
     readings = found.readings[Metric.MALLOC]
     assert readings[0][0] == 1
@@ -182,7 +182,7 @@ def keep() -> Iterator[list[object]]:
     kept.clear()
 
 
-def test_doing_nothing_stays_by_all_meters() -> None:
+def test_doing_nothing_is_stable_in_all_metrics() -> None:
     found = repeated(lambda: None)
     assert found.verdict is Verdict.STABLE
     assert {Metric.BLOCKS, Metric.RSS} <= set(found.readings)
@@ -205,7 +205,7 @@ def test_measuring_does_not_grow_what_is_measured() -> None:
         (Metric.MALLOC, lambda: b"x" * (5 * 2**20)),
     ],
 )
-def test_real_leaks_show_in_the_meter_that_holds_them(
+def test_real_leaks_show_in_their_metric(
     metric: Metric, lost: Callable[[], object], keep: list[object]
 ) -> None:
     found = repeated(lambda: keep.append(lost()))
@@ -230,7 +230,7 @@ def test_lru_cache_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("call_s", [1.0, 3.0, 4.0, 20.0])
-def test_a_slow_body_that_grew_in_its_few_calls_is_open_and_one_that_stayed_stays(
+def test_few_calls_with_growth_are_inconclusive_and_without_growth_stable(
     call_s: float,
 ) -> None:
     terms = Terms(seconds=10.0)

@@ -38,7 +38,7 @@ def test_command_line_goes_before_environment_before_file(tmp_path: Path) -> Non
     assert peaks(gate(tmp_path, environ, max_peak=("3GB",))) == [("", 3e9)]
 
 
-def test_one_option_given_nearer_leaves_the_others(tmp_path: Path) -> None:
+def test_overriding_one_option_keeps_the_others(tmp_path: Path) -> None:
     toml(tmp_path, '[tool.memdiag]\nmax-peak = "1GB"\nmax-growth = "1MB/step"\n')
     found = gate(tmp_path, max_peak=("3GB",))
     assert [b.text for b in found.budgets] == [
@@ -88,7 +88,7 @@ def test_unknown_key_is_an_error_that_names_the_nearest(tmp_path: Path) -> None:
     assert "did you mean 'max-growth'?" in caught.value.remedy
 
 
-def test_slip_in_a_variable_is_an_error_and_other_variables_are_not(tmp_path: Path) -> None:
+def test_misspelled_variable_is_an_error_and_other_variables_are_not(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown environment variable MEMDIAG_MAX_PEEK") as caught:
         gate(tmp_path, {"MEMDIAG_MAX_PEEK": "1GB"})
     assert "MEMDIAG_MAX_PEAK" in caught.value.remedy
@@ -101,7 +101,7 @@ def test_variable_holds_several_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[tool.other]\nx = 1\n", "this is no TOML at all ["])
-def test_file_without_memdiag_is_none_of_ours(tmp_path: Path, text: str) -> None:
+def test_file_without_memdiag_is_ignored(tmp_path: Path, text: str) -> None:
     assert gate(toml(tmp_path, text)) == Gate()
 
 
@@ -122,7 +122,7 @@ def test_file_without_memdiag_is_none_of_ours(tmp_path: Path, text: str) -> None
         "[tool.memdiag]\nmax-variation = '1GB'\nafter-step = 1\nafter-time = '1min'\n",
     ],
 )
-def test_what_makes_no_sense_is_a_usage_error_with_a_remedy(tmp_path: Path, text: str) -> None:
+def test_invalid_configuration_is_a_usage_error_with_a_remedy(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError) as caught:
         gate(toml(tmp_path, text))
     assert caught.value.remedy

@@ -107,7 +107,7 @@ def test_a_commands_status_is_what_a_shell_shows(ending: Ending, status: int) ->
     assert shell_status(ending) == status
 
 
-def test_every_status_of_a_command_is_told_from_our_own() -> None:
+def test_status_of_a_command_is_kept() -> None:
     for code in range(256):
         assert before_findings(command=Ending(code=code)) == (code or None)
 
