@@ -75,7 +75,7 @@ WHY = {
         "forks the judge of a recording, collects it or ends it; /dev/null"
     ),
     "cli/measurement/run_session.py": "signals itself, to end as COMMAND did",
-    "cli/options/recording_options.py": "a private directory where nothing can be written here",
+    "cli/options/recording_options.py": "a private directory if this one is not writable",
     "cli/options/outputs.py": (
         "reports: never an input, an output or a file that is not ours; no wait"
     ),

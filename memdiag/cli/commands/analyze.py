@@ -32,17 +32,11 @@ Files = Annotated[
         help="Recordings, CSV logs, directories or patterns of them, or - for standard input.",
     ),
 ]
-PlannedSteps = Annotated[
-    float | None,
-    typer.Option("--planned-steps", metavar="N", help="Planned length of the run, for forecasts."),
-]
 
 
 def analyze(
     files: Files,
     reading: InputOptions,
-    planned_steps: PlannedSteps = None,
-    *,
     gate: GateOptions,
     report: ReportOptions,
     page: PageOptions,
@@ -60,7 +54,7 @@ def analyze(
 
     def judge(recording: Recording) -> RecordingFinding:
         columns = sorted({s.metric for s in recording.series if one_gpu(s.metric)})
-        planned_x = recording.planned_x if planned_steps is None else planned_steps
+        planned_x = recording.planned_x if reading.planned_x is None else reading.planned_x
         limits = recording.limits + settled.limits(columns)
         return judged(replace(recording, limits=limits, planned_x=planned_x), settled)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memdiag.cli.options import outputs
+from memdiag.cli.options.declare import option, repeatable
 from memdiag.cli.options.exit_codes import of_comparison
 from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.cli.options.inputs import InputOptions, Inputs
@@ -24,40 +25,40 @@ if TYPE_CHECKING:
     from memdiag.values.comparison import Comparison
     from memdiag.values.measurements import Recording
 
-WITHOUT = {"phase_column", "why"} | {f.name for f in fields(GateOptions)} - {"inconclusive"}
+WITHOUT = {"phase_column", "planned_x", "why"} | {f.name for f in fields(GateOptions)} - {
+    "inconclusive"
+}
 
-Sides = Annotated[
+Runs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="BASE CANDIDATE",
         help="Runs before and after the change: a file, a directory, or a quoted pattern each.",
     ),
 ]
-Base = Annotated[
-    list[str] | None,
-    typer.Option("--base", metavar="FILE", help="A run before the change. Repeatable."),
-]
-Candidate = Annotated[
-    list[str] | None,
-    typer.Option("--candidate", metavar="FILE", help="A run after the change. Repeatable."),
-]
-Against = Annotated[
-    str,
-    typer.Option(
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideOptions:
+    """What is compared with what."""
+
+    base: tuple[str, ...] = repeatable("--base", "FILE", "A run before the change. Repeatable.")
+    candidate: tuple[str, ...] = repeatable(
+        "--candidate", "FILE", "A run after the change. Repeatable."
+    )
+    against: str = option(
         "--against",
-        metavar="NAME[=UNIT]",
-        help="The candidate's column if it differs from --metric; one LOG may hold both.",
-    ),
-]
+        "NAME[=UNIT]",
+        "The candidate's column if it differs from --metric; one LOG may hold both.",
+        default="",
+    )
 
 
 def compare(
-    sides: Sides = None,
-    base: Base = None,
-    candidate: Candidate = None,
+    runs: Runs = None,
     *,
+    sides: SideOptions,
     reading: InputOptions,
-    against: Against = "",
     gate: GateOptions,
     report: ReportOptions,
     page: PageOptions,
@@ -69,15 +70,15 @@ def compare(
     of one LOG. Several runs of a side count as one estimate with their spread. Exits with 0 (not
     worse), 1 (worse, or a new leak), 2 (unreadable) or 3 (can't tell).
     """
-    sides = sides or []
+    runs, against = runs or [], sides.against
     if against and len(reading.metric) != 1:
         raise UsageError(
             "--against needs the base's column", remedy="name it: --metric BEFORE --against AFTER"
         )
-    if against and len(sides) == 1:
-        sides = sides * 2
+    if against and len(runs) == 1:
+        runs = runs * 2
     inputs = Inputs(reading)
-    before, after = map(inputs.sources, _named(sides, base or [], candidate or []))
+    before, after = map(inputs.sources, _named(runs, sides))
     settled = settle(gate)
     reports = outputs.reports(report, settled)
     outputs.check(reports, inputs=outputs.of_sources([*before, *after]), force=report.force)
@@ -94,13 +95,11 @@ def compare(
     raise typer.Exit(code)
 
 
-def _named(
-    sides: Sequence[str], base: Sequence[str], candidate: Sequence[str]
-) -> tuple[Sequence[str], Sequence[str]]:
-    if len(sides) == 2 and not (base or candidate):
-        return sides[:1], sides[1:]
-    if not sides and base and candidate:
-        return base, candidate
+def _named(runs: Sequence[str], sides: SideOptions) -> tuple[Sequence[str], Sequence[str]]:
+    if len(runs) == 2 and not (sides.base or sides.candidate):
+        return runs[:1], runs[1:]
+    if not runs and sides.base and sides.candidate:
+        return sides.base, sides.candidate
     raise UsageError(
         "name the runs before and the runs after the change",
         remedy="memdiag compare before.csv after.csv, 'before/*.csv' 'after/*.csv' in quotes, "

@@ -39,6 +39,11 @@ def option(
     return field(default=default, metadata=declared)
 
 
+def repeatable(name: str, metavar: str, help: str) -> Any:  # noqa: A002 - as in Typer
+    """A field, a tuple of texts, that is an option which can be given several times."""
+    return option(name, metavar, help, default=())
+
+
 def flag(*names: str, help: str) -> Any:  # noqa: A002 - as in Typer
     """A field that is True if the option is given."""
     return field(default=False, metadata={"option": typer.Option(*names, help=help), "parse": None})
@@ -47,7 +52,6 @@ def flag(*names: str, help: str) -> Any:  # noqa: A002 - as in Typer
 def unfolded(function: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
     """`function` for Typer: parameters that are dataclasses of options become these options.
 
-    A field that is a tuple of texts is a repeatable option.
     without: fields that are not options of this command; they keep their defaults.
     """
     shown: list[inspect.Parameter] = []

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from memdiag.cli.options import config_layers
 from memdiag.cli.options.config_layers import Given
-from memdiag.cli.options.declare import option
+from memdiag.cli.options.declare import option, repeatable
 from memdiag.cli.options.exit_codes import (
     DEFAULT_FAIL_ON,
     Decider,
@@ -55,14 +55,13 @@ class GateOptions:
     gpu_limit: str | None = option(
         "--gpu-limit", "SIZE", "Memory limit of each GPU; --limit then applies to host memory only."
     )
-    warn_at: tuple[str, ...] = option(
+    warn_at: tuple[str, ...] = repeatable(
         "--warn-at",
         "[METRIC=]SIZE|N%",
         "Warn once when memory use reaches this: 12GB, vram=20GB, 80% of the tightest limit.",
-        default=(),
     )
-    critical_at: tuple[str, ...] = option(
-        "--critical-at", "[METRIC=]SIZE|N%", "Like --warn-at, reported as critical.", default=()
+    critical_at: tuple[str, ...] = repeatable(
+        "--critical-at", "[METRIC=]SIZE|N%", "Like --warn-at, reported as critical."
     )
     model_params: int | None = option(
         "--model-params",
@@ -70,23 +69,18 @@ class GateOptions:
         "Parameters of the model (124M): growth is also reported as copies of the model.",
         parse=partial(parse_count, option="--model-params"),
     )
-    max_growth: tuple[str, ...] = option(
+    max_growth: tuple[str, ...] = repeatable(
         "--max-growth",
         "[METRIC=]SIZE/STRETCH",
         "Fail on faster growth at the end of the run: 1GB/50steps, rss=10MB/epoch, 50MB/min.",
-        default=(),
     )
-    max_peak: tuple[str, ...] = option(
-        "--max-peak",
-        "[METRIC=]SIZE",
-        "Fail if peak memory exceeds SIZE: 16GB, vram=20GiB.",
-        default=(),
+    max_peak: tuple[str, ...] = repeatable(
+        "--max-peak", "[METRIC=]SIZE", "Fail if peak memory exceeds SIZE: 16GB, vram=20GiB."
     )
-    max_variation: tuple[str, ...] = option(
+    max_variation: tuple[str, ...] = repeatable(
         "--max-variation",
         "[METRIC=]SIZE",
         "Fail if memory varies by more than SIZE (from --after-step on).",
-        default=(),
     )
     after_step: str | None = option(
         "--after-step", "N", "First step to which --max-variation applies."
@@ -99,12 +93,11 @@ class GateOptions:
         "N/STRETCH",
         "Fail if the number of live tensors grows faster: 0/epoch, 100/1000steps.",
     )
-    fail_on: tuple[str, ...] = option(
+    fail_on: tuple[str, ...] = repeatable(
         "--fail-on",
         "WHAT",
         "Outcomes that fail: leak, warmup, budget, inconclusive, never.  "
         "[default: leak,budget,inconclusive]",
-        default=(),
     )
     inconclusive: Inconclusive | None = option(
         "--inconclusive",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from memdiag.cli import lazy_imports
-from memdiag.cli.options.declare import option
+from memdiag.cli.options.declare import option, repeatable
 from memdiag.errors import UnreadableInput
 from memdiag.values.findings import Failure
 from memdiag.values.sanitize import printable
@@ -38,14 +38,13 @@ def max_bytes(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
-    """How `analyze` and `compare` read files."""
+    """What `analyze` and `compare` cannot read in the files, and how they read them."""
 
     x: str = option("--x", "COLUMN", "Column to use as the x axis.", default="")
-    metric: tuple[str, ...] = option(
+    metric: tuple[str, ...] = repeatable(
         "--metric",
         "NAME[=UNIT]",
         "Judge this column, in this unit (MB, GiB, bytes, count, percent). Repeatable.",
-        default=(),
     )
     phase_column: str = option(
         "--phase-column", "COLUMN", "Column to use as the phase.", default=""
@@ -67,6 +66,9 @@ class InputOptions:
         default="8GB",
         parse=max_bytes,
     )
+    planned_x: float | None = option(
+        "--planned-steps", "N", "Planned length of the run, for forecasts."
+    )
 
 
 class Inputs:
@@ -81,6 +83,7 @@ class Inputs:
 
         given = {one.name: getattr(options, one.name) for one in fields(options)}
         metrics = tuple(map(parse_metric, given.pop("metric")))
+        del given["planned_x"]  # not for reading
         self.options = ReadOptions(metrics=metrics, progress=ReadingBar(), **given)
         self.failures: list[Failure] = []
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from memdiag.capture.logtags.patterns import TagRequest, request
 from memdiag.cli.options import outputs
-from memdiag.cli.options.declare import flag, option
+from memdiag.cli.options.declare import flag, option, repeatable
 from memdiag.cli.options.gate import Gate, GateOptions, settle
 from memdiag.cli.options.outputs import ReportOptions
 from memdiag.errors import UsageError
@@ -69,20 +69,16 @@ class RecordingOptions:
         parse=partial(_seconds, name="--duration", low=0.1, high=1e9),
     )
     stop_on: StopOn | None = option("--stop-on", None, "Stop as soon as this is the verdict.")
-    step_regex: tuple[str, ...] = option(
-        "--step-regex",
-        "REGEX",
-        r"Read the step from lines of the output or log: 'step (\d+)'.",
-        default=(),
+    step_regex: tuple[str, ...] = repeatable(
+        "--step-regex", "REGEX", r"Read the step from lines of the output or log: 'step (\d+)'."
     )
-    phase_regex: tuple[str, ...] = option(
-        "--phase-regex", "REGEX", r"Read the phase from these lines: 'phase: (\w+)'.", default=()
+    phase_regex: tuple[str, ...] = repeatable(
+        "--phase-regex", "REGEX", r"Read the phase from these lines: 'phase: (\w+)'."
     )
-    counter_regex: tuple[str, ...] = option(
+    counter_regex: tuple[str, ...] = repeatable(
         "--counter-regex",
         "NAME=REGEX",
         r"Record a number from these lines: 'copies=Copies: (\d+)'.",
-        default=(),
     )
     tags_from: str | None = option(
         "--tags-from",
