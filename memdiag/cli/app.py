@@ -14,7 +14,7 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -162,7 +162,7 @@ def main() -> int:
     _open_missing_streams()
     _keep_commentary_from_failing()
     try:
-        return _guarded(_exit_code_of_app)
+        return _exit_code()
     finally:
         gc.set_threshold(*thresholds)
         _give_up_failed_streams()
@@ -180,10 +180,10 @@ def _exit_code_of_app() -> int:
     return code
 
 
-def _guarded(work: Callable[[], int]) -> int:
-    """The exit code of `work`, or of its failure."""
+def _exit_code() -> int:
+    """The exit code of the command, or of its failure."""
     try:
-        return work()
+        return _exit_code_of_app()
     except MemdiagError as error:
         _complain(error)
         return error.exit_code

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import isdir, isfile  # unlike Path's, they never raise
 from pathlib import Path
 
 from memdiag import safe_open
@@ -61,13 +62,13 @@ def of_sources(sources: Sequence[str]) -> list[Named]:
         found.append(Named(path=path, where="an input"))
         if path.name and source != "-":
             found.append(Named(path=sidecar_path(path), where="the metadata of an input"))
-    return [named for named in found if _is_file(named.path)]
+    return [named for named in found if isfile(named.path)]
 
 
 def of_command(command: Sequence[str]) -> list[Named]:
     """The possible inputs of COMMAND: those of its words that are files."""
     words = [Named(path=Path(word), where="a part of COMMAND") for word in command]
-    return [named for named in words if _is_file(named.path)]
+    return [named for named in words if isfile(named.path)]
 
 
 def of_recording(path: Path) -> list[Named]:
@@ -134,9 +135,9 @@ def write(output: Named, text: str, *, force: bool) -> None:
 
 def _refuse_place(path: Path) -> None:
     shown = printable(str(path))
-    if _is_dir(path):
+    if isdir(path):
         raise UsageError(f"{shown} is a directory", remedy=f"name a file: {shown}/run.csv")
-    if not _is_dir(path.parent):
+    if not isdir(path.parent):
         raise UsageError(
             f"there is no directory {printable(str(path.parent))}", remedy="create it first"
         )
@@ -228,20 +229,6 @@ def _identity(path: Path) -> tuple[object, ...] | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_dir(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _reason(error: OSError) -> str:
