@@ -88,8 +88,8 @@ def _kept_from_typer() -> Iterator[None]:
 
 
 def _loaded(name: str) -> Any:
-    """The command, built from its module and what that says of it: `CONTEXT_SETTINGS`, `WITHOUT`
-    (see `declare.unfolded`).
+    """The command, built from its function and the settings in its module: `CONTEXT_SETTINGS`, and
+    `WITHOUT` for `declare.unfolded`.
     """
     module = importlib.import_module(f"memdiag.cli.commands.{name}")
     function = declare.unfolded(getattr(module, name), getattr(module, "WITHOUT", ()))
