@@ -28,7 +28,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdiag.integrations.repeating import Outcome, Repetition, Terms
+from memdiag.integrations.repeat_until_settled import Repetition, Terms
+from memdiag.values.verdict import Verdict
 
 LEAKS = {"1 KB": 1024, "50 KB": 50 * 1024, "5 MB": 5 * 2**20}
 BARS = {"healthy": 0.001, "leaking": 0.99}
@@ -147,7 +148,7 @@ def by_memdiag(body: Body) -> bool:
     for _ in repetition:
         body()
     assert repetition.settled is not None
-    return repetition.settled.outcome is Outcome.LEAKS
+    return repetition.settled.verdict is Verdict.LEAK
 
 
 def by_psleak(body: Body, times: int = 200) -> bool:

@@ -13,9 +13,9 @@ R = TypeVar("R")
 
 
 def inside(manager: AbstractContextManager[Any], function: Callable[P, R]) -> Callable[P, R]:
-    """`function` as it was, run inside `manager`, which must be reusable.
+    """`function`, run inside `manager`, which must be reusable.
 
-    A coroutine or generator is inside it while it runs, not while it is being made.
+    A coroutine or generator is inside it while it runs, not while it is created.
     """
     call: Any = function
 

@@ -1,8 +1,8 @@
-"""`import memdiag.auto` watches this process as `memdiag run` would, from this line on.
+"""`import memdiag.auto` starts the probe in this process, as `memdiag run` would, from here on.
 
-For programs that are not started by memdiag: the recording is then made by `memdiag watch --pid`.
-Put it first: what was imported before is noticed, what happened before is not. Does nothing where
-the process is watched already, and never raises.
+For programs that memdiag does not start: `memdiag watch --pid` then makes the recording. Import it
+first: modules that were imported before are detected, earlier events are not. Does nothing if the
+probe runs already, and never raises.
 """
 
 from memdiag.probe.arm import arm

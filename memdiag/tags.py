@@ -1,8 +1,8 @@
 """The public tags: `step`, `phase`, `counter`.
 
-They speak to the probe that `memdiag run` has put into the process, and do nothing where there
-is none. None of them ever raises for what it is given: a step that is no whole number, or a
-counter that is no finite number, is ignored (and memdiag says so in its report).
+They report to the probe that `memdiag run` has injected into the process, and do nothing without
+it. They never raise for the values they get: a step that is not a whole number, or a counter that
+is not a finite number, is ignored, and memdiag notes it in the report.
 """
 
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-_PROBE = "_memdiag_probe"  # the name under which the in-target part is loaded
+_PROBE = "_memdiag_probe"  # the name of the module of the probe in the target
 
 
 def _listener() -> "Any":
@@ -24,21 +24,21 @@ def _listener() -> "Any":
 
 
 def step(n: int) -> None:
-    """Say that step `n` has finished: an optimizer step, an iteration, a batch."""
+    """Report that step `n` has finished: an optimizer step, an iteration, a batch."""
     listener = _listener()
     if listener is not None:
         listener.step(n)
 
 
 def counter(name: str, value: float) -> None:
-    """Record a number of your own beside the memory, such as the copies of a model in use."""
+    """Record your own number beside the memory, such as the number of model copies in use."""
     listener = _listener()
     if listener is not None:
         listener.counter(name, value)
 
 
 class phase:  # noqa: N801 (reads as a keyword: `with memdiag.phase("eval"):`)
-    """Say that the body of a `with`, or a decorated function, is phase `name`. Phases nest."""
+    """Mark the body of a `with`, or a decorated function, as phase `name`. Phases nest."""
 
     __slots__ = ("_name",)
 

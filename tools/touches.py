@@ -75,7 +75,7 @@ WHY = {
         "forks the judge of a recording, collects it or ends it; /dev/null"
     ),
     "cli/measurement/run_session.py": "signals itself, to end as COMMAND did",
-    "cli/options/recording_options.py": "a private directory where nothing can be written here",
+    "cli/options/recording_options.py": "a private directory if this one is not writable",
     "cli/options/outputs.py": (
         "reports: never an input, an output or a file that is not ours; no wait"
     ),
@@ -83,7 +83,7 @@ WHY = {
     "cli/options/config_layers.py": (
         "pyproject.toml of the working directory: a regular file, bounded"
     ),
-    "integrations/repeating.py": "the C library of its own process",
+    "integrations/repeat_until_settled.py": "the C library of its own process",
     "probe/arm.py": "inside the target: a private directory for its channel",
     "probe/process_identity.py": "kernel files below /proc/self",
     "probe/process_metrics.py": "kernel files below /proc/self",

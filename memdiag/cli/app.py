@@ -1,7 +1,7 @@
-"""The command line: finds the commands and turns every way of failing into an exit code.
+"""The command line: loads the commands and turns every failure into an exit code.
 
-Typer ends a program with status 1 for several reasons of its own, and 1 is what says LEAK here;
-so whatever a command raises is kept from Typer and answered in `main`.
+Typer exits with status 1 for several reasons, and 1 means LEAK here. So whatever a command raises
+is kept from Typer and handled in `main`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,57 +24,57 @@ import typer.main
 from typer.core import TyperGroup
 
 from memdiag import __version__
-from memdiag.cli.measurement import status_messages
-from memdiag.cli.options import fast_typer
+from memdiag.cli.options import declare
+from memdiag.cli.output import messages
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
 from memdiag.values.sanitize import printable
 
-# What a shell shows for a program that was ended by SIGPIPE, as others in a pipeline are.
+# The status that a shell shows for a program ended by SIGPIPE.
 _CLOSED_PIPE = 141
-# The system's fault and not ours: no traceback.
+# Faults of the system: no traceback.
 _STORAGE_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
-# New objects between two looks for garbage. Nearly all that a command makes are modules, which are
-# none: with Python's own 700 a tenth of `memdiag analyze` was spent on looking through them.
+# New objects between two garbage collections. Nearly all objects that a command creates belong to
+# modules: with Python's default of 700, collections took a tenth of `memdiag analyze`.
 _NEW_OBJECTS = 50_000
 
 _DESCRIPTION = """Is the growing memory of your training a warm-up or a leak?
 
 memdiag records the memory of a process tree, decides STABLE, WARMUP, LEAK or
-INCONCLUSIVE, says why, and ends with an exit code that CI can use.
+INCONCLUSIVE, explains why, and exits with a code that CI can use.
 """
 
 _EPILOG = """\b
 Examples:
   memdiag run -- python train.py          record a training and judge it
-  memdiag watch --pid 4711                watch one that already runs
+  memdiag watch --pid 4711                attach to a running process
   memdiag analyze memdiag-*.csv           judge recordings or any CSV log
   memdiag compare before.csv after.csv    did the change help?
-  memdiag doctor                          what can be measured here
+  memdiag doctor                          check what can be measured here
 
 \b
 Exit codes:
   0 no leak   1 leak   2 usage or unreadable input   3 inconclusive
-  4 memdiag could not measure.   Under `run`, COMMAND's own failure decides.
+  4 memdiag could not measure   With `run`, a COMMAND that fails keeps its own.
 """
 
 
-# A command's function is `memdiag.cli.NAME.NAME`, and its module is only imported to be used: the
-# values that commands are declared with cost more time than all of Typer.
+# The function of a command is `memdiag.cli.commands.NAME.NAME`. Its module is imported only when
+# it is used: declaring the options of all commands takes longer than importing Typer.
 _COMMANDS = {
     "run": "Start a command, record its memory, and judge it.",
-    "watch": "Watch a process that runs already, and judge it.",
-    "analyze": "Judge recordings, or any log of memory.",
-    "compare": "Say what a change did: before against after.",
-    "doctor": "Say what can be measured on this machine.",
+    "watch": "Attach to a running process, record its memory, and judge it.",
+    "analyze": "Judge recordings, or any log of memory use.",
+    "compare": "Compare memory before and after a change.",
+    "doctor": "Check what can be measured on this machine.",
 }
 
 
 class _ClosedPipe(Exception):
-    """The reader of our output went away."""
+    """The reader of the output went away."""
 
 
 class _UnexpectedEnd(Exception):
-    """A bug of ours that Typer would take for the user's wish to stop."""
+    """A bug of memdiag that Typer would take for the user's wish to stop."""
 
 
 @contextmanager
@@ -88,11 +88,14 @@ def _kept_from_typer() -> Iterator[None]:
 
 
 def _loaded(name: str) -> Any:
-    """The command, built from its module and the `CONTEXT_SETTINGS` there, if any."""
+    """The command, built from its function and the settings in its module: `CONTEXT_SETTINGS`, and
+    `WITHOUT` for `declare.unfolded`.
+    """
     module = importlib.import_module(f"memdiag.cli.commands.{name}")
+    function = declare.unfolded(getattr(module, name), getattr(module, "WITHOUT", ()))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     settings = getattr(module, "CONTEXT_SETTINGS", {})
-    alone.command(name, cls=fast_typer.Command, context_settings=settings)(getattr(module, name))
+    alone.command(name, cls=declare.Command, context_settings=settings)(function)
     return typer.main.get_command(alone)
 
 
@@ -100,7 +103,7 @@ class _Commands(TyperGroup):
     """The group of all commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return [fast_typer.spared(parameter) for parameter in super().get_params(ctx)]
+        return [declare.unconverted(parameter) for parameter in super().get_params(ctx)]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*_COMMANDS, *super().list_commands(ctx)]
@@ -126,8 +129,7 @@ app = typer.Typer(
     help=_DESCRIPTION,
     epilog=_EPILOG,
     no_args_is_help=True,
-    # Plain help: the same on every terminal, in a pipe and in the README, and no slower than the
-    # imports that it needs.
+    # Plain help: the same on every terminal, in a pipe and in the README, and fast.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -149,18 +151,18 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Holds the options that belong to no command."""
+    """Options that do not belong to a command."""
 
 
 def main() -> int:
     """Run the command line and return its exit code."""
     thresholds = gc.get_threshold()
     gc.set_threshold(_NEW_OBJECTS, *thresholds[1:])
-    atexit.register(gc.freeze)  # then no last look goes through all that the process holds
+    atexit.register(gc.freeze)  # skips the last collection, over all objects of the process
     _open_missing_streams()
     _keep_commentary_from_failing()
     try:
-        return _guarded(_exit_code_of_app)
+        return _exit_code()
     finally:
         gc.set_threshold(*thresholds)
         _give_up_failed_streams()
@@ -178,10 +180,10 @@ def _exit_code_of_app() -> int:
     return code
 
 
-def _guarded(work: Callable[[], int]) -> int:
-    """The exit code of `work`, or of the way in which it failed."""
+def _exit_code() -> int:
+    """The exit code of the command, or of its failure."""
     try:
-        return work()
+        return _exit_code_of_app()
     except MemdiagError as error:
         _complain(error)
         return error.exit_code
@@ -206,14 +208,14 @@ def _complain(error: MemdiagError) -> None:
 
 def _keep_commentary_from_failing() -> None:
     if sys.stderr is not sys.__stderr__ or sys.stderr is None:
-        return  # a test's
+        return  # replaced by a test
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr = status_messages.on(sys.stderr.fileno(), sys.stderr.encoding)
+        sys.stderr = messages.unfailing(sys.stderr.fileno(), sys.stderr.encoding)
 
 
 def _open_missing_streams() -> None:
-    """A program started with a closed stream (`>&-`) has None there; give it a bottomless one."""
-    # Opened for good: they live as long as the process.
+    """Replace streams that were closed at the start (`>&-`), which are None, by /dev/null."""
+    # They stay open as long as the process lives.
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     if sys.stderr is None:
@@ -221,7 +223,7 @@ def _open_missing_streams() -> None:
 
 
 def _give_up_failed_streams() -> None:
-    """Keep the interpreter's last flush from failing on a closed pipe or a full disk."""
+    """Keep the last flush of the interpreter from failing on a closed pipe or a full disk."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -7,18 +7,18 @@ import os
 import sys
 from types import ModuleType
 
-# What polars' allocator has freed goes back to the system soon: on a large file, half of the peak
-# were pages that nobody used any more (`benchmarks/speed.py`). At once would cost more time, for
-# pages that come and go. Only for commands that start no program, which would inherit it.
+# Makes the allocator of polars release freed pages soon: on a large file, unused pages were half of
+# the peak (`benchmarks/speed.py`). Releasing them at once would take more time. Only for commands
+# that do not start a program, which would inherit the variable.
 _ALLOCATOR = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:100,muzzy_decay_ms:100")
-# Numpy's linear algebra starts a thread per core when it is imported: a fifth of the import's time,
-# and in a container a part of the number of processes allowed. Nothing here multiplies matrices.
+# The linear algebra of numpy starts a thread per core on import: a fifth of the import time, and
+# they count against the pids limit of a container. memdiag does not multiply matrices.
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def import_numpy() -> None:
-    """Import numpy without threads of its own. The environment, which programs that are started
-    inherit, is afterwards as it was."""
+    """Import numpy without its threads. The environment, which started programs inherit, stays as
+    it was."""
     if "numpy" in sys.modules or _BLAS_THREADS in os.environ:
         return
     os.environ[_BLAS_THREADS] = "1"

@@ -8,8 +8,8 @@
         for step in memdiag_loop():
             train_one_step()
 
-The body is repeated until it is settled whether memory stays. This file is loaded by every pytest
-run on the machine, so it imports next to nothing until a test asks for it.
+The body is repeated until it is settled whether memory grows. Every pytest run on the machine loads
+this file, so it imports almost nothing until a test needs it.
 """
 
 from __future__ import annotations
@@ -25,33 +25,32 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from memdiag.integrations.repeating import Meter, Settled, Terms
+    from memdiag.integrations.repeat_until_settled import Metric, Settled, Terms
 
 _PROPERTY = "memdiag"
 _MARKER = (
     "memdiag(steps=4000, seconds=10, metric=None, max_growth=None, inconclusive='warn'): "
-    "repeat the test until it is settled whether it leaks, and fail if it does"
+    "repeat the test until it is settled whether it leaks, and fail if it leaks"
 )
-_KNOWN = ("steps", "seconds", "metric", "max_growth", "inconclusive")
 _INCONCLUSIVE = ("warn", "fail", "pass")
-# What a block of Python's allocator is taken for where an allowance is in bytes: it holds up to
-# 512. Chosen.
+# Assumed size of a block of Python's allocator if an allowance is in bytes. It is at most 512.
+# Heuristic.
 _BLOCK_BYTES = 64.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line("markers", _MARKER)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a marked test again and again instead of once."""
+    """Run a marked test repeatedly instead of once."""
     marker = pyfuncitem.get_closest_marker("memdiag")
     if marker is None:
         return None
     if marker.args:
-        pytest.fail("memdiag's marker takes keywords only", pytrace=False)
+        pytest.fail("the memdiag marker takes keyword arguments only", pytrace=False)
     if inspect.iscoroutinefunction(pyfuncitem.obj):
         pytest.fail("memdiag can't repeat a coroutine: use memdiag_loop inside it", pytrace=False)
     names = pyfuncitem._fixtureinfo.argnames
@@ -63,12 +62,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture
 def memdiag_loop(request: pytest.FixtureRequest) -> Callable[..., Iterator[int]]:
-    """`for step in memdiag_loop(...)`: repeats the loop's body; takes what the marker takes."""
+    """`for step in memdiag_loop(...)`: repeats the loop's body; same arguments as the marker."""
     return lambda **options: _repeated(request.node, options)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Name the tests that were not settled: they passed, and that is not the whole truth."""
+    """List the tests that passed although they are inconclusive."""
     lines = [
         f"{report.nodeid}: {text}"
         for reports in terminalreporter.stats.values()
@@ -78,16 +77,21 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if key == _PROPERTY
     ]
     if lines:
-        terminalreporter.section("memdiag: not settled")
+        terminalreporter.section("memdiag: inconclusive")
         for line in lines:
             terminalreporter.line(line)
 
 
 def _repeated(item: Any, options: dict[str, Any]) -> Iterator[int]:
-    """The numbers of the calls to make; fails the test at the end if they leak."""
-    from memdiag.integrations.repeating import Repetition
+    """The numbers of the calls to make; fails the test at the end if it leaks."""
+    from memdiag.integrations.repeat_until_settled import Repetition
 
-    terms, inconclusive = _terms(options)
+    known = inspect.signature(_terms).parameters
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        names = ", ".join(known)
+        pytest.fail(f"unknown memdiag option {unknown[0]!r}; choose from {names}", pytrace=False)
+    terms, inconclusive = _terms(**options)
     repetition = Repetition(terms)
     with _quiet_surroundings() as forget:
         for call in repetition:
@@ -98,42 +102,45 @@ def _repeated(item: Any, options: dict[str, Any]) -> Iterator[int]:
 
 
 def _conclude(item: Any, settled: Settled, inconclusive: str) -> None:
-    from memdiag.integrations.repeating import Outcome
+    from memdiag.values.verdict import Verdict
 
-    if settled.outcome is Outcome.STAYS:
+    if settled.verdict is Verdict.STABLE:
         return
-    if settled.outcome is Outcome.OPEN and inconclusive != "fail":
+    if settled.verdict is Verdict.INCONCLUSIVE and inconclusive != "fail":
         if inconclusive == "warn":
-            remedy = " (give it more seconds, or fewer steps)" if settled.meter else ""
+            remedy = " (give it more seconds, or fewer steps)" if settled.metric else ""
             text = settled.why + remedy
             item.user_properties.append((_PROPERTY, text))
         return
-    from memdiag.integrations.evidence import report
+    from memdiag.integrations.pytest_report import report
 
-    shown = report(settled, item.name) if settled.meter else settled.why
+    shown = report(settled, item.name) if settled.metric else settled.why
     pytest.fail(f"memory after {settled.calls:,} calls:\n{shown}", False)
 
 
-def _terms(options: dict[str, Any]) -> tuple[Terms, str]:
-    """The terms that the marker's keywords mean, and what to do about a doubt."""
-    from memdiag.integrations.repeating import Terms
+def _terms(
+    *,
+    steps: object = None,
+    seconds: object = None,
+    metric: str | Sequence[str] | None = None,
+    max_growth: str | float | None = None,
+    inconclusive: str = "warn",
+) -> tuple[Terms, str]:
+    """The terms in the keywords of the marker, and what to do if the test is inconclusive."""
+    from memdiag.integrations.repeat_until_settled import Terms
 
-    unknown = set(options) - set(_KNOWN)
-    if unknown:
-        known = ", ".join(_KNOWN)
-        pytest.fail(f"memdiag knows no {sorted(unknown)[0]!r}; it knows {known}", pytrace=False)
     given: dict[str, Any] = {}
-    if options.get("steps") is not None:
-        given["steps"] = given["steps_to_stay"] = _positive("steps", options["steps"], int)
-    if options.get("seconds") is not None:
-        given["seconds"] = _positive("seconds", options["seconds"], float)
-    if options.get("metric") is not None:
-        given["meters"] = _meters(options["metric"])
-    if options.get("max_growth") is not None:
-        given["allowed"] = _allowed(options["max_growth"])
-    inconclusive = options.get("inconclusive", "warn")
+    if steps is not None:
+        given["steps"] = given["steps_to_stay"] = _positive("steps", steps, int)
+    if seconds is not None:
+        given["seconds"] = _positive("seconds", seconds, float)
+    if metric is not None:
+        given["metrics"] = _metrics(metric)
+    if max_growth is not None:
+        given["allowed"] = _allowed(max_growth)
     if inconclusive not in _INCONCLUSIVE:
-        pytest.fail(f"inconclusive is one of {', '.join(_INCONCLUSIVE)}", pytrace=False)
+        known = ", ".join(_INCONCLUSIVE)
+        pytest.fail(f"invalid inconclusive={inconclusive!r}; choose from {known}", pytrace=False)
     return Terms(**given), inconclusive
 
 
@@ -141,25 +148,25 @@ def _positive(name: str, given: object, kind: type[int] | type[float]) -> float:
     if isinstance(given, (int, float)) and kind(given) == given > 0:
         return kind(given)
     number = "whole number" if kind is int else "number"
-    pytest.fail(f"{name}={given!r} is no {number} above 0", pytrace=False)
+    pytest.fail(f"invalid {name}={given!r}: not a {number} above 0", pytrace=False)
 
 
-def _meters(names: str | Sequence[str]) -> tuple[Meter, ...]:
-    from memdiag.integrations.repeating import Meter
+def _metrics(names: str | Sequence[str]) -> tuple[Metric, ...]:
+    from memdiag.integrations.repeat_until_settled import Metric
 
     wanted = {names} if isinstance(names, str) else set(names)
-    known = {meter.value: meter for meter in Meter}
+    known = {metric.value: metric for metric in Metric}
     unknown = wanted - known.keys()
     if unknown or not wanted:
-        text = f"{sorted(unknown)[0]!r} is no metric" if unknown else "no metric is given"
-        pytest.fail(f"{text}; choose of {', '.join(known)}", pytrace=False)
-    return tuple(meter for meter in Meter if meter.value in wanted)
+        text = f"unknown metric {sorted(unknown)[0]!r}" if unknown else "no metric is given"
+        pytest.fail(f"{text}; choose from {', '.join(known)}", pytrace=False)
+    return tuple(metric for metric in Metric if metric.value in wanted)
 
 
-def _allowed(amount: str | float) -> dict[Meter, float]:
+def _allowed(amount: str | float) -> dict[Metric, float]:
     """Growth per call from `10KB`, `1MB/1000calls` or a number of bytes."""
     from memdiag.errors import UsageError
-    from memdiag.integrations.repeating import Meter
+    from memdiag.integrations.repeat_until_settled import Metric
     from memdiag.values.budgets import BudgetKind, parse_budget
     from memdiag.values.measurements import AxisKind
 
@@ -170,19 +177,19 @@ def _allowed(amount: str | float) -> dict[Meter, float]:
             BudgetKind.GROWTH, text if "/" in text else f"{text}/call", given_as="max_growth"
         )
     if budget is None:
-        pytest.fail(f"max_growth={amount!r} is none: write 10KB or 1MB/1000calls", pytrace=False)
+        pytest.fail(f"invalid max_growth={amount!r}: write 10KB or 1MB/1000calls", pytrace=False)
     per = budget.per
     if per is None or per.axis not in {AxisKind.REQUEST, AxisKind.STEP}:
         pytest.fail(f"max_growth {text!r} is not per call", pytrace=False)
     each = budget.amount / per.length
-    return {m: each / _BLOCK_BYTES if m is Meter.BLOCKS else each for m in Meter}
+    return {m: each / _BLOCK_BYTES if m is Metric.BLOCKS else each for m in Metric}
 
 
 @contextmanager
 def _quiet_surroundings() -> Iterator[Callable[[], None]]:
-    """Keep pytest's own records of warnings and logs from growing with every call.
+    """Keep pytest's records of warnings and logs from growing with every call.
 
-    What was there before is frozen, so that each collection looks at new objects only.
+    Existing objects are frozen, so that each collection examines new objects only.
     """
     frozen_by_us = gc.get_freeze_count() == 0
     gc.collect()
@@ -198,7 +205,7 @@ def _quiet_surroundings() -> Iterator[Callable[[], None]]:
 
 
 def _forget_logs() -> None:
-    """Drop what pytest has captured of the log; the last call's would be shown."""
+    """Drop the log records that pytest has captured; those of the last call would be shown."""
     for handler in logging.getLogger().handlers:
         reset = getattr(handler, "reset", None)
         if type(handler).__name__ == "LogCaptureHandler" and callable(reset):

@@ -1,25 +1,20 @@
-"""What a gate allows: budgets of growth, peak and variation, as written by a person.
+"""Budgets of growth, peak and variation: what a gate allows.
 
-`1GB/50steps`, `rss=16GB`, `tensors=100/1000steps`: an amount, what it is for, and for growth per
-what stretch of the axis.
+`1GB/50steps`, `rss=16GB`, `tensors=100/1000steps`: an amount, its metric and, for growth, the
+stretch of the axis in which it may be added.
 """
 
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass
 
 from memdiag.errors import UsageError
-from memdiag.values.measurements import AxisKind
-from memdiag.values.sanitize import printable
-from memdiag.values.units import parse_bytes, seconds_per_unit
+from memdiag.values.amounts import parse_amount
+from memdiag.values.measurements import AxisKind, Unit
+from memdiag.values.units import invalid, seconds_per_unit, split_quantity
 
-_WRITTEN = re.compile(
-    r"(?:(?P<metric>[^=]+)=)?\s*(?P<amount>[^/=]+?)\s*(?:/\s*(?P<per>[^/=]+?)\s*)?", re.S
-)
-_PER = re.compile(r"(?P<length>[0-9][0-9_,]*(?:\.[0-9]+)?)?\s*(?P<word>[a-z]+)", re.I)
-_WORDS = {
+_AXES = {
     "step": AxisKind.STEP,
     "iteration": AxisKind.STEP,
     "iter": AxisKind.STEP,
@@ -35,14 +30,21 @@ _WORDS = {
 class BudgetKind(enum.Enum):
     """What is bounded."""
 
-    GROWTH = "growth"  # the rate at which the run ended, per stretch of the axis
+    GROWTH = "growth"  # the growth rate at the end of the run, per stretch of the axis
     PEAK = "peak"  # the highest reading
-    VARIATION = "variation"  # highest less lowest reading, from a position on
+    VARIATION = "variation"  # highest minus lowest reading, from a position on
+
+
+_EXAMPLES = {
+    BudgetKind.GROWTH: "1GB/50steps, 10MB/epoch, 50MB/min, rss=1GB/1000steps",
+    BudgetKind.PEAK: "16GB, rss=20GiB",
+    BudgetKind.VARIATION: "500MB, vram=1GB",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """So much of an axis: 50 steps, 60 seconds."""
+    """A length on an axis: 50 steps, 60 seconds."""
 
     length: float
     axis: AxisKind
@@ -52,10 +54,10 @@ class Stretch:
 class Budget:
     """One budget.
 
-    amount: bytes, or a plain number for counts and percent; `in_bytes` where a unit of memory was
-        written, which only a series of bytes can be held to.
-    metric: what it is for, as written; "" for resident and device memory.
-    per: for growth alone. since: for variation, the position from which readings count.
+    amount: bytes, or a plain number for counts and percent. in_bytes: a unit of memory was
+        written, so that the budget applies to series of bytes only.
+    metric: what it applies to, as written; "" for resident and device memory.
+    per: for growth only. since: for variation, the position from which readings count.
     text: the budget as it was given, option included, for reports.
     """
 
@@ -71,71 +73,40 @@ class Budget:
 def parse_budget(
     kind: BudgetKind, text: str, *, given_as: str, since: Stretch | None = None, metric: str = ""
 ) -> Budget:
-    """The budget that `text` means. Raises UsageError.
+    """The budget that `text` describes. Raises UsageError.
 
-    given_as: where it was written (`--max-growth`), for messages. metric: what it is for where
-    the text names nothing.
+    given_as: where it was written (`--max-growth`), for messages. metric: what it applies to if
+    the text does not name a metric.
     """
-    match = _WRITTEN.fullmatch(text.strip())
-    if match is None:
-        raise _no_budget(kind, text, given_as)
-    per = match["per"]
-    if (per is not None) != (kind is BudgetKind.GROWTH):
-        raise _no_budget(kind, text, given_as)
-    amount, in_bytes = _amount(match["amount"], kind, text, given_as)
+    amount = parse_amount(text)
+    if amount is None or bool(amount.per) != (kind is BudgetKind.GROWTH):
+        raise _invalid_budget(kind, text, given_as)
+    per = _stretch(amount.per) if amount.per else None
+    if amount.per and per is None:
+        raise _invalid_budget(kind, text, given_as)
     return Budget(
         kind=kind,
-        amount=amount,
-        in_bytes=in_bytes,
-        metric=(match["metric"] or metric).strip(),
+        amount=amount.value,
+        in_bytes=amount.unit is Unit.BYTES,
+        metric=amount.metric or metric,
         text=f"{given_as} {text.strip()}",
-        per=None if per is None else _stretch(per, kind, text, given_as),
+        per=per,
         since=since,
     )
 
 
-def _amount(amount: str, kind: BudgetKind, text: str, given_as: str) -> tuple[float, bool]:
-    """Bytes and whether a unit of memory was written; `0.5` and `3 %` are plain numbers."""
-    plain = amount.strip().removesuffix("%").strip()
-    try:
-        number = float(plain)
-    except ValueError:
-        number = None
-    if number is None:
-        try:
-            return float(parse_bytes(amount)), True
-        except UsageError as error:
-            raise _no_budget(kind, text, given_as) from error
-    if not 0 <= number < float("inf"):
-        raise _no_budget(kind, text, given_as)
-    return number, False
-
-
-def _stretch(per: str, kind: BudgetKind, text: str, given_as: str) -> Stretch:
-    match = _PER.fullmatch(per.strip())
-    if match is None:
-        raise _no_budget(kind, text, given_as)
-    length = float((match["length"] or "1").replace(",", "").replace("_", ""))
-    word = match["word"].lower()
-    axis = _WORDS.get(word) or _WORDS.get(word.removesuffix("s"))
-    axis = axis or _WORDS.get(word.removesuffix("es"))
-    seconds = seconds_per_unit(word)
+def _stretch(text: str) -> Stretch | None:
+    """The stretch in `50steps`, `epoch`, `1.5h`."""
+    length, word = split_quantity(text)
+    if length is None:
+        length, word = 1.0, text.strip().lower()
+    seconds = seconds_per_unit(word) if word else None
+    names = (word, word.removesuffix("s"), word.removesuffix("es"))
+    axis = next((_AXES[name] for name in names if name in _AXES), None)
     if axis is None and seconds is not None:
         axis, length = AxisKind.SECONDS, length * seconds
-    if axis is None or length <= 0:
-        raise _no_budget(kind, text, given_as)
-    return Stretch(length=length, axis=axis)
+    return Stretch(length=length, axis=axis) if axis is not None and length > 0 else None
 
 
-_EXAMPLES = {
-    BudgetKind.GROWTH: "1GB/50steps, 10MB/epoch, 50MB/min, rss=1GB/1000steps",
-    BudgetKind.PEAK: "16GB, rss=20GiB",
-    BudgetKind.VARIATION: "500MB, vram=1GB",
-}
-
-
-def _no_budget(kind: BudgetKind, text: str, given_as: str) -> UsageError:
-    return UsageError(
-        f"{given_as} {printable(text)!r} is no budget of {kind.value}",
-        remedy=f"write {_EXAMPLES[kind]}",
-    )
+def _invalid_budget(kind: BudgetKind, text: str, given_as: str) -> UsageError:
+    return invalid(text, given_as, f"not a {kind.value} budget", f"write {_EXAMPLES[kind]}")

@@ -1,8 +1,8 @@
 """Units of memory and time: the only place that converts between them.
 
-`KB`, `MB`, `GB` are decimal and `KiB`, `MiB`, `GiB` binary when a *person* writes them to us on
-the command line. In logs people write `MB` for both; a constant factor cannot change a verdict,
-so a log's `mb` is read as 10**6 bytes throughout and nothing pretends to know better.
+`KB`, `MB`, `GB` are decimal and `KiB`, `MiB`, `GiB` binary when a *person* writes them on the
+command line. Logs use `MB` for both. A constant factor cannot change a verdict, so `mb` in a log is
+always read as 10**6 bytes.
 """
 
 from __future__ import annotations
@@ -10,21 +10,20 @@ from __future__ import annotations
 import re
 
 from memdiag.errors import UsageError
+from memdiag.values.sanitize import printable
 
-_COUNT = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kmbgt]?)", re.IGNORECASE)
+_QUANTITY = re.compile(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.I)
 _THOUSANDS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SPELT = {"kilo": "k", "mega": "m", "giga": "g", "tera": "t"}
 _SPELT |= {"kibi": "ki", "mebi": "mi", "gibi": "gi", "tebi": "ti"}
-_SIZE = re.compile(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?|\.[0-9]+)\s*([kmgtp]?)(i?)(b|bytes?)?\s*", re.I)
-_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.I)
-_SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_SECONDS |= {"d": 86400.0, "day": 86400.0, "days": 86400.0, "hours": 3600.0, "hour": 3600.0}
-_SECONDS |= {"minutes": 60.0, "minute": 60.0, "seconds": 1.0, "second": 1.0, "us": 1e-6}
+_SECONDS = {"": 1.0, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0}
+_SECONDS |= {"m": 60.0, "min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0}
+_SECONDS |= {"hours": 3600.0, "d": 86400.0, "day": 86400.0, "days": 86400.0}
 
 
 def bytes_per_unit(unit: str) -> int | None:
-    """Bytes in one `kb`, `MiB`, `g`, `bytes`...; None where `unit` is no unit of memory."""
+    """Bytes in one `kb`, `MiB`, `g`, `bytes`...; None if `unit` is not a unit of memory."""
     unit = unit.strip().lower()
     if unit in {"b", "byte", "bytes"}:
         return 1
@@ -36,35 +35,50 @@ def bytes_per_unit(unit: str) -> int | None:
     return int(base ** _POWERS[match.group(1)])
 
 
-def parse_bytes(text: str) -> int:
-    """Bytes in `16GB`, `1.5 GiB`, `500M`, `4096`. Raises UsageError on anything else."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise UsageError(f"{text!r} is no amount of memory", remedy="write 16GB, 1.5GiB or 500MB")
-    number, prefix, binary, _ = match.groups()
-    per_unit = (1024 if binary else 1000) ** _POWERS[prefix.lower()]
-    return round(float(number.replace(",", "").replace("_", "")) * int(per_unit))
-
-
 def seconds_per_unit(unit: str) -> float | None:
-    """Seconds in one `ms`, `s`, `min`, `h`...; None where `unit` is no unit of time."""
+    """Seconds in one `ms`, `s`, `min`, `h`...; None if `unit` is not a unit of time."""
     return _SECONDS.get(unit.strip().lower())
 
 
-def parse_seconds(text: str) -> float:
+def parse_bytes(text: str, option: str = "") -> int:
+    """Bytes in `16GB`, `1.5 GiB`, `500M`, `4096`. Raises UsageError on anything else.
+
+    option: where the text was given, for the message.
+    """
+    number, unit = split_quantity(text)
+    factor = 1 if not unit else bytes_per_unit(unit)
+    if number is None or factor is None:
+        raise invalid(text, option, "not a memory size", "write 16GB, 1.5GiB or 500MB")
+    return round(number * factor)
+
+
+def parse_seconds(text: str, option: str = "") -> float:
     """Seconds in `90`, `1.5h`, `10min`, `200ms`. Raises UsageError on anything else."""
-    match = _DURATION.fullmatch(text)
-    per_unit = None if match is None else _SECONDS.get(match.group(2).lower())
-    if match is None or per_unit is None:
-        raise UsageError(f"{text!r} is no duration", remedy="write 90, 10min or 1.5h")
-    return float(match.group(1)) * per_unit
+    number, unit = split_quantity(text)
+    factor = seconds_per_unit(unit)
+    if number is None or factor is None:
+        raise invalid(text, option, "not a time", "write 90, 10min or 1.5h")
+    return number * factor
 
 
-def parse_count(option: str, text: str) -> int:
-    """A number of things as people write it: 124M, 7b, 1.3B, 124_000_000. Raises UsageError."""
-    found = _COUNT.fullmatch(text.strip())
-    number = float(found[1].replace(",", "").replace("_", "")) if found else 0.0
-    count = round(number * _THOUSANDS[found[2].lower()]) if found else 0
+def parse_count(text: str, option: str) -> int:
+    """A count as people write it: 124M, 7b, 1.3B, 124_000_000. Raises UsageError."""
+    number, unit = split_quantity(text)
+    count = round((number or 0.0) * _THOUSANDS.get(unit, 0))
     if count <= 0:
-        raise UsageError(f"{option} {text!r} is no number", remedy="write 124M or 7B")
+        raise invalid(text, option, "not a count", "write 124M or 7B")
     return count
+
+
+def split_quantity(text: str) -> tuple[float | None, str]:
+    """The number and the unit (lowercase, "" without one) in `1,000 MB`; None if not a number."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        return None, ""
+    return float(match[1].replace(",", "").replace("_", "")), match[2].lower()
+
+
+def invalid(text: str, option: str, problem: str, remedy: str) -> UsageError:
+    """The error for an option's value that cannot be used."""
+    where = f" for {option}" if option else ""
+    return UsageError(f"invalid value {printable(text)!r}{where}: {problem}", remedy=remedy)

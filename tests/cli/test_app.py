@@ -1,4 +1,4 @@
-"""The frame around the commands: every way of ending has its own exit code and message."""
+"""The application around the commands: every ending has its own exit code and message."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_an_error_owns_its_exit_code() -> None:
     assert ended_with("raise errors.CannotStart('no', found=True)").returncode == 126
 
 
-def test_an_errors_text_cannot_act_upon_the_terminal() -> None:
+def test_text_of_an_error_cannot_control_the_terminal() -> None:
     ended = ended_with("raise errors.UsageError('a\\x1b[2Jb\\nc', remedy='\\x1b]0;d\\x07')")
     assert "\x1b" not in ended.stderr
     assert "\x07" not in ended.stderr
@@ -136,7 +136,7 @@ def test_a_commands_own_exit_code_is_kept() -> None:
     assert ended_with("pass").returncode == 0
 
 
-def test_a_reader_that_goes_away_ends_us_like_any_program_in_a_pipeline() -> None:
+def test_closed_pipe_ends_with_the_status_of_sigpipe() -> None:
     body = "import os; os.close(0); [print('x' * 1000) for _ in range(1000)]"
     writer = subprocess.Popen(
         [sys.executable, "-c", FRAME.format(body=body)],
@@ -152,7 +152,7 @@ def test_a_reader_that_goes_away_ends_us_like_any_program_in_a_pipeline() -> Non
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-def test_a_full_disk_under_stdout_is_said_without_a_traceback() -> None:
+def test_full_disk_under_stdout_is_reported_without_a_traceback() -> None:
     ended = in_shell('"$0" -m memdiag --version > /dev/full')
     assert ended.returncode == 4
     assert ended.stderr == "memdiag: could not write: No space left on device\n"
@@ -165,7 +165,7 @@ def test_closed_streams_are_survived(closed: str) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_whoever_calls_the_command_line_keeps_its_garbage_collector_as_it_was() -> None:
+def test_garbage_collector_of_the_caller_is_restored() -> None:
     before = gc.get_threshold(), gc.get_freeze_count()
     commandline.called("--version")
     assert (gc.get_threshold(), gc.get_freeze_count()) == before

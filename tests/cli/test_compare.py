@@ -19,7 +19,7 @@ def compare(*arguments: str | Path) -> Ended:
     return called("compare", *arguments)
 
 
-def test_exit_codes_tell_the_outcomes_apart() -> None:
+def test_each_outcome_has_its_exit_code() -> None:
     codes = [
         compare(LEAK, CALM).returncode,
         compare(CALM, LEAK).returncode,
@@ -51,7 +51,7 @@ def test_directories_patterns_and_repeated_options_are_several_runs(tmp_path: Pa
 @pytest.mark.parametrize(
     "arguments", [(), (LEAK,), (LEAK, CALM, CALM), (LEAK, "--base", CALM), ("--base", LEAK)]
 )
-def test_sides_that_are_not_two_are_an_error_that_says_how(
+def test_other_than_two_sides_is_an_error_with_a_remedy(
     arguments: tuple[str | Path, ...],
 ) -> None:
     ended = compare(*arguments)

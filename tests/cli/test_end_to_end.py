@@ -1,4 +1,4 @@
-"""The whole road: real programs under `memdiag run`, their verdicts and exit codes.
+"""End to end: real programs under `memdiag run`, their verdicts and exit codes.
 
 All programs are started at once, for most of what they do is wait; each test then waits for its
 own.
@@ -147,7 +147,7 @@ def test_a_training_gets_its_verdict_and_exit_code(
     assert (returned, verdict) == (code, verdict if verdict in verdicts else verdicts), said
 
 
-def test_a_command_that_is_not_there_is_127(tmp_path: Path) -> None:
+def test_missing_command_is_127(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "memdiag", "run", "--", str(tmp_path / "nosuch")],
         cwd=tmp_path,

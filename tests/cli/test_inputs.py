@@ -6,19 +6,21 @@ import gzip
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from terminals import Terminal, python
 
 from memdiag.cli.options import inputs
+from memdiag.cli.options.inputs import InputOptions
 from memdiag.recording.read_options import DEFAULT_MAX_INPUT_BYTES
 
 ROWS = b"".join(b"%d,5000\n" % n for n in range(20_000))
 # Without the second that the reading of so little never takes.
 _AT_ONCE = """
 import sys
-from memdiag.cli import inputs
+from memdiag.cli.options import inputs
 from memdiag.cli.app import main
 inputs._SHOWN_AFTER_S = 0.0
 sys.argv = ["memdiag", "analyze", *{arguments!r}]
@@ -32,8 +34,9 @@ def at_once(*arguments: str) -> list[str]:
     return python(_AT_ONCE.format(arguments=arguments))
 
 
-def test_the_default_is_the_readers_own() -> None:
-    assert inputs.max_bytes(inputs.MAX_INPUT) == DEFAULT_MAX_INPUT_BYTES
+def test_default_of_max_input_is_that_of_the_reader() -> None:
+    (option,) = (f for f in fields(InputOptions) if f.name == "max_input_bytes")
+    assert inputs.max_bytes(option.default) == DEFAULT_MAX_INPUT_BYTES
 
 
 def test_a_bar_shows_how_far_a_pipe_was_read_and_is_gone_at_the_end(tmp_path: Path) -> None:

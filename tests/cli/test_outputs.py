@@ -1,4 +1,4 @@
-"""No output is written over an input, another output, or a file that is not memdiag's."""
+"""No output overwrites an input, another output, or a file that memdiag did not write."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_file_that_memdiag_did_not_write_stays_without_force(option: str, log: P
     other.write_text(LOG)
     done = called("analyze", option, "run1.csv", "a.csv")
     assert done.returncode == 2
-    assert "not a report of memdiag's" in done.stderr
+    assert "not a memdiag report" in done.stderr
     assert "--force" in done.stderr
     assert other.read_text() == LOG
     assert called("analyze", option, "run1.csv", "a.csv", "--force").returncode == 0
@@ -76,7 +76,7 @@ def test_file_that_memdiag_did_not_write_stays_without_force(option: str, log: P
 
 
 @pytest.mark.parametrize("option", REPORTS)
-def test_report_of_memdiags_own_and_an_empty_file_are_replaced(option: str, log: Path) -> None:
+def test_memdiag_report_and_empty_file_are_replaced(option: str, log: Path) -> None:
     report = log.with_name("report")
     report.touch()
     for _ in range(2):
@@ -147,7 +147,7 @@ def test_fifo_with_a_reader_gets_the_report(log: Path) -> None:
         ("-o", "fifo.csv", "--force"),
     ],
 )
-def test_nothing_is_started_where_an_output_cannot_be(arguments, log: Path) -> None:
+def test_command_is_not_started_if_an_output_cannot_be_written(arguments, log: Path) -> None:
     log.with_name("train.py").write_text("print('hello')")
     log.with_name("data.csv").write_text(LOG)
     os.mkfifo(log.with_name("fifo.csv"))
@@ -160,7 +160,7 @@ def test_nothing_is_started_where_an_output_cannot_be(arguments, log: Path) -> N
     assert sorted(path.name for path in log.parent.iterdir()) == before
 
 
-def test_command_that_is_not_there_costs_no_recording(log: Path) -> None:
+def test_missing_command_leaves_no_recording(log: Path) -> None:
     recording = log.with_name("x.csv")
     recording.write_text("of yesterday")
     done = run("run", "-o", "x.csv", "--force", "--", "no-such-command")
@@ -258,7 +258,7 @@ def test_links_of_another_user_are_not_written_through(log: Path, request) -> No
     assert canary.read_text() == "mine"
 
 
-def test_recording_goes_to_a_private_place_where_nothing_can_be_written_here(tmp_path) -> None:
+def test_recording_goes_to_a_private_directory_if_this_one_is_not_writable(tmp_path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     script = f'cd "{gone}"; rmdir "{gone}"; exec "$@"'

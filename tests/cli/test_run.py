@@ -69,7 +69,7 @@ def test_on_a_terminal_the_target_has_the_terminal(tmp_path):
     assert screen(*MEMDIAG, "run", "--quiet", "--").startswith(screen())
 
 
-def test_the_target_has_our_descriptors_and_directory_and_none_of_memdiags_own(tmp_path):
+def test_target_inherits_only_the_callers_descriptors_and_directory(tmp_path):
     program = (
         "import os; print(os.getcwd(), os.getpgrp() == os.getpgid(os.getppid()));"
         "print([f for f in range(1000) if os.path.exists(f'/proc/self/fd/{f}')])"
@@ -123,7 +123,7 @@ def test_a_script_without_an_interpreter_is_run_by_sh_as_a_shell_does(tmp_path):
     assert run(tmp_path, "-q", "./script", "a", "b").stdout == "a b\n"
 
 
-def test_a_target_that_dies_at_once_leaves_a_recording_and_a_doubt(tmp_path):
+def test_target_that_dies_at_once_leaves_an_inconclusive_recording(tmp_path):
     done = run(tmp_path, "--", "true")
     assert done.returncode == 3
     assert "INCONCLUSIVE" in done.stderr
@@ -132,7 +132,7 @@ def test_a_target_that_dies_at_once_leaves_a_recording_and_a_doubt(tmp_path):
 
 
 @pytest.mark.parametrize("output", ["r.csv", "r.parquet"])
-def test_a_file_in_the_way_of_any_part_of_the_recording_is_told_before_the_start(tmp_path, output):
+def test_existing_file_of_the_recording_is_reported_before_the_start(tmp_path, output):
     (tmp_path / "r.meta.json").write_text("{}")
     done = run(tmp_path, "-o", output, "--", "touch", "ran")
     assert done.returncode == 2
@@ -207,7 +207,7 @@ os._exit(9)
     pid = int(done.stdout)
     os.kill(pid, signal.SIGKILL)
     assert done.returncode == 9
-    assert f"lives on unwatched (pid {pid})" in done.stderr
+    assert f"still running and no longer watched (pid {pid})" in done.stderr
 
 
 def test_duration_ends_the_command_and_the_verdict_decides(tmp_path):
@@ -218,7 +218,7 @@ def test_duration_ends_the_command_and_the_verdict_decides(tmp_path):
     assert about["ending"]["signal"] == signal.SIGTERM
 
 
-def test_the_sidecar_tells_the_command_and_memdiags_own_cost(tmp_path):
+def test_sidecar_contains_the_command_and_the_cost_of_memdiag(tmp_path):
     run(tmp_path, "-o", "r.csv", "--", "sleep", "0.5")
     about = json.loads((tmp_path / "r.meta.json").read_text())
     assert about["about"]["command"] == ["sleep", "0.5"]
@@ -251,7 +251,7 @@ def test_an_output_is_not_overwritten_and_nothing_is_started(tmp_path):
         [],
     ],
 )
-def test_bad_options_start_nothing(tmp_path, arguments):
+def test_command_is_not_started_with_invalid_options(tmp_path, arguments):
     command = ["--", "touch", "started"] if arguments else []
     done = run(tmp_path, *arguments, *command)
     assert done.returncode == 2
@@ -281,10 +281,10 @@ def test_a_full_disk_ends_the_recording_and_not_the_command(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_where_nothing_can_be_written_the_recording_goes_elsewhere(tmp_path):
+def test_recording_goes_elsewhere_if_this_directory_is_not_writable(tmp_path):
     tmp_path.chmod(0o555)
     done = run(tmp_path, "-q", "--", "sleep", "0.2")
-    assert "nothing can be written here; recording to" in done.stderr
+    assert "this directory is not writable; recording to" in done.stderr
 
 
 def test_steps_phases_and_counters_reach_the_recording(tmp_path):
@@ -325,7 +325,7 @@ for n in range(100_000):
     assert "--stop-on leak" in about["ending"]["why"]
 
 
-def test_what_the_probe_cannot_tell_is_missing_with_a_reason_in_report_and_sidecar(tmp_path):
+def test_what_the_probe_cannot_measure_is_missing_with_a_reason(tmp_path):
     until = (
         "import os\nwhile not os.path.exists({0!r}) or open({0!r}).read().count('main') < 6: pass"
     )

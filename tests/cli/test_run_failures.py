@@ -1,4 +1,4 @@
-"""Whatever becomes of memdiag, COMMAND is started, seen off, and its status stands."""
+"""Whatever happens to memdiag, COMMAND runs to its end and keeps its status."""
 
 import shlex
 import signal
@@ -28,7 +28,7 @@ def test_stderr_that_nobody_reads_does_not_change_the_status(how, tmp_path):
 
 
 @pytest.mark.parametrize("code", FAILING)
-def test_status_of_the_command_stands_where_no_memory_is_left_to_judge(code, tmp_path):
+def test_status_of_the_command_is_kept_if_no_memory_is_left_to_judge(code, tmp_path):
     limited = "import resource, os, sys\n"
     limited += "resource.setrlimit(resource.RLIMIT_AS, (400 << 20,) * 2)\n"
     limited += "os.execv(sys.argv[1], sys.argv[1:])\n"
@@ -45,7 +45,7 @@ def test_status_of_the_command_stands_where_no_memory_is_left_to_judge(code, tmp
     assert "Traceback" not in done.stderr
 
 
-def test_command_is_started_and_seen_off_though_measuring_fails_from_the_start(tmp_path):
+def test_command_runs_to_its_end_if_measuring_fails_from_the_start(tmp_path):
     """No more processes, threads or descriptors for this user: measuring is what gives way."""
     limited = "import resource, os, sys\n"
     limited += "resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10))\n"
@@ -58,7 +58,7 @@ def test_command_is_started_and_seen_off_though_measuring_fails_from_the_start(t
     assert "Traceback" not in done.stderr
 
 
-def test_command_that_is_left_alone_is_named(tmp_path):
+def test_command_that_is_left_running_is_named(tmp_path):
     program = "import signal, sys, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
     program += "print('ready', flush=True)\ntime.sleep(60)\n"
     with subprocess.Popen(

@@ -22,7 +22,7 @@ LIMIT_BYTES = 200 << 20
 ENTER = 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"'
 
 
-def test_a_leak_that_the_oom_killer_ends_is_foretold_and_explained(tmp_path: Path) -> None:
+def test_leak_that_the_oom_killer_ends_is_forecast_and_explained(tmp_path: Path) -> None:
     output, report = tmp_path / "run.csv", tmp_path / "report.json"
     options = ["--output", str(output), "--json-file", str(report), "--interval", "0.02s"]
     with limited_group(LIMIT_BYTES) as group:

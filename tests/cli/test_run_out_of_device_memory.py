@@ -1,4 +1,4 @@
-"""A training that ends by its framework's error for want of memory."""
+"""A training that ends by its framework's out-of-memory error."""
 
 from __future__ import annotations
 
@@ -86,9 +86,7 @@ def test_the_same_where_the_interpreter_never_sees_the_error(
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_an_error_that_was_caught_explains_a_failure_but_no_good_end(
-    tmp_path: Path, code: int
-) -> None:
+def test_caught_error_explains_a_failure_but_not_a_success(tmp_path: Path, code: int) -> None:
     program = f"""
 import sys, torch
 session = sys.modules["_memdiag_probe"].listener

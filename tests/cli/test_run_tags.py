@@ -1,4 +1,4 @@
-"""Steps and phases out of the target's output: real processes, whose output stays what it was."""
+"""Steps and phases from the target's output: real processes, whose output is unchanged."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_without_these_options_the_streams_are_the_very_same(tmp_path):
         assert reading.read().split() == [str(here.st_dev), str(here.st_ino)]
 
 
-def test_a_reader_that_has_enough_ends_the_target_as_it_would_without_us(tmp_path):
+def test_closed_reader_ends_the_target_as_without_memdiag(tmp_path):
     script = '"$@" | head -1; echo "${PIPESTATUS[0]}"'
     program = "import signal; signal.signal(signal.SIGPIPE, signal.SIG_DFL)\nwhile 1: print('y')"
     command = [*MEMDIAG, "run", "-q", "-o", "r.csv", *STEP, "--", *python(program)]
@@ -85,7 +85,7 @@ def test_a_reader_that_has_enough_ends_the_target_as_it_would_without_us(tmp_pat
     assert ended.stdout.split() == [b"y", b"141"], ended.stderr
 
 
-def test_what_lives_on_after_the_command_can_still_write(tmp_path):
+def test_surviving_processes_can_still_write(tmp_path):
     daemon = "import sys; sys.stdin.readline(); print('late', flush=True)"
     program = (
         "import subprocess, sys\n"
@@ -203,7 +203,7 @@ def test_steps_phases_and_counters_are_recorded(tmp_path):
     assert r"--phase-regex stage (\w) did not match any of 20 lines" in notes(tmp_path)
 
 
-def test_a_regex_bomb_holds_up_nothing_but_itself(tmp_path):
+def test_slow_regex_delays_only_itself(tmp_path):
     program = (
         "import time\n"
         "for n in range(60):\n"
@@ -267,10 +267,10 @@ def test_watch_learns_from_a_log_where_the_job_is(tmp_path):
     [
         (["run", "--step-regex", "(", "--", "true"], "not a valid regex"),
         (["run", "--tags-from", ".", "--", "true"], "not a regular file"),
-        (["watch", "-p", "1", "--step-regex", "(.)"], "cannot be seen"),
+        (["watch", "-p", "1", "--step-regex", "(.)"], "cannot be read"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_starts(tmp_path, arguments, what):
+def test_impossible_requests_are_refused_before_the_start(tmp_path, arguments, what):
     ended = subprocess.run(
         [*MEMDIAG, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""`memdiag watch`: looks at a running process, touches nothing, always reports."""
+"""`memdiag watch`: measures a running process, changes nothing, always reports."""
 
 import json
 import os

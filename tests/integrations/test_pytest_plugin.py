@@ -79,7 +79,7 @@ def test_takes_fixtures(tmp_path, memdiag_loop):
     )
 
 
-def test_loop_fails_at_its_end_and_tells_its_numbers(run: Run) -> None:
+def test_loop_fails_at_its_end_and_yields_its_numbers(run: Run) -> None:
     shown = run(
         """
 def test_loop(memdiag_loop):
@@ -148,39 +148,39 @@ def test_slow():
 """
 
 
-def test_what_is_not_settled_passes_and_is_named(run: Run) -> None:
+def test_inconclusive_test_passes_and_is_listed(run: Run) -> None:
     shown = run(SLOW.format(more=""), passed=1)
-    assert "memdiag: not settled" in shown
+    assert "memdiag: inconclusive" in shown
     assert "test_slow: it still grew after" in shown
 
 
-def test_what_is_not_settled_can_fail_or_pass_in_silence(run: Run) -> None:
+def test_inconclusive_test_can_fail_or_pass_silently(run: Run) -> None:
     assert "INCONCLUSIVE" in run(SLOW.format(more=", inconclusive='fail'"), failed=1)
-    assert "not settled" not in run(SLOW.format(more=", inconclusive='pass'"), passed=1)
+    assert "memdiag: inconclusive" not in run(SLOW.format(more=", inconclusive='pass'"), passed=1)
 
 
-def test_what_cannot_be_read_is_not_taken_for_what_stays(run: Run) -> None:
+def test_unreadable_metric_is_not_stable(run: Run) -> None:
     test = "@pytest.mark.memdiag(metric='cuda'{more})\ndef test_it():\n    pass\n"
-    assert "of cuda nothing could be read here" in run(test.format(more=""), passed=1)
+    assert "none of cuda could be read here" in run(test.format(more=""), passed=1)
     failing = run(test.format(more=", inconclusive='fail'"), failed=1)
-    assert "of cuda nothing could be read here" in failing
+    assert "none of cuda could be read here" in failing
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("metrik=1", "memdiag knows no 'metrik'"),
-        ("metric='disk'", "'disk' is no metric; choose of malloc, blocks, cuda, rss"),
-        ("steps='many'", "steps='many' is no whole number above 0"),
-        ("steps=0", "steps=0 is no whole number above 0"),
-        ("seconds=-1", "seconds=-1 is no number above 0"),
+        ("metrik=1", "unknown memdiag option 'metrik'"),
+        ("metric='disk'", "unknown metric 'disk'; choose from malloc, blocks, cuda, rss"),
+        ("steps='many'", "invalid steps='many': not a whole number above 0"),
+        ("steps=0", "invalid steps=0: not a whole number above 0"),
+        ("seconds=-1", "invalid seconds=-1: not a number above 0"),
         ("max_growth='lots'", "write 10KB or 1MB/1000calls"),
         ("max_growth='1KB/min'", "is not per call"),
-        ("inconclusive='maybe'", "inconclusive is one of warn, fail, pass"),
-        ("100", "takes keywords only"),
+        ("inconclusive='maybe'", "invalid inconclusive='maybe'; choose from warn, fail, pass"),
+        ("100", "takes keyword arguments only"),
     ],
 )
-def test_options_that_mean_nothing_fail_with_what_does(run: Run, options: str, told: str) -> None:
+def test_invalid_options_fail_with_the_valid_ones(run: Run, options: str, told: str) -> None:
     shown = run(f"@pytest.mark.memdiag({options})\ndef test_it():\n    pass\n", failed=1)
     assert told in shown
 

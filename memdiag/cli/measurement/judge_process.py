@@ -1,4 +1,4 @@
-"""Work whose failure must not become ours: done in a child process."""
+"""Runs work whose failure must not end memdiag in a child process."""
 
 from __future__ import annotations
 
@@ -11,40 +11,39 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from memdiag.cli.measurement import status_messages
-from memdiag.cli.output.conclude import STDERR, say
+from memdiag.cli.output.messages import STDERR, say, unfailing
 
 _PR_SET_PDEATHSIG = 1
-# The thread pool of polars does not survive a fork: who has loaded it would wait forever.
+# The thread pool of polars does not survive a fork: the child would wait forever.
 _NOT_FORKED = "polars"
-# A recording has at most some 50 MB: more threads would take longer to start than they save, and
-# where no more may be started some of them wait for the others forever (measured: ulimit -u 16).
+# A recording has at most about 50 MB: more threads would take longer to start than they save, and
+# if no more can be started, some wait for the others forever (measured: ulimit -u 16).
 _THREADS = ("POLARS_MAX_THREADS", "2")
 
 
 def apart(work: Callable[[], int], *, patience_s: float) -> int | None:
-    """What `work` returns, 0..255, done in a child process; None where the child did not answer.
+    """What `work` returns in a child process, 0..255; None if the child did not answer.
 
-    A library may end its process where memory or threads are wanting (Rust aborts, OpenBLAS exits
-    with 1), or wait forever, which no `except` sees. Where the child cannot be made, or where that
-    would not be safe, the work is done here. Raises KeyboardInterrupt.
+    When memory or threads run out, a library may end its process (Rust aborts, OpenBLAS exits with
+    1) or wait forever, which `except` cannot catch. The work is done in this process if a child
+    cannot be created, or would not be safe. Raises KeyboardInterrupt.
 
     patience_s: how long the child may take.
     """
     if _NOT_FORKED in sys.modules or not hasattr(os, "fork"):
         return work()
-    answers, tell = os.pipe()
+    answers, reply = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     try:
         child = os.fork()
     except OSError:
         os.close(answers)
-        os.close(tell)
+        os.close(reply)
         return work()
     if child == 0:
-        _answer(work, tell)
-    os.close(tell)
+        _answer(work, reply)
+    os.close(reply)
     answer = b""
     try:
         ready, _, _ = select.select([answers], [], [], patience_s)
@@ -59,8 +58,8 @@ def apart(work: Callable[[], int], *, patience_s: float) -> int | None:
     return answer[0] if answer else None
 
 
-def _answer(work: Callable[[], int], tell: int) -> None:
-    """The life of the child; never returns. It ends with its parent, in whatever way that does."""
+def _answer(work: Callable[[], int], reply: int) -> None:
+    """Runs in the child and never returns. The child ends with its parent, however that ends."""
     try:
         if sys.platform.startswith("linux"):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -69,9 +68,9 @@ def _answer(work: Callable[[], int], tell: int) -> None:
         code = work()
         sys.stdout.flush()
         sys.stderr.flush()
-        os.write(tell, bytes((code,)))
+        os.write(reply, bytes((code,)))
     except KeyboardInterrupt:
-        pass  # the parent has got it as well
+        pass  # the parent receives it as well
     except BaseException as error:
         say(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
         sys.stderr.flush()
@@ -80,12 +79,12 @@ def _answer(work: Callable[[], int], tell: int) -> None:
 
 
 def _silence_libraries() -> None:
-    """What libraries print before they abort is not ours to say: stderr is for our own lines."""
+    """Hide what libraries print before they abort: stderr is for memdiag's own lines."""
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr.fileno() == STDERR:
-            if os.isatty(STDERR):  # rich asks the standard streams alone
+            if os.isatty(STDERR):  # rich looks at the standard streams only
                 size = os.get_terminal_size(STDERR)
                 os.environ.update(COLUMNS=str(size.columns), LINES=str(size.lines))
-            sys.stderr = status_messages.on(os.dup(STDERR), sys.stderr.encoding)
+            sys.stderr = unfailing(os.dup(STDERR), sys.stderr.encoding)
             with Path(os.devnull).open("wb") as nowhere:
                 os.dup2(nowhere.fileno(), STDERR)

@@ -1,4 +1,4 @@
-"""The live verdict, in the words of the status line, and what the final rules make of it."""
+"""The live verdict, and the confirmation by the rules of the report."""
 
 from __future__ import annotations
 
@@ -7,24 +7,50 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memdiag.cli import lazy_imports
-from memdiag.cli.measurement.loop import in_words
-from memdiag.cli.options.recording_options import Options
-from memdiag.cli.output.conclude import diagnosed, say
+from memdiag.cli.options.gate import Gate
+from memdiag.cli.options.recording_options import RecordingOptions
+from memdiag.cli.output.conclude import diagnosed
+from memdiag.cli.output.messages import in_words, say
+from memdiag.report.text import rates
+from memdiag.values.measurements import Unit
 from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from memdiag.analysis.live.sequential import LiveVerdict
     from memdiag.recording.native.atomic_file import RecordingFiles
+    from memdiag.values.findings import Finding
 
-# Between two looks of the final rules, as a share of the time so far: they need something new to
-# judge. Heuristic.
+# Time until the final rules run again, as a factor of the time so far: they need new data.
+# Heuristic.
 _NEXT_LOOK = 1.1
 
 
-class FinalRules:
-    """Judges what was recorded so far, as the report will, beside the measurement.
+def live_verdict(options: RecordingOptions) -> LiveVerdict | None:
+    """The verdict while the target runs. Only `--stop-on` requires it: a run continues without."""
+    try:
+        lazy_imports.import_numpy()
+        from memdiag.analysis.live.sequential import LiveVerdict
 
-    The live verdict knows nothing of the rules across series: a job must not be stopped for a leak
+        return LiveVerdict()
+    except Exception as error:
+        if options.stop_on_leak:
+            raise
+        say(f"the live verdict is not available: {in_words(error)}")
+        return None
+
+
+def growth_text(found: Finding) -> str:
+    """The growth rate for the status line, "" if nothing grows."""
+    if found.growth_per_x is None:
+        return ""
+    brief = rates.rate(found.growth_per_x, found.axis, found.unit).brief()
+    return brief if found.unit is Unit.BYTES else f"{brief} ({found.metric})"
+
+
+class FinalRules:
+    """Judges what was recorded so far, as the report will, in a thread beside the measurement.
+
+    The live verdict does not apply the rules across series: a job must not be stopped for a leak
     that the report then denies.
     """
 
@@ -37,7 +63,7 @@ class FinalRules:
     def agree(self, elapsed_s: float, flush: Callable[[], None]) -> bool:
         """Return True once they have found a leak. Never waits: call it until then.
 
-        elapsed_s: since the recording began. flush: has all that was recorded written.
+        elapsed_s: since the recording began. flush: writes everything that was recorded.
         """
         if self._thread is None:
             if elapsed_s >= self._next_s:
@@ -51,20 +77,6 @@ class FinalRules:
 
     def _judge(self) -> None:
         try:
-            self._verdict = diagnosed(self._files, None).verdict
-        except Exception:  # the report will say what is wrong
+            self._verdict = diagnosed(self._files, Gate(), None).verdict
+        except Exception:  # the report will show what is wrong
             self._verdict = None
-
-
-def live_verdict(options: Options) -> LiveVerdict | None:
-    """The live verdict. Only `--stop-on` needs it, so a run continues without it."""
-    try:
-        lazy_imports.import_numpy()
-        from memdiag.analysis.live.sequential import LiveVerdict
-
-        return LiveVerdict()
-    except Exception as error:
-        if options.stop_on_leak:
-            raise
-        say(f"there is no live verdict: {in_words(error)}")
-        return None

@@ -1,4 +1,4 @@
-"""When memory passes what `--warn-at` and `--critical-at` name, while it is measured."""
+"""Detects when memory crosses `--warn-at` and `--critical-at`, while it is measured."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from memdiag.values.measurements import Limit, Mark, Role, Sample
 from memdiag.values.thresholds import Threshold, one_gpu
 
 _TREE = "tree"
-# What a threshold without a metric is for: the memory of the host and that of the devices, of the
-# whole tree. What a framework's allocator holds stands in where the driver does not tell.
+# A threshold without a metric applies to host memory and device memory of the whole tree. Without
+# readings of the driver, the memory reserved by a framework's allocator is used.
 _HOST, _DEVICE, _FRAMEWORK = "rss_bytes", "vram_bytes", "vram_reserved_bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class _Passed:
-    """A threshold as it applies to one metric: how much, and of which limit."""
+class _Applied:
+    """A threshold as it applies to one metric. limit: the one that it is a share of, or ""."""
 
     size_bytes: float
     limit: str
 
 
 class Alarms:
-    """Tells of each threshold once for each kind of memory.
+    """Reports each threshold once for each kind of memory.
 
-    limits: the ceilings that apply now; asked only where a percentage has to be worked out.
+    limits: the limits that apply now; called only for thresholds in percent.
     """
 
     def __init__(
@@ -34,29 +34,31 @@ class Alarms:
     ) -> None:
         self._thresholds = thresholds
         self._limits = limits
-        self._told: set[tuple[Threshold, str]] = set()
-        self._driver_tells = False
+        self._reported: set[tuple[Threshold, str]] = set()
+        self._driver_reports = False
 
     def see(self, samples: Sequence[Sample]) -> list[Mark]:
-        """The thresholds that these samples are the first to pass."""
+        """The thresholds that these samples are the first to cross."""
         if not self._thresholds:
             return []
         found: list[Mark] = []
         for sample in samples:
             if sample.process == _TREE:
-                self._driver_tells |= any(_is_drivers(metric) for metric in sample.readings)
+                self._driver_reports |= any(_is_drivers(metric) for metric in sample.readings)
             for threshold in self._thresholds:
                 found += self._see(threshold, sample)
         return found
 
     def _see(self, threshold: Threshold, sample: Sample) -> Iterator[Mark]:
         for metric, value in sample.readings.items():
-            if (threshold, metric) in self._told or not self._is_meant(threshold, metric, sample):
+            if (threshold, metric) in self._reported or not self._is_meant(
+                threshold, metric, sample
+            ):
                 continue
             passed = self._applied(threshold, metric, sample.process)
             if passed is None or value < passed.size_bytes:
                 continue
-            self._told.add((threshold, metric))
+            self._reported.add((threshold, metric))
             yield Mark(
                 level=threshold.level,
                 threshold=threshold.text,
@@ -76,13 +78,13 @@ class Alarms:
         if sample.process == _TREE:
             return metric == _HOST or _is_drivers(metric)
         if metric == _FRAMEWORK:
-            return not self._driver_tells
-        # Of single processes only what each has to itself: its resource limits.
+            return not self._driver_reports
+        # For single processes only their own limits: the resource limits.
         return metric == _HOST and threshold.share is not None
 
-    def _applied(self, threshold: Threshold, metric: str, process: str) -> _Passed | None:
+    def _applied(self, threshold: Threshold, metric: str, process: str) -> _Applied | None:
         if threshold.size_bytes is not None:
-            return _Passed(threshold.size_bytes, "")
+            return _Applied(threshold.size_bytes, "")
         role = _role(metric)
         of_all = process == _TREE or metric != _HOST
         holding = [
@@ -95,11 +97,11 @@ class Alarms:
         if not holding or threshold.share is None:
             return None
         tightest = min(holding, key=lambda limit: limit.value_bytes)
-        return _Passed(threshold.share * tightest.value_bytes, tightest.name)
+        return _Applied(threshold.share * tightest.value_bytes, tightest.name)
 
 
 def _is_drivers(metric: str) -> bool:
-    """The driver's figure of the tree, or of its part of one GPU."""
+    """Return True for the driver's reading of the tree, or of its share of one GPU."""
     return metric == _DEVICE or one_gpu(metric)
 
 

@@ -1,6 +1,6 @@
-"""What a user has settled on: command line before environment before pyproject.toml.
+"""Where options come from: command line before environment before pyproject.toml.
 
-An option given at one of these replaces all that the later ones say of it.
+An option that is given in one of these replaces the values of the later ones.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from memdiag.values.sanitize import printable
 FILE = "pyproject.toml"
 _PREFIX = "MEMDIAG_"
 _MOST_BYTES = 4 << 20
-# How alike a variable's name must be to one of ours to be taken for a slip. Chosen.
-_SLIP = 0.85
+# How similar the name of a variable must be to a known one to count as misspelled. Heuristic.
+_MISSPELLED = 0.85
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,59 +32,56 @@ class Given:
     where: str
 
     def only(self) -> str:
-        """The value of an option that takes one. Raises UsageError."""
+        """The value of an option that takes only one. Raises UsageError."""
         if len(self.values) != 1:
-            raise UsageError(f"{self.where} takes one value", remedy="give one")
+            raise UsageError(f"{self.where} takes only one value", remedy="give one")
         return self.values[0]
 
 
 def gather(
-    options: Mapping[str, Sequence[str] | None], environ: Mapping[str, str], directory: Path
+    options: Mapping[str, Sequence[str]], environ: Mapping[str, str], directory: Path
 ) -> dict[str, Given]:
     """Every option that was given somewhere.
 
-    options: by their names on the command line (`max-growth`): what was given there, or None.
-    directory: where to look for pyproject.toml, not in its parents. Raises UsageError for keys
-    and variables that mean nothing.
+    options: the values on the command line by option name (`max-growth`), empty if not given.
+    directory: where pyproject.toml is looked for; its parents are not searched. Raises UsageError
+    for unknown keys and misspelled variables.
     """
-    names = list(options)
-    found = _from_file(directory / FILE, names)
-    found |= _from_environment(environ, names)
+    found = _from_file(directory / FILE, options) | _from_environment(environ, options)
     for name, values in options.items():
-        if values is not None:
+        if values:
             found[name] = Given(values=tuple(values), where=f"--{name}")
     return found
 
 
-def _from_environment(environ: Mapping[str, str], names: Sequence[str]) -> dict[str, Given]:
-    """`MEMDIAG_MAX_GROWTH=rss=1GB/50steps,vram=0/epoch`: commas part several values."""
+def _from_environment(environ: Mapping[str, str], names: Collection[str]) -> dict[str, Given]:
+    """`MEMDIAG_MAX_GROWTH=rss=1GB/50steps,vram=0/epoch`: commas separate several values."""
     variables = {_PREFIX + name.upper().replace("-", "_"): name for name in names}
     found = {}
     for variable, text in environ.items():
-        if variable in variables:
-            values = tuple(part.strip() for part in text.split(",") if part.strip())
-            if values:
-                found[variables[variable]] = Given(values=values, where=variable)
-        elif variable.startswith(_PREFIX):
-            near = difflib.get_close_matches(variable, variables, n=1, cutoff=_SLIP)
-            if near:
-                raise UsageError(
-                    f"the environment variable {printable(variable)} means nothing",
-                    remedy=f"did you mean {near[0]}?",
-                )
+        if not variable.startswith(_PREFIX):
+            continue
+        values = tuple(part.strip() for part in text.split(",") if part.strip())
+        if variable in variables and values:
+            found[variables[variable]] = Given(values=values, where=variable)
+        near = difflib.get_close_matches(variable, variables, n=1, cutoff=_MISSPELLED)
+        if near and variable not in variables:
+            raise UsageError(
+                f"unknown environment variable {printable(variable)}",
+                remedy=f"did you mean {near[0]}?",
+            )
     return found
 
 
-def _from_file(path: Path, names: Sequence[str]) -> dict[str, Given]:
-    table = _table(path)
+def _from_file(path: Path, names: Collection[str]) -> dict[str, Given]:
     found = {}
-    for key, value in table.items():
+    for key, value in _table(path).items():
         name = key.replace("_", "-")
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)
             raise UsageError(
                 f"[tool.memdiag] in {FILE} has the unknown key {printable(key)!r}",
-                remedy=f"did you mean {near[0]!r}? Known are {', '.join(sorted(names))}",
+                remedy=f"did you mean {near[0]!r}? Known keys: {', '.join(sorted(names))}",
             )
         where = f"{name} in {FILE}"
         found[name] = Given(values=tuple(_texts(value, where)), where=where)
@@ -92,7 +89,7 @@ def _from_file(path: Path, names: Sequence[str]) -> dict[str, Given]:
 
 
 def _table(path: Path) -> dict[str, Any]:
-    """[tool.memdiag], empty where there is none."""
+    """[tool.memdiag]; empty if it does not exist."""
     try:
         raw = read_regular(path, most_bytes=_MOST_BYTES + 1)
         if len(raw) > _MOST_BYTES:
@@ -101,19 +98,18 @@ def _table(path: Path) -> dict[str, Any]:
                 remedy="run memdiag in another directory",
             )
         text = raw.decode()
-    except (OSError, UnicodeDecodeError):  # not there, or nothing that pip could read either
+    except (OSError, UnicodeDecodeError):  # missing, or unreadable for pip as well
         return {}
-    if "memdiag" not in text:  # spares the parser, and others' broken files
+    if "memdiag" not in text:  # skips the parser, and broken files of others
         return {}
     tool = _parsed(text).get("tool", {})
     table = tool.get("memdiag", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
-        raise UsageError(f"tool.memdiag in {FILE} is no table", remedy="write [tool.memdiag]")
+        raise UsageError(f"tool.memdiag in {FILE} is not a table", remedy="write [tool.memdiag]")
     return table
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    # In the standard library from Python 3.11 on.
     name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
     try:
         toml: Any = importlib.import_module(name)
@@ -123,7 +119,7 @@ def _parsed(text: str) -> dict[str, Any]:
         parsed: dict[str, Any] = toml.loads(text)
     except toml.TOMLDecodeError as error:
         raise UsageError(
-            f"{FILE} is no TOML: {printable(str(error))}", remedy="correct it, or remove it"
+            f"{FILE} is not valid TOML: {printable(str(error))}", remedy="correct it, or remove it"
         ) from error
     return parsed
 
@@ -141,5 +137,6 @@ def _text(value: Any, where: str) -> str:
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
         return str(value)
     raise UsageError(
-        f"{where} is neither text nor number", remedy=f'write {where.split(maxsplit=1)[0]} = "..."'
+        f"{where} is neither text nor a number",
+        remedy=f'write {where.split(maxsplit=1)[0]} = "..."',
     )

@@ -7,18 +7,19 @@ Precedence, first match wins (the README's table says the same):
    (`--stop-on leak`, `--duration`): a COMMAND that failed decides, with its own status, or
    128 + N when signal N killed it. (One that could not be started raises CannotStart instead,
    which carries 126 or 127.)
-3. A source could not be analysed: 2. As with grep, an error outranks what the other sources
-   showed, because the answer is not about all that was asked for.
+3. A source could not be analyzed: 2. As with grep, an error outranks the results of the other
+   sources, because the answer does not cover everything that was asked for.
 4. A leak, or a broken budget: 1.
 5. Nothing was measured, in one recording or in all: 4.
-6. Inconclusive, or a budget that could not be held: 3, or 0 with `--inconclusive pass`.
+6. Inconclusive, or a budget without a clear result: 3, or 0 with `--inconclusive pass`.
 7. Stable or warm-up: 0.
 
-Where memdiag fails after COMMAND has ended well (no memory is left to judge the recording, a bug),
-COMMAND's status stands, and a line on stderr says so. It is 4 where a verdict was asked for: with
-`--exit-code verdict`, or with a budget.
+If memdiag fails after COMMAND has succeeded (no memory is left to judge the recording, a bug), the
+exit code is COMMAND's, and a line on stderr reports the failure. It is 4 if a verdict was asked
+for: with `--exit-code verdict`, or with a budget.
 
-`--fail-on` chooses which of 4 and 6 count: what is not named does not fail. `never` leaves 1 to 3.
+`--fail-on` chooses which of 4 and 6 count: what it does not name does not fail. `never` leaves 1
+to 3.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from memdiag.values.verdict import Verdict
 
 
 class Inconclusive(enum.Enum):
-    """What `--inconclusive` makes of a doubt."""
+    """What `--inconclusive` does with an inconclusive outcome."""
 
     FAIL = "fail"
     PASS = "pass"
 
 
 class FailOn(enum.Enum):
-    """What `--fail-on` lets a command fail on."""
+    """The outcomes that `--fail-on` names."""
 
     LEAK = "leak"
     WARMUP = "warmup"  # for jobs that must be flat from the start
@@ -50,28 +51,50 @@ class FailOn(enum.Enum):
     NEVER = "never"
 
 
+Outcome = Verdict | Standing
 DEFAULT_FAIL_ON = frozenset({FailOn.LEAK, FailOn.BUDGET, FailOn.INCONCLUSIVE})
+_CERTAIN: dict[FailOn, Outcome] = {
+    FailOn.LEAK: Verdict.LEAK,
+    FailOn.WARMUP: Verdict.WARMUP,
+    FailOn.BUDGET: Standing.BROKEN,
+}
+_UNCLEAR: dict[FailOn, Outcome] = {
+    FailOn.INCONCLUSIVE: Verdict.INCONCLUSIVE,
+    FailOn.BUDGET: Standing.UNCLEAR,
+}
 
 
 class Decider(enum.Enum):
-    """What `--exit-code` lets decide under `run`."""
+    """What decides the exit code of `run` (`--exit-code`)."""
 
     COMMAND = "command"
     VERDICT = "verdict"
 
 
-def exit_code(
-    diagnosis: Diagnosis,
-    *,
-    inconclusive: Inconclusive = Inconclusive.FAIL,
-    fail_on: Collection[FailOn] = DEFAULT_FAIL_ON,
-) -> int:
-    """The exit code, 0..255, by the precedence above, from 3 on.
+def failing_outcomes(
+    fail_on: Collection[FailOn] = DEFAULT_FAIL_ON, inconclusive: Inconclusive = Inconclusive.FAIL
+) -> frozenset[Outcome]:
+    """The outcomes that fail a command, by `--fail-on` and `--inconclusive`.
 
-    inconclusive: whether doubts fail, of those that `fail_on` names: of verdicts by
-        `inconclusive`, of budgets by `budget`.
+    `fail_on` names verdicts by `inconclusive`, and budgets without a clear result by `budget`.
     """
-    return _of_findings(diagnosis, fail_on, inconclusive)
+    failing: set[Outcome] = {outcome for name, outcome in _CERTAIN.items() if name in fail_on}
+    if inconclusive is Inconclusive.FAIL:
+        failing |= {outcome for name, outcome in _UNCLEAR.items() if name in fail_on}
+    return frozenset(failing)
+
+
+def exit_code(diagnosis: Diagnosis, failing: Collection[Outcome] = failing_outcomes()) -> int:
+    """The exit code, 0..255, by the precedence above, from 3 on."""
+    if diagnosis.failures:
+        return Exit.USAGE
+    outcomes: set[Outcome] = {found.verdict for found in diagnosis.recordings}
+    found = (outcomes | {held.standing for held in diagnosis.budgets}) & set(failing)
+    if found & set(_CERTAIN.values()):
+        return Exit.LEAK
+    if not diagnosis.recordings or any(not found.series for found in diagnosis.recordings):
+        return Exit.CANNOT_MEASURE
+    return Exit.INCONCLUSIVE if found else Exit.NO_LEAK
 
 
 def before_findings(
@@ -81,12 +104,12 @@ def before_findings(
     stopped_by_us: bool = False,
     interrupted: bool = False,
 ) -> int | None:
-    """The exit code where something else than the findings decides, by the precedence above;
-    None where they do.
+    """The exit code if something other than the findings decides, by the precedence above; None if
+    they do.
 
-    command: how `run`'s command ended; None for `watch`, whose target is not ours.
-    stopped_by_us: memdiag ended the command, so that its status says nothing about it.
-    interrupted: the person pressed Ctrl-C.
+    command: how `run`'s command ended; None for `watch`, which did not start its target.
+    stopped_by_us: memdiag ended the command, so that its status has no meaning.
+    interrupted: the user pressed Ctrl-C.
     """
     if interrupted:
         return Exit.INTERRUPTED
@@ -100,29 +123,6 @@ def shell_status(ending: Ending) -> int:
     if ending.signal is not None:
         return 128 + ending.signal
     return ending.code or 0
-
-
-def _of_findings(
-    diagnosis: Diagnosis, fail_on: Collection[FailOn], inconclusive: Inconclusive
-) -> int:
-    if diagnosis.failures:
-        return Exit.USAGE
-    verdicts = {found.verdict for found in diagnosis.recordings}
-    standings = {held.standing for held in diagnosis.budgets}
-    if (
-        (FailOn.LEAK in fail_on and Verdict.LEAK in verdicts)
-        or (FailOn.WARMUP in fail_on and Verdict.WARMUP in verdicts)
-        or (FailOn.BUDGET in fail_on and Standing.BROKEN in standings)
-    ):
-        return Exit.LEAK
-    if not diagnosis.recordings or any(not found.series for found in diagnosis.recordings):
-        return Exit.CANNOT_MEASURE
-    doubtful = (FailOn.INCONCLUSIVE in fail_on and Verdict.INCONCLUSIVE in verdicts) or (
-        FailOn.BUDGET in fail_on and Standing.UNCLEAR in standings
-    )
-    if doubtful and inconclusive is Inconclusive.FAIL:
-        return Exit.INCONCLUSIVE
-    return Exit.NO_LEAK
 
 
 def of_comparison(compared: Comparison, inconclusive: Inconclusive = Inconclusive.FAIL) -> int:

@@ -1,68 +1,135 @@
-"""What `analyze` and `compare` take in: how much at the most, and what they say on the way."""
+"""What `analyze` and `compare` read: the options for it, and the progress bar."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
-import typer
-
-from memdiag.errors import UsageError
+from memdiag.cli import lazy_imports
+from memdiag.cli.options.declare import option, repeatable
+from memdiag.errors import UnreadableInput
+from memdiag.values.findings import Failure
 from memdiag.values.sanitize import printable
-from memdiag.values.units import parse_bytes
+from memdiag.values.units import invalid, parse_bytes
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from memdiag.recording.read_options import ReadOptions
+    from memdiag.values.findings import RecordingFinding
+    from memdiag.values.measurements import Recording
 
-MaxInput = Annotated[
-    str,
-    typer.Option(
-        "--max-input",
-        metavar="SIZE",
-        help="Read no more than this of a pipe or, unpacked, of a packed file.",
-    ),
-]
-MAX_INPUT = "8GB"
-
-# What is read sooner needs no bar; one that is drawn more often only costs time. Chosen.
+# Nothing is drawn for reads shorter than this, nor more often. Heuristic.
 _SHOWN_AFTER_S, _DRAWN_EVERY_S = 1.0, 0.1
 _NAME_LENGTH = 30
 
 
-def read_options(*, metric: Sequence[str], max_input: str, **named: Any) -> ReadOptions:
-    """How the files are to be read, by the options of the command line. Raises UsageError.
-
-    named: those that go by the same name in ReadOptions.
-    """
-    from memdiag.recording.read_options import ReadOptions, parse_metric
-
-    return ReadOptions(
-        metrics=tuple(parse_metric(text) for text in metric),
-        max_input_bytes=max_bytes(max_input),
-        progress=ReadingBar(),
-        **named,
-    )
-
-
 def max_bytes(text: str) -> int:
-    """Bytes that `--max-input` allows. Raises UsageError."""
-    allowed = parse_bytes(text)
+    """The bytes that `--max-input` allows. Raises UsageError."""
+    allowed = parse_bytes(text, "--max-input")
     if allowed < 1:
-        raise UsageError(f"--max-input {printable(text)} allows nothing", remedy="write 8GB")
+        raise invalid(text, "--max-input", "must be greater than 0", "write 8GB")
     return allowed
 
 
-def say_left_out(name: str, kind: str) -> None:
-    """A line about what stands among recordings and is no regular file."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions:
+    """What `analyze` and `compare` cannot read in the files, and how they read them."""
+
+    x: str = option("--x", "COLUMN", "Column to use as the x axis.", default="")
+    metric: tuple[str, ...] = repeatable(
+        "--metric",
+        "NAME[=UNIT]",
+        "Judge this column, in this unit (MB, GiB, bytes, count, percent). Repeatable.",
+    )
+    phase_column: str = option(
+        "--phase-column", "COLUMN", "Column to use as the phase.", default=""
+    )
+    format: str = option(
+        "--format", "NAME", "Format of the files (csv, text, markdown, wandb, ...).", default=""
+    )
+    pattern: str = option(
+        "--pattern",
+        "REGEX",
+        "Read lines that match REGEX; named groups are columns: '(?<step>[0-9]+): (?<rss_mb>.*)'.",
+        default="",
+    )
+    table: int | None = option("--table", "N", "Use the N-th table of a Markdown document.", min=1)
+    max_input_bytes: int = option(
+        "--max-input",
+        "SIZE",
+        "Read at most SIZE of a pipe or of an unpacked file.",
+        default="8GB",
+        parse=max_bytes,
+    )
+    planned_x: float | None = option(
+        "--planned-steps", "N", "Planned length of the run, for forecasts."
+    )
+
+
+class Inputs:
+    """What a command reads.
+
+    options: how. failures: what could not be read, and why.
+    """
+
+    def __init__(self, options: InputOptions) -> None:
+        """Raises UsageError."""
+        from memdiag.recording.read_options import ReadOptions, parse_metric
+
+        given = {one.name: getattr(options, one.name) for one in fields(options)}
+        metrics = tuple(map(parse_metric, given.pop("metric")))
+        del given["planned_x"]  # not for reading
+        self.options = ReadOptions(metrics=metrics, progress=ReadingBar(), **given)
+        self.failures: list[Failure] = []
+
+    def sources(self, arguments: Iterable[str]) -> list[str]:
+        """The sources that the arguments name, each once."""
+        reading = lazy_imports.reading()
+        found: dict[str, None] = {}
+        for argument in arguments:
+            with self._recorded(argument):
+                found |= dict.fromkeys(reading.expand([argument], _report_left_out))
+        return list(found)
+
+    def findings(
+        self,
+        sources: Iterable[str],
+        judge: Callable[[Recording], RecordingFinding],
+        options: ReadOptions | None = None,
+    ) -> list[RecordingFinding]:
+        """The findings of `judge`. Each source is read and forgotten before the next one is read.
+
+        options: how to read, `self.options` by default.
+        """
+        reading = lazy_imports.reading()
+        found: list[RecordingFinding] = []
+        for source in sources:
+            with self._recorded(source):
+                found.append(judge(reading.read(source, options or self.options)))
+        return found
+
+    @contextmanager
+    def _recorded(self, source: str) -> Iterator[None]:
+        try:
+            yield
+        except UnreadableInput as error:
+            where = "" if error.line is None else f"line {error.line}: "
+            message = where + error.message
+            self.failures.append(Failure(source=source, message=message, remedy=error.remedy))
+
+
+def _report_left_out(name: str, kind: str) -> None:
+    """A line about an irregular file among recordings."""
     print(f"memdiag: {printable(name)} was left out: it is {kind}", file=sys.stderr)
 
 
 class ReadingBar:
-    """A bar on standard error, where that is a terminal, for what takes longer than a second."""
+    """A progress bar on stderr, if it is a terminal, for reads longer than a second."""
 
     def __init__(self) -> None:
         self._began_s: float | None = None
@@ -70,7 +137,7 @@ class ReadingBar:
         self._bar: tuple[Progress, TaskID] | None = None
 
     def reached(self, source: str, done_bytes: int, total_bytes: int | None) -> None:
-        """So many bytes were read, of so many; None where nobody knows of how many."""
+        """`done_bytes` were read, of `total_bytes`; None if the total is unknown."""
         now_s = time.monotonic()
         if self._began_s is None:
             self._began_s = now_s
@@ -85,7 +152,7 @@ class ReadingBar:
         bar.update(task, completed=done_bytes, refresh=True)
 
     def done(self) -> None:
-        """Take the bar away, if there is one."""
+        """Remove the bar, if it is drawn."""
         if self._bar is not None:
             self._bar[0].stop()
         self._bar = self._began_s = None
@@ -96,7 +163,7 @@ def _new_bar(source: str, total_bytes: int | None) -> tuple[Progress, TaskID]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     class StandardError(Console):
-        """A terminal whose cursor stays: a signal that ends us would leave it without one."""
+        """A console that never hides the cursor: a signal could end memdiag before it is shown."""
 
         def show_cursor(self, show: bool = True) -> bool:
             return False
@@ -107,7 +174,7 @@ def _new_bar(source: str, total_bytes: int | None) -> tuple[Progress, TaskID]:
         DownloadColumn(),
         TransferSpeedColumn(),
         console=StandardError(stderr=True),
-        auto_refresh=False,  # a thread of its own would outlive Ctrl-C by a moment
+        auto_refresh=False,  # a refresh thread would outlive Ctrl-C by a moment
         transient=True,
     )
     name = "standard input" if source == "-" else printable(source)

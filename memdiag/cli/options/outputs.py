@@ -1,7 +1,7 @@
-"""What a command writes beside its recording: never over an input, another output, or a file that
-is not memdiag's.
+"""The files that a command writes beside its recording. It never overwrites an input, another
+output, or a file that memdiag did not write.
 
-Every output is checked before anything starts, by the very open that will write it at the end.
+Every output is checked before anything starts, by opening it as at the end.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import isdir, isfile  # unlike Path's, they never raise
 from pathlib import Path
 
 from memdiag import safe_open
+from memdiag.cli.options.declare import flag, option
 from memdiag.cli.options.gate import Gate
 from memdiag.errors import CannotMeasure, OutputExists, UsageError
 from memdiag.recording.native.sidecar import files_of, sidecar_path
@@ -24,38 +26,53 @@ _WRITE = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """The report in files, and as JSON. force: replace files that memdiag did not write."""
+
+    json: bool = flag("--json", help="Print the report as JSON, and nothing else.")
+    json_file: Path | None = option(
+        "--json-file", "FILE", "Write the report to FILE as JSON.", parse=Path
+    )
+    force: bool = flag("--force", help="Overwrite FILE even if memdiag did not write it.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A file as the command line names it. where: the option, or "an input"."""
+    """A file on the command line. where: the option, or "an input"."""
 
     path: Path
     where: str
 
 
-def reports(json_file: Path | None, gate: Gate) -> list[Named]:
-    """The reports that were asked for."""
-    named = {"--json-file": json_file, "--junitxml": gate.junitxml, "--markdown": gate.markdown}
+def reports(options: ReportOptions, gate: Gate) -> list[Named]:
+    """The report files that were requested."""
+    named = {
+        "--json-file": options.json_file,
+        "--junitxml": gate.junitxml,
+        "--markdown": gate.markdown,
+    }
     return [Named(path=path, where=option) for option, path in named.items() if path is not None]
 
 
 def of_sources(sources: Sequence[str]) -> list[Named]:
-    """What `analyze` and `compare` read: the sources, and the metadata beside recordings."""
+    """The inputs of `analyze` and `compare`: sources, and the metadata beside recordings."""
     found = []
     for source in sources:
         path = Path("/dev/stdin" if source == "-" else source)
         found.append(Named(path=path, where="an input"))
         if path.name and source != "-":
             found.append(Named(path=sidecar_path(path), where="the metadata of an input"))
-    return [named for named in found if _is_file(named.path)]
+    return [named for named in found if isfile(named.path)]
 
 
 def of_command(command: Sequence[str]) -> list[Named]:
-    """What COMMAND may read: those of its words that are files."""
+    """The possible inputs of COMMAND: those of its words that are files."""
     words = [Named(path=Path(word), where="a part of COMMAND") for word in command]
-    return [named for named in words if _is_file(named.path)]
+    return [named for named in words if isfile(named.path)]
 
 
 def of_recording(path: Path) -> list[Named]:
-    """The files of the recording that is to be made."""
+    """The files of the recording that will be written."""
     return [Named(path=file, where="the recording") for file in files_of(path)]
 
 
@@ -66,9 +83,9 @@ def check(
     recording: Sequence[Named] = (),
     force: bool,
 ) -> None:
-    """Raise UsageError or OutputExists where a report cannot be, or must not be, written.
+    """Raise UsageError or OutputExists if a report cannot or must not be written.
 
-    recording: the files of the recording that is to be made: outputs that are opened elsewhere.
+    recording: the files of the recording, which are opened elsewhere.
     force: reports may replace files that memdiag did not write.
     """
     taken = [(identity, named) for named in inputs if (identity := _identity(named.path))]
@@ -101,7 +118,7 @@ def check(
 
 
 def write(output: Named, text: str, *, force: bool) -> None:
-    """Write a report. Raises CannotMeasure, or OutputExists where the file became another's."""
+    """Write a report. Raises CannotMeasure, or OutputExists if the file was replaced meanwhile."""
     try:
         fd, _ = _opened(output, force=force)
         with safe_open.closing(fd):
@@ -118,18 +135,18 @@ def write(output: Named, text: str, *, force: bool) -> None:
 
 def _refuse_place(path: Path) -> None:
     shown = printable(str(path))
-    if _is_dir(path):
+    if isdir(path):
         raise UsageError(f"{shown} is a directory", remedy=f"name a file: {shown}/run.csv")
-    if not _is_dir(path.parent):
+    if not isdir(path.parent):
         raise UsageError(
-            f"there is no directory {printable(str(path.parent))}", remedy="make it first"
+            f"there is no directory {printable(str(path.parent))}", remedy="create it first"
         )
 
 
 def _opened(output: Named, *, force: bool) -> tuple[int, bool]:
-    """A descriptor to write the file by, and whether it is new. Never waits.
+    """A descriptor for writing the file, and whether the file is new. Never waits.
 
-    Raises OSError, and OutputExists for what memdiag did not write.
+    Raises OSError, and OutputExists for a file that memdiag did not write.
     """
     path, is_link = _resolved(output.path)
     try:
@@ -141,8 +158,8 @@ def _opened(output: Named, *, force: bool) -> tuple[int, bool]:
         if stat.S_ISREG(mode):
             if not (force or _is_replaceable(os.pread(fd, _HEAD_BYTES, 0))):
                 raise OutputExists(
-                    f"{output.where} {printable(str(output.path))} exists, and is not a report "
-                    "of memdiag's",
+                    f"{output.where} {printable(str(output.path))} exists and is not a memdiag "
+                    "report",
                     remedy="choose another name, or use --force",
                 )
         elif stat.S_ISFIFO(mode) and os.fstat(fd).st_uid not in (0, os.geteuid()):
@@ -153,13 +170,13 @@ def _opened(output: Named, *, force: bool) -> tuple[int, bool]:
         os.close(fd)
         raise
     if stat.S_ISFIFO(mode):
-        os.close(fd)  # while it was open for reading it had a reader
+        os.close(fd)  # opened for reading, it had a reader: this process
         fd = _opened_pipe(path)
     return fd, False
 
 
 def _opened_pipe(path: Path) -> int:
-    """A pipe that somebody reads: a shell's `>(...)`, a FIFO of the user's."""
+    """A pipe with a reader: `>(...)` of a shell, a FIFO of the user."""
     try:
         return os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
@@ -169,8 +186,8 @@ def _opened_pipe(path: Path) -> int:
 
 
 def _resolved(path: Path) -> tuple[Path, bool]:
-    """Where a link to a file leads to, if we or root made it; and whether it is a link still, as
-    /dev/stdout, which leads to no name. Raises PermissionError for a link of another user.
+    """The target of a link to a file, if this user or root created it; and whether it is still a
+    link, as /dev/stdout, which has no name. Raises PermissionError for a link of another user.
     """
     try:
         found = path.lstat()
@@ -188,7 +205,7 @@ def _resolved(path: Path) -> tuple[Path, bool]:
 
 
 def _is_replaceable(head: bytes) -> bool:
-    """Return True for the beginning of a report of memdiag's, or of an empty file."""
+    """Return True for the beginning of a memdiag report, or of an empty file."""
     from memdiag.report.formats import diagnosis_json, junit, markdown
 
     beginnings = (diagnosis_json.BEGINNING, junit.BEGINNING, *markdown.BEGINNINGS)
@@ -196,9 +213,9 @@ def _is_replaceable(head: bytes) -> bool:
 
 
 def _identity(path: Path) -> tuple[object, ...] | None:
-    """What the name leads to, the same for all names of a file, also one that is not there yet.
+    """The identity of the file, the same for all its names, even if it does not exist yet.
 
-    None for what may be named twice, as /dev/null, or cannot be known.
+    None for what may be named twice, as /dev/null, or is not known.
     """
     try:
         found = path.stat()
@@ -212,20 +229,6 @@ def _identity(path: Path) -> tuple[object, ...] | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_dir(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _reason(error: OSError) -> str:

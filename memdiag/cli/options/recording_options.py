@@ -1,203 +1,162 @@
-"""What `run` and `watch` can be told alike, and what is checked before anything starts."""
+"""The options of `run` and `watch`, and what is checked before anything starts."""
 
 from __future__ import annotations
 
 import enum
+import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from memdiag.capture.logtags.patterns import TagRequest, request
 from memdiag.cli.options import outputs
-from memdiag.cli.options.gate import Gate
+from memdiag.cli.options.declare import flag, option, repeatable
+from memdiag.cli.options.gate import Gate, GateOptions, settle
+from memdiag.cli.options.outputs import ReportOptions
 from memdiag.errors import UsageError
-from memdiag.values.measurements import Limit, Role
-from memdiag.values.units import parse_bytes, parse_seconds
+from memdiag.values.units import invalid, parse_seconds
 
 if TYPE_CHECKING:
-    from memdiag.capture.logtags.patterns import TagRequest
     from memdiag.recording.native.atomic_file import RecordingFiles
-
-# Below this the sampler would be the load; above, nothing of a step's life is seen. Chosen.
-_SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.01, 3600.0
-# What `--gpu-limit` is a ceiling for, and `--limit`: everything that takes room in one memory.
-_ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
-_ON_HOST = frozenset(
-    {
-        Role.RESIDENT,
-        Role.UNIQUE,
-        Role.PROPORTIONAL,
-        Role.HOST,
-        Role.IN_USE,
-        Role.COLLECTED_HEAP,
-        Role.PEAK,
-    }
-)
 
 
 class StopOn(enum.Enum):
-    """What may end a measurement early."""
+    """What ends a measurement early."""
 
     LEAK = "leak"
 
 
+def _seconds(text: str, *, name: str, low: float, high: float) -> float:
+    seconds = parse_seconds(text, name)
+    if not low <= seconds <= high:
+        remedy = f"give a time from {low:g} s to {high:g} s"
+        raise invalid(text, name, "out of range", remedy)
+    return seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The options, checked. `duration_s`, `output`, `json_file`, `tags`: None where not given.
+class RecordingOptions:
+    """The options, in the order of the help screen, and what `checked` adds to them.
 
-    json: the report goes to stdout as JSON, in place of the text.
-
-    limits: of the user's, for a target that is on one GPU at most (see `limits_on`).
+    tags: what to look for in the output or a log. gate, report: see there.
     """
 
-    interval_s: float
-    output: Path | None
-    force: bool
-    full: bool
-    quiet: bool
-    duration_s: float | None
-    stop_on_leak: bool
-    json_file: Path | None
-    gate: Gate
-    limits: tuple[Limit, ...]
-    tags: TagRequest | None = None
-    json: bool = False
-
-
-Interval = Annotated[
-    str, typer.Option("--interval", metavar="TIME", help="Time between two samples.")
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
+    # A shorter interval would make the sampler the load; a longer one would miss whole steps.
+    interval_s: float = option(
+        "--interval",
+        "TIME",
+        "Time between two samples.",
+        default="0.1s",
+        parse=partial(_seconds, name="--interval", low=0.01, high=3600.0),
+    )
+    output: Path | None = option(
         "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to record, .csv or .parquet.  [default: memdiag-TIME-PID.csv, here]",
-    ),
-]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Overwrite FILE, and reports' files, whatever they hold."),
-]
-ForceReports = Annotated[
-    bool,
-    typer.Option("--force", help="Overwrite FILE even if memdiag did not write what it holds."),
-]
-Full = Annotated[bool, typer.Option("--full", help="Keep every sample of a long run.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No status line, and of the report one line only.")
-]
-Duration = Annotated[
-    str | None, typer.Option("--duration", metavar="TIME", help="Stop after this long (90, 10min).")
-]
-StopOnOption = Annotated[
-    StopOn | None, typer.Option("--stop-on", help="Stop as soon as this is the verdict.")
-]
-JsonOut = Annotated[
-    bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")
-]
-JsonFile = Annotated[
-    Path | None, typer.Option("--json-file", metavar="FILE", help="Write the report there as JSON.")
-]
+        "FILE",
+        "Where to record, .csv or .parquet.  [default: memdiag-TIME-PID.csv, here]",
+        parse=Path,
+        short="-o",
+    )
+    full: bool = flag("--full", help="Disable downsampling of long recordings.")
+    quiet: bool = flag("--quiet", "-q", help="Print no status line, and only the verdict line.")
+    duration_s: float | None = option(
+        "--duration",
+        "TIME",
+        "Stop after this long (90, 10min).",
+        parse=partial(_seconds, name="--duration", low=0.1, high=1e9),
+    )
+    stop_on: StopOn | None = option("--stop-on", None, "Stop as soon as this is the verdict.")
+    step_regex: tuple[str, ...] = repeatable(
+        "--step-regex", "REGEX", r"Read the step from lines of the output or log: 'step (\d+)'."
+    )
+    phase_regex: tuple[str, ...] = repeatable(
+        "--phase-regex", "REGEX", r"Read the phase from these lines: 'phase: (\w+)'."
+    )
+    counter_regex: tuple[str, ...] = repeatable(
+        "--counter-regex",
+        "NAME=REGEX",
+        r"Record a number from these lines: 'copies=Copies: (\d+)'.",
+    )
+    tags_from: str | None = option(
+        "--tags-from",
+        "FILE",
+        "Read steps and phases from this log while it is written (run: - for the output). "
+        "Without a REGEX, the lines of common loggers are recognized.",
+    )
+    attach: bool = flag(
+        "--attach", help="Inject the probe to record steps, phases, tensors and exact metrics."
+    )
+    tags: TagRequest | None = None
+    gate: Gate = Gate()
+    report: ReportOptions = ReportOptions()
+
+    @property
+    def stop_on_leak(self) -> bool:
+        """Return True if a leak ends the measurement."""
+        return self.stop_on is StopOn.LEAK
 
 
 def checked(
+    options: RecordingOptions,
+    report: ReportOptions,
+    gate: GateOptions,
     *,
-    interval: str,
-    output: Path | None,
-    force: bool,
-    full: bool,
-    quiet: bool,
-    duration: str | None,
-    stop_on: StopOn | None,
-    json_file: Path | None,
-    gate: Gate,
-    tags: TagRequest | None = None,
-    json: bool = False,
     command: Sequence[str] = (),
-) -> Options:
-    """The options as values. Raises UsageError or OutputExists for what can't be done.
+) -> RecordingOptions:
+    """The options, settled and checked. Raises UsageError or OutputExists.
 
-    command: what is to be started, whose files are not to be overwritten.
+    command: what will be started, () if the target runs already. Its files are not overwritten.
     """
+    tags = _tag_request(options, sees_output=bool(command))
+    options = replace(options, tags=tags, gate=settle(gate), report=report)
     read = outputs.of_command(command)
     if tags is not None and tags.file is not None:
         read.append(outputs.Named(path=tags.file, where="--tags-from"))
     outputs.check(
-        outputs.reports(json_file, gate),
+        outputs.reports(report, options.gate),
         inputs=read,
-        recording=outputs.of_recording(output) if output is not None else (),
-        force=force,
+        recording=outputs.of_recording(options.output) if options.output is not None else (),
+        force=report.force,
     )
-    return Options(
-        interval_s=_within("--interval", interval, _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S),
-        output=output,
-        force=force,
-        full=full,
-        quiet=quiet,
-        duration_s=None if duration is None else _within("--duration", duration, 0.1, 1e9),
-        stop_on_leak=stop_on is StopOn.LEAK,
-        json_file=json_file,
-        gate=gate,
-        limits=limits_on(gate, ()),
-        tags=tags,
-        json=json,
+    return options
+
+
+def _tag_request(options: RecordingOptions, *, sees_output: bool) -> TagRequest | None:
+    """What to look for in the output or a log. Raises UsageError."""
+    regexes = (*options.step_regex, *options.phase_regex, *options.counter_regex)
+    source = options.tags_from
+    if source is None and not regexes:
+        return None
+    if not sees_output and source in {None, "-"}:
+        raise UsageError(
+            "the output of a running process cannot be read",
+            remedy="name its log: --tags-from train.log",
+        )
+    return request(
+        steps=options.step_regex,
+        phases=options.phase_regex,
+        counters=options.counter_regex,
+        file=None if source in {None, "-"} else Path(source or ""),
+        output=source == "-",
     )
 
 
-def recording_files(
-    options: Options, default: Callable[[], Path], say: Callable[[str], None]
-) -> RecordingFiles:
-    """The files of the recording, made now. Where nothing can be written here, in a private
-    directory. Raises UsageError or OutputExists.
+def recording_files(options: RecordingOptions, say: Callable[[str], None]) -> RecordingFiles:
+    """The files of the recording, created now; in a private directory if the working directory is
+    not writable. Raises UsageError or OutputExists.
     """
     from memdiag.recording.native.atomic_file import RecordingFiles
+    from memdiag.recording.native.writer import default_path
 
     if options.output is not None:
-        return RecordingFiles(options.output, force=options.force)
-    path = default()
+        return RecordingFiles(options.output, force=options.report.force)
+    path = default_path(os.getpid(), datetime.now(timezone.utc))
     try:
         return RecordingFiles(path, force=False)
     except UsageError:
         path = Path(tempfile.mkdtemp(prefix="memdiag-")) / path.name
-        say(f"nothing can be written here; recording to {path}")
+        say(f"this directory is not writable; recording to {path}")
         return RecordingFiles(path, force=False)
-
-
-def _within(option: str, text: str, low: float, high: float) -> float:
-    seconds = parse_seconds(text)
-    if not low <= seconds <= high:
-        raise UsageError(
-            f"{option} {text} is out of range", remedy=f"give a time from {low:g} s to {high:g} s"
-        )
-    return seconds
-
-
-def limits_on(gate: Gate, gpu_columns: Sequence[str]) -> tuple[Limit, ...]:
-    """The limits that `--limit` and `--gpu-limit` mean. Raises UsageError.
-
-    gpu_columns: the metrics of the single GPUs where the target is on several: each has
-    `--gpu-limit` to itself.
-    """
-    found = []
-    if gate.limit is not None:
-        roles = _ON_HOST if gate.gpu_limit is not None else _ON_HOST | _ON_DEVICE
-        found.append(Limit(name="--limit", value_bytes=_size("--limit", gate.limit), roles=roles))
-    if gate.gpu_limit is not None:
-        size = _size("--gpu-limit", gate.gpu_limit)
-        found += [
-            Limit(name="--gpu-limit", value_bytes=size, roles=_ON_DEVICE, metric=metric)
-            for metric in gpu_columns or ("",)
-        ]
-    return tuple(found)
-
-
-def _size(option: str, text: str) -> int:
-    size = parse_bytes(text)
-    if size <= 0:
-        raise UsageError(f"{option} {text} is no limit", remedy="write 16GB or 1.5GiB")
-    return size

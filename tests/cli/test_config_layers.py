@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.cli.options.exit_codes import Decider, FailOn, Inconclusive
-from memdiag.cli.options.gate import Gate, settle
+from memdiag.cli.options.gate import Gate, GateOptions, settle
 from memdiag.errors import UsageError
 from memdiag.values.budgets import BudgetKind
 
@@ -18,7 +18,8 @@ def toml(directory: Path, text: str) -> Path:
 
 
 def gate(directory: Path, environ: dict[str, str] | None = None, **given: object) -> Gate:
-    return settle(environ=environ or {}, directory=directory, **given)  # type: ignore[arg-type]
+    options = GateOptions(**given)  # type: ignore[arg-type]
+    return settle(options, environ=environ or {}, directory=directory)
 
 
 def peaks(found: Gate) -> list[tuple[str, float]]:
@@ -34,12 +35,12 @@ def test_command_line_goes_before_environment_before_file(tmp_path: Path) -> Non
     environ = {"MEMDIAG_MAX_PEAK": "2GB"}
     assert peaks(gate(tmp_path)) == [("", 1e9)]
     assert peaks(gate(tmp_path, environ)) == [("", 2e9)]
-    assert peaks(gate(tmp_path, environ, max_peak=["3GB"])) == [("", 3e9)]
+    assert peaks(gate(tmp_path, environ, max_peak=("3GB",))) == [("", 3e9)]
 
 
-def test_one_option_given_nearer_leaves_the_others(tmp_path: Path) -> None:
+def test_overriding_one_option_keeps_the_others(tmp_path: Path) -> None:
     toml(tmp_path, '[tool.memdiag]\nmax-peak = "1GB"\nmax-growth = "1MB/step"\n')
-    found = gate(tmp_path, max_peak=["3GB"])
+    found = gate(tmp_path, max_peak=("3GB",))
     assert [b.text for b in found.budgets] == [
         "max-growth in pyproject.toml 1MB/step",
         "--max-peak 3GB",
@@ -77,7 +78,7 @@ def test_every_key_is_taken_from_the_file(tmp_path: Path) -> None:
     assert found.budgets[2].metric == "tensors"
     assert found.fail_on == {FailOn.LEAK, FailOn.BUDGET}
     assert (found.inconclusive, found.decider) == (Inconclusive.PASS, Decider.VERDICT)
-    assert found.limit == "16GB"
+    assert found.limit_bytes == 16 * 10**9
 
 
 def test_unknown_key_is_an_error_that_names_the_nearest(tmp_path: Path) -> None:
@@ -87,8 +88,8 @@ def test_unknown_key_is_an_error_that_names_the_nearest(tmp_path: Path) -> None:
     assert "did you mean 'max-growth'?" in caught.value.remedy
 
 
-def test_slip_in_a_variable_is_an_error_and_other_variables_are_not(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="MEMDIAG_MAX_PEEK means nothing") as caught:
+def test_misspelled_variable_is_an_error_and_other_variables_are_not(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown environment variable MEMDIAG_MAX_PEEK") as caught:
         gate(tmp_path, {"MEMDIAG_MAX_PEEK": "1GB"})
     assert "MEMDIAG_MAX_PEAK" in caught.value.remedy
     assert gate(tmp_path, {"MEMDIAG_CHANNEL": "/tmp/x"}) == Gate()
@@ -100,7 +101,7 @@ def test_variable_holds_several_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[tool.other]\nx = 1\n", "this is no TOML at all ["])
-def test_file_without_memdiag_is_none_of_ours(tmp_path: Path, text: str) -> None:
+def test_file_without_memdiag_is_ignored(tmp_path: Path, text: str) -> None:
     assert gate(toml(tmp_path, text)) == Gate()
 
 
@@ -121,7 +122,7 @@ def test_file_without_memdiag_is_none_of_ours(tmp_path: Path, text: str) -> None
         "[tool.memdiag]\nmax-variation = '1GB'\nafter-step = 1\nafter-time = '1min'\n",
     ],
 )
-def test_what_makes_no_sense_is_a_usage_error_with_a_remedy(tmp_path: Path, text: str) -> None:
+def test_invalid_configuration_is_a_usage_error_with_a_remedy(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError) as caught:
         gate(toml(tmp_path, text))
     assert caught.value.remedy

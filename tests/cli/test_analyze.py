@@ -1,4 +1,4 @@
-"""`memdiag analyze` as a person calls it."""
+"""`memdiag analyze` from the command line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "code", "word"), [("flat", 0, "STABLE"), ("leak", 1, "LEAK"), ("short", 3, "INCONCL")]
 )
-def test_verdict_is_said_and_decides_the_exit_code(
+def test_verdict_is_printed_and_decides_the_exit_code(
     run: Run, folder: Path, name: str, code: int, word: str
 ) -> None:
     done = run(str(folder / f"{name}.csv"))
@@ -65,7 +65,7 @@ def test_verdict_is_said_and_decides_the_exit_code(
     assert done.stderr == ""
 
 
-def test_json_alone_is_on_stdout(run: Run, folder: Path) -> None:
+def test_stdout_has_only_json(run: Run, folder: Path) -> None:
     done = run("--json", str(folder / "leak.csv"))
     document = json.loads(done.stdout)
     assert (document["verdict"], document["exit_code"], done.returncode) == ("leak", 1, 1)
@@ -122,7 +122,7 @@ def test_inconclusive_can_pass(run: Run, folder: Path) -> None:
     assert run("--inconclusive", "pass", str(folder / "short.csv")).returncode == 0
 
 
-def test_columns_can_be_chosen(run: Run, folder: Path) -> None:
+def test_columns_can_be_selected(run: Run, folder: Path) -> None:
     path = folder / "odd.csv"
     path.write_text(
         "when,what,part\n" + "".join(f"{n},{100 + n % 2},p{n % 2}\n" for n in range(99))
@@ -143,7 +143,7 @@ def test_limit_and_plan_reach_the_forecast(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [("--metric", "a=furlong"), ("--limit", "much"), ("--limit", "0")]
 )
-def test_options_that_make_no_sense_are_usage_errors(
+def test_invalid_options_are_usage_errors(
     run: Run, folder: Path, arguments: tuple[str, ...]
 ) -> None:
     done = run(*arguments, str(folder / "flat.csv"))
@@ -160,7 +160,7 @@ def test_report_keeps_to_its_width_in_plain_ascii(run: Run, folder: Path, width:
     assert "\x1b" not in done.stdout
 
 
-def test_colour_is_for_those_who_ask(run: Run, folder: Path) -> None:
+def test_color_is_optional(run: Run, folder: Path) -> None:
     assert "\x1b[" in run("--color", str(folder / "leak.csv")).stdout
 
 
@@ -177,7 +177,7 @@ def test_hostile_names_do_not_reach_the_terminal(run: Run, folder: Path) -> None
 BURN = Path(__file__).parents[2] / "fixtures" / "runs" / "burn_hybrid.csv"
 
 
-def test_growth_per_event_is_told_in_copies_of_the_model(run: Run) -> None:
+def test_growth_per_event_is_reported_in_copies_of_the_model(run: Run) -> None:
     done = run("--model-params", "124M", "--width", "200", str(BURN))
     assert "Each Predict and each Correct added 1.44 to 1.47 GB" in done.stdout.replace("\n ", " ")
     assert "2.94 fp32 copies of the model (496 MB each)" in done.stdout
@@ -188,7 +188,7 @@ def test_growth_per_event_is_told_in_copies_of_the_model(run: Run) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "many", "-5", "0", "1.2.3M"])
-def test_a_number_of_parameters_that_is_none_is_an_error(run: Run, text: str) -> None:
+def test_invalid_number_of_parameters_is_an_error(run: Run, text: str) -> None:
     done = run(f"--model-params={text}", str(BURN))
     assert done.returncode == 2
     assert "--model-params" in done.stderr

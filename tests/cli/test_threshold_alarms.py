@@ -1,4 +1,4 @@
-"""`--warn-at`, `--critical-at` and `--gpu-limit`: what is passed, how it is said and kept."""
+"""`--warn-at`, `--critical-at` and `--gpu-limit`: how a crossing is reported and recorded."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 from terminals import MEMDIAG, PATIENCE_S
 
 from memdiag.cli.measurement.threshold_alarms import Alarms
-from memdiag.cli.options.gate import settle
-from memdiag.cli.options.recording_options import limits_on
+from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.errors import UsageError
 from memdiag.report.sections import threshold_events
 from memdiag.report.text.screen import Screen
@@ -55,7 +54,7 @@ def test_a_resource_limit_is_held_against_each_process_and_not_against_their_sum
     assert passed(found) == [("rss_bytes", "rank1", 2 * GB, "RLIMIT_AS")]
 
 
-def test_it_is_said_once_for_each_kind_of_memory() -> None:
+def test_threshold_is_reported_once_for_each_kind_of_memory() -> None:
     alarms = Alarms([warn("2GB")], list)
     assert len(alarms.see([sample(rss_bytes=3e9)])) == 1
     assert alarms.see([sample(rss_bytes=1e9)]) == []
@@ -63,7 +62,7 @@ def test_it_is_said_once_for_each_kind_of_memory() -> None:
     assert passed(alarms.see([sample(vram_bytes=5e9)])) == [("vram_bytes", "tree", 2 * GB, "")]
 
 
-def test_the_allocators_figure_stands_in_only_where_the_driver_does_not_tell() -> None:
+def test_reading_of_the_allocator_is_used_only_without_one_of_the_driver() -> None:
     inside = sample("rank0", vram_reserved_bytes=20e9)
     assert passed(Alarms([warn("50%")], lambda: [CARD]).see([inside])) == [
         ("vram_reserved_bytes", "rank0", 12 * GB, "GPU 0")
@@ -89,22 +88,26 @@ def test_a_threshold_may_name_its_metric() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "much", "0%", "101%", "-5%", "0", "rss=", "80%%", "nan%"])
-def test_what_is_no_threshold_is_refused(text: str) -> None:
+def test_invalid_threshold_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         warn(text)
 
 
-def test_a_gpu_limit_leaves_the_other_one_to_the_host() -> None:
-    both = limits_on(settle(limit="8GB", gpu_limit="24GB", environ={}, directory=Path("/")), ())
+def limits(**given: str) -> tuple[Limit, ...]:
+    return settle(GateOptions(**given), environ={}, directory=Path("/")).limits()
+
+
+def test_limit_applies_to_the_host_only_with_a_gpu_limit() -> None:
+    both = limits(limit="8GB", gpu_limit="24GB")
     assert {limit.name: Role.DEVICE in limit.roles for limit in both} == {
         "--limit": False,
         "--gpu-limit": True,
     }
-    alone = limits_on(settle(limit="8GB", environ={}, directory=Path("/")), ())
+    alone = limits(limit="8GB")
     assert Role.DEVICE in alone[0].roles
 
 
-def test_what_is_said_of_a_mark_is_harmless() -> None:
+def test_message_of_a_threshold_is_safe_to_print() -> None:
     (mark,) = Alarms([warn("2GB")], list).see([sample("x\x1b[2J", vram_reserved_bytes=3e9)])
     said = threshold_events.live(mark, Screen(width=80))
     assert said.isprintable()
@@ -122,7 +125,7 @@ def memdiag(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str
     )
 
 
-def test_a_run_says_it_once_and_its_recording_is_marked(tmp_path: Path) -> None:
+def test_crossed_threshold_is_reported_once_and_recorded(tmp_path: Path) -> None:
     program = "x = bytearray(50_000_000); import time; time.sleep(0.5)"
     options = ["--warn-at", "30MB", "--critical-at", "100%", "--limit", "40MB"]
     done = memdiag(

@@ -1,4 +1,4 @@
-"""Figures that no machine has: a verdict or an error, soon."""
+"""Values that no machine has: a verdict or an error, soon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_extreme_figures_end_in_bounded_time(tmp_path: Path, name: str) -> None:
+def test_extreme_values_end_in_bounded_time(tmp_path: Path, name: str) -> None:
     path = tmp_path / "log.csv"
     path.write_text("step,rss_mb\n" + "\n".join(TABLES[name]) + "\n")
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Whatever lies at a path that memdiag opens by its name, nothing waits for it."""
+"""Whatever file is at a path that memdiag opens by name, memdiag never waits for it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def plant(request: pytest.FixtureRequest) -> Callable[[Path], object]:
     return KINDS[request.param]
 
 
-def test_command_runs_whatever_lies_in_memdiags_way(plant, tmp_path: Path) -> None:
+def test_command_runs_whatever_files_are_in_the_way(plant, tmp_path: Path) -> None:
     channels = tmp_path / f"memdiag-{os.getuid()}"
     (channels / STALE).mkdir(mode=0o700, parents=True)
     channels.chmod(0o700)
@@ -105,7 +105,7 @@ def test_analyze_waits_for_nothing_beside_its_input(plant, tmp_path: Path, monke
 
 
 @pytest.mark.timeout(PATIENCE_S)
-def test_outputs_that_cannot_be_are_refused_at_once(plant, tmp_path: Path, monkeypatch) -> None:
+def test_impossible_outputs_are_refused_at_once(plant, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text(LOG)
     plant(tmp_path / "out.csv")

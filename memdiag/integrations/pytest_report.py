@@ -1,4 +1,4 @@
-"""What a repeated test showed, as the report that the command line prints."""
+"""The result of a repeated test, as the report that the command line prints."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from rich.console import Console
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.integrations.repeating import Meter, Outcome, Settled
+from memdiag.integrations.repeat_until_settled import Metric, Settled
 from memdiag.report.formats import terminal
 from memdiag.values.findings import Diagnosis, Finding, Interval, RecordingFinding
 from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Series, Unit
 from memdiag.values.verdict import Reason, Verdict
 
 METRICS = {
-    Meter.MALLOC: ("malloc_in_use_bytes", Role.IN_USE, Unit.BYTES),
-    Meter.BLOCKS: ("python_blocks", Role.OBJECTS, Unit.COUNT),
-    Meter.CUDA: ("cuda_allocated_bytes", Role.DEVICE_ALLOCATED, Unit.BYTES),
-    Meter.RSS: ("rss_bytes", Role.RESIDENT, Unit.BYTES),
+    Metric.MALLOC: ("malloc_in_use_bytes", Role.IN_USE, Unit.BYTES),
+    Metric.BLOCKS: ("python_blocks", Role.OBJECTS, Unit.COUNT),
+    Metric.CUDA: ("cuda_allocated_bytes", Role.DEVICE_ALLOCATED, Unit.BYTES),
+    Metric.RSS: ("rss_bytes", Role.RESIDENT, Unit.BYTES),
 }
 _CALLS = Axis(name="call", kind=AxisKind.REQUEST)
-# Two rounds of eight parts that all grew: by chance once in 65,536.
+# Two rounds of eight parts that all grew: by chance 1 in 65,536.
 _CONFIDENCE = 0.99
 
 
 def report(settled: Settled, name: str, *, width: int = 80) -> str:
-    """The whole report on a test that leaks, as text without colours."""
+    """The whole report on a test that leaks, as text without colors."""
     out = io.StringIO()
     console = Console(
         file=out, width=width, highlight=False, color_system=None, legacy_windows=False
@@ -37,18 +37,18 @@ def report(settled: Settled, name: str, *, width: int = 80) -> str:
 
 
 def finding(settled: Settled, name: str) -> RecordingFinding:
-    """The readings as a recording over calls, judged.
+    """The finding on the readings as a recording over calls.
 
-    The verdict is the repetition's: it could go on until warm-ups were over, which the diagnosis
-    of a recording has to guess.
+    The verdict is the repetition's, which could continue until warm-ups were over; the diagnosis of
+    a recording has to estimate that.
     """
-    meters = list(settled.readings)
+    metrics = list(settled.readings)
     found = diagnose(
-        Recording(source=name, series=tuple(_series(settled, meter) for meter in meters))
+        Recording(source=name, series=tuple(_series(settled, metric) for metric in metrics))
     )
-    if settled.meter is None:
+    if settled.metric is None:
         return found
-    metric = METRICS[settled.meter][0]
+    metric = METRICS[settled.metric][0]
     at = next(n for n, one in enumerate(found.series) if one.metric == metric)
     series = list(found.series)
     series[at] = _judged(series[at], settled)
@@ -62,12 +62,12 @@ def finding(settled: Settled, name: str) -> RecordingFinding:
     )
 
 
-def _series(settled: Settled, meter: Meter) -> Series:
-    metric, role, unit = METRICS[meter]
-    at, values = zip(*settled.readings[meter], strict=True)
+def _series(settled: Settled, metric: Metric) -> Series:
+    name, role, unit = METRICS[metric]
+    at, values = zip(*settled.readings[metric], strict=True)
     return Series(
-        metric=metric,
-        column=metric,
+        metric=name,
+        column=name,
         role=role,
         unit=unit,
         axis=_CALLS,
@@ -82,8 +82,8 @@ def _judged(found: Finding, settled: Settled) -> Finding:
     if rate is None or not rate.low <= growth <= rate.high:
         rate = Interval(value=growth, low=growth, high=growth)
     found = replace(found, growth_per_x=rate, need_more=None, plateau=None, onset_x=None)
-    if settled.outcome is Outcome.OPEN:
+    if settled.verdict is Verdict.INCONCLUSIVE:
         reason = Reason.STILL_CLIMBING
         return replace(found, verdict=Verdict.INCONCLUSIVE, confidence=0.5, reason=reason)
-    reason = Reason.REGULAR_GROWTH if settled.meter is Meter.RSS else Reason.EXACT_METER
+    reason = Reason.REGULAR_GROWTH if settled.metric is Metric.RSS else Reason.EXACT_METER
     return replace(found, verdict=Verdict.LEAK, confidence=_CONFIDENCE, reason=reason)

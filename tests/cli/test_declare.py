@@ -1,8 +1,9 @@
-"""What is given on the command line arrives as the commands declare it, converted or not."""
+"""Options arrive in a command as they are declared, converted or not."""
 
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from memdiag.cli.options.fast_typer import Command
+from memdiag.cli.options.declare import Command, flag, option, unfolded
 
 
 class Taste(enum.Enum):
@@ -42,7 +43,7 @@ def given_to_a_command(*arguments: str) -> tuple[dict[str, Any], str]:
     return got, result.output
 
 
-def test_what_was_not_given_is_the_default() -> None:
+def test_default_of_an_option_that_is_not_given() -> None:
     got, _ = given_to_a_command("a")
     assert got.pop("files") == ["a"]
     assert got.pop("name") == ""
@@ -50,7 +51,7 @@ def test_what_was_not_given_is_the_default() -> None:
     assert set(got.values()) == {None}
 
 
-def test_what_was_given_is_of_the_declared_type() -> None:
+def test_given_values_have_the_declared_type() -> None:
     options = "--name n --of x --of y --taste sour --path /tmp/p --number 3 --size 1e3 --cold"
     got, _ = given_to_a_command("a", "b c", *options.split())
     assert got == {
@@ -74,7 +75,49 @@ def test_what_was_given_is_of_the_declared_type() -> None:
         (("a", "--size", "big"), "--size"),
     ],
 )
-def test_what_does_not_fit_is_refused(arguments: tuple[str, ...], complaint: str) -> None:
+def test_invalid_values_are_refused(arguments: tuple[str, ...], complaint: str) -> None:
     got, printed = given_to_a_command(*arguments)
     assert got == {}
     assert complaint in printed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meal:
+    size: int = option("--size", "N", "How much.", default="2", parse=int)
+    sides: tuple[str, ...] = option("--side", "NAME", "Repeatable.", default=())
+    hot: bool = flag("--hot", help="Heated.")
+    cooked_by: str = "nobody"
+
+
+def ordered(*arguments: str, without: tuple[str, ...] = ()) -> tuple[Meal | None, str]:
+    """The meal that a command got, and what was printed."""
+    got: list[Meal] = []
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+    def order(meal: Meal) -> None:
+        got.append(meal)
+
+    alone.command(cls=Command)(unfolded(order, without))
+    result = CliRunner().invoke(alone, arguments)
+    return (got[0] if got else None), result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meal"),
+    [
+        ((), {"size": 2}),
+        (("--size", "3", "--hot"), {"size": 3, "hot": True}),
+        (("--side", "a", "--side", "b"), {"size": 2, "sides": ("a", "b")}),
+    ],
+)
+def test_fields_of_a_dataclass_are_options(
+    arguments: tuple[str, ...], meal: dict[str, object]
+) -> None:
+    assert ordered(*arguments)[0] == Meal(**meal)  # type: ignore[arg-type]
+
+
+def test_excluded_field_is_not_an_option_and_keeps_its_default() -> None:
+    assert "--hot" in ordered("--help")[1]
+    assert "--hot" not in ordered("--help", without=("hot",))[1]
+    assert ordered(without=("hot",))[0] == Meal(size=2)
+    assert "No such option" in ordered("--hot", without=("hot",))[1]

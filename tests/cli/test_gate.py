@@ -14,12 +14,20 @@ from pathlib import Path
 import pytest
 
 from memdiag.cli import app
-from memdiag.cli.options.exit_codes import DEFAULT_FAIL_ON, FailOn, Inconclusive, exit_code
+from memdiag.cli.options.exit_codes import (
+    DEFAULT_FAIL_ON,
+    FailOn,
+    Inconclusive,
+    exit_code,
+    failing_outcomes,
+)
 from memdiag.values.findings import Diagnosis, RecordingFinding, Standing
 from memdiag.values.verdict import Verdict
 
 RUNS = Path(__file__).parents[2] / "fixtures" / "runs"
-CALM, LEAK, OPEN = (str(RUNS / f"{n}.csv") for n in ("burn_baseline", "burn_hybrid", "vision_run1"))
+STABLE, LEAK, INCONCLUSIVE = (
+    str(RUNS / f"{n}.csv") for n in ("burn_baseline", "burn_hybrid", "vision_run1")
+)
 WARMUP = str(RUNS / "vision_run2.csv")
 CI = ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY")
 
@@ -70,22 +78,22 @@ def launched(*arguments: str, cwd: Path, **environ: str) -> subprocess.Completed
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        ((CALM, "--max-peak", "5GB"), 0),
-        ((CALM, "--max-peak", "4GB"), 1),
-        ((CALM, "--max-growth", "1GB/min"), 3),
-        ((CALM, "--max-growth", "1GB/min", "--inconclusive", "pass"), 0),
-        ((CALM, "--max-peak", "4GB", "--max-growth", "1GB/min"), 1),
-        ((CALM, "--max-peak", "4GB", "--fail-on", "leak"), 0),
-        ((CALM, "--max-growth", "1GB/min", "--fail-on", "budget"), 3),
+        ((STABLE, "--max-peak", "5GB"), 0),
+        ((STABLE, "--max-peak", "4GB"), 1),
+        ((STABLE, "--max-growth", "1GB/min"), 3),
+        ((STABLE, "--max-growth", "1GB/min", "--inconclusive", "pass"), 0),
+        ((STABLE, "--max-peak", "4GB", "--max-growth", "1GB/min"), 1),
+        ((STABLE, "--max-peak", "4GB", "--fail-on", "leak"), 0),
+        ((STABLE, "--max-growth", "1GB/min", "--fail-on", "budget"), 3),
         ((LEAK, "--fail-on", "budget", "--max-peak", "20GB"), 0),
-        ((OPEN, "--fail-on", "leak"), 0),
-        ((OPEN, "--fail-on", "leak,inconclusive"), 3),
+        ((INCONCLUSIVE, "--fail-on", "leak"), 0),
+        ((INCONCLUSIVE, "--fail-on", "leak,inconclusive"), 3),
         ((WARMUP, "--fail-on", "warmup"), 1),
         ((LEAK, "--fail-on", "never"), 0),
         ((WARMUP, "--max-variation", "700MB", "--after-step", "90"), 0),
         ((WARMUP, "--max-variation", "600MB", "--after-step", "90"), 1),
         ((WARMUP, "--max-tensors-growth", "5000/1000steps"), 0),
-        ((CALM, "--max-peak", "nonsense"), 2),
+        ((STABLE, "--max-peak", "nonsense"), 2),
     ],
 )
 def test_exit_code_is_the_documented_one(
@@ -97,7 +105,7 @@ def test_exit_code_is_the_documented_one(
 @pytest.mark.parametrize("fail_on", [*FailOn, None])
 @pytest.mark.parametrize("inconclusive", Inconclusive)
 @pytest.mark.parametrize("verdict", Verdict)
-def test_a_doubt_never_takes_the_code_of_a_leak(
+def test_inconclusive_never_has_the_code_of_a_leak(
     fail_on: FailOn | None, inconclusive: Inconclusive, verdict: Verdict
 ) -> None:
     found = RecordingFinding(
@@ -107,25 +115,22 @@ def test_a_doubt_never_takes_the_code_of_a_leak(
         series=(None,),
         decided_by=None,  # type: ignore[arg-type]
     )
-    code = exit_code(
-        Diagnosis(recordings=(found,)),
-        inconclusive=inconclusive,
-        fail_on=DEFAULT_FAIL_ON if fail_on is None else {fail_on},
-    )
+    failing = failing_outcomes(DEFAULT_FAIL_ON if fail_on is None else {fail_on}, inconclusive)
+    code = exit_code(Diagnosis(recordings=(found,)), failing)
     if verdict is Verdict.INCONCLUSIVE:
         assert code in {0, 3}
     if verdict is Verdict.STABLE:
         assert code == 0
 
 
-def test_broken_budget_is_named_with_its_figure(memdiag: Command) -> None:
-    ended = memdiag("analyze", CALM, "--max-peak", "4GB")
+def test_broken_budget_is_reported_with_its_value(memdiag: Command) -> None:
+    ended = memdiag("analyze", STABLE, "--max-peak", "4GB")
     assert "BROKEN --max-peak 4GB: VRAM peaked at 4.18 GB, 184 MB too much." in ended.stdout
     many = memdiag("analyze", str(RUNS), "--max-peak", "4GB")
     assert many.stdout.count("BROKEN --max-peak 4GB") == 7
 
 
-def test_json_holds_each_budget_with_figure_and_allowance(memdiag: Command) -> None:
+def test_json_contains_each_budget_with_value_and_limit(memdiag: Command) -> None:
     ended = memdiag("analyze", "--json", WARMUP, "--max-growth", "1GB/50steps")
     [held] = json.loads(ended.stdout)["recordings"][0]["budgets"]
     assert held["budget"] == "--max-growth 1GB/50steps"
@@ -183,7 +188,7 @@ def test_summary_is_appended_where_github_offers_it(memdiag: Command, tmp_path: 
 
 
 def test_annotations_come_under_github_actions_only(memdiag: Command) -> None:
-    arguments = ["analyze", "--json", LEAK, OPEN, "--inconclusive", "pass"]
+    arguments = ["analyze", "--json", LEAK, INCONCLUSIVE, "--inconclusive", "pass"]
     outside = memdiag(*arguments)
     assert "::" not in outside.stderr
     inside = memdiag(*arguments, GITHUB_ACTIONS="true")
@@ -195,13 +200,13 @@ def test_annotations_come_under_github_actions_only(memdiag: Command) -> None:
 def test_summary_that_cannot_be_written_does_not_fail_the_job(
     memdiag: Command, tmp_path: Path
 ) -> None:
-    ended = memdiag("analyze", CALM, GITHUB_STEP_SUMMARY=str(tmp_path / "no" / "x"))
+    ended = memdiag("analyze", STABLE, GITHUB_STEP_SUMMARY=str(tmp_path / "no" / "x"))
     assert ended.returncode == 0
     assert "step summary could not be written" in ended.stderr
 
 
 def test_report_that_cannot_be_written_is_an_error(memdiag: Command) -> None:
-    ended = memdiag("analyze", CALM, "--junitxml", "no/such/place.xml")
+    ended = memdiag("analyze", STABLE, "--junitxml", "no/such/place.xml")
     assert ended.returncode == 2
     assert "there is no directory no/such" in ended.stderr
 

@@ -76,7 +76,7 @@ def is_leak_live(readings: Readings) -> bool:
     return False
 
 
-def test_leak_that_the_report_denies_is_none_live_and_stops_nothing(recorded) -> None:
+def test_leak_that_the_report_denies_does_not_stop_the_job(recorded) -> None:
     assert not is_leak_live(shared_pages)
     assert is_leak_live(leak), "else this shows nothing"
     files, writer = recorded(shared_pages)
@@ -88,7 +88,7 @@ def test_leak_that_the_report_confirms_stops_the_job(recorded) -> None:
     assert agreed(FinalRules(files), writer.flush)
 
 
-def test_recording_that_cannot_be_judged_stops_nothing(tmp_path: Path) -> None:
+def test_recording_that_cannot_be_judged_does_not_stop_the_job(tmp_path: Path) -> None:
     files = RecordingFiles(tmp_path / "x.csv", force=False)
     assert not agreed(FinalRules(files), lambda: None)
     files.close()
