@@ -250,7 +250,9 @@ def test_growth_too_small_for_three_digits_is_told_as_a_difference() -> None:
 
 def test_growth_never_begins_under_all_that_was_read() -> None:
     steep = replace(
-        diagnoses.series([(0.0, 5e6), (1.0, 90e6), (2.0, 110e6)], Verdict.LEAK, Reason.EXACT_METER),
+        diagnoses.series(
+            [(0.0, 5e6), (1.0, 90e6), (2.0, 110e6)], Verdict.LEAK, Reason.EXACT_METRIC
+        ),
         segments=(diagnoses.segment((0.0, -1e6), (2.0, 110e6), 3),),
         onset_x=diagnoses.interval(0.0),
     )

@@ -195,9 +195,9 @@ def _show(diagnosis: Diagnosis, page: printing.Page, *, why: bool) -> None:
 
 
 def _as_json(diagnosis: Diagnosis, code: int) -> str:
-    from memdiag.report.formats import diagnosis_json as json_report
+    from memdiag.report.formats import json_documents
 
-    return json_report.text(diagnosis, code)
+    return json_documents.text(json_documents.diagnosis(diagnosis, code))
 
 
 def _complain_about(failures: Sequence[Failure]) -> None:

@@ -216,7 +216,6 @@ def _failure(source: str, error: UnreadableInput) -> Failure:
 
 
 def _as_json(compared: Comparison, code: int) -> str:
-    from memdiag.report.formats import comparison_json
-    from memdiag.report.formats import diagnosis_json as json
+    from memdiag.report.formats import json_documents
 
-    return json.dumps(comparison_json.document(compared, code))
+    return json_documents.text(json_documents.comparison(compared, code))

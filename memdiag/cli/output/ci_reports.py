@@ -56,9 +56,9 @@ def _text(
         from memdiag.report.formats import markdown
 
         return markdown.document(diagnosis)
-    from memdiag.report.formats import diagnosis_json
+    from memdiag.report.formats import json_documents
 
-    return diagnosis_json.text(diagnosis, code)
+    return json_documents.text(json_documents.diagnosis(diagnosis, code))
 
 
 def failing_by(gate: Gate) -> frozenset[Verdict | Standing]:

@@ -20,8 +20,7 @@ from memdiag.cli.options.gate import Gate
 from memdiag.cli.options.recording_options import Options
 from memdiag.cli.output.ci_reports import failing_by, publish
 from memdiag.errors import Exit, UnreadableInput
-from memdiag.report.formats import diagnosis_json as json_report
-from memdiag.report.formats import terminal
+from memdiag.report.formats import json_documents, terminal
 from memdiag.report.sections import budgets, headline
 from memdiag.report.text.screen import Screen
 from memdiag.values.budgets import Budget
@@ -95,7 +94,7 @@ def conclude(
         say(f"measuring failed: {failure}")
         say("what follows is about what was recorded before")
     if options.json:
-        sys.stdout.write(json_report.text(diagnosis, code))
+        sys.stdout.write(json_documents.text(json_documents.diagnosis(diagnosis, code)))
     else:
         show(diagnosis, quiet=options.quiet)
     if files.is_there():

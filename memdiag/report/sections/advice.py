@@ -130,7 +130,7 @@ _TELL_MORE = {
     Reason.TOO_FEW_SAMPLES: "Sample more often (--interval) if the run cannot be longer.",
     Reason.AT_LIMIT: "Raise the limit or lower the batch size and record again.",
     Reason.NOT_COLLECTED: "Record longer, or call the collector (gc.collect()) at each epoch.",
-    Reason.NOT_A_METER: "Record resident memory (RSS) or device memory as well.",
+    Reason.NOT_MEMORY: "Record resident memory (RSS) or device memory as well.",
 }
 
 
@@ -159,7 +159,7 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
         case Verdict.LEAK:
             yield from _where(found, finding, screen)
             yield from _what(found, finding, screen)
-            told = finding.recurring is not None or any(p.blamed for p in finding.phases)
+            told = finding.recurring is not None or any(p.is_attributed for p in finding.phases)
             if not told:
                 yield _FINER_TAGS if finding.phases else _TAGS
         case Verdict.WARMUP:
@@ -187,7 +187,7 @@ def _accumulating(found: RecordingFinding) -> Iterator[str]:
 
 
 def _where(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
-    blamed = [phase.phase for phase in finding.phases if phase.blamed]
+    blamed = [phase.phase for phase in finding.phases if phase.is_attributed]
     if blamed:
         names = joined(screen.show(name, cells=30) for name in blamed[:4])
         yield f"Look at what each {names} keeps alive when it ends.{_usual_suspect(blamed)}"

@@ -172,7 +172,7 @@ def _rate(finding: Finding, screen: Screen) -> str:
 
 
 def _in_phases(finding: Finding, screen: Screen) -> list[str]:
-    blamed = [phase for phase in finding.phases if phase.blamed]
+    blamed = [phase for phase in finding.phases if phase.is_attributed]
     if not blamed:
         alike = finding.recurring
         return [] if alike is None else [phase_table.recurring(alike, finding, screen)]

@@ -16,7 +16,9 @@ _NOTABLE_SHARE = 0.05
 
 def table(finding: Finding, screen: Screen) -> list[Text]:
     """Phases by their share of the growth; none where no phase grows."""
-    grown = [phase for phase in finding.phases if phase.blamed or phase.share >= _NOTABLE_SHARE]
+    grown = [
+        phase for phase in finding.phases if phase.is_attributed or phase.share >= _NOTABLE_SHARE
+    ]
     grown.sort(key=lambda phase: -phase.share)
     if not grown:
         return []
@@ -56,7 +58,7 @@ def _row(phase: PhaseGrowth, finding: Finding, screen: Screen) -> list[Text]:
     if phase.spread is not None:
         growth += f" {screen.plus_minus} {numbers.significant(phase.spread * 100, 2)} %"
     return [
-        Text(screen.show(phase.phase, cells=18), "bold" if phase.blamed else ""),
+        Text(screen.show(phase.phase, cells=18), "bold" if phase.is_attributed else ""),
         Text(f"{phase.growing_events:,} of {phase.events:,}"),
         Text(growth),
         Text(numbers.share(phase.share)),

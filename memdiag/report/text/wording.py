@@ -33,7 +33,7 @@ REASONS = {
     Reason.GROWTH_AFTER_PLATEAU: "grows again after a plateau",
     Reason.OUTLASTS_WARMUP: "grows longer than warm-ups",
     Reason.REGULAR_GROWTH: "grows by equal amounts",
-    Reason.EXACT_METER: "an exact meter grows",
+    Reason.EXACT_METRIC: "an exact meter grows",
     Reason.TOO_FEW_SAMPLES: "too few samples",
     Reason.STILL_CLIMBING: "still climbing, no plateau yet",
     Reason.SLOWING: "still climbing, but slowing",
@@ -45,7 +45,7 @@ REASONS = {
     Reason.FEW_PAGES: "no more than pages touched",
     Reason.FILLING: "a record of fixed length may fill",
     Reason.NOT_COLLECTED: "heap hardly collected yet",
-    Reason.NOT_A_METER: "its growth proves nothing",
+    Reason.NOT_MEMORY: "its growth proves nothing",
     Reason.OVERRULED: "a more exact meter decides",
 }
 

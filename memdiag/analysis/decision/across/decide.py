@@ -182,8 +182,8 @@ def _telling(leaks: Sequence[int], meters: Meters) -> int:
     def key(at: int) -> tuple[bool, bool, bool, bool, bool, int, float]:
         finding = meters.findings[at]
         owns = finding.process in owners
-        borrowed = finding.reason is Reason.EXACT_METER
-        explained = any(phase.blamed for phase in finding.phases)
+        borrowed = finding.reason is Reason.EXACT_METRIC
+        explained = any(phase.is_attributed for phase in finding.phases)
         rank = _rank(finding.role, _TELLS_MOST)
         exact, partial = finding.role in EXACT_ROLES, _overlooks_objects(finding, meters)
         return not owns, partial, borrowed, not exact, not explained, rank, -speed(finding)

@@ -28,7 +28,7 @@ def ask(finding: Finding, meters: Meters, parameters: Shared) -> Says | None:
         return Says(
             text="it grows together with a metric that counts memory in it exactly and leaks",
             against=name(exact),
-            reason=Reason.EXACT_METER,
+            reason=Reason.EXACT_METRIC,
             verdict=Verdict.LEAK,
         )
     return Says(
@@ -66,7 +66,7 @@ def change(finding: Finding, meters: Meters, parameters: Shared) -> Finding:
     return replace(
         _without_rate(finding),
         verdict=Verdict.LEAK,
-        reason=Reason.EXACT_METER,
+        reason=Reason.EXACT_METRIC,
         confidence=min(exact.confidence, meters.policy.reporting.borrowed_confidence),
         onset_x=exact.onset_x,
         plateau=None,

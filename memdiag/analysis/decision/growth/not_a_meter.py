@@ -18,7 +18,7 @@ def ask(case: Case, window: Window, parameters: Shared) -> Says | None:
         return None
     return Says(
         text="a metric of this kind also grows without a leak, so its growth is no evidence of one",
-        reason=Reason.NOT_A_METER,
+        reason=Reason.NOT_MEMORY,
     )
 
 
