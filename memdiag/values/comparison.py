@@ -23,7 +23,7 @@ class Effect(enum.Enum):
     NO_EFFECT = "no_effect"  # equal within noise small enough to detect a real change
     WORSE = "worse"  # grows more, or settles higher
     NEW_LEAK = "new_leak"  # none before, a leak now
-    CANT_TELL = "cant_tell"  # the runs are too short or too noisy
+    INCONCLUSIVE = "inconclusive"  # the runs are too short or too noisy
 
 
 BAD = frozenset({Effect.NEW_LEAK, Effect.WORSE})

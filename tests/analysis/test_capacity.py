@@ -105,7 +105,7 @@ def test_a_leak_with_a_planned_end_needs_what_it_comes_to() -> None:
     assert advice.until_x == 3 * STEPS
     assert advice.peak_bytes == pytest.approx(19 * GB, rel=0.02)
     assert (advice.needs_bytes, advice.comfortable_bytes) == (20 * GB, 24 * GB)
-    assert "by step 1,800, if it goes on so" in said(finding)
+    assert "by step 1,800, if the trend continues" in said(finding)
 
 
 def test_where_it_cannot_be_told_nothing_is_advised() -> None:

@@ -41,8 +41,8 @@ def test_a_leak_that_the_oom_killer_ends_is_foretold_and_explained(tmp_path: Pat
     assert "Last readings: RSS of all processes" in told
     told = document["recordings"][0]["foretold"]
     assert abs(told["at_x"] - _killed_at(output)) <= 0.25 * _killed_at(output)
-    assert "Foretold: half-way, at step" in done.stderr
-    assert "If it goes on so" not in done.stderr
+    assert "Forecast: halfway, at step" in done.stderr
+    assert "If the trend continues" not in done.stderr
     _assert_foretold(tmp_path, output)
 
 

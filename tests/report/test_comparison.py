@@ -88,10 +88,12 @@ def test_table_holds_before_after_change_and_what_would_have_shown() -> None:
 
 
 def test_of_a_base_near_nothing_no_share_is_told() -> None:
-    assert "17.0 MB per step (6 % of the base) would have shown" in " ".join(text(FOUND).split())
+    assert "smallest detectable change is 17.0 MB per step (6% of the old value)." in " ".join(
+        text(FOUND).split()
+    )
     flat = replace(RATE, base=interval(0.001 * MB, 0.002 * MB))
     shown = " ".join(text(of(replace(SERIES, differences=(flat,)))).split())
-    assert "17.0 MB per step would have shown" in shown
+    assert "smallest detectable change is 17.0 MB per step." in shown
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
@@ -120,7 +122,7 @@ def test_every_effect_rule_and_measure_has_words_and_a_valid_document(
     by = replace(RATE, measure=measure)
     series = replace(SERIES, effect=effect, why=why, differences=(by,), need_more_x=12.5)
     shown = text(of(series))
-    assert comparison_wording.EFFECTS[effect] in shown.splitlines()[0]
+    assert comparison_wording.name(effect) in shown.splitlines()[0]
     assert "None" not in shown
     VALIDATOR.validate(json.loads(json_documents.text(document(of(series), 0))))
 
@@ -137,20 +139,22 @@ def test_schema_knows_every_effect_and_rule_and_nothing_else() -> None:
 def test_without_a_common_series_the_report_says_what_each_side_has() -> None:
     nothing = replace(
         FOUND,
-        effect=Effect.CANT_TELL,
+        effect=Effect.INCONCLUSIVE,
         series=(),
         decided_by=None,
         notes=("only the base has rss_bytes",),
     )
     shown = text(nothing)
-    assert shown.splitlines()[0].strip() == "CAN'T TELL   they have no series in common"
+    assert shown.splitlines()[0].strip() == "INCONCLUSIVE   no series in common"
     assert "only the base has rss_bytes." in shown
     VALIDATOR.validate(document(nothing, 3))
 
 
 def test_doubt_says_which_side_must_run_for_how_much_longer() -> None:
-    doubt = replace(SERIES, effect=Effect.CANT_TELL, why=Why.CANDIDATE_TOO_SHORT, need_more_x=99.2)
-    assert "Let the candidate run for about 100 steps more to know." in text(of(doubt))
+    doubt = replace(
+        SERIES, effect=Effect.INCONCLUSIVE, why=Why.CANDIDATE_TOO_SHORT, need_more_x=99.2
+    )
+    assert "Run the candidate for about 100 steps more to reach an answer." in text(of(doubt))
     runs = replace(doubt, why=Why.TOO_NOISY, more_runs=True)
     assert "Record more runs of each side" in text(of(runs))
 

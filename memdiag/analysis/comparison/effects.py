@@ -44,7 +44,7 @@ class Decision:
 def decide(pair: Pair) -> Decision:
     """What the change did to one series."""
     if len(pair.base.axis_kinds | pair.candidate.axis_kinds) > 1:
-        return Decision(effect=Effect.CANT_TELL, why=Why.AXES_DIFFER)
+        return Decision(effect=Effect.INCONCLUSIVE, why=Why.AXES_DIFFER)
     base, candidate = pair.base.verdict, pair.candidate.verdict
     if base is Verdict.INCONCLUSIVE and candidate is Verdict.LEAK and _base_was_flat(pair):
         return _leak_appeared(pair)
@@ -62,25 +62,25 @@ def decide(pair: Pair) -> Decision:
 def _leak_gone(pair: Pair) -> Decision:
     """The old rate must be excluded, not only be unseen: a short calm run proves nothing."""
     if _not_reached(pair):
-        return Decision(effect=Effect.CANT_TELL, why=Why.CANDIDATE_TOO_SHORT, by=_rise_of(pair))
+        return Decision(effect=Effect.INCONCLUSIVE, why=Why.CANDIDATE_TOO_SHORT, by=_rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return Decision(effect=Effect.INCONCLUSIVE, why=Why.NOT_MEASURED)
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
     if candidate.high <= _GONE * base.value:
         return Decision(effect=Effect.FIXED, why=Why.LEAK_GONE, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    return Decision(effect=Effect.INCONCLUSIVE, why=Why.TOO_NOISY, by=Measure.GROWTH)
 
 
 def _leak_appeared(pair: Pair) -> Decision:
     """The base must have run to where the leak would have shown in it."""
     if _not_reached(pair):
-        return Decision(effect=Effect.CANT_TELL, why=Why.BASE_TOO_SHORT, by=_rise_of(pair))
+        return Decision(effect=Effect.INCONCLUSIVE, why=Why.BASE_TOO_SHORT, by=_rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
         return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED)
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
     if base.high < candidate.value:
         return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    return Decision(effect=Effect.INCONCLUSIVE, why=Why.TOO_NOISY, by=Measure.GROWTH)
 
 
 def _base_was_flat(pair: Pair) -> bool:
@@ -109,22 +109,22 @@ def _rise_of(pair: Pair) -> Measure | None:
 
 def _rates(pair: Pair) -> Decision:
     if Measure.GROWTH not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return Decision(effect=Effect.INCONCLUSIVE, why=Why.NOT_MEASURED)
     found = pair.difference(Measure.GROWTH)
     if found.ratio is None:
-        return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+        return Decision(effect=Effect.INCONCLUSIVE, why=Why.TOO_NOISY, by=Measure.GROWTH)
     if found.change.high < 0 and found.ratio.value <= 1 - _MATERIAL_RATE:
         return Decision(effect=Effect.IMPROVED, why=Why.RATE_CHANGED, by=Measure.GROWTH)
     if found.change.low > 0 and found.ratio.value >= 1 + _MATERIAL_RATE:
         return Decision(effect=Effect.WORSE, why=Why.RATE_CHANGED, by=Measure.GROWTH)
     if found.ratio.low >= _EQUAL_RATE[0] and found.ratio.high <= _EQUAL_RATE[1]:
         return Decision(effect=Effect.NO_EFFECT, why=Why.RATE_EQUAL, by=Measure.GROWTH)
-    return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.GROWTH)
+    return Decision(effect=Effect.INCONCLUSIVE, why=Why.TOO_NOISY, by=Measure.GROWTH)
 
 
 def _levels(pair: Pair) -> Decision:
     if Measure.LEVEL not in pair.estimates:
-        return Decision(effect=Effect.CANT_TELL, why=Why.NOT_MEASURED)
+        return Decision(effect=Effect.INCONCLUSIVE, why=Why.NOT_MEASURED)
     found = pair.difference(Measure.LEVEL)
     scale = _scale(found)
     least = _least_change(pair, _MATERIAL_LEVEL * scale)
@@ -132,7 +132,7 @@ def _levels(pair: Pair) -> Decision:
     if moved is not None:
         return moved
     if max(-found.change.low, found.change.high) > max(_EQUAL_LEVEL * scale, least):
-        return Decision(effect=Effect.CANT_TELL, why=Why.TOO_NOISY, by=Measure.LEVEL)
+        return Decision(effect=Effect.INCONCLUSIVE, why=Why.TOO_NOISY, by=Measure.LEVEL)
     if Measure.PEAK in pair.estimates:
         peaks = pair.difference(Measure.PEAK)
         least = _least_change(pair, _MATERIAL_PEAK * _scale(peaks))
@@ -165,7 +165,7 @@ def _unsettled(pair: Pair) -> Decision:
     why = (
         Why.BASE_UNSETTLED if pair.base.verdict is Verdict.INCONCLUSIVE else Why.CANDIDATE_UNSETTLED
     )
-    open_ = Decision(effect=Effect.CANT_TELL, why=why, by=_rise_of(pair))
+    open_ = Decision(effect=Effect.INCONCLUSIVE, why=why, by=_rise_of(pair))
     if Measure.RISE not in pair.estimates:
         return open_
     change = pair.difference(Measure.RISE).change

@@ -72,7 +72,7 @@ def compare(  # noqa: PLR0917 - one per option
     ascii_only: analyzing.Ascii = False,
     color: analyzing.Color = None,
 ) -> None:
-    """Say what a change did: FIXED, IMPROVED, NO EFFECT, WORSE, NEW LEAK, or CAN'T TELL.
+    """Say what a change did: FIXED, IMPROVED, NO EFFECT, WORSE, NEW LEAK, or INCONCLUSIVE.
 
     Recordings and logs are read as by analyze; --metric BEFORE --against AFTER takes two columns
     of one LOG. Several runs of a side count as one estimate with their spread. Ends with 0 (not

@@ -57,7 +57,7 @@ def _series(suite: Element, found: RecordingFinding, finding: Finding, failing: 
     """Only a leak or the series that decides can fail: an inconclusive series beside it cannot."""
     rate = rates.of(finding)
     growth = "" if rate is None else f", {rate.full(_SCREEN.plus_minus)}"
-    message = f"{wording.VERDICTS[finding.verdict]}: {wording.REASONS[finding.reason]}{growth}"
+    message = f"{finding.verdict.name}: {wording.REASONS[finding.reason]}{growth}"
     decides = finding is found.deciding or finding.verdict is Verdict.LEAK
     fails = decides and finding.verdict in failing
     kind = "failure" if fails else "system-out"

@@ -1,4 +1,4 @@
-"""Numbers as people read them: the only place that formats.
+"""Numbers as people read them; formatted nowhere else.
 
 Memory is decimal (GB, MB, as in most logs) with three significant digits, and reads back with
 `units.parse_bytes`. Nothing here knows colours, widths or words of a report.
@@ -23,7 +23,7 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """`value` with so many significant digits, without an exponent: 17.0, 1,230, 0.0042."""
+    """`value` with `digits` significant digits, without an exponent: 17.0, 1,230, 0.0042."""
     if not math.isfinite(value):
         return _UNKNOWN
     if value == 0:
@@ -34,7 +34,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def count(value: float) -> str:
-    """A number of things: whole ones in full with thousands separators, means rounded."""
+    """A number of things: whole numbers with thousands separators, means rounded."""
     if not math.isfinite(value):
         return _UNKNOWN
     return (
@@ -43,8 +43,8 @@ def count(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A reading in percent."""
-    return f"{significant(value)} %"
+    """A percentage: `12.5%`."""
+    return f"{significant(value)}%"
 
 
 def size(value: float) -> str:
@@ -74,7 +74,7 @@ def signed(value: float, unit: Unit) -> str:
 
 
 def between(low: float, high: float, unit: Unit) -> str:
-    """A range, its unit written once where both ends share it: `17.0 to 17.7 GB`."""
+    """A range; a unit that both ends share is written once: `17.0 to 17.7 GB`."""
     start, end = quantity(low, unit), quantity(high, unit)
     if start == end:
         return start
@@ -97,7 +97,7 @@ def estimate(interval: Interval, unit: Unit, plus_minus: str) -> str:
     divisor = float(1000**scale)
     decimals = _decimals(interval.value / divisor, half / divisor)
     value = _signed_fixed(interval.value / divisor, decimals)
-    suffix = {Unit.BYTES: " " + _PREFIXES[scale], Unit.PERCENT: " %", Unit.COUNT: ""}[unit]
+    suffix = {Unit.BYTES: " " + _PREFIXES[scale], Unit.PERCENT: "%", Unit.COUNT: ""}[unit]
     margin = f"{half / divisor:,.{decimals}f}"
     if float(margin.replace(",", "")) == 0:
         return f"{value}{suffix}"
@@ -109,16 +109,16 @@ def multiple(match: SizeMatch) -> str:
     return f"{significant(match.multiple)} {_SIZES[match.what]} ({size(match.size_bytes)} each)"
 
 
-def sureness(confidence: float) -> str:
-    """A probability as whole percent, never more than the 99 that data can give."""
-    if not math.isfinite(confidence):
+def confidence(probability: float) -> str:
+    """A probability in whole percent, from 1% to 99%."""
+    if not math.isfinite(probability):
         return _UNKNOWN
-    return f"{min(99, max(1, math.floor(confidence * 100 + 1e-9)))} %"
+    return f"{min(99, max(1, math.floor(probability * 100 + 1e-9)))}%"
 
 
 def share(part: float) -> str:
-    """A part of a whole, 0..1, as whole percent."""
-    return f"{part * 100:.0f} %" if math.isfinite(part) else _UNKNOWN
+    """A part of a whole, 0 to 1, in whole percent."""
+    return f"{part * 100:.0f}%" if math.isfinite(part) else _UNKNOWN
 
 
 def probability(value: float) -> str:
@@ -153,7 +153,7 @@ def duration(seconds: float) -> str:
 
 
 def position(x: float, kind: AxisKind) -> str:
-    """A place on the axis: a duration on a clock, else a number with thousands separators."""
+    """A position on the axis: a duration in seconds, else a number with thousands separators."""
     if kind is AxisKind.SECONDS:
         return duration(x)
     if not math.isfinite(x):
