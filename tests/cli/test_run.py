@@ -136,7 +136,7 @@ def test_a_file_in_the_way_of_any_part_of_the_recording_is_told_before_the_start
     (tmp_path / "r.meta.json").write_text("{}")
     done = run(tmp_path, "-o", output, "--", "touch", "ran")
     assert done.returncode == 2
-    assert "r.meta.json exists already" in done.stderr
+    assert "r.meta.json already exists" in done.stderr
     assert not (tmp_path / "ran").exists()
     assert run(tmp_path, "--force", "-o", output, "--", "touch", "ran").returncode in (0, 3)
     assert (tmp_path / output).exists()
@@ -342,4 +342,4 @@ def test_what_the_probe_cannot_tell_is_missing_with_a_reason_in_report_and_sidec
         if entry["metric"] == "probe_readings"
     ]
     assert missing["process"] == "main"
-    assert "start it without -I" in missing["remedy"]
+    assert "start it without -I" in missing["why"]["remedy"]

@@ -1,6 +1,6 @@
-"""What is kept beside a native recording: NAME.meta.json next to NAME.csv or NAME.parquet.
+"""The sidecar of a native recording: NAME.meta.json beside NAME.csv or NAME.parquet.
 
-A recording without its sidecar, or with a damaged one, is still a recording.
+A recording can be read without its sidecar, or with a damaged one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from memdiag.values.sanitize import printable
 
 FORMAT_VERSION = 2
 _MAX_BYTES = 4 << 20
-# What the reports make printable themselves where they show it.
+# Made printable by the reports that show it.
 _FREE_FORM = ("about", "cost")
 _ROLES = frozenset(role.value for role in Role)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sidecar:
-    """A recording's circumstances. `complete`: memdiag itself came to the recording's end."""
+    """Everything beside the rows. complete: memdiag finished the recording."""
 
     about: dict[str, Any] = field(default_factory=dict)
     complete: bool = False
@@ -37,12 +37,12 @@ class Sidecar:
 
 
 def sidecar_path(recording: Path) -> Path:
-    """Where the sidecar of a recording is."""
+    """Path of the sidecar of a recording."""
     return recording.with_name(recording.stem + ".meta.json")
 
 
 def rows_path(recording: Path) -> Path:
-    """The CSV file that a recording is until a Parquet file is made of it at its end."""
+    """Path of the CSV file, which is converted at the end if the recording is a Parquet file."""
     return recording.with_suffix(".csv") if recording.suffix == ".parquet" else recording
 
 
