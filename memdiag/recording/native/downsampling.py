@@ -146,7 +146,6 @@ class Downsampler:
         for stream in self._streams.values():
             stream.ends_s = 0.0  # the next row opens a bucket
             stream.last_row = -1
-            stream.metrics = {name: _carried(m) for name, m in stream.metrics.items()}
             stream.floors = {}
             stream.young_rows = []
         return keep
@@ -239,17 +238,14 @@ class Downsampler:
                 self._keep[row] = 1
         stream.floors = {}
 
-    @staticmethod
-    def _floor_is_known(stream: _Stream, name: str) -> bool:
-        return name not in _FLOOR_METRICS or name in stream.floors
-
     def _take(self, stream: _Stream, name: str, value: float, row: int) -> None:
         metric = stream.metrics.get(name)
         if metric is None:
             stream.metrics[name] = _Extreme(value, row, value, row, value)
             self._keep[row] = 1
             return
-        if value == metric.latest and metric.low_row >= 0 and self._floor_is_known(stream, name):
+        is_known = name in stream.floors or name not in _FLOOR_METRICS
+        if value == metric.latest and metric.low_row >= 0 and is_known:
             metric.usual_difference *= 1 - _DIFFERENCE_MEMORY
             return
         difference = abs(value - metric.latest)
@@ -266,8 +262,3 @@ class Downsampler:
             floor = stream.floors.get(name)
             if floor is None or value < floor[0]:
                 stream.floors[name] = (value, row)
-
-
-def _carried(metric: _Extreme) -> _Extreme:
-    """The metric in a bucket without rows."""
-    return _Extreme(0.0, -1, 0.0, -1, metric.latest, metric.usual_difference)

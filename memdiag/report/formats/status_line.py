@@ -1,10 +1,10 @@
-"""The status line of a running measurement: the terminal's last row, and nothing but that row.
+"""The status line of a running measurement, in the last row of the terminal.
 
-The target writes to the same terminal, and what it writes must stay whole. So the last row is
-taken out of the scrolling region before the target starts (as apt does for its progress bar), and
-each refresh is one single write that saves the cursor, paints that row and restores the cursor.
-Nothing is ever written at the target's own place. `SETTLE` undoes it all; it depends on nothing,
-so that another process can write it when this one was killed.
+The target writes to the same terminal, and its output must stay intact. So the last row is removed
+from the scrolling region before the target starts (as apt does for its progress bar), and each
+refresh is a single write that saves the cursor, draws that row and restores the cursor. Nothing is
+written at the position of the target. `SETTLE` undoes everything; another process can write it if
+this one is killed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from memdiag.values.sanitize import printable
 _SAVE, _RESTORE = "\0337", "\0338"
 _ERASE_ROW = "\033[2K"
 _DIM, _PLAIN = "\033[2m", "\033[22m"
-# Full height again, then an empty last row; the cursor stays where the target left it.
+# Restores the full height and an empty last row; the cursor stays where the target left it.
 SETTLE = (_SAVE + "\033[r" + "\033[999;1H" + _ERASE_ROW + _RESTORE).encode()
 _FEWEST_ROWS, _FEWEST_COLUMNS = 6, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What the line says. Empty or None parts are left out.
+    """The content of the line. Empty or None parts are left out.
 
     growth: finished text ("+1.2 MB per step"); leaning: "stable", "leak?", ...
     """
@@ -77,7 +77,7 @@ def _clock(seconds: float) -> str:
 
 
 def wanted(descriptor: int, environ: Mapping[str, str]) -> bool:
-    """Whether a status line may be shown there: a terminal that moves its cursor, ours to use."""
+    """Return True if the descriptor is a terminal in the foreground that can show a status line."""
     if environ.get("TERM", "dumb") in {"dumb", "unknown", ""}:
         return False
     try:
@@ -92,8 +92,8 @@ def wanted(descriptor: int, environ: Mapping[str, str]) -> bool:
 class LastRow:
     """The reserved last row of the terminal behind `descriptor`.
 
-    Call `reserve` while the cursor stands at the start of a line. Every method is harmless when
-    the terminal went away.
+    Call `reserve` while the cursor is at the start of a line. No method fails if the terminal is
+    gone.
     """
 
     def __init__(
@@ -112,23 +112,23 @@ class LastRow:
         self._shown = ""
 
     def reserve(self) -> None:
-        """Take the last row out of the scrolling region."""
+        """Remove the last row from the scrolling region."""
         if self._size is None and self._is_wanted():
             # A new line first, so that the cursor is never below the region; then one up again.
             self._write("\n" + self._region() + "\033[1A")
 
     def show(self, status: Callable[[], Status]) -> None:
-        """Paint the row, if it says anything new. `status` is asked only where it is shown."""
+        """Draw the row if it has changed. `status` is called only if the row is shown."""
         if self._size is None:
             return
-        if not self._is_wanted():  # in the background now, the terminal is somebody else's
+        if not self._is_wanted():  # in the background now
             return
         painted = self._painted(status())
         if painted:
             self._write(painted)
 
     def release(self) -> None:
-        """Give the row back, empty."""
+        """Release the row, empty."""
         if self._size is not None:
             self._size = None
             self._shown = ""
@@ -136,7 +136,7 @@ class LastRow:
 
     def _painted(self, status: Status) -> str:
         region = ""
-        if self._terminal_size() != self._size:  # resized: the old region is gone
+        if self._terminal_size() != self._size:  # resized, which resets the region
             region = self._region()
         if self._size is None:
             return ""
@@ -162,8 +162,8 @@ class LastRow:
         return size if size.lines >= _FEWEST_ROWS else None
 
     def _write(self, text: str) -> None:
-        """One write, so that nothing of the target's can come in between."""
+        """One write, so that output of the target cannot come in between."""
         try:
             os.write(self._descriptor, text.encode("utf-8", "replace"))
         except OSError:
-            self._size = None  # the terminal went away
+            self._size = None  # the terminal is gone

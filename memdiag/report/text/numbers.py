@@ -11,7 +11,7 @@ import math
 from memdiag.values.findings import Interval, KnownSize, SizeMatch
 from memdiag.values.measurements import AxisKind, Unit
 
-_PREFIXES = ("B", "KB", "MB", "GB", "TB", "PB")
+PREFIXES = ("B", "KB", "MB", "GB", "TB", "PB")
 _UNKNOWN = "?"
 _SIZES = {
     KnownSize.MODEL: "fp32 copies of the model",
@@ -51,10 +51,10 @@ def size(value: float) -> str:
     """Memory of any sign: `17.4 GB`, `-640 KB`, `12 B`."""
     if not math.isfinite(value):
         return _UNKNOWN
-    scale = _scale(value)
-    number = value / 1000**scale + 0.0  # never -0
-    text = f"{number:.0f}" if scale == 0 and number == round(number) else significant(number)
-    return f"{text} {_PREFIXES[scale]}"
+    power = scale(value)
+    number = value / 1000**power + 0.0  # never -0
+    text = f"{number:.0f}" if power == 0 and number == round(number) else significant(number)
+    return f"{text} {PREFIXES[power]}"
 
 
 def quantity(value: float, unit: Unit) -> str:
@@ -93,11 +93,11 @@ def estimate(interval: Interval, unit: Unit, plus_minus: str) -> str:
         return signed(interval.value, unit)
     if abs((low + high) / 2 - interval.value) > 0.2 * half:
         return f"{signed(interval.value, unit)} ({between(low, high, unit)})"
-    scale = _scale(max(abs(interval.value), half)) if unit is Unit.BYTES else 0
-    divisor = float(1000**scale)
+    power = scale(max(abs(interval.value), half)) if unit is Unit.BYTES else 0
+    divisor = float(1000**power)
     decimals = _decimals(interval.value / divisor, half / divisor)
     value = _signed_fixed(interval.value / divisor, decimals)
-    suffix = {Unit.BYTES: " " + _PREFIXES[scale], Unit.PERCENT: "%", Unit.COUNT: ""}[unit]
+    suffix = {Unit.BYTES: " " + PREFIXES[power], Unit.PERCENT: "%", Unit.COUNT: ""}[unit]
     margin = f"{half / divisor:,.{decimals}f}"
     if float(margin.replace(",", "")) == 0:
         return f"{value}{suffix}"
@@ -162,12 +162,12 @@ def position(x: float, kind: AxisKind) -> str:
     return significant(x) if fractions else f"{x:,.0f}"
 
 
-def _scale(value: float) -> int:
+def scale(value: float) -> int:
     """Power of 1000 so that the rounded value reads 1..999; 0 below 1000."""
-    scale = 0
-    while scale < len(_PREFIXES) - 1 and abs(value) >= 999.5 * 1000**scale:
-        scale += 1
-    return scale
+    power = 0
+    while power < len(PREFIXES) - 1 and abs(value) >= 999.5 * 1000**power:
+        power += 1
+    return power
 
 
 def _decimals(value: float, half_width: float) -> int:
