@@ -72,7 +72,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, verdict),
         leaking=leaking(findings, decided_by),
-        foretold=foretold(
+        early_forecast=foretold(
             recording,
             list(enumerate(s for s, f in found if f is not None)),
             lambda series, given: _find(series, given, policy),

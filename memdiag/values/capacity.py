@@ -42,7 +42,7 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foretold:
+class EarlyForecast:
     """The forecast from the first half of a run that ran out of memory.
 
     series: index of the series of that memory. limit_bytes: the limit that was reached.

@@ -12,7 +12,7 @@ import enum
 from dataclasses import dataclass, field
 
 from memdiag.values.budgets import Budget
-from memdiag.values.capacity import Capacity, Foretold
+from memdiag.values.capacity import Capacity, EarlyForecast
 from memdiag.values.codec import NOT_IN_JSON
 from memdiag.values.measurements import Axis, Ending, Mark, Missing, Role, Unit
 from memdiag.values.verdict import Argument, Reason, Verdict
@@ -171,10 +171,13 @@ class PhaseGrowth:
     def is_attributed(self) -> bool:
         """Return True if the phase's growth is repeated, concentrated and not by chance."""
         return (
-            self.p_value <= BLAME_P_VALUE
-            and self.share >= BLAME_SHARE
-            and self.growing_events >= max(BLAME_EVENTS, BLAME_EVENT_SHARE * self.events)
-            and (self.times_elsewhere is None or self.times_elsewhere >= BLAME_TIMES_ELSEWHERE)
+            self.p_value <= ATTRIBUTION_P_VALUE
+            and self.share >= ATTRIBUTION_SHARE
+            and self.growing_events
+            >= max(ATTRIBUTION_EVENTS, ATTRIBUTION_EVENT_SHARE * self.events)
+            and (
+                self.times_elsewhere is None or self.times_elsewhere >= ATTRIBUTION_TIMES_ELSEWHERE
+            )
         )
 
 
@@ -198,11 +201,11 @@ class RecurringGrowth:
 
 
 # Heuristic: at most 1% of runs without such a phase attribute growth to one (benchmarks/phases.py).
-BLAME_P_VALUE = 0.01
-BLAME_SHARE = 0.25
-BLAME_EVENTS = 3
-BLAME_EVENT_SHARE = 0.4
-BLAME_TIMES_ELSEWHERE = 3.0
+ATTRIBUTION_P_VALUE = 0.01
+ATTRIBUTION_SHARE = 0.25
+ATTRIBUTION_EVENTS = 3
+ATTRIBUTION_EVENT_SHARE = 0.4
+ATTRIBUTION_TIMES_ELSEWHERE = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,7 +348,7 @@ class BudgetFinding:
     budget: the budget. standing: whether the series is within it.
     metric: metric of the series; "" if no series matches. process: its process.
     unit: unit of the values; null if no series matches.
-    figure: the measured value (growth: per interval of the budget); null if nothing was measured.
+    measured: the measured value (growth: per interval of the budget); null if nothing was measured.
     why: for `unclear`, what is missing.
     """
 
@@ -354,7 +357,7 @@ class BudgetFinding:
     metric: str
     process: str
     unit: Unit | None
-    figure: Interval | None
+    measured: Interval | None
     why: str = ""
 
 
@@ -371,7 +374,7 @@ class RecordingFinding:
     budgets: every budget applied to every series it is for. marks: thresholds that were crossed.
     first_limit: the limit that is reached first; null if none is.
     capacity: memory that the run requires. leaking: kind of memory that leaks; null if unknown.
-    foretold: the forecast from half of a run that ran out of memory; null for others.
+    early_forecast: the forecast from half of a run that ran out of memory; null for others.
     """
 
     source: str
@@ -388,7 +391,7 @@ class RecordingFinding:
     first_limit: FirstLimit | None = None
     capacity: tuple[Capacity, ...] = ()
     leaking: Leaking | None = None
-    foretold: Foretold | None = None
+    early_forecast: EarlyForecast | None = None
 
     @property
     def deciding(self) -> Finding | None:

@@ -131,7 +131,7 @@ def test_json_holds_each_budget_with_figure_and_allowance(memdiag: Command) -> N
     assert held["budget"]["text"] == "--max-growth 1GB/50steps"
     assert (held["standing"], held["unit"], held["budget"]["amount"]) == ("kept", "bytes", 1e9)
     assert held["budget"]["per"] == {"length": 50, "axis": "step"}
-    assert held["figure"]["high"] < 1e9
+    assert held["measured"]["high"] < 1e9
 
 
 def test_project_file_and_environment_gate_run(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_leak_that_the_oom_killer_ends_is_foretold_and_explained(tmp_path: Pat
     ending = document["recordings"][0]["ending"]
     assert (ending["cause"], ending["limit_bytes"]) == ("oom_killer", LIMIT_BYTES)
     assert "Last readings: RSS of all processes" in told
-    told = document["recordings"][0]["foretold"]
+    told = document["recordings"][0]["early_forecast"]
     assert abs(told["at_x"] - _killed_at(output)) <= 0.25 * _killed_at(output)
     assert "Forecast: halfway, at step" in done.stderr
     assert "If the trend continues" not in done.stderr

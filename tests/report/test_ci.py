@@ -36,7 +36,7 @@ def held(standing: Standing, budget: Budget = GROWTH, value: float = 1400 * MB) 
         metric="rss_bytes",
         process="main",
         unit=Unit.BYTES,
-        figure=None if standing is Standing.UNCLEAR else interval(value, 100 * MB),
+        measured=None if standing is Standing.UNCLEAR else interval(value, 100 * MB),
         why="too short" if standing is Standing.UNCLEAR else "",
     )
 

@@ -15,7 +15,7 @@ from report.draw_screens import PAGE, documented
 
 from memdiag.report.formats.json_documents import diagnosis as document
 from memdiag.report.formats.json_documents import schema_text, text
-from memdiag.values.capacity import Capacity, Foretold, Memory
+from memdiag.values.capacity import Capacity, EarlyForecast, Memory
 from memdiag.values.findings import EvidenceKind, Finding, FirstLimit, Interval
 from memdiag.values.measurements import Axis, AxisKind, Cause, Ending, Mark, MarkLevel, Role, Unit
 from memdiag.values.verdict import Reason, Side
@@ -174,7 +174,7 @@ def test_room_first_limit_marks_and_a_bad_end_obey_the_schema() -> None:
             Capacity(memory=Memory.DEVICE, series=0, is_bounded=False, peak_bytes=5.0),
             Capacity(memory=Memory.HOST, series=0, is_bounded=True, peak_bytes=5.0, limit_bytes=9),
         ),
-        foretold=Foretold(
+        early_forecast=EarlyForecast(
             series=0,
             limit_bytes=9,
             seen_until_x=5.0,
@@ -204,5 +204,5 @@ def test_room_first_limit_marks_and_a_bad_end_obey_the_schema() -> None:
     (shown,) = values["recordings"]
     assert shown["capacity"][1]["headroom_bytes"] == 4
     assert shown["first_limit"]["at_x"]["high"] is None
-    assert (shown["foretold"]["at_x"], shown["foretold"]["high_x"]) == (10.0, None)
+    assert (shown["early_forecast"]["at_x"], shown["early_forecast"]["high_x"]) == (10.0, None)
     assert shown["ending"]["cause"] == "device_memory"

@@ -35,7 +35,7 @@ from memdiag.analysis.attribution.event_regressors import (
 from memdiag.analysis.attribution.interval_growth import STILL
 from memdiag.analysis.stats.ar1_least_squares import WhitenedFit, memory_of
 from memdiag.analysis.stats.rotation_test import Cycles, rotated
-from memdiag.values.findings import BLAME_P_VALUE
+from memdiag.values.findings import ATTRIBUTION_P_VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -141,7 +141,7 @@ def guilty(
             (choice, min(1.0, model.chance_of(choice, found, seed) * tests))
             for choice in model.liked(found)
         )
-        choice, p_value = next((t for t in tried if t[1] <= BLAME_P_VALUE), (None, 1.0))
+        choice, p_value = next((t for t in tried if t[1] <= ATTRIBUTION_P_VALUE), (None, 1.0))
         if choice is None:
             break
         found.append(choice)
@@ -345,7 +345,7 @@ class _Model:
         only one of the two readings tells is told by neither."""
         own = self.chance(choice.group, found, seed, choice.levels)
         differ = ({*choice.levels} ^ {*self.beside}) & {*self.ramps}
-        if not differ or own > BLAME_P_VALUE:
+        if not differ or own > ATTRIBUTION_P_VALUE:
             return own
         return max(own, self.chance(choice.group, found, seed, self.beside))
 

@@ -154,7 +154,7 @@ def _measured(finding: Finding, budget: Budget, figure: Interval) -> BudgetFindi
         metric=finding.metric,
         process=finding.process,
         unit=finding.unit,
-        figure=figure,
+        measured=figure,
         why=why,
     )
 
@@ -166,6 +166,6 @@ def _unclear(budget: Budget, finding: Finding | None, why: str) -> BudgetFinding
         metric="" if finding is None else finding.metric,
         process="" if finding is None else finding.process,
         unit=None if finding is None else finding.unit,
-        figure=None,
+        measured=None,
         why=why,
     )

@@ -54,11 +54,11 @@ def sentence(held: BudgetFinding, screen: Screen) -> str:
     if not held.metric:
         return series_names.stopped(held.why, screen)
     name = series_names.opening(held, screen)
-    if held.figure is None or held.unit is None:
+    if held.measured is None or held.unit is None:
         return f"{name}: {series_names.stopped(held.why, screen)}"
-    text = f"{name} {_measured(held, held.figure, held.unit, screen)}"
+    text = f"{name} {_measured(held, held.measured, held.unit, screen)}"
     if held.standing is Standing.BROKEN:
-        excess = held.figure.value - held.budget.amount
+        excess = held.measured.value - held.budget.amount
         text += f", {numbers.quantity(excess, held.unit)} too much"
     if held.standing is Standing.UNCLEAR:
         text += f"; {screen.show(held.why)}"

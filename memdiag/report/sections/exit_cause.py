@@ -9,7 +9,7 @@ from memdiag.report.sections import forecast
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph
-from memdiag.values.capacity import Foretold
+from memdiag.values.capacity import EarlyForecast
 from memdiag.values.findings import Finding, Interval, RecordingFinding
 from memdiag.values.measurements import Cause, Ending, Role, Unit
 
@@ -36,8 +36,8 @@ def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     if last:
         text = "; ".join(_reading(finding, screen) for finding in last)
         said += paragraph(f"{text}.", screen.measure, lead="Last readings:")
-    if found.foretold is not None:
-        text = _forecast(found.foretold, found.series[found.foretold.series], screen)
+    if found.early_forecast is not None:
+        text = _forecast(found.early_forecast, found.series[found.early_forecast.series], screen)
         said += paragraph(text, screen.measure, lead="Forecast:")
     return said
 
@@ -47,7 +47,7 @@ def is_out_of_memory(found: RecordingFinding) -> bool:
     return found.ending is not None and found.ending.cause is not None
 
 
-def _forecast(early: Foretold, finding: Finding, screen: Screen) -> str:
+def _forecast(early: EarlyForecast, finding: Finding, screen: Screen) -> str:
     """The forecast from the first half of the run, and what happened."""
     name, end = series_names.series(finding, screen), series_names.place(finding, early.at_x)
     span = Interval(value=early.at_x, low=early.low_x, high=early.high_x)
