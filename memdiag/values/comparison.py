@@ -19,9 +19,9 @@ class Effect(enum.Enum):
     """The effect of the change."""
 
     FIXED = "fixed"  # a leak before, none now
-    IMPROVED = "improved"  # grows less, or settles lower
+    IMPROVED = "improved"  # grows less, or has a lower plateau
     NO_EFFECT = "no_effect"  # equal within noise small enough to detect a real change
-    WORSE = "worse"  # grows more, or settles higher
+    WORSE = "worse"  # grows more, or has a higher plateau
     NEW_LEAK = "new_leak"  # none before, a leak now
     INCONCLUSIVE = "inconclusive"  # the runs are too short or too noisy
 

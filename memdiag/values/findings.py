@@ -275,7 +275,7 @@ class Finding:
 
 
 class EvidenceKind(enum.Enum):
-    """What a statement about several series says."""
+    """The kind of a statement about several series."""
 
     TENSORS_FLAT = "tensors_flat"  # memory grows, the tensor count does not
     TENSORS_GROW = "tensors_grow"  # the tensor count grows as well
@@ -334,7 +334,7 @@ class Leaking:
 
 
 class Standing(enum.Enum):
-    """Whether a series is within a budget."""
+    """The result of a budget for a series."""
 
     KEPT = "kept"
     BROKEN = "broken"

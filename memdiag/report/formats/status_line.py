@@ -42,19 +42,18 @@ class Status:
     growth: str = ""
 
 
-def line(status: Status, *, width: int, ascii_only: bool = False) -> str:
+def line(status: Status, *, width: int) -> str:
     """The status as one line of at most `width` cells; parts are dropped from the end."""
-    separator = " | " if ascii_only else " · "
     text = ""
-    for part in _parts(status, ascii_only=ascii_only):
-        longer = f"{text}{separator}{part}" if text else f"memdiag {part}"
+    for part in _parts(status):
+        longer = f"{text} · {part}" if text else f"memdiag {part}"
         if cell_len(longer) > width:
             break
         text = longer
     return text or set_cell_size("memdiag", width)
 
 
-def _parts(status: Status, *, ascii_only: bool) -> list[str]:
+def _parts(status: Status) -> list[str]:
     parts = [_clock(status.elapsed_s)]
     if status.step is not None:
         parts.append(f"step {status.step:,}")
@@ -63,7 +62,7 @@ def _parts(status: Status, *, ascii_only: bool) -> list[str]:
     if status.leaning:
         parts.append(f"{status.leaning} {status.growth}".rstrip())
     if status.phase:
-        phase = printable(status.phase, ascii_only=ascii_only)
+        phase = printable(status.phase)
         parts.append(phase if cell_len(phase) <= 24 else set_cell_size(phase, 21) + "...")
     if status.processes > 1:
         parts.append(f"{status.processes} processes")
@@ -96,18 +95,9 @@ class LastRow:
     gone.
     """
 
-    def __init__(
-        self,
-        descriptor: int,
-        *,
-        is_wanted: Callable[[], bool],
-        ascii_only: bool = False,
-        colour: bool = True,
-    ) -> None:
+    def __init__(self, descriptor: int, *, is_wanted: Callable[[], bool]) -> None:
         self._descriptor = descriptor
         self._is_wanted = is_wanted
-        self._ascii_only = ascii_only
-        self._colour = colour
         self._size: os.terminal_size | None = None
         self._shown = ""
 
@@ -140,12 +130,11 @@ class LastRow:
             region = self._region()
         if self._size is None:
             return ""
-        text = line(status, width=self._size.columns - 1, ascii_only=self._ascii_only)
+        text = line(status, width=self._size.columns - 1)
         if text == self._shown and not region:
             return ""
         self._shown = text
-        dim, plain = (_DIM, _PLAIN) if self._colour else ("", "")
-        row = f"\033[{self._size.lines};1H{_ERASE_ROW}{dim}{text}{plain}"
+        row = f"\033[{self._size.lines};1H{_ERASE_ROW}{_DIM}{text}{_PLAIN}"
         return f"{region}{_SAVE}{row}{_RESTORE}"
 
     def _region(self) -> str:

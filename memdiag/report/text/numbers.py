@@ -1,7 +1,7 @@
 """Numbers as people read them; formatted nowhere else.
 
 Memory is decimal (GB, MB, as in most logs) with three significant digits, and reads back with
-`units.parse_bytes`. Nothing here knows colours, widths or words of a report.
+`units.parse_bytes`. Colors, widths and words of a report are elsewhere.
 """
 
 from __future__ import annotations
