@@ -12,7 +12,6 @@ from report import diagnoses
 from report.draw_screens import CASES, FOLDER, path, text
 from rich.cells import cell_len
 
-from memdiag.report.formats.terminal import render
 from memdiag.report.text import wording
 from memdiag.values.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval
 from memdiag.values.measurements import Axis, AxisKind, Role, Unit
@@ -157,11 +156,6 @@ def test_a_run_that_cannot_settle_says_so() -> None:
     assert finding.need_more is not None
     need = replace(finding.need_more, more_x=None, more_s=None, why="")
     assert "not decidable in this run." in one(replace(finding, need_more=need))
-
-
-def test_the_command_is_shown_harmlessly() -> None:
-    lines = render(diagnoses.stable(), width=80, command="python\x1b[2J train.py").renderables
-    assert str(lines[0]) == r" python\x1b[2J train.py"
 
 
 @pytest.mark.parametrize(

@@ -39,18 +39,16 @@ def render(
     *,
     width: int,
     ascii_only: bool = False,
-    command: str = "",
     why: bool = False,
 ) -> Group:
     """The whole report as lines for `console.print`.
 
     width: cells of a line; below 40 the report stays 40 wide, above 100 it stays 100 wide.
     ascii_only: only ASCII characters.
-    command: the recorded command line, shown above the report.
     why: show the arguments for and against each verdict instead of plot, tables and advice.
     """
     screen = Screen(width=width, ascii_only=ascii_only)
-    blocks = [_command(command, screen)] if command else []
+    blocks: list[list[Text]] = []
     are_many = len(diagnosis.recordings) > _IN_FULL
     if are_many:
         blocks.append(recordings_table.table(diagnosis.recordings, screen))
@@ -71,10 +69,6 @@ def laid_out(blocks: Iterable[list[Text]], screen: Screen) -> Group:
     for block in filter(None, blocks):
         lines += [Text(), *block] if lines else block
     return Group(*(_fitted(line, screen) for line in lines))
-
-
-def _command(command: str, screen: Screen) -> list[Text]:
-    return paragraph(screen.show(command, cells=2 * screen.measure), screen.measure, hanging=2)
 
 
 def _rule(screen: Screen) -> list[Text]:
