@@ -46,7 +46,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 .PHONY: help demo test test-all check check-static fmt readme bench clean install
 .PHONY: bench-slow pictures fuzz kills behaviour attack gpu-check trainers bench-programs
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme check-touches
-.PHONY: check-decision
+.PHONY: check-decision check-schemas
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -66,7 +66,7 @@ check: check-static test-all
 
 # Each of these says what it looks at, and then nothing if all is well.
 check-static: check-format check-lint check-types check-imports check-sizes check-readme \
-	check-touches check-decision
+	check-touches check-decision check-schemas
 
 check-format: $(READY)
 	@echo "format"; $(BIN)/ruff format --check --quiet .
@@ -92,6 +92,9 @@ check-touches: $(READY)
 
 check-decision: $(READY)
 	@echo "what decides, and its numbers"; $(BIN)/python tools/decision_table.py --check
+
+check-schemas: $(READY)
+	@echo "JSON schemas"; $(BIN)/python tools/schemas.py --check
 
 fmt: $(READY)
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

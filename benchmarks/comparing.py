@@ -151,7 +151,7 @@ def main() -> int:
         forbidden = sum(found[effect] for effect in NEVER.get(name, ()))
         total.update(
             right=found[right],
-            open=found[Effect.CANT_TELL],
+            open=found[Effect.INCONCLUSIVE],
             forbidden=forbidden,
             all=found.total(),
         )

@@ -289,7 +289,7 @@ def make(family: str, rng: np.random.Generator) -> Run:
 
 
 def blamed(run: Run) -> list[PhaseGrowth]:
-    return [row for row in attribute(run.x, run.y, run.phases).phases if row.blamed]
+    return [row for row in attribute(run.x, run.y, run.phases).phases if row.is_attributed]
 
 
 def holds(row: PhaseGrowth, per_event: float) -> bool:

@@ -10,12 +10,12 @@ import pytest
 from commandline import called
 from jsonschema import Draft202012Validator
 
-from memdiag.report.formats.comparison_json import schema_text
+from memdiag.report.formats.json_documents import schema_text
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EXPECTED = json.loads((FIXTURES / "comparisons" / "expected.json").read_text())
 SIDES = ("base", "candidate")
-VALIDATOR = Draft202012Validator(json.loads(schema_text()))
+VALIDATOR = Draft202012Validator(json.loads(schema_text("comparison")))
 
 
 def compared(expected: dict[str, Any], *more: str) -> tuple[int, str]:
@@ -35,13 +35,13 @@ def test_change_has_the_effect_that_its_document_tells(expected: dict[str, Any])
     series = document["series"][document["decided_by"]]
     for key, measure in expected["measures"].items():
         for path, (low, high) in measure.items():
-            value: Any = series["measures"][key]
+            value: Any = next(one for one in series["differences"] if one["measure"] == key)
             for part in path.split("."):
                 value = value[part]
             assert low <= value <= high, f"{key} {path}"
-    if "more_step" in expected:
-        low, high = expected["more_step"]
-        assert low <= series["more_step"] <= high
+    if "need_more_x" in expected:
+        low, high = expected["need_more_x"]
+        assert low <= series["need_more_x"] <= high
 
 
 def test_report_names_the_effect_first_and_draws_both_runs() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
 EXPECTED = json.loads((RUNS / "expected.json").read_text())
-KEYED_BY = {"phases": "phase", "forecasts": "at_step", "limits": "limit"}
+KEYED_BY = {"phases": "phase", "forecasts": "at_x", "limit_hits": "limit"}
 
 
 def _analyzed(*names: str) -> tuple[int, dict[str, Any]]:
@@ -53,7 +53,7 @@ def test_recording_is_judged_as_expected(name: str, found: dict[str, dict[str, A
     assert set(expected.get("evidence", ())) <= kinds
     if "same_rate_as" in expected:
         other = found[expected["same_rate_as"]]["series"][0]
-        assert recording["series"][0]["growth_bytes_per_step"] == other["growth_bytes_per_step"]
+        assert recording["series"][0]["growth_per_x"] == other["growth_per_x"]
 
 
 @pytest.mark.parametrize("name", ["vision_run1.csv", "vision_run2.csv", "burn_hybrid.csv"])

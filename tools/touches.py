@@ -98,8 +98,7 @@ WHY = {
     "recording/inputs/source.py": "inputs (recording/inputs/source.py)",
     "recording/inputs/spool.py": "a temporary file without a name",
     "recording/native/writer.py": "writes to the descriptors of recording/files.py",
-    "report/formats/comparison_json.py": "a file of memdiag's own package",
-    "report/formats/diagnosis_json.py": "a file of memdiag's own package",
+    "report/formats/json_documents.py": "a file of memdiag's own package",
     "safe_open.py": "the rules themselves",
 }
 

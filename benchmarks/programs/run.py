@@ -123,7 +123,7 @@ def judge(name: str, seconds: float) -> Row:
         wrong = () if verdict in CALM else ("verdict",)
         return Row(cells=(name, verdict, "", "", ""), wrong=wrong)
     decisive = found["series"][found["decided_by"]]
-    growth = decisive.get("growth_bytes_per_step")
+    growth = decisive.get("growth_per_x")
     near = growth is not None and abs(growth["value"] / truth.bytes_per_step - 1) <= RATE_BAR
     leaking = found["leaking"] or {"kind": "not told", "share": None}
     process = "" if decisive["process"] in {"main", "tree"} else decisive["process"]

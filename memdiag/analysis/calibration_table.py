@@ -5,13 +5,13 @@ from __future__ import annotations
 # (verdict group, reason) -> share of such verdicts that were right, for each of
 # `confidence.SIZES`; None where there were none. Of a whole group below.
 RIGHT: dict[tuple[str, str], tuple[float | None, ...]] = {
-    ("leak", "exact_meter"): (None, None, None, None, 0.9983),
+    ("leak", "exact_metric"): (None, None, None, None, 0.9983),
     ("leak", "growth_after_plateau"): (0.9199, 0.8512, 0.9954, 0.9982, 0.9990),
     ("leak", "outlasts_warmup"): (0.9972, 0.9986, 0.9972, 0.9990, 0.9970),
     ("leak", "regular_growth"): (0.9972, 0.9965, None, 0.9954, 0.9990),
     ("open", "few_pages"): (0.9093, None, None, None, 0.7016),
     ("open", "irregular"): (None, 0.8445, 0.8639, 0.8260, 0.7274),
-    ("open", "not_a_meter"): (0.5457, None, None, None, None),
+    ("open", "not_memory"): (0.5457, None, None, None, None),
     ("open", "not_collected"): (None, 0.8791, None, None, None),
     ("open", "recent_step"): (None, 0.9093, 0.9714, 0.8804, 0.4647),
     ("open", "reclaimed_before"): (0.4911, 0.5911, 0.6283, 0.4093, None),

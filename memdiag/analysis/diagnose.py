@@ -59,7 +59,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, judged.verdict),
         leaking=leaking(findings, decided_by),
-        foretold=foretold(
+        early_forecast=foretold(
             recording,
             list(enumerate(series)),
             lambda one, given: _find(one, given, policy),

@@ -85,5 +85,5 @@ def _judged(found: Finding, settled: Settled) -> Finding:
     if settled.verdict is Verdict.INCONCLUSIVE:
         reason = Reason.STILL_CLIMBING
         return replace(found, verdict=Verdict.INCONCLUSIVE, confidence=0.5, reason=reason)
-    reason = Reason.REGULAR_GROWTH if settled.metric is Metric.RSS else Reason.EXACT_METER
+    reason = Reason.REGULAR_GROWTH if settled.metric is Metric.RSS else Reason.EXACT_METRIC
     return replace(found, verdict=Verdict.LEAK, confidence=_CONFIDENCE, reason=reason)

@@ -44,7 +44,10 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A length on an axis: 50 steps, 60 seconds."""
+    """An interval of an axis: 50 steps, 60 seconds.
+
+    length: how much. axis: of what.
+    """
 
     length: float
     axis: AxisKind
@@ -54,11 +57,11 @@ class Stretch:
 class Budget:
     """One budget.
 
-    amount: bytes, or a plain number for counts and percent. in_bytes: a unit of memory was
-        written, so that the budget applies to series of bytes only.
-    metric: what it applies to, as written; "" for resident and device memory.
-    per: for growth only. since: for variation, the position from which readings count.
-    text: the budget as it was given, option included, for reports.
+    kind: what is bounded. amount: bytes, or a plain number for counts and percentages.
+    in_bytes: a unit of memory was given; the budget then applies to series of bytes only.
+    metric: metric that it is for; "" for resident and device memory.
+    text: the budget as given, with its option.
+    per: interval of a growth budget. since: first position of a variation budget.
     """
 
     kind: BudgetKind

@@ -15,12 +15,14 @@ class Memory(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """How much room the run takes in one memory.
+    """How much of one memory the run requires.
 
-    series: index of the recording's series that tells. is_bounded: its memory has settled.
-    until_x: where it has not, the planned end that `peak_bytes` is for; None: it grows for ever.
-    needs_bytes, comfortable_bytes: the smallest size sold that holds it, and with room to spare;
-        None where none does. limit, limit_bytes: the tightest limit that holds for it now.
+    memory: which memory. series: index of the series that it is derived from.
+    is_bounded: memory has stabilized. peak_bytes: peak, or the forecast for `until_x`.
+    until_x: the planned end, if memory still grows; null if it grows without end.
+    needs_bytes: smallest common size that holds the peak; null if none does.
+    comfortable_bytes: smallest common size with a margin; null if none does.
+    limit: name of the tightest limit that applies now, or "". limit_bytes: its size, or null.
     """
 
     memory: Memory
@@ -35,18 +37,18 @@ class Capacity:
 
     @property
     def headroom_bytes(self) -> float | None:
-        """What the limit leaves above the peak; negative where it does not fit."""
+        """The limit minus the peak; negative if the run does not fit."""
         return None if self.limit_bytes is None else self.limit_bytes - self.peak_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foretold:
-    """What a run that a limit of memory ended had said of that when half of it was over.
+class EarlyForecast:
+    """The forecast from the first half of a run that ran out of memory.
 
-    series: index of the recording's series of that memory; positions are on its axis.
-    seen_until_x: last position that was judged. at_x, low_x, high_x: where it was to reach
-    `limit_bytes`, with its 95 % interval (`high_x` infinite where growth might have stopped).
-    confidence: probability, by then, that it was a leak; None where that could not be told yet.
+    series: index of the series of that memory. limit_bytes: the limit that was reached.
+    seen_until_x: last position that the forecast used. at_x: where the limit was forecast.
+    low_x: lower end of its 95% interval. high_x: upper end; null if the growth might have stopped.
+    confidence: probability by then that it was a leak; null if inconclusive.
     """
 
     series: int

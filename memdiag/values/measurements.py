@@ -1,7 +1,7 @@
 """The values that the halves of memdiag share: what was recorded.
 
-Everything here is frozen and keyword-only. Arrays are numpy arrays, but this module never
-imports numpy at run time, so that it stays free for the command line's start-up.
+Everything here is frozen and keyword-only. Arrays are numpy arrays, but this module does not import
+numpy at run time, which would slow the start of the command line.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class Unit(enum.Enum):
 
 
 class AxisKind(enum.Enum):
-    """The natural unit of the horizontal axis; warm-ups last differently long on each."""
+    """The unit of the horizontal axis. Warm-ups last differently long on each."""
 
     STEP = "step"  # optimizer steps, iterations, batches
     EPOCH = "epoch"  # passes over the data
     SECONDS = "seconds"  # monotonic or wall time, always converted to seconds
     REQUEST = "request"  # requests, queries, calls: many small units of work
-    INDEX = "index"  # cycles, samples, dumps: nothing is known but the order
-    TICK = "tick"  # looks of a monitor by the clock, at an interval that nobody told
+    INDEX = "index"  # cycles, samples, dumps: only the order is known
+    TICK = "tick"  # samples of a monitor at an unknown interval
 
 
 class Role(enum.Enum):
-    """What a metric measures; decides how its growth is read, never its name alone."""
+    """What a metric measures. It decides how growth is read; the name alone never does."""
 
-    RESIDENT = "resident"  # RSS: pages in RAM, with the allocator's holes
+    RESIDENT = "resident"  # RSS: pages in RAM, fragmentation included
     UNIQUE = "unique"  # USS: pages of this process alone
     PROPORTIONAL = "proportional"  # PSS: shared pages divided among their users
     DEVICE = "device"  # VRAM as the driver counts it
@@ -48,11 +48,11 @@ class Role(enum.Enum):
     DEVICE_ALLOCATED = "device_allocated"  # in use by live tensors
     IN_USE = "in_use"  # malloc or tensor bytes in use: nearly exact
     COLLECTED_HEAP = "collected_heap"  # a garbage-collected heap's used part
-    VIRTUAL = "virtual"  # address space: no memory by itself
+    VIRTUAL = "virtual"  # address space: not memory by itself
     SWAP = "swap"
     HOST = "host"  # a whole machine's memory, other tenants included
     CACHE = "cache"  # page cache: reclaimable
-    HOLES = "holes"  # free, but in pieces that larger blocks do not fit into
+    HOLES = "holes"  # free, but too fragmented for larger blocks
     PEAK = "peak"  # a running maximum: can never fall
     TENSORS = "tensors"  # number of live tensors
     OBJECTS = "objects"  # number of live objects, blocks, handles
@@ -63,7 +63,10 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unavailable:
-    """A reading that could not be taken. Never 0, never filled in."""
+    """A reading that could not be taken. Never 0, never filled in.
+
+    reason: why. remedy: what to do about it, or "".
+    """
 
     reason: str
     remedy: str = ""
@@ -71,7 +74,10 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """The horizontal axis of a series. `name` is the column's name as found."""
+    """The horizontal axis of a series.
+
+    name: the column's name as found. kind: its unit.
+    """
 
     name: str
     kind: AxisKind
@@ -98,16 +104,15 @@ class Series:
     process: label of the process ("tree" for the whole tree's total, "main", "rank0",
         "worker 4711", "" where the source knows only one).
     x: positions on the axis, shape (n,), in the axis's unit; NaN where untagged
-        (samples before the first step). Not necessarily unique or sorted.
+        (samples before the first step). Neither unique nor sorted in general.
     y: readings, shape (n,), in `unit`; NaN where missing.
-    at_s: monotonic seconds of each sample, shape (n,), or None where the source has no clock.
-    generation: which incarnation of the process a sample belongs to (0, 1, ...; it steps where
-        the pid changes), shape (n,), or None.
+    at_s: monotonic seconds of each sample, shape (n,), or None without a clock.
+    generation: which run of the process a sample belongs to (0, 1, ...; it increases when the
+        pid changes), shape (n,), or None.
     phases: phase tags, or None.
-    falling: the column counts downwards (`available`, `free`): less is more memory in use.
-    resolution: the step of the printed figures in `unit` (1 MB prints: 1e6), 0 where unknown.
-    x_per_epoch: what one pass over the data takes on the axis, None where the source does not say
-        or the axis itself counts epochs.
+    falling: the column counts downwards (`available`, `free`).
+    resolution: the rounding of the values in `unit` (printed in MB: 1e6), 0 if unknown.
+    x_per_epoch: length of one epoch on the axis, None if unknown or if the axis counts epochs.
     is_rank: the process is a rank of a distributed job.
     """
 
@@ -130,11 +135,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A ceiling that growth runs into, for series of the given roles.
+    """A size at which the run fails, for series of the given roles.
 
-    metric: where set, the limit is for series of this metric alone (one GPU's part of a tree that
-        is on several).
-    per_process: each process has it to itself; it says nothing of a tree's sum.
+    metric: if set, the limit is for series of this metric only (one GPU's part of a tree that uses
+    several).
+    per_process: each process has the limit for itself; it does not apply to the sum of a tree.
     """
 
     name: str  # "host RAM", "GPU 0", "--limit", "cgroup memory.max"
@@ -144,12 +149,12 @@ class Limit:
     per_process: bool = False
 
     def holds_for(self, metric: str, process: str) -> bool:
-        """Whether it is a ceiling for a series of this metric and process, if the role fits."""
+        """Return True if the limit applies to a series of this metric and process."""
         return self.metric in {"", metric} and not (self.per_process and process == "tree")
 
 
 class MarkLevel(enum.Enum):
-    """Which of the user's thresholds was passed."""
+    """Which threshold of the user was crossed."""
 
     WARNING = "warning"  # --warn-at
     CRITICAL = "critical"  # --critical-at
@@ -157,11 +162,13 @@ class MarkLevel(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Memory passed a threshold of the user's, for the first time.
+    """Memory crossed a threshold for the first time.
 
-    threshold: as given, with its option ("--warn-at 80%").
-    at_s, step, phase, metric, process, value_bytes: the reading that did (as in `Sample`).
-    limit: name of the limit that a percentage is of, "" where the threshold is an amount.
+    level: which threshold. threshold: as given, with its option ("--warn-at 80%").
+    threshold_bytes: its size. at_s: seconds after the start. metric: metric that crossed it.
+    process: process of the metric. value_bytes: the reading. step: step of the reading, or null.
+    phase: phase of the reading, or "".
+    limit: name of the limit that a percentage refers to; "" if the threshold is a size.
     """
 
     level: MarkLevel
@@ -178,7 +185,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A metric that a recording lacks for a process, and why."""
+    """A metric that is unavailable for a process.
+
+    metric: canonical name. process: label of the process. why: the reason.
+    """
 
     metric: str
     process: str
@@ -189,18 +199,20 @@ class Cause(enum.Enum):
     """How memory ended a target."""
 
     OOM_KILLER = "oom_killer"  # the kernel killed it
-    OOM_KILLER_NEAR = "oom_killer_near"  # killed while the kernel killed somebody for memory
+    OOM_KILLER_NEAR = "oom_killer_near"  # killed while the kernel killed another process for memory
     DEVICE_MEMORY = "device_memory"  # an allocation on a device failed
     HOST_MEMORY = "host_memory"  # an allocation of host memory failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How the recorded target ended. One of `code` and `signal` is set when it is known.
+    """How the recorded target ended.
 
-    cause: where memory ended it. detail: what the target itself said of that (untrusted text).
-    at_bytes, limit_bytes: how much it then held at the last reading and how much it was allowed,
-        as far as known.
+    code: exit status, or null. signal: signal that killed it, or null.
+    why: what is known beside the status, as part of a sentence.
+    cause: how memory ended it; null if it did not.
+    detail: the last error that the target printed about memory (untrusted text).
+    at_bytes: memory at the last reading. limit_bytes: the limit that was reached.
     """
 
     code: int | None = None
@@ -216,11 +228,11 @@ class Ending:
 class Recording:
     """What was recorded from one source, ready for analysis.
 
-    source: file name, or "-" for standard input, or the command for a live one.
-    notes: what the reader had to decide or skip, one sentence each (plain text, untrusted
-        parts already made printable).
+    source: file name, or "-" for standard input, or the command of a live recording.
+    notes: what the reader decided or skipped, one sentence each (plain text, untrusted parts
+    already made printable).
     about: the sidecar's content (command, host, versions, memdiag's own cost), plain JSON values.
-    planned_x: the last position the run is planned to reach on the axis, where known.
+    planned_x: the last position that the run is planned to reach on the axis, if known.
     """
 
     source: str
@@ -234,23 +246,23 @@ class Recording:
     about: dict[str, Any] = field(default_factory=dict)
 
 
-# A process that ends before it has lived this long is a helper: recorded, counted in the tree's
-# total, not judged by itself. A job that forks hundreds of them would else bring hundreds of series
-# of two samples. Chosen.
+# A process that ends sooner is a helper: recorded and counted in the tree's total, but not judged
+# by itself. A job that forks hundreds of them would otherwise have hundreds of series of two
+# samples. Heuristic.
 YOUNG_S = 1.0
 
 
 class Sample(NamedTuple):
     """One process (or the whole tree) at one moment: one row of a native recording.
 
-    A tuple, because a hundred are made a second: that takes half the time.
+    A tuple, because it is made a hundred times a second and a dataclass takes twice the time.
 
     at_s: monotonic seconds since the recording began.
     pid, process: the process; `process` is "tree" for the row that holds the tree's total.
-    step: the job's current step, None before the first tag.
-    phase: current phase, nested ones joined by "/", "" where none is tagged.
+    step: the current step, None before the first tag.
+    phase: current phase, nested ones joined by "/", or "".
     readings: canonical metric -> value. A metric that could not be read is absent, not 0.
-    young: the process has lived for less than YOUNG_S, and nothing is known of it but its name.
+    young: the process is younger than YOUNG_S, and only its name is known.
     """
 
     at_s: float
@@ -263,7 +275,7 @@ class Sample(NamedTuple):
 
 
 class Ability(enum.Enum):
-    """Whether something can be measured here."""
+    """What can be measured on this machine."""
 
     YES = "yes"
     PARTLY = "partly"
@@ -273,13 +285,13 @@ class Ability(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at on this machine.
+    """One thing that was checked on this machine.
 
     name: identifier, stable across versions (`host_memory`, `gpu_0`).
     title: a word or two for a person.
-    text: one sentence; `{key}` stands for a fact, which is formatted where it is shown.
+    text: one sentence; `{key}` stands for a fact, which is formatted by the renderer.
     facts: plain JSON values; sizes are bytes and their keys end in `_bytes`. Untrusted text.
-    remedy: how to get it, "" where there is nothing to do.
+    remedy: how to make it available, "" if there is nothing to do.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Text from outside, made harmless: the only place that decides what may reach a terminal.
+"""Makes text from outside safe to print. No other module decides what may reach a terminal.
 
-File, phase, process and column names, log lines and notes are chosen by others. What could move
-the cursor, change colours, reorder or hide text, or start a new line is shown as an escape
-(`\\x1b`, `\\u202e`, `\\n`) so that the reader sees that it is there.
+Names of files, phases, processes and columns, log lines and notes come from other programs and
+users. Characters that could move the cursor, change colors, reorder or hide text, or start a new
+line are shown as escapes (`\\x1b`, `\\u202e`, `\\n`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import unicodedata
 # unassigned, line and paragraph separators.
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# A letter carries a few marks in real writing; dozens of them paint over the neighbouring lines.
+# A letter has a few combining marks in real text; dozens of them overwrite the adjacent lines.
 _MARKS_IN_A_ROW = 3
 
 
 def printable(text: str, *, ascii_only: bool = False) -> str:
-    """`text` on one line, with everything that a terminal might act upon shown as an escape.
+    """`text` on one line, with every character that a terminal could act upon as an escape.
 
-    Wide characters and a few combining marks stay; with `ascii_only` everything outside ASCII
-    becomes an escape. A text that is harmless already comes back unchanged.
+    Wide characters and a few combining marks are kept; with `ascii_only`, every character outside
+    ASCII becomes an escape. Safe text is returned unchanged.
     """
     if text.isascii() and text.isprintable():
         return text

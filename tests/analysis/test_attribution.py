@@ -28,7 +28,7 @@ def cycles(count: int, train: int, evaluate: int) -> list[str]:
 
 
 def blamed(rows: dict[str, PhaseGrowth]) -> set[str]:
-    return {name for name, row in rows.items() if row.blamed}
+    return {name for name, row in rows.items() if row.is_attributed}
 
 
 BURN_X = np.array([0, 10, 15, 20, 25, 30, 35, 40, 49.0])
@@ -47,7 +47,7 @@ def test_two_phases_that_copy_the_model_each_show_the_copy_per_event(start: int)
 
 def test_two_phases_that_grow_alike_are_not_set_against_each_other() -> None:
     rows = attribute(BURN_X[2:], BURN_Y[2:], tags(BURN_TAGS[2:])).phases
-    assert not any(row.blamed for row in rows)
+    assert not any(row.is_attributed for row in rows)
     assert all(row.p_value > 0.1 for row in rows)
 
 

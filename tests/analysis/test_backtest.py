@@ -9,15 +9,15 @@ import pytest
 from memory_series import until_killed
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.values.capacity import Foretold
+from memdiag.values.capacity import EarlyForecast
 from memdiag.values.measurements import Cause, Ending, Recording, Series
 
 LIMIT_BYTES = 4 << 30
 KILLED = Ending(code=137, cause=Cause.OOM_KILLER, limit_bytes=LIMIT_BYTES)
 
 
-def told(*series: Series, ending: Ending | None = KILLED) -> Foretold | None:
-    return diagnose(Recording(source="test", series=series, ending=ending)).foretold
+def told(*series: Series, ending: Ending | None = KILLED) -> EarlyForecast | None:
+    return diagnose(Recording(source="test", series=series, ending=ending)).early_forecast
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -61,7 +61,7 @@ def test_a_budget_of_the_variation_counts_what_lies_between_the_steps() -> None:
 def test_growth_is_judged_by_its_whole_interval(text: str, standing: Standing) -> None:
     [found] = held(growth(text), finding())
     assert found.standing is standing
-    assert found.figure is not None
+    assert found.measured is not None
     assert (found.why != "") == (standing is Standing.UNCLEAR)
 
 
@@ -78,17 +78,17 @@ def test_growth_per_epoch_needs_epochs_beside_the_steps() -> None:
 
 def test_growth_is_told_over_the_budgets_stretch() -> None:
     [found] = held(growth("1GB/50steps"), finding())
-    assert found.figure == interval(250 * MB, 50 * MB)
+    assert found.measured == interval(250 * MB, 50 * MB)
 
 
 def test_growth_per_time_takes_the_clock_whatever_the_axis() -> None:
     with_clock = finding(growth_per_s=interval(2 * MB, 0.1 * MB))
     [found] = held(growth("1GB/min"), with_clock)
-    assert found.figure is not None
-    assert found.figure.value == 120 * MB
+    assert found.measured is not None
+    assert found.measured.value == 120 * MB
     [over_time] = held(growth("1GB/min"), finding(axis=CLOCK))
-    assert over_time.figure is not None
-    assert over_time.figure.value == 300 * MB
+    assert over_time.measured is not None
+    assert over_time.measured.value == 300 * MB
 
 
 @pytest.mark.parametrize(

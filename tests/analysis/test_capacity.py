@@ -64,9 +64,9 @@ def test_the_smallest_card_that_fits_and_a_comfortable_one() -> None:
     assert advice is not None
     assert (advice.needs_bytes, advice.comfortable_bytes) == (20 * GB, 24 * GB)
     assert advice.headroom_bytes == pytest.approx(6.3 * GB, rel=0.01)
-    text = "VRAM of all processes peaks at 17.7 GB: needs a card of 20 GB, comfortable in 24 GB."
+    text = "VRAM of all processes peaks at 17.7 GB: requires a card of 20 GB, 24 GB with a margin."
     assert text in said(finding)
-    assert "It leaves 6.30 GB of GPU 0 (24.0 GB)." in said(finding)
+    assert "The headroom to GPU 0 (24.0 GB) is 6.30 GB." in said(finding)
 
 
 @pytest.mark.parametrize("memory", Memory)
@@ -86,7 +86,7 @@ def test_what_is_needed_holds_the_peak_and_nothing_smaller_does(
 
 def test_more_than_any_card_has_is_said_to_be() -> None:
     finding = found(series("vram_bytes", 400))
-    assert "no card is that large" in said(finding)
+    assert "no common card is large enough" in said(finding)
 
 
 def test_a_leak_fits_nowhere() -> None:
@@ -95,7 +95,7 @@ def test_a_leak_fits_nowhere() -> None:
     advice = room(finding)
     assert advice is not None
     assert (advice.is_bounded, advice.needs_bytes) == (False, None)
-    assert "no card is large enough for growth without an end" in said(finding)
+    assert "memory keeps growing, so no card is large enough" in said(finding)
 
 
 def test_a_leak_with_a_planned_end_needs_what_it_comes_to() -> None:
@@ -105,7 +105,7 @@ def test_a_leak_with_a_planned_end_needs_what_it_comes_to() -> None:
     assert advice.until_x == 3 * STEPS
     assert advice.peak_bytes == pytest.approx(19 * GB, rel=0.02)
     assert (advice.needs_bytes, advice.comfortable_bytes) == (20 * GB, 24 * GB)
-    assert "by step 1,800, if it goes on so" in said(finding)
+    assert "by step 1,800, if the trend continues" in said(finding)
 
 
 def test_where_it_cannot_be_told_nothing_is_advised() -> None:
@@ -145,4 +145,4 @@ def test_of_several_processes_without_a_tree_nobody_knows_the_container() -> Non
 
 def test_what_does_not_fit_is_said_to_be_so() -> None:
     finding = found(series("vram_bytes", 30), limits=(CARD,))
-    assert "It does not fit into GPU 0 (24.0 GB)." in said(finding)
+    assert "It exceeds GPU 0 (24.0 GB)." in said(finding)

@@ -130,7 +130,7 @@ def test_peak_decides_where_the_plateau_is_the_same() -> None:
 def test_candidate_that_ends_before_the_leak_began_proves_nothing() -> None:
     base = run(series(rate=5, onset=400, steps=1600))
     found = compare([base], [run(series(steps=300, seed=1))])
-    assert found.effect is Effect.CANT_TELL
+    assert found.effect is Effect.INCONCLUSIVE
     assert found.deciding is not None
     assert found.deciding.why is Why.CANDIDATE_TOO_SHORT
     assert found.deciding.need_more_x is not None
@@ -140,7 +140,7 @@ def test_candidate_that_ends_before_the_leak_began_proves_nothing() -> None:
 def test_base_that_ends_before_the_leak_began_makes_it_no_news() -> None:
     candidate = run(series(rate=5, onset=400, steps=1600))
     found = compare([run(series(steps=300, seed=1))], [candidate])
-    assert found.effect is Effect.CANT_TELL
+    assert found.effect is Effect.INCONCLUSIVE
     assert found.deciding is not None
     assert found.deciding.why is Why.BASE_TOO_SHORT
 
@@ -163,7 +163,7 @@ def test_noise_that_would_hide_a_real_change_is_no_answer() -> None:
     wide = replace(growth, low=growth.value - 4 * MB, high=growth.value + 4 * MB)
     noisy = replace(base, series=(replace(base.series[0], growth_per_x=wide),))
     found = compare([noisy], [candidate])
-    assert found.effect is Effect.CANT_TELL
+    assert found.effect is Effect.INCONCLUSIVE
     assert found.deciding is not None
     assert found.deciding.why is Why.TOO_NOISY
     assert found.deciding.need_more_x is not None
@@ -182,14 +182,14 @@ def test_seconds_are_aligned_at_their_start_and_steps_are_not() -> None:
 
 def test_axes_that_differ_are_not_compared() -> None:
     found = compare([run(series(rate=5))], [run(series(rate=5, axis=AxisKind.SECONDS))])
-    assert found.effect is Effect.CANT_TELL
+    assert found.effect is Effect.INCONCLUSIVE
     assert found.deciding is not None
     assert found.deciding.why is Why.AXES_DIFFER
 
 
 def test_nothing_in_common_is_no_answer() -> None:
     found = compare([run(series())], [run(series(metric="vram_bytes"))])
-    assert (found.effect, found.series, found.decided_by) == (Effect.CANT_TELL, (), None)
+    assert (found.effect, found.series, found.decided_by) == (Effect.INCONCLUSIVE, (), None)
     assert found.notes == (
         "only the base has rss_bytes",
         "only the candidate has vram_bytes",
@@ -237,7 +237,7 @@ def test_runs_that_differ_among_themselves_ask_for_more_runs() -> None:
     candidate = [run(series(rate=rate, seed=9 + n)) for n, rate in enumerate((3, 5, 13))]
     found = compare(base, candidate).deciding
     assert found is not None
-    assert (found.effect, found.more_runs) == (Effect.CANT_TELL, True)
+    assert (found.effect, found.more_runs) == (Effect.INCONCLUSIVE, True)
 
 
 def test_a_leak_in_one_run_of_a_side_is_a_leak() -> None:

@@ -56,7 +56,7 @@ def test_none_is_named_where_none_is_alone(job: list[Finding]) -> None:
 
 def test_an_exact_meter_speaks_before_pages_that_grow_by_holes() -> None:
     """A leak of 1 KB per step that raises RSS by 11: the rate to be told is the first."""
-    borrowed = {"verdict": Verdict.LEAK, "reason": Reason.EXACT_METER}
+    borrowed = {"verdict": Verdict.LEAK, "reason": Reason.EXACT_METRIC}
     pages = replace(of("main", 11e3), **borrowed)
     tree = replace(of("tree", 9e3), **borrowed)
     private = replace(of("main", 33e3), metric="uss_bytes", role=Role.UNIQUE, **borrowed)
@@ -112,7 +112,7 @@ def test_pages_that_hide_a_leak_are_told_without_the_rate_at_which_they_fall() -
     rss = series_of(pages + random.normal(0, 1e4, x.size))
     found = {finding.metric: finding for finding in judge(malloc, rss).series}
     assert found["malloc_bytes"].verdict is Verdict.LEAK
-    assert found["rss_bytes"].reason is Reason.EXACT_METER
+    assert found["rss_bytes"].reason is Reason.EXACT_METRIC
     assert found["rss_bytes"].growth_per_x is None
 
 

@@ -213,7 +213,7 @@ def test_few_pages_are_no_leak_however_straight_their_line() -> None:
 def test_address_space_is_no_meter() -> None:
     y = noisy(4e9 + 10 * MB * np.arange(3000.0))
     found = judge(series_of(y, role=Role.VIRTUAL)).series[0]
-    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.NOT_A_METER)
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.NOT_MEMORY)
 
 
 def test_resident_growth_over_flat_private_memory_is_overruled() -> None:

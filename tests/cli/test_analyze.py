@@ -129,15 +129,15 @@ def test_columns_can_be_selected(run: Run, folder: Path) -> None:
     )
     done = run("--json", "--x", "when", "--metric", "what=MiB", "--phase-column", "part", str(path))
     series = json.loads(done.stdout)["recordings"][0]["series"][0]
-    assert (series["metric"], series["axis_name"]) == ("what_bytes", "when")
-    assert series["latest_bytes"] == 100 * 2**20
+    assert (series["metric"], series["axis"]["name"]) == ("what_bytes", "when")
+    assert series["latest_value"] == 100 * 2**20
 
 
 def test_limit_and_plan_reach_the_forecast(run: Run, folder: Path) -> None:
     done = run("--json", "--limit", "60GB", "--planned-steps", "2000", str(folder / "leak.csv"))
     series = json.loads(done.stdout)["recordings"][0]["series"][0]
-    assert [f["at_step"] for f in series["forecasts"]] == [2000]
-    assert series["limits"][0]["limit_bytes"] == 60_000_000_000
+    assert [f["at_x"] for f in series["forecasts"]] == [2000]
+    assert series["limit_hits"][0]["limit_bytes"] == 60_000_000_000
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_growth_per_event_is_reported_in_copies_of_the_model(run: Run) -> None:
     (found,) = json.loads(run("--json", "--model-params", "0.124B", str(BURN)).stdout)["recordings"]
     (alike,) = [s["recurring"] for s in found["series"] if s["recurring"]]
     assert alike["events"] == 5
-    assert alike["matches"].startswith("2.94 fp32 copies")
+    assert (alike["match"]["what"], round(alike["match"]["multiple"], 2)) == ("model", 2.94)
 
 
 @pytest.mark.parametrize("text", ["", "many", "-5", "0", "1.2.3M"])
@@ -219,5 +219,5 @@ def test_why_obeys_width_and_ascii_and_a_hostile_column(run: Run, tmp_path: Path
 def test_why_and_json_is_json_alone(run: Run, folder: Path) -> None:
     done = run("--why", "--json", str(folder / "leak.csv"))
     (series,) = json.loads(done.stdout)["recordings"][0]["series"]
-    assert [argument["check"] for argument in series["trail"] if argument["decisive"]]
+    assert [argument["check"] for argument in series["trail"] if argument["is_decisive"]]
     assert done.stdout == run("--json", str(folder / "leak.csv")).stdout

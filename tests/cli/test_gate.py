@@ -133,9 +133,10 @@ def test_broken_budget_is_reported_with_its_value(memdiag: Command) -> None:
 def test_json_contains_each_budget_with_value_and_limit(memdiag: Command) -> None:
     ended = memdiag("analyze", "--json", WARMUP, "--max-growth", "1GB/50steps")
     [held] = json.loads(ended.stdout)["recordings"][0]["budgets"]
-    assert held["budget"] == "--max-growth 1GB/50steps"
-    assert (held["standing"], held["per"], held["allowed_bytes"]) == ("kept", {"step": 50}, 1e9)
-    assert held["figure_bytes"]["high"] < 1e9
+    assert held["budget"]["text"] == "--max-growth 1GB/50steps"
+    assert (held["standing"], held["unit"], held["budget"]["amount"]) == ("kept", "bytes", 1e9)
+    assert held["budget"]["per"] == {"length": 50, "axis": "step"}
+    assert held["measured"]["high"] < 1e9
 
 
 def test_project_file_and_environment_gate_run(tmp_path: Path) -> None:

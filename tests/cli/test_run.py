@@ -136,7 +136,7 @@ def test_existing_file_of_the_recording_is_reported_before_the_start(tmp_path, o
     (tmp_path / "r.meta.json").write_text("{}")
     done = run(tmp_path, "-o", output, "--", "touch", "ran")
     assert done.returncode == 2
-    assert "r.meta.json exists already" in done.stderr
+    assert "r.meta.json already exists" in done.stderr
     assert not (tmp_path / "ran").exists()
     assert run(tmp_path, "--force", "-o", output, "--", "touch", "ran").returncode in (0, 3)
     assert (tmp_path / output).exists()
@@ -342,4 +342,4 @@ def test_what_the_probe_cannot_measure_is_missing_with_a_reason(tmp_path):
         if entry["metric"] == "probe_readings"
     ]
     assert missing["process"] == "main"
-    assert "start it without -I" in missing["remedy"]
+    assert "start it without -I" in missing["why"]["remedy"]

@@ -71,8 +71,8 @@ def test_the_one_process_that_leaks_is_found_and_named(jobs: Jobs, guilty: str) 
     (found,) = json.loads((where / "r.json").read_text())["recordings"]
     decisive = found["series"][found["decided_by"]]
     assert (decisive["process"], decisive["verdict"]) == (guilty, "leak")
-    assert decisive["growth_bytes_per_step"]["value"] == pytest.approx(256 << 10, rel=0.15)
-    assert f"Look at what {guilty} does and the other processes do not." in said
+    assert decisive["growth_per_x"]["value"] == pytest.approx(256 << 10, rel=0.15)
+    assert f"Check what {guilty} does that the other processes do not." in said
     about = json.loads((where / "r.meta.json").read_text())["about"]
     roles = {p["label"]: (p["rank"], p["local_rank"], p["world_size"]) for p in about["processes"]}
     if guilty == "rank1":

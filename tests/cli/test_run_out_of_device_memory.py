@@ -69,7 +69,7 @@ def test_a_leak_that_ends_by_the_frameworks_error_is_explained(tmp_path: Path) -
     assert ending["at_bytes"] == 420 * frameworks.MIB  # what the allocator had reserved
     told = " ".join(done.stderr.split())
     assert "failed with exit status 1 (main ran out of GPU memory at 440 MB)" in told
-    assert "It said: CUDA out of memory. Tried to allocate 1.00 MiB." in told
+    assert "Last error: CUDA out of memory. Tried to allocate 1.00 MiB." in told
     assert "Last readings: " in told
     assert " MB more than at the start" in told
 

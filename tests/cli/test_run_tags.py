@@ -288,7 +288,7 @@ def test_a_trainer_of_another_language_leaks_in_the_phases_that_its_log_names(tm
     assert ended.returncode == 1, ended.stderr.decode()
     (found,) = json.loads((tmp_path / "r.json").read_text())["recordings"]
     decisive = next(s for s in found["series"] if s["metric"] == "rss_bytes")
-    guilty = {p["phase"]: p["growth_bytes_per_event"] for p in decisive["phases"] if p["blamed"]}
+    guilty = {p["phase"]: p["growth_per_event"] for p in decisive["phases"] if p["attributed"]}
     assert set(guilty) == {"Predict", "Correct"}
     # Where one ends the other begins: a line read late gives a little of the one to the other.
     grown = guilty.values()

@@ -150,8 +150,8 @@ def test_analyze_holds_each_gpu_against_the_gpu_limit(tmp_path: Path) -> None:
     options = ["--json", "--limit", "1GB", "--gpu-limit", "24GB"]
     done = memdiag("analyze", *options, "log.csv", directory=tmp_path)
     (found,) = json.loads(done.stdout)["recordings"]
-    hits = {s["metric"]: [hit["limit"] for hit in s["limits"]] for s in found["series"]}
+    hits = {s["metric"]: [hit["limit"] for hit in s["limit_hits"]] for s in found["series"]}
     assert hits == {"gpu0_vram_bytes": ["--gpu-limit"], "gpu1_vram_bytes": ["--gpu-limit"]}
     first = found["first_limit"]
     assert found["series"][first["series"]]["metric"] == "gpu1_vram_bytes"
-    assert first["at_step"]["value"] == pytest.approx(950, rel=0.02)
+    assert first["at_x"]["value"] == pytest.approx(950, rel=0.02)

@@ -83,6 +83,6 @@ def test_a_driver_that_hangs_does_not_delay_the_sampling_of_the_host(recorded: R
     told = [float(row["at_s"]) for row in rows if row["vram_bytes"]]
     assert min(told) < 1
     assert max(told) > 6  # and the readings come back
-    reasons = [e["reason"] for e in sidecar["missing"] if e["metric"] == "vram_bytes"]
+    reasons = [e["why"]["reason"] for e in sidecar["missing"] if e["metric"] == "vram_bytes"]
     assert reasons
     assert "has not responded" in reasons[0]

@@ -201,7 +201,7 @@ def test_links_are_followed_and_broken_ones_are_errors(tmp_path: Path) -> None:
     words = refused(tmp_path)
     assert "there is no such file" in words
     assert "Too many levels of symbolic links" in words
-    assert "2 not analysed" in words
+    assert "2 not analyzed" in words
 
 
 @pytest.mark.usefixtures("quickly")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -179,6 +180,18 @@ def test_sidecar_is_there_from_the_start(tmp_path: Path) -> None:
     assert sidecar is not None
     assert not sidecar.complete
     assert sidecar.about["interval_s"] == 0.1
+
+
+def test_sidecar_of_version_1_and_roles_of_a_newer_memdiag_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.meta.json"
+    limit = {"name": "host RAM", "value_bytes": 5, "roles": ["resident", "unheard of"]}
+    missing = {"metric": "vram_bytes", "process": "main", "reason": "no \x1bGPU", "remedy": ""}
+    values = {"memdiag_recording": 1, "ending": None, "limits": [limit], "missing": [missing]}
+    path.write_text(json.dumps(values))
+    sidecar = read_sidecar(path)
+    assert sidecar is not None
+    assert sidecar.limits[0].roles == {Role.RESIDENT}
+    assert sidecar.missing[0].why == Unavailable(reason="no \\x1bGPU")
 
 
 def test_damaged_sidecar_does_not_hinder_reading(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from report import diagnoses
 from rich.console import Console
 
 from memdiag.cli.options.exit_codes import exit_code
-from memdiag.report.formats.diagnosis_json import document, dumps
+from memdiag.report.formats import json_documents
 from memdiag.report.formats.terminal import render
 from memdiag.values.findings import Diagnosis
 
@@ -52,7 +52,7 @@ def documented(page: str) -> str:
     found = diagnoses.leak_with_phases().recordings[0]
     leak = replace(found.series[0], phases=found.series[0].phases[:1])
     diagnosis = diagnoses.of(replace(found, series=(leak,), evidence=()))
-    example = dumps(document(diagnosis, exit_code(diagnosis)))
+    example = json_documents.text(json_documents.diagnosis(diagnosis, exit_code(diagnosis)))
     return re.sub(r"(?<=```json\n).*?(?=```\n)", lambda _: example, page, flags=re.S)
 
 

@@ -36,7 +36,7 @@ def held(standing: Standing, budget: Budget = GROWTH, value: float = 1400 * MB) 
         metric="rss_bytes",
         process="main",
         unit=Unit.BYTES,
-        figure=None if standing is Standing.UNCLEAR else interval(value, 100 * MB),
+        measured=None if standing is Standing.UNCLEAR else interval(value, 100 * MB),
         why="too short" if standing is Standing.UNCLEAR else "",
     )
 
@@ -105,7 +105,7 @@ def test_broken_budgets_come_first_and_fit_the_screen() -> None:
         lines = budgets.lines(found, Screen(width=width))
         assert all(cell_len(line.plain) <= width for line in lines)
     firsts = [line.plain.split()[0] for line in budgets.lines(found, Screen(width=200))]
-    assert [word for word in firsts if word in budgets.STANDINGS.values()] == [
+    assert [word for word in firsts if word in {"BROKEN", "UNCLEAR", "kept"}] == [
         "BROKEN",
         "UNCLEAR",
         "kept",

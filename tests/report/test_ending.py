@@ -10,7 +10,7 @@ from report import diagnoses
 from memdiag.report.formats import terminal
 from memdiag.report.sections.evidence_and_notes import ending
 from memdiag.report.text.screen import Screen
-from memdiag.values.capacity import Foretold
+from memdiag.values.capacity import EarlyForecast
 from memdiag.values.findings import RecordingFinding
 from memdiag.values.measurements import Cause, Ending
 
@@ -46,7 +46,7 @@ def shown(found: RecordingFinding) -> str:
 
 def ended(found: RecordingFinding, confidence: float | None = None) -> RecordingFinding:
     how = Ending(code=137, why=OOM, cause=Cause.OOM_KILLER, limit_bytes=4_000_000_000)
-    told = Foretold(
+    told = EarlyForecast(
         series=0,
         limit_bytes=4_000_000_000,
         seen_until_x=40.0,
@@ -55,22 +55,25 @@ def ended(found: RecordingFinding, confidence: float | None = None) -> Recording
         high_x=100.0,
         confidence=confidence,
     )
-    return replace(found, ending=how, foretold=told)
+    return replace(found, ending=how, early_forecast=told)
 
 
 def test_after_an_end_for_want_of_memory_nothing_goes_on_but_it_is_told_what_was_foretold() -> None:
     found = ended(diagnoses.recording("a.csv", diagnoses.leak()), 0.97)
-    assert "If it goes on so" in shown(replace(found, ending=None, foretold=None))
+    assert "If the trend continues" in shown(replace(found, ending=None, early_forecast=None))
     said = shown(found)
-    assert "If it goes on so" not in said
-    assert "Foretold: half-way, at step 40, " in said
-    assert "was to reach 4.00 GB at step 90 (80 to 100), 97 % sure of a leak by then." in said
+    assert "If the trend continues" not in said
+    assert "Forecast: halfway, at step 40, " in said
+    assert (
+        "was expected to reach 4.00 GB at step 90 (80 to 100), 97% confident of a leak by then."
+        in said
+    )
 
 
 def test_a_doubt_that_memory_has_ended_asks_for_more_memory_not_for_a_longer_run() -> None:
     (doubt,) = diagnoses.inconclusive().recordings
-    assert "Let it run" in shown(doubt)
+    assert "Run for about" in shown(doubt)
     said = shown(ended(doubt))
     assert "Give it more memory than 4.00 GB and record" in said
-    assert "Let it run" not in said
-    assert "if it went on so, which could not be told yet" in said
+    assert "Run for about" not in said
+    assert "if the trend continued, which was inconclusive" in said

@@ -43,7 +43,7 @@ def shown(checks: list[Check], width: int = 80, *, ascii_only: bool = False) -> 
 
 def test_the_screen_says_what_can_be_measured_and_how_to_get_the_rest() -> None:
     assert shown(CHECKS) == (
-        " Host memory can be watched here, GPU memory only in part.\n"
+        " Host memory can be measured here, GPU memory can partly be measured.\n"
         "\n"
         " yes     host memory        RSS of every process\n"
         " -       this machine       16.0 GB RAM; ? in use\n"
@@ -75,7 +75,7 @@ def test_the_document_has_raw_numbers() -> None:
 def test_without_host_memory_the_exit_code_is_4(ability: Ability) -> None:
     broken = Check(name="host_memory", title="host memory", ability=ability, text="unreadable")
     assert verdict([broken]) == 4
-    assert "cannot be watched" in shown([broken])
+    assert "cannot be measured here" in shown([broken])
 
 
 @pytest.mark.parametrize("ability", list(Ability))

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from memdiag.report.text import rates, wording
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import Column, Columns, joined, paragraph
+from memdiag.report.text.text_layout import Column, joined, paragraph, table
 from memdiag.values.measurements import Axis, AxisKind, Unit
 from memdiag.values.verdict import Reason, Verdict
 
@@ -35,18 +35,16 @@ def test_a_lead_is_bold_on_each_of_its_lines() -> None:
 
 
 def test_numbers_are_not_parted_from_their_units() -> None:
-    text = "It takes 14.1 GB, 291 ± 12 MB per step, 1 min 50 s, and 99 % of (16.0 GB)."
+    text = "It takes 14.1 GB, 291 ± 12 MB per step, 1 min 50 s, and 99% of (16.0 GB)."
     for width in range(30, 90):
         lines = [line.plain.strip() for line in paragraph(text, width)]
         assert not any(line.startswith(("GB", "MB", "%", "±", "min", "s,")) for line in lines)
 
 
 def test_columns_align_wide_characters() -> None:
-    table = Columns(
-        columns=[Column(title="name"), Column(title="now", right=True)],
-        rows=[[Text("訓練"), Text("1 GB")], [Text("a"), Text("17.0 GB")]],
-    )
-    assert [line.cell_len for line in table.lines()] == [table.width] * 3
+    names, sizes = [Text("訓練"), Text("a")], [Text("1 GB"), Text("17.0 GB")]
+    lines = table([Column("name", names), Column("now", sizes, right=True)])
+    assert [line.cell_len for line in lines] == [lines[0].cell_len] * 3
 
 
 def test_long_names_keep_both_ends() -> None:

@@ -39,10 +39,6 @@ def test_a_phase_name_from_outside_cannot_act_on_the_terminal(phase):
     assert cell_len(shown) <= 79
 
 
-def test_ascii_terminals_get_ascii():
-    assert line(FULL, width=120, ascii_only=True).isascii()
-
-
 class OnTerminal:
     """A `LastRow` on a terminal that a target writes to as well."""
 

@@ -44,7 +44,7 @@ def test_sizes_keep_their_sign_and_three_digits(value: float) -> None:
 
 @given(st.floats(min_value=0, max_value=1))
 def test_nothing_is_quite_sure(confidence: float) -> None:
-    percent = int(numbers.sureness(confidence).removesuffix(" %"))
+    percent = int(numbers.confidence(confidence).removesuffix("%"))
     assert 1 <= percent <= 99
     assert percent / 100 <= max(confidence, 0.01) + 1e-9
 
@@ -103,7 +103,7 @@ def test_durations(seconds: float, text: str) -> None:
         ((0, 0, 0), Unit.BYTES, "0 B"),
         ((0, -900, 900), Unit.BYTES, "0 ± 900 B"),
         ((3.2, 2.9, 3.5), Unit.COUNT, "+3.20 ± 0.30"),
-        ((3.2, -math.inf, math.inf), Unit.PERCENT, "+3.20 % (range unknown)"),
+        ((3.2, -math.inf, math.inf), Unit.PERCENT, "+3.20% (range unknown)"),
     ],
 )
 def test_estimates(interval: tuple[float, float, float], unit: Unit, text: str) -> None:

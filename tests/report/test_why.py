@@ -92,7 +92,7 @@ def test_a_leak_names_its_window_its_pace_and_what_was_not_considered() -> None:
 
 def test_a_doubt_shows_both_sides() -> None:
     text = why("runs/vision_run1.csv")
-    assert "For LEAK whole climb, 169 MB per step: It grew for 60 steps; 50 % of warm-ups" in text
+    assert "For LEAK whole climb, 169 MB per step: It grew for 60 steps; 50% of warm-ups" in text
     assert "Against LEAK warmup prior (on whole climb): Some warm-ups last as long" in text
     assert "For STABLE or WARMUP: none Against STABLE or WARMUP: none" in text
 
@@ -165,11 +165,11 @@ def test_an_unknown_number_is_a_question_mark(key: str, value: float | None, uni
         ("level_y", -2.5e9, "2.50 GB"),
         ("length_x", 2900.0, "2,900 steps"),
         ("growth_rate", 12e3, "12.0 KB per step"),
-        ("longer_share", 0.0, "0 %"),
-        ("longer_share", 0.0004, "less than 0.1 %"),
-        ("longer_share", 0.004, "0.4 %"),
-        ("longer_share", 0.9, "90 %"),
-        ("longer_share", 0.9999, "more than 99.9 %"),
+        ("longer_share", 0.0, "0%"),
+        ("longer_share", 0.0004, "less than 0.1%"),
+        ("longer_share", 0.004, "0.4%"),
+        ("longer_share", 0.9, "90%"),
+        ("longer_share", 0.9999, "more than 99.9%"),
         ("growth_p", 0.0004, "p < .001"),
         ("readings", 1234.0, "1,234"),
     ],

@@ -25,7 +25,7 @@ import numpy as np
 
 from memdiag.analysis.attribution.event_design import Design, Group, Kind
 from memdiag.analysis.stats.rotation_test import cycles_at, rotated
-from memdiag.values.findings import BLAME_P_VALUE
+from memdiag.values.findings import ATTRIBUTION_P_VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,7 +111,7 @@ def regress(
             (model, min(1.0, _chance_of(design, model, found, beside, seed) * tests))
             for model in models
         )
-        model, p_value = next((t for t in tried if t[1] <= BLAME_P_VALUE), (None, 1.0))
+        model, p_value = next((t for t in tried if t[1] <= ATTRIBUTION_P_VALUE), (None, 1.0))
         if model is None:
             break
         found.append(model)
@@ -270,7 +270,7 @@ def _chance_of(
     what only one of the two readings shows does not count."""
     own = _chance(design, model.group, found, model.levels, seed)
     differ = ({*model.levels} ^ {*beside}) & {*design.of[Kind.RAMP]}
-    if not differ or own > BLAME_P_VALUE:
+    if not differ or own > ATTRIBUTION_P_VALUE:
         return own
     return max(own, _chance(design, model.group, found, beside, seed))
 

@@ -106,7 +106,7 @@ def attribute(
         rows = [replace(row, p_value=1.0) for row in rows]
     rows = [row for row in rows if not _explained_by_child(row, rows)]
     shown = tuple(sorted(rows, key=lambda row: (-row.share, row.phase))[:MOST_PHASES])
-    blamed = any(row.blamed for row in shown)
+    blamed = any(row.is_attributed for row in shown)
     return Attributed(
         phases=shown, recurring=_recurring(stretch, phases) if clear and not blamed else None
     )
@@ -163,7 +163,7 @@ def _nested(inner: str, outer: str) -> bool:
 def _with_effect(row: PhaseGrowth, effect: PhaseEffect, clear: bool) -> PhaseGrowth:
     """The row of a phase that growth keeps step with. Where its events do not show one by one,
     they are taken to grow alike."""
-    seen = clear and row.blamed
+    seen = clear and row.is_attributed
     growing = row.growing_events if seen else row.events
     value, half = (size * row.events / growing for size in (effect.per_event, effect.half_width))
     return replace(
@@ -258,6 +258,8 @@ def _times_elsewhere(stretch: Stretch, inside: Mask, per_event: Floats) -> float
 
 def _explained_by_child(row: PhaseGrowth, rows: Sequence[PhaseGrowth]) -> bool:
     return any(
-        other.blamed and other.phase.startswith(row.phase + "/") and other.share >= row.share / 2
+        other.is_attributed
+        and other.phase.startswith(row.phase + "/")
+        and other.share >= row.share / 2
         for other in rows
     )

@@ -49,7 +49,7 @@ def compare(base: Sequence[RecordingFinding], candidate: Sequence[RecordingFindi
     return Comparison(
         base=tuple(f.source for f in base),
         candidate=tuple(f.source for f in candidate),
-        effect=Effect.CANT_TELL if decided_by is None else series[decided_by].effect,
+        effect=Effect.INCONCLUSIVE if decided_by is None else series[decided_by].effect,
         series=series,
         decided_by=decided_by,
         notes=tuple(_unmatched(*sides)),
@@ -86,7 +86,7 @@ def _unmatched(base: dict[_Key, Side], candidate: dict[_Key, Side]) -> Iterable[
 _RANK = (
     Effect.NEW_LEAK,
     Effect.WORSE,
-    Effect.CANT_TELL,
+    Effect.INCONCLUSIVE,
     Effect.NO_EFFECT,
     Effect.IMPROVED,
     Effect.FIXED,
@@ -110,7 +110,7 @@ def _deciding(series: Sequence[SeriesComparison], focus: Sequence[bool]) -> int 
 def _compare_series(base: Side, candidate: Side) -> SeriesComparison:
     pair = measured(base, candidate)
     decision = effects.decide(pair)
-    open_ = decision.effect is Effect.CANT_TELL
+    open_ = decision.effect is Effect.INCONCLUSIVE
     measures = list(pair.estimates)
     one, other = base.findings[-1], candidate.findings[-1]
     return SeriesComparison(

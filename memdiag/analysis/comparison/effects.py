@@ -60,7 +60,7 @@ def decide(pair: Pair) -> Decision:
 
 
 def _cant_tell(why: Why, by: Measure | None = None) -> Decision:
-    return Decision(effect=Effect.CANT_TELL, why=why, by=by)
+    return Decision(effect=Effect.INCONCLUSIVE, why=why, by=by)
 
 
 def _leak_gone(pair: Pair) -> Decision:

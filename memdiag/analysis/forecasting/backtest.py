@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from memdiag.values.capacity import Foretold
+from memdiag.values.capacity import EarlyForecast
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import Cause, Ending, Limit, Recording, Role, Series
 from memdiag.values.verdict import Verdict
@@ -26,7 +26,7 @@ def foretold(
     recording: Recording,
     findings: Sequence[tuple[int, Series]],
     judge: Callable[[Series, Recording], Finding | None],
-) -> Foretold | None:
+) -> EarlyForecast | None:
     """What the first half of the series that ran out predicts for the limit that ended the run.
 
     findings: the series that were judged, with their places in the finding. judge: judges one
@@ -50,7 +50,7 @@ def foretold(
     if not seen.limit_hits or seen.growth_per_x is None or seen.growth_per_x.low <= 0:
         return None
     hit = seen.limit_hits[0].at_x
-    return Foretold(
+    return EarlyForecast(
         series=place,
         limit_bytes=ending.limit_bytes,
         seen_until_x=seen.last_x,

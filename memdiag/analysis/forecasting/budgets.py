@@ -157,6 +157,6 @@ def _result(
         metric="" if finding is None else finding.metric,
         process="" if finding is None else finding.process,
         unit=None if finding is None else finding.unit,
-        figure=figure,
+        measured=figure,
         why=why,
     )

@@ -63,12 +63,12 @@ def analyze(
     code = exit_code(diagnosis, settled.failing)
     unwritten = publish(diagnosis, settled, report, code)
     if report.json:
-        from memdiag.report.formats import diagnosis_json
+        from memdiag.report.formats import json_documents
 
         for failure in diagnosis.failures:
             print(f"memdiag: {printable(failure.source)}: {failure.message}", file=sys.stderr)
             print(f"  try: {failure.remedy}", file=sys.stderr)
-        sys.stdout.write(diagnosis_json.text(diagnosis, code))
+        sys.stdout.write(json_documents.text(json_documents.diagnosis(diagnosis, code)))
     else:
         from memdiag.report.formats import terminal
 

@@ -64,7 +64,7 @@ def compare(
     page: PageOptions,
 ) -> None:
     """Compare memory before and after a change: FIXED, IMPROVED, NO EFFECT, WORSE, NEW LEAK, or
-    CAN'T TELL.
+    INCONCLUSIVE.
 
     Recordings and logs are read as by analyze; --metric BEFORE --against AFTER compares two columns
     of one LOG. Several runs of a side count as one estimate with their spread. Exits with 0 (not
@@ -164,6 +164,6 @@ def _refuse_same(base: Sequence[RecordingFinding], candidate: Sequence[Recording
 
 
 def _as_json(compared: Comparison, code: int) -> str:
-    from memdiag.report.formats import comparison_json, diagnosis_json
+    from memdiag.report.formats import json_documents
 
-    return diagnosis_json.dumps(comparison_json.document(compared, code))
+    return json_documents.text(json_documents.comparison(compared, code))

@@ -131,6 +131,6 @@ def of_comparison(compared: Comparison, inconclusive: Inconclusive = Inconclusiv
         return Exit.USAGE
     if compared.effect in BAD:
         return Exit.LEAK
-    if compared.effect is Effect.CANT_TELL and inconclusive is Inconclusive.FAIL:
+    if compared.effect is Effect.INCONCLUSIVE and inconclusive is Inconclusive.FAIL:
         return Exit.INCONCLUSIVE
     return Exit.NO_LEAK

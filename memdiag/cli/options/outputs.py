@@ -206,9 +206,9 @@ def _resolved(path: Path) -> tuple[Path, bool]:
 
 def _is_replaceable(head: bytes) -> bool:
     """Return True for the beginning of a memdiag report, or of an empty file."""
-    from memdiag.report.formats import diagnosis_json, junit, markdown
+    from memdiag.report.formats import json_documents, junit, markdown
 
-    beginnings = (diagnosis_json.BEGINNING, junit.BEGINNING, *markdown.BEGINNINGS)
+    beginnings = (json_documents.BEGINNING, junit.BEGINNING, *markdown.BEGINNINGS)
     return not head or head.startswith(tuple(text.encode() for text in beginnings))
 
 

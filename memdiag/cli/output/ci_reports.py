@@ -50,9 +50,9 @@ def _text(option: str, diagnosis: Diagnosis, gate: Gate, code: int) -> str:
         from memdiag.report.formats import markdown
 
         return markdown.document(diagnosis)
-    from memdiag.report.formats import diagnosis_json
+    from memdiag.report.formats import json_documents
 
-    return diagnosis_json.text(diagnosis, code)
+    return json_documents.text(json_documents.diagnosis(diagnosis, code))
 
 
 def _append(path: Path, text: str) -> None:

@@ -19,7 +19,7 @@ from memdiag.cli.output.judge import judged
 from memdiag.cli.output.messages import say
 from memdiag.cli.output.printing import show
 from memdiag.errors import Exit, UnreadableInput
-from memdiag.report.formats import diagnosis_json, terminal
+from memdiag.report.formats import json_documents, terminal
 from memdiag.report.sections import budgets, headline
 from memdiag.report.text.screen import Screen
 from memdiag.values.findings import Diagnosis, RecordingFinding
@@ -80,7 +80,7 @@ def conclude(
         say(f"measuring failed: {failure}")
         say("the report covers only what was recorded before")
     if options.report.json:
-        sys.stdout.write(diagnosis_json.text(diagnosis, code))
+        sys.stdout.write(json_documents.text(json_documents.diagnosis(diagnosis, code)))
     else:
         print(file=sys.stderr)
         show(lambda w, a: _report(diagnosis, Screen(width=w, ascii_only=a), options), stderr=True)

@@ -1,10 +1,9 @@
-"""The files of a recording that is being written, and who may write them.
+"""The files of a recording while it is written.
 
-They are made before the target starts, by opens that fail if something is there: that is the check,
-and there is no other. The rows are locked for as long as they are written, so that a second
-recording under the same name is refused, with --force too. From then on they are reached by
-descriptors alone: of the directory, of the rows. A link that somebody puts in their place is
-replaced like anything else, and never written through.
+They are created before the target starts, by opens that fail if the file exists; there is no other
+check. The rows are locked while they are written, so a second recording of the same name is
+refused, even with --force. Afterwards the files are accessed only through descriptors of the
+directory and the rows. A link that another user puts in their place is replaced, never followed.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ SUFFIXES = (".csv", ".parquet")
 
 
 class RecordingFiles:
-    """NAME.csv (or NAME.parquet, which NAME.csv is turned into at the end) and NAME.meta.json.
+    """NAME.csv (converted to NAME.parquet at the end if asked for) and NAME.meta.json.
 
-    path: as asked for. rows: of the CSV file. fd: of the rows, for reading and appending.
+    path: as asked for. rows: path of the CSV file. fd: of the rows, for reading and appending.
 
-    Raises UsageError or OutputExists where they cannot be made.
+    Raises UsageError or OutputExists if they cannot be created.
     """
 
     def __init__(self, path: Path, *, force: bool) -> None:
-        """force: what is there may be replaced."""
+        """force: existing files may be replaced."""
         self.path, self.rows = path, rows_path(path)
         self._force = force
         self._beside = ""
@@ -68,7 +67,7 @@ class RecordingFiles:
             ) from error
 
     def begin(self) -> None:
-        """Give the rows their name, in the place of what --force replaces. Raises OSError."""
+        """Give the rows their name, replacing an existing file with --force. Raises OSError."""
         if self._beside:
             name, here = self.rows.name, self._directory
             os.replace(self._beside, name, src_dir_fd=here, dst_dir_fd=here)
@@ -77,7 +76,7 @@ class RecordingFiles:
             self._replaced = -1
 
     def replace_rows(self, chunks: Iterable[bytes]) -> int:
-        """Put a new CSV file in the place of the old one: its size. Raises OSError."""
+        """Replace the CSV file. Returns the size of the new one. Raises OSError."""
         name, here = self.rows.name, self._directory
         fd, beside = safe_open.write_beside(name, chunks, dir_fd=here)
         try:
@@ -104,8 +103,8 @@ class RecordingFiles:
     def to_parquet(self, convert: Callable[[Path, Path], None]) -> None:
         """Have `convert(csv, parquet)` write the Parquet file, and remove the CSV file.
 
-        Raises OSError, FileExistsError where by now something has that name; the CSV file stays
-        then.
+        Raises OSError, or FileExistsError if a file of that name exists by now; the CSV file is
+        kept then.
         """
         name, here = self.path.name, self._directory
         fd, beside = safe_open.write_beside(name, (), dir_fd=here)
@@ -124,26 +123,26 @@ class RecordingFiles:
 
     @property
     def written(self) -> Path:
-        """Where the recording is: the CSV file until there is a Parquet file."""
+        """The recording: the CSV file until there is a Parquet file."""
         return self.rows if self._final < 0 else self.path
 
     def readable(self) -> Path:
-        """Where what we have written can be read, though its name may lead elsewhere by now."""
+        """A path to read what was written, even if its name leads to another file by now."""
         return self.written if self.is_there() else _place_of(self._latest, self.written)
 
     def is_there(self) -> bool:
-        """Return True if the recording's name still leads to what we have written."""
+        """Return True if the name still leads to what was written."""
         with contextlib.suppress(OSError):
             return os.path.samestat(self.written.stat(), os.fstat(self._latest))
         return False
 
     def discard(self) -> None:
-        """Remove what was made, and leave what --force would have replaced."""
+        """Remove what was created, and keep what --force would have replaced."""
         safe_open.remove(self._beside or self.rows.name, dir_fd=self._directory)
         self.close()
 
     def close(self) -> None:
-        """Release the descriptors, and with them the lock."""
+        """Close the descriptors, which releases the lock."""
         for fd in (self.fd, self._directory, self._replaced, self._final):
             if fd >= 0:
                 os.close(fd)
@@ -171,7 +170,7 @@ class RecordingFiles:
                 raise _exists(path)
 
     def _taken(self) -> int:
-        """The rows, new and locked: under their name, or beside what they are to replace."""
+        """The rows, new and locked: under their name, or beside the file that they replace."""
         name, here = self.rows.name, self._directory
         if not self._force or _mode(name, here) is None:
             fd = safe_open.create(name, dir_fd=here)
@@ -182,7 +181,7 @@ class RecordingFiles:
         return fd
 
     def _locked(self, name: str) -> int:
-        """What is there, which no other memdiag writes. Raises BlockingIOError where one does."""
+        """The existing file, locked. Raises BlockingIOError if another memdiag writes it."""
         here = self._directory
         try:
             fd = safe_open.open_regular(name, dir_fd=here, follow=False)
@@ -202,7 +201,7 @@ class RecordingFiles:
 
 def _exists(path: Path) -> OutputExists:
     return OutputExists(
-        f"{printable(str(path))} exists already", remedy="choose another name, or use --force"
+        f"{printable(str(path))} already exists", remedy="choose another name, or use --force"
     )
 
 
@@ -214,7 +213,7 @@ def _mode(name: str, dir_fd: int) -> int | None:
 
 
 def _lock(fd: int) -> None:
-    """Raises BlockingIOError where somebody else has it. Some file systems know no locks."""
+    """Raises BlockingIOError if the file is locked. Some file systems have no locks."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -224,11 +223,11 @@ def _lock(fd: int) -> None:
 
 
 def _own(fd: int) -> None:
-    """Lock a file of ours, and have all that is written go to its end."""
+    """Lock a file and open it for appending."""
     _lock(fd)
     fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
 
 
 def _place_of(fd: int, path: Path) -> Path:
-    """A name for what this descriptor leads to; macOS has none that others could open anew."""
+    """A path that opens the file of this descriptor; macOS has none."""
     return Path(f"/proc/self/fd/{fd}") if sys.platform.startswith("linux") else path

@@ -1,4 +1,4 @@
-"""Samples as lines of CSV, formatted by hand because it happens ten times a second."""
+"""Samples as lines of CSV."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memdiag.recording.native.schema import FIRST_METRICS, KEY_COLUMNS
 from memdiag.values.measurements import Sample
 from memdiag.values.sanitize import printable
 
-# A program that makes up a new counter name at every step must not make the file a million wide.
+# A program may use a new counter name at every step.
 MAX_COLUMNS = 256
 _MAX_TEXT = 200
 
@@ -34,7 +34,7 @@ class Rows:
         return (",".join((*KEY_COLUMNS, *map(self._text, self._metrics))) + "\n").encode()
 
     def learn(self, samples: Sequence[Sample]) -> int:
-        """Makes columns of metrics that have not been seen before; how many."""
+        """Add columns for new metrics. Returns their number."""
         before = len(self._metrics)
         for sample in samples:
             for metric in sample.readings:
@@ -49,7 +49,7 @@ class Rows:
         return len(self._metrics) - before
 
     def forget(self, count: int) -> None:
-        """Takes back the columns that were learned last."""
+        """Remove the columns that were added last."""
         for metric in self._metrics[-count:]:
             self._known.discard(metric)
         del self._metrics[-count:]
@@ -72,12 +72,12 @@ class Rows:
         return f"{at_s:.4f},{shown},{where},{','.join(cells)}\n"
 
     def _taken(self, metric: str) -> bool:
-        """Another name that is the same column when written."""
+        """Return True if another column has the same name once it is written."""
         written = self._text(metric)
         return written in KEY_COLUMNS or any(self._text(m) == written for m in self._metrics)
 
     def _text(self, text: str) -> str:
-        """A name as a cell: on one line, harmless, quoted where CSV needs it."""
+        """A name as a cell: on one line, printable, quoted if CSV requires it."""
         cell = self._texts.get(text)
         if cell is None:
             cell = printable(text[:_MAX_TEXT])

@@ -1,12 +1,12 @@
-"""Which rows of a long recording are kept: a day of ten processes must fit in 50 MB.
+"""Downsampling of a long recording: a day of ten processes must fit in 50 MB.
 
-Time is cut into buckets that grow with the run: at time t a bucket is about t / 250 wide, so that
-an early second and a late quarter of an hour are drawn equally sharp. Of each bucket and process
-the first and the last row stay, and the lowest and the highest of every metric; so no peak and no
-floor is ever lost. What happens between them stays as far as there is room: changes of the phase
-with the row before them (once per phase and bucket for certain), jumps with the row before them,
-and the floors of steps. Of processes that never grew older than a moment, as a job may start by the
-million, only the largest of each bucket stay. Memory is constant per live process.
+Time is divided into buckets that grow with the run: at time t a bucket is about t / 250 wide, so an
+early second and a late quarter of an hour have the same resolution. Of each bucket and process the
+first and the last row are kept, and the lowest and the highest of every metric, so no peak and no
+floor is lost. Further rows are kept as far as the budget of a bucket allows: changes of the phase
+with the row before them (once per phase and bucket in any case), jumps with the row before them,
+and the floors of steps. A job may start millions of short-lived processes; only the largest of each
+bucket are kept. Memory is constant per live process.
 """
 
 from __future__ import annotations
@@ -15,30 +15,29 @@ from dataclasses import dataclass, field
 
 from memdiag.values.measurements import YOUNG_S, Sample
 
-# Chosen: with the above, some 2300 buckets a day and process.
+# Heuristic: about 2300 buckets a day and process.
 _BUCKETS_PER_RUN = 250.0
-# A process that starts late is drawn as sharp as one that starts early was, for a quarter of its
-# life so far.
+# A process that starts late has the resolution of one that starts early, for a quarter of its age.
 _AGE_WEIGHT = 4.0
-# A difference this many times larger than differences usually are is a jump.
+# A difference that exceeds the usual one by this factor is a jump.
 _JUMP = 8.0
 _DIFFERENCE_MEMORY = 0.05
 _FLOORS_PER_BUCKET = 6
 _FLOOR_METRICS = ("rss_bytes", "vram_bytes")
-# Rows for further jumps and phase changes: so many per bucket, which may be saved up.
+# Budget of a bucket for further jumps and phase changes; an unused budget accumulates.
 _SPARE_ROWS_PER_BUCKET = 4
 _SPARE_ROWS_AT_MOST = 400
-# Of helpers that came and went in one bucket, so many stay. Chosen.
+# Short-lived processes of one bucket that are kept (heuristic).
 _HELPERS_PER_BUCKET = 4
-# After so many new processes it is looked which of them are gone.
+# Number of new processes after which ended ones are looked for.
 _RETIRE_EVERY = 256
-# A process that was not seen for so many buckets is taken as gone.
+# A process without rows for this many buckets has ended.
 _GONE_AFTER_BUCKETS = 4.0
 
 
 @dataclass(slots=True)
 class _Extreme:
-    """A metric's lowest and highest reading in a bucket, its latest, and how it usually moves."""
+    """The lowest, highest and latest reading of a metric in a bucket, and its usual difference."""
 
     low: float
     low_row: int
@@ -66,12 +65,12 @@ class _Stream:
     young: bool = False
     young_rows: list[int] = field(default_factory=list)
     young_peak: float = 0.0
-    # The last row's readings, and how many rows since then said the very same.
+    # The readings of the last row, and the number of equal rows since.
     readings: dict[str, int | float] | None = None
     repeated: int = 0
 
     def catch_up(self) -> None:
-        """Let the rows that said the same weigh in on how the metrics usually move."""
+        """Apply the equal rows to the usual differences."""
         if self.repeated and self.readings is not None:
             for name in self.readings:
                 self.metrics[name].usual_difference *= (1 - _DIFFERENCE_MEMORY) ** self.repeated
@@ -80,17 +79,17 @@ class _Stream:
 
 @dataclass(frozen=True, slots=True)
 class _Helper:
-    """A process that is gone and never grew old: when it began, its peak, its rows."""
+    """A short-lived process that has ended: its start, its peak, its rows."""
 
     began_s: float
     peak_bytes: float
     rows: list[int]
 
 
-class Thinner:
-    """Sees every row once, in the order of the file, and says in the end which to keep.
+class Downsampler:
+    """Decides which rows are kept; rows are added in the order of the file.
 
-    interval_s: the sampling interval, the narrowest that a bucket can be.
+    interval_s: the sampling interval, the smallest width of a bucket.
     """
 
     def __init__(self, *, interval_s: float) -> None:
@@ -103,11 +102,11 @@ class Thinner:
 
     @property
     def processes(self) -> int:
-        """How many processes it has in mind."""
+        """Number of processes in memory."""
         return len(self._streams)
 
-    def see(self, sample: Sample) -> None:
-        """The next row of the file."""
+    def add(self, sample: Sample) -> None:
+        """Add the next row of the file."""
         at_s, pid, process, readings, step, phase, young = sample
         row = len(self._keep)
         self._keep.append(0)
@@ -118,7 +117,7 @@ class Thinner:
             self._close(stream)
             self._open(stream, sample, row)
         elif readings == stream.readings and phase == stream.phase and step == stream.step:
-            stream.last_row, stream.last_s = row, at_s  # as most rows of a process that waits
+            stream.last_row, stream.last_s = row, at_s  # most rows of an idle process
             stream.repeated += 1
             return
         if phase != stream.phase:
@@ -136,24 +135,23 @@ class Thinner:
             stream.young_peak = max(stream.young_peak, readings.get("rss_bytes", 0))
 
     def cut(self, now_s: float) -> bytes:
-        """Closes all buckets: one byte per row since the last cut, 1 for those to be kept."""
+        """Close all buckets: one byte per row since the last cut, 1 if the row is kept."""
         self._retire(now_s)
-        self._leave_out_helpers()
+        self._drop_helpers()
         for stream in self._streams.values():
             self._close(stream)
         keep, self._keep = bytes(self._keep), bytearray()
         gone_before_s = now_s - _GONE_AFTER_BUCKETS * self._width_s(now_s, now_s)
         self._streams = {k: s for k, s in self._streams.items() if s.last_s >= gone_before_s}
         for stream in self._streams.values():
-            stream.ends_s = 0.0  # its next row opens a bucket
+            stream.ends_s = 0.0  # the next row opens a bucket
             stream.last_row = -1
-            stream.metrics = {name: _carried(m) for name, m in stream.metrics.items()}
             stream.floors = {}
             stream.young_rows = []
         return keep
 
     def _retire(self, now_s: float) -> None:
-        """Set aside the helpers that are gone."""
+        """Remove the short-lived processes that have ended."""
         gone_before_s = now_s - YOUNG_S - self._interval_s
         for key, stream in list(self._streams.items()):
             if stream.young and stream.last_s < gone_before_s:
@@ -162,8 +160,8 @@ class Thinner:
                 self._close(stream)
                 del self._streams[key]
 
-    def _leave_out_helpers(self) -> None:
-        """Of those of a bucket, all but the largest."""
+    def _drop_helpers(self) -> None:
+        """Drop all but the largest short-lived processes of each bucket."""
         helpers, self._helpers = sorted(self._helpers, key=lambda one: one.began_s), []
         while helpers:
             ends_s = helpers[0].began_s + self._width_s(helpers[0].began_s, helpers[0].began_s)
@@ -175,7 +173,7 @@ class Thinner:
                     self._keep[row] = 0
 
     def coarsen(self, factor: float) -> None:
-        """Make buckets wider (above 1) or narrower again, never narrower than at first."""
+        """Make buckets wider (above 1) or narrower, but never narrower than at the start."""
         self._coarseness = max(1.0, self._coarseness * factor)
 
     def _width_s(self, at_s: float, age_s: float) -> float:
@@ -219,11 +217,11 @@ class Thinner:
         if phase not in stream.phases_seen:
             stream.phases_seen.add(phase)
             self._keep_with_previous(stream, row)
-        elif stream.spare_rows > _SPARE_ROWS_AT_MOST // 4:  # the last of them are for jumps
+        elif stream.spare_rows > _SPARE_ROWS_AT_MOST // 4:  # the last of the budget is for jumps
             stream.spare_rows -= self._keep_with_previous(stream, row)
 
     def _keep_with_previous(self, stream: _Stream, row: int) -> int:
-        """Keep this row and the one before it; how many rows that adds."""
+        """Keep this row and the one before it. Returns the number of rows that this adds."""
         added = 1 - self._keep[row]
         self._keep[row] = 1
         if stream.last_row >= 0:
@@ -240,17 +238,14 @@ class Thinner:
                 self._keep[row] = 1
         stream.floors = {}
 
-    @staticmethod
-    def _floor_is_known(stream: _Stream, name: str) -> bool:
-        return name not in _FLOOR_METRICS or name in stream.floors
-
     def _take(self, stream: _Stream, name: str, value: float, row: int) -> None:
         metric = stream.metrics.get(name)
         if metric is None:
             stream.metrics[name] = _Extreme(value, row, value, row, value)
             self._keep[row] = 1
             return
-        if value == metric.latest and metric.low_row >= 0 and self._floor_is_known(stream, name):
+        is_known = name in stream.floors or name not in _FLOOR_METRICS
+        if value == metric.latest and metric.low_row >= 0 and is_known:
             metric.usual_difference *= 1 - _DIFFERENCE_MEMORY
             return
         difference = abs(value - metric.latest)
@@ -267,8 +262,3 @@ class Thinner:
             floor = stream.floors.get(name)
             if floor is None or value < floor[0]:
                 stream.floors[name] = (value, row)
-
-
-def _carried(metric: _Extreme) -> _Extreme:
-    """The metric in a bucket that has not begun."""
-    return _Extreme(0.0, -1, 0.0, -1, metric.latest, metric.usual_difference)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from memdiag.values.measurements import Role
 
-# Always there, in this order. `at_s` are seconds since the recording began; `process` is "tree"
-# in the row that holds the whole tree's totals.
+# Always present, in this order. `at_s` is in seconds since the recording began; `process` is "tree"
+# in the rows with the totals of the process tree.
 KEY_COLUMNS = ("at_s", "step", "phase", "pid", "process")
 
-# The pass over the data that begins: no reading, though it stands among them.
+# The epoch that begins. It is not a reading, but its column is among them.
 EPOCH_COLUMN = "epoch"
 
-# Always there, blank where there is no reading. Further metrics and the user's counters follow
-# in the order in which they first appear.
+# Always present, empty if there is no reading. Further metrics and the user's counters follow in
+# the order in which they first appear.
 FIRST_METRICS = (
     "rss_bytes",
     "uss_bytes",
@@ -23,8 +23,7 @@ FIRST_METRICS = (
     "tensors",
 )
 
-# What memdiag itself measures. Every other column that `columns` does not know either is a
-# counter of the user's.
+# What memdiag measures. A column that is neither here nor in `column_meaning` is a user's counter.
 METRIC_ROLES = {
     "rss_bytes": Role.RESIDENT,
     "uss_bytes": Role.UNIQUE,
@@ -70,5 +69,5 @@ METRIC_ROLES = {
 
 
 def is_native(names: tuple[str, ...]) -> bool:
-    """The columns are those of a native recording."""
+    """Return True if the columns are those of a native recording."""
     return names[: len(KEY_COLUMNS)] == KEY_COLUMNS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -11,11 +10,12 @@ from rich.text import Text
 from memdiag.report.formats import comparison_wording
 from memdiag.report.formats.terminal import laid_out
 from memdiag.report.plotting.plot import Plot, behind_stroke, draw
-from memdiag.report.sections import recordings_table
-from memdiag.report.text import series_names, wording
+from memdiag.report.sections import evidence_and_notes, recordings_table
+from memdiag.report.text import series_names, text_layout, wording
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import INDENT, Column, Columns, paragraph
+from memdiag.report.text.text_layout import Column, badge, first_fitting, paragraph
 from memdiag.values.comparison import Comparison, Effect, SeriesComparison
+from memdiag.values.findings import Interval
 from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -34,31 +34,25 @@ def render(compared: Comparison, *, width: int, ascii_only: bool = False) -> Gro
     if found is not None:
         blocks += [_table(found, screen), _plot(found, screen), _others(compared, screen)]
     blocks += [
-        _notes(compared, screen),
-        _next(compared, screen),
+        evidence_and_notes.notes(compared.notes, screen),
+        paragraph(comparison_wording.next_step(compared), screen.measure, lead="Next:"),
         recordings_table.failures(compared.failures, screen),
     ]
     return laid_out(blocks, screen)
 
 
 def _top(compared: Comparison, found: SeriesComparison | None, screen: Screen) -> list[Text]:
-    style = comparison_wording.STYLES[compared.effect]
-    badge = Text(f" {comparison_wording.EFFECTS[compared.effect]} ", f"bold reverse {style}")
-    text = "they have no series in common" if found is None else comparison_wording.gist(found)
-    head = paragraph(text, screen.measure - badge.cell_len - 2)
-    lines = []
-    for at, line in enumerate(head):
-        start = Text(" " * INDENT) + badge if at == 0 else Text(" " * (INDENT + badge.cell_len))
-        lines.append(start + Text(" ") + Text(line.plain, "bold"))
+    effect, style = comparison_wording.name(compared.effect), comparison_wording.STYLES
+    text = "no series in common" if found is None else comparison_wording.gist(found)
+    lines = badge(effect, style[compared.effect], text, screen.measure)
     if found is None:
         return lines
     runs = [_runs(compared.base, screen), _runs(compared.candidate, screen)]
     subject = f"{series_names.opening(found, screen)}, {runs[0]} against {runs[1]}"
     lines += paragraph(series_names.stopped(subject, screen), screen.measure)
-    shown = comparison_wording.would_have_shown(found, screen)
-    return lines + paragraph(
-        f"{comparison_wording.GROUNDS[found.why]} {shown}".rstrip(), screen.measure
-    )
+    smallest = comparison_wording.smallest_detectable(found)
+    grounds = f"{comparison_wording.GROUNDS[found.why]} {smallest}"
+    return lines + paragraph(grounds, screen.measure)
 
 
 def _runs(sources: Sequence[str], screen: Screen) -> str:
@@ -67,47 +61,39 @@ def _runs(sources: Sequence[str], screen: Screen) -> str:
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """How much the table says."""
-
-    margins: bool
-    smallest: bool
-
-
-_FORMS = (
-    _Form(margins=True, smallest=True),
-    _Form(margins=True, smallest=False),
-    _Form(margins=False, smallest=True),
-    _Form(margins=False, smallest=False),
-)
-
-
 def _table(found: SeriesComparison, screen: Screen) -> list[Text]:
     if not found.differences:
         return []
-    for form in _FORMS:
-        columns = _columns(found, screen, form)
-        if columns.width <= screen.measure:
-            break
-    return columns.lines()
+    forms = [(margins, smallest) for margins in (True, False) for smallest in (True, False)]
+    return first_fitting((_drawn(found, screen, *form) for form in forms), screen.measure)
 
 
-def _columns(found: SeriesComparison, screen: Screen, form: _Form) -> Columns:
-    titles = ["before", "after", "change"] + ["would have shown"] * form.smallest
-    columns = [Column(title=""), *(Column(title=title, right=True) for title in titles)]
-    rows = []
-    for at, by in enumerate(found.differences):
-        style = "bold" if at == found.decided_by else ""
-        cells = [comparison_wording.measure(found, by)]
-        cells += [
-            comparison_wording.estimate(found, by, of, screen, margin=form.margins)
-            for of in (by.base, by.candidate, by.change)
+def _drawn(found: SeriesComparison, screen: Screen, margins: bool, smallest: bool) -> list[Text]:
+    """The table with or without intervals and smallest detectable changes."""
+
+    def column(title: str, texts: Sequence[str]) -> Column:
+        styles = ["bold" if at == found.decided_by else "" for at in range(len(texts))]
+        return Column(title, [*map(Text, texts, styles)], right=bool(title))
+
+    def values(of: Sequence[Interval]) -> list[str]:
+        return [
+            comparison_wording.estimate(found, by, one, screen, margin=margins)
+            for by, one in zip(found.differences, of, strict=True)
         ]
-        smallest = comparison_wording.shown(found, by, by.smallest_effect)
-        cells += [smallest.split(" per ")[0]] * form.smallest
-        rows.append([Text(cell, style) for cell in cells])
-    return Columns(columns=columns, rows=rows)
+
+    measures = [comparison_wording.measure(found, by) for by in found.differences]
+    columns = [
+        column("", measures),
+        column("before", values([by.base for by in found.differences])),
+        column("after", values([by.candidate for by in found.differences])),
+        column("change", values([by.change for by in found.differences])),
+    ]
+    if smallest:
+        least = [
+            comparison_wording.shown(found, by, by.smallest_effect) for by in found.differences
+        ]
+        columns.append(column("detectable", [text.split(" per ")[0] for text in least]))
+    return text_layout.table(columns)
 
 
 def _plot(found: SeriesComparison, screen: Screen) -> list[Text]:
@@ -132,37 +118,22 @@ def _others(compared: Comparison, screen: Screen) -> list[Text]:
         return []
     order = list(Effect)
     rest.sort(key=lambda s: order.index(s.effect))
-    columns = [Column(title="other series"), Column(title="before"), Column(title="after")]
-    columns += [Column(title="effect")]
-    rows = [
-        [
-            Text(screen.show(series_names.series(s, screen), cells=30)),
-            Text(_verdicts(s.base_verdicts)),
-            Text(_verdicts(s.candidate_verdicts)),
-            Text(comparison_wording.EFFECTS[s.effect].lower(), comparison_wording.STYLES[s.effect]),
-        ]
-        for s in rest[:_OTHER_SERIES]
+    shown = rest[:_OTHER_SERIES]
+    names = [screen.show(series_names.series(s, screen), cells=30) for s in shown]
+    effects = [
+        Text(comparison_wording.name(s.effect).lower(), comparison_wording.STYLES[s.effect])
+        for s in shown
     ]
-    lines = Columns(columns=columns, rows=rows).lines()
+    columns = [
+        Column("other series", [Text(name) for name in names]),
+        Column("before", [Text(_verdicts(s.base_verdicts)) for s in shown]),
+        Column("after", [Text(_verdicts(s.candidate_verdicts)) for s in shown]),
+        Column("effect", effects),
+    ]
+    lines = text_layout.table(columns)
     more = len(rest) - _OTHER_SERIES
     return lines + (paragraph(f"and {more} more series", screen.measure) if more > 0 else [])
 
 
 def _verdicts(found: Sequence[Verdict]) -> str:
-    return ", ".join(dict.fromkeys(wording.VERDICTS[verdict].lower() for verdict in found))
-
-
-def _notes(compared: Comparison, screen: Screen) -> list[Text]:
-    lines: list[Text] = []
-    for note in compared.notes:
-        lines += paragraph(
-            series_names.stopped(note, screen), screen.measure, lead="Note:", hanging=2
-        )
-    return lines
-
-
-def _next(compared: Comparison, screen: Screen) -> list[Text]:
-    lines: list[Text] = []
-    for text in comparison_wording.next_steps(compared):
-        lines += paragraph(text, screen.measure, lead="Next:", hanging=len("Next: "))
-    return lines
+    return ", ".join(dict.fromkeys(verdict.name.lower() for verdict in found))

@@ -27,13 +27,13 @@ _TITLE_CELLS = 19
 
 
 def verdict(checks: Iterable[Check]) -> Exit:
-    """NO_LEAK (0) where host memory can be watched, else CANNOT_MEASURE (4)."""
+    """NO_LEAK (0) if host memory can be measured, else CANNOT_MEASURE (4)."""
     can = any(c.name == "host_memory" and c.ability is Ability.YES for c in checks)
     return Exit.NO_LEAK if can else Exit.CANNOT_MEASURE
 
 
 def render(checks: Sequence[Check], *, width: int, ascii_only: bool = False) -> Group:
-    """One screen: what can be measured, what can't, and how to get it."""
+    """What can be measured, what cannot, and how to enable it."""
     screen = Screen(width=width, ascii_only=ascii_only)
     lines = [Text(row.plain, "bold") for row in paragraph(_headline(checks), screen.measure)]
     lines.append(Text())
@@ -62,7 +62,7 @@ def document(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def _device_memory(checks: Sequence[Check]) -> Ability:
-    """The best of the devices; NO where there is none."""
+    """The best of the devices; NO without devices."""
     abilities = [c.ability for c in checks if c.name.startswith(("gpu_", "other_gpu"))]
     for ability in (Ability.YES, Ability.PARTLY):
         if ability in abilities:
@@ -72,34 +72,25 @@ def _device_memory(checks: Sequence[Check]) -> Ability:
 
 def _headline(checks: Sequence[Check]) -> str:
     host = "can" if verdict(checks) is Exit.NO_LEAK else "cannot"
-    device = {
-        Ability.YES: "so can GPU memory",
-        Ability.PARTLY: "GPU memory only in part",
-        Ability.NO: "GPU memory cannot",
-        Ability.FACT: "",
-    }[_device_memory(checks)]
-    return f"Host memory {host} be watched here, {device}."
+    device = {Ability.YES: "can", Ability.PARTLY: "can partly", Ability.NO: "cannot"}
+    gpu = device[_device_memory(checks)]
+    return f"Host memory {host} be measured here, GPU memory {gpu} be measured."
 
 
 def _entry(check: Check, screen: Screen) -> list[Text]:
-    """`yes     host memory        sentence`, the remedy below it."""
+    """`yes     host memory        sentence`, the remedy below it; on two columns if narrow."""
     indent = _WORD_CELLS + _TITLE_CELLS if screen.measure >= 72 else _WORD_CELLS
     head = f"{_WORDS[check.ability]:<{_WORD_CELLS}}{screen.show(check.title)}"
-    sentence = check.text.format_map(_shown(check.facts, screen))
-    rows = [row.plain[INDENT:] for row in paragraph(sentence, screen.measure - indent)]
+    width = screen.measure - indent
+    body = paragraph(check.text.format_map(_shown(check.facts, screen)), width)
     if check.remedy:
-        rows += [
-            row.plain[INDENT:]
-            for row in paragraph(f"try: {check.remedy}", screen.measure - indent, hanging=5)
-        ]
-    lines = []
+        body += paragraph(f"try: {check.remedy}", width, hanging=5)
+    rows = [" " * indent + row.plain for row in body]
     if indent == _WORD_CELLS:
-        lines.append(Text(" " * INDENT + head))
+        rows.insert(0, " " * INDENT + head)
     else:
-        rows[0] = f"{head:<{indent}}{rows[0]}"
-        lines.append(Text(" " * INDENT + rows[0]))
-        rows = rows[1:]
-    lines += [Text(" " * (INDENT + indent) + row) for row in rows]
+        rows[0] = " " * INDENT + f"{head:<{indent}}" + body[0].plain[INDENT:]
+    lines = [Text(row) for row in rows]
     lines[0].stylize(_STYLES[check.ability], INDENT, INDENT + len(_WORDS[check.ability]))
     return lines
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from memdiag.report.sections import budgets, headline
-from memdiag.report.text import wording
 from memdiag.report.text.screen import Screen
 from memdiag.values.findings import Diagnosis, Standing
 from memdiag.values.sanitize import printable
@@ -18,21 +17,21 @@ _SCREEN = Screen(width=100)
 
 
 def commands(diagnosis: Diagnosis, *, failing: Collection[Verdict | Standing]) -> Iterator[str]:
-    """One line for each leak, doubt, and budget that is not kept: an error where it fails."""
+    """A line for each leak, inconclusive verdict and budget that is not kept."""
     for failure in diagnosis.failures:
-        yield _command("error", "memdiag: not analysed", f"{failure.source}: {failure.message}")
+        yield _command("error", "memdiag: not analyzed", f"{failure.source}: {failure.message}")
     for found in diagnosis.recordings:
         if found.verdict in {Verdict.LEAK, Verdict.INCONCLUSIVE} or found.verdict in failing:
             finding = found.deciding
             nothing = headline.NOTHING_MEASURED
-            told = nothing if finding is None else headline.story(finding, _SCREEN)
-            title = f"memdiag: {wording.VERDICTS[found.verdict]}, {headline.gist(found)}"
-            yield _command(_level(found.verdict, failing), title, f"{found.source}: {told}")
+            story = nothing if finding is None else headline.story(finding, _SCREEN)
+            title = f"memdiag: {found.verdict.name}, {headline.gist(found)}"
+            yield _command(_level(found.verdict, failing), title, f"{found.source}: {story}")
         for held in found.budgets:
             if held.standing is not Standing.KEPT:
-                title = f"memdiag: budget {budgets.STANDINGS[held.standing].lower()}"
-                told = f"{found.source}: {held.budget.text}: {budgets.sentence(held, _SCREEN)}"
-                yield _command(_level(held.standing, failing), title, told)
+                title = f"memdiag: budget {held.standing.value}"
+                text = f"{found.source}: {held.budget.text}: {budgets.sentence(held, _SCREEN)}"
+                yield _command(_level(held.standing, failing), title, text)
 
 
 def _level(what: Verdict | Standing, failing: Collection[Verdict | Standing]) -> str:
@@ -44,7 +43,7 @@ def _command(level: str, title: str, message: str) -> str:
 
 
 def _data(text: str) -> str:
-    """What stands after `::`, on one line and harmless for who reads the log."""
+    """The message after `::`, on one line and printable."""
     return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

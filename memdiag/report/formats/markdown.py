@@ -15,7 +15,7 @@ from memdiag.values.verdict import Verdict
 
 _SCREEN = Screen(width=100)
 _ROWS = 8
-# Everything that Markdown or the HTML in it might act upon; mentions and references included.
+# Characters with a meaning in Markdown or HTML, including those of mentions and references.
 _ACTIVE = re.compile(r"([\\`*_{}\[\]()<>#!|~@$&])")
 _MARKS = {
     Verdict.LEAK: "❌",
@@ -30,11 +30,11 @@ _STANDINGS = {
 }
 
 
-_NOT_ANALYSED = "❌ not analysed: "
-# How a report may begin, by which one is known again.
+_NOT_ANALYZED = "❌ not analyzed: "
+# How a report may begin; a file that begins so may be replaced by another report.
 BEGINNINGS = (
-    f"### {_NOT_ANALYSED}",
-    *(f"### {mark} {wording.VERDICTS[verdict]}: " for verdict, mark in _MARKS.items()),
+    f"### {_NOT_ANALYZED}",
+    *(f"### {mark} {verdict.name}: " for verdict, mark in _MARKS.items()),
 )
 
 
@@ -43,14 +43,14 @@ def document(diagnosis: Diagnosis) -> str:
     blocks = [line for found in diagnosis.recordings for line in _recording(found)]
     for failure in diagnosis.failures:
         blocks += [
-            f"### {_NOT_ANALYSED}{_safe(failure.source)}",
+            f"### {_NOT_ANALYZED}{_safe(failure.source)}",
             f"{_safe(failure.message)}. Try: {_safe(failure.remedy)}",
         ]
     return "\n\n".join(blocks) + "\n"
 
 
 def _recording(found: RecordingFinding) -> list[str]:
-    verdict = f"{_MARKS[found.verdict]} {wording.VERDICTS[found.verdict]}"
+    verdict = f"{_MARKS[found.verdict]} {found.verdict.name}"
     blocks = [f"### {verdict}: {_safe(headline.gist(found))}"]
     finding = found.deciding
     source = f"**{_safe(found.source)}**"
@@ -79,7 +79,7 @@ def _rows(findings: Sequence[Finding]) -> list[list[str]]:
                 numbers.quantity(finding.latest_value, finding.unit),
                 numbers.quantity(finding.peak_value, finding.unit),
                 "" if rate is None else _safe(rate.full(_SCREEN.plus_minus)),
-                f"{wording.VERDICTS[finding.verdict]}, {wording.REASONS[finding.reason]}",
+                f"{finding.verdict.name}, {wording.REASONS[finding.reason]}",
             ]
         )
     return rows

@@ -1,10 +1,10 @@
-"""The status line of a running measurement: the terminal's last row, and nothing but that row.
+"""The status line of a running measurement, in the last row of the terminal.
 
-The target writes to the same terminal, and what it writes must stay whole. So the last row is
-taken out of the scrolling region before the target starts (as apt does for its progress bar), and
-each refresh is one single write that saves the cursor, paints that row and restores the cursor.
-Nothing is ever written at the target's own place. `SETTLE` undoes it all; it depends on nothing,
-so that another process can write it when this one was killed.
+The target writes to the same terminal, and its output must stay intact. So the last row is removed
+from the scrolling region before the target starts (as apt does for its progress bar), and each
+refresh is a single write that saves the cursor, draws that row and restores the cursor. Nothing is
+written at the position of the target. `SETTLE` undoes everything; another process can write it if
+this one is killed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from memdiag.values.sanitize import printable
 _SAVE, _RESTORE = "\0337", "\0338"
 _ERASE_ROW = "\033[2K"
 _DIM, _PLAIN = "\033[2m", "\033[22m"
-# Full height again, then an empty last row; the cursor stays where the target left it.
+# Restores the full height and an empty last row; the cursor stays where the target left it.
 SETTLE = (_SAVE + "\033[r" + "\033[999;1H" + _ERASE_ROW + _RESTORE).encode()
 _FEWEST_ROWS, _FEWEST_COLUMNS = 6, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What the line says. Empty or None parts are left out.
+    """The content of the line. Empty or None parts are left out.
 
     growth: finished text ("+1.2 MB per step"); leaning: "stable", "leak?", ...
     """
@@ -42,19 +42,18 @@ class Status:
     growth: str = ""
 
 
-def line(status: Status, *, width: int, ascii_only: bool = False) -> str:
+def line(status: Status, *, width: int) -> str:
     """The status as one line of at most `width` cells; parts are dropped from the end."""
-    separator = " | " if ascii_only else " · "
     text = ""
-    for part in _parts(status, ascii_only=ascii_only):
-        longer = f"{text}{separator}{part}" if text else f"memdiag {part}"
+    for part in _parts(status):
+        longer = f"{text} · {part}" if text else f"memdiag {part}"
         if cell_len(longer) > width:
             break
         text = longer
     return text or set_cell_size("memdiag", width)
 
 
-def _parts(status: Status, *, ascii_only: bool) -> list[str]:
+def _parts(status: Status) -> list[str]:
     parts = [_clock(status.elapsed_s)]
     if status.step is not None:
         parts.append(f"step {status.step:,}")
@@ -63,7 +62,7 @@ def _parts(status: Status, *, ascii_only: bool) -> list[str]:
     if status.leaning:
         parts.append(f"{status.leaning} {status.growth}".rstrip())
     if status.phase:
-        phase = printable(status.phase, ascii_only=ascii_only)
+        phase = printable(status.phase)
         parts.append(phase if cell_len(phase) <= 24 else set_cell_size(phase, 21) + "...")
     if status.processes > 1:
         parts.append(f"{status.processes} processes")
@@ -77,7 +76,7 @@ def _clock(seconds: float) -> str:
 
 
 def wanted(descriptor: int, environ: Mapping[str, str]) -> bool:
-    """Whether a status line may be shown there: a terminal that moves its cursor, ours to use."""
+    """Return True if the descriptor is a terminal in the foreground that can show a status line."""
     if environ.get("TERM", "dumb") in {"dumb", "unknown", ""}:
         return False
     try:
@@ -92,43 +91,34 @@ def wanted(descriptor: int, environ: Mapping[str, str]) -> bool:
 class LastRow:
     """The reserved last row of the terminal behind `descriptor`.
 
-    Call `reserve` while the cursor stands at the start of a line. Every method is harmless when
-    the terminal went away.
+    Call `reserve` while the cursor is at the start of a line. No method fails if the terminal is
+    gone.
     """
 
-    def __init__(
-        self,
-        descriptor: int,
-        *,
-        is_wanted: Callable[[], bool],
-        ascii_only: bool = False,
-        colour: bool = True,
-    ) -> None:
+    def __init__(self, descriptor: int, *, is_wanted: Callable[[], bool]) -> None:
         self._descriptor = descriptor
         self._is_wanted = is_wanted
-        self._ascii_only = ascii_only
-        self._colour = colour
         self._size: os.terminal_size | None = None
         self._shown = ""
 
     def reserve(self) -> None:
-        """Take the last row out of the scrolling region."""
+        """Remove the last row from the scrolling region."""
         if self._size is None and self._is_wanted():
             # A new line first, so that the cursor is never below the region; then one up again.
             self._write("\n" + self._region() + "\033[1A")
 
     def show(self, status: Callable[[], Status]) -> None:
-        """Paint the row, if it says anything new. `status` is asked only where it is shown."""
+        """Draw the row if it has changed. `status` is called only if the row is shown."""
         if self._size is None:
             return
-        if not self._is_wanted():  # in the background now, the terminal is somebody else's
+        if not self._is_wanted():  # in the background now
             return
         painted = self._painted(status())
         if painted:
             self._write(painted)
 
     def release(self) -> None:
-        """Give the row back, empty."""
+        """Release the row, empty."""
         if self._size is not None:
             self._size = None
             self._shown = ""
@@ -136,16 +126,15 @@ class LastRow:
 
     def _painted(self, status: Status) -> str:
         region = ""
-        if self._terminal_size() != self._size:  # resized: the old region is gone
+        if self._terminal_size() != self._size:  # resized, which resets the region
             region = self._region()
         if self._size is None:
             return ""
-        text = line(status, width=self._size.columns - 1, ascii_only=self._ascii_only)
+        text = line(status, width=self._size.columns - 1)
         if text == self._shown and not region:
             return ""
         self._shown = text
-        dim, plain = (_DIM, _PLAIN) if self._colour else ("", "")
-        row = f"\033[{self._size.lines};1H{_ERASE_ROW}{dim}{text}{plain}"
+        row = f"\033[{self._size.lines};1H{_ERASE_ROW}{_DIM}{text}{_PLAIN}"
         return f"{region}{_SAVE}{row}{_RESTORE}"
 
     def _region(self) -> str:
@@ -162,8 +151,8 @@ class LastRow:
         return size if size.lines >= _FEWEST_ROWS else None
 
     def _write(self, text: str) -> None:
-        """One write, so that nothing of the target's can come in between."""
+        """One write, so that output of the target cannot come in between."""
         try:
             os.write(self._descriptor, text.encode("utf-8", "replace"))
         except OSError:
-            self._size = None  # the terminal went away
+            self._size = None  # the terminal is gone

@@ -1,7 +1,7 @@
-"""The report for a terminal, composed: verdict, reason, picture, figures, and what to do.
+"""The report for a terminal: verdict, reason, plot, tables, and what to do.
 
 `render` returns a value that rich prints; it never prints. Everything is plain Text with styles:
-nothing from outside is read as markup, and nothing reaches the terminal unmade (`printable`).
+names from outside are never read as markup, and all of them are made printable.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from rich.console import Group
 from rich.text import Text
 
-from memdiag.report.plotting import annotations as markings
+from memdiag.report.plotting.annotations import plot
 from memdiag.report.sections import (
     advice,
+    arguments,
     budgets,
     capacity,
     evidence_and_notes,
@@ -25,7 +26,6 @@ from memdiag.report.sections import (
     series_table,
     threshold_events,
 )
-from memdiag.report.sections import arguments as reasons
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, paragraph
 from memdiag.values.findings import Diagnosis, RecordingFinding
@@ -39,18 +39,16 @@ def render(
     *,
     width: int,
     ascii_only: bool = False,
-    command: str = "",
     why: bool = False,
 ) -> Group:
     """The whole report as lines for `console.print`.
 
     width: cells of a line; below 40 the report stays 40 wide, above 100 it stays 100 wide.
-    ascii_only: use no character outside ASCII.
-    command: the command line that was recorded, shown above the report where given.
-    why: in place of picture, figures and advice, what was argued for and against each verdict.
+    ascii_only: only ASCII characters.
+    why: show the arguments for and against each verdict instead of plot, tables and advice.
     """
     screen = Screen(width=width, ascii_only=ascii_only)
-    blocks = [_command(command, screen)] if command else []
+    blocks: list[list[Text]] = []
     are_many = len(diagnosis.recordings) > _IN_FULL
     if are_many:
         blocks.append(recordings_table.table(diagnosis.recordings, screen))
@@ -66,12 +64,11 @@ def render(
 
 
 def laid_out(blocks: Iterable[list[Text]], screen: Screen) -> Group:
-    """Blocks of lines as they are to stand, a blank line between two."""
-    return Group(*(_fitted(line, screen) for line in _spaced(blocks)))
-
-
-def _command(command: str, screen: Screen) -> list[Text]:
-    return paragraph(screen.show(command, cells=2 * screen.measure), screen.measure, hanging=2)
+    """The lines of all blocks, a blank line between two."""
+    lines: list[Text] = []
+    for block in filter(None, blocks):
+        lines += [Text(), *block] if lines else block
+    return Group(*(_fitted(line, screen) for line in lines))
 
 
 def _rule(screen: Screen) -> list[Text]:
@@ -80,17 +77,17 @@ def _rule(screen: Screen) -> list[Text]:
 
 
 def _reasons(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
-    """The blocks of one recording, with what was argued in place of figures."""
+    """The blocks of one recording with its arguments."""
     return [
         _top(found, screen),
         budgets.lines(found, screen),
-        *reasons.blocks(found, screen),
+        *arguments.blocks(found, screen),
         evidence_and_notes.closing(found, screen),
     ]
 
 
 def _top(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """Verdict, source and story."""
+    """Verdict, source and what happened."""
     top = headline.line(found, screen) + paragraph(headline.subject(found, screen), screen.measure)
     finding = found.deciding
     if finding is None:
@@ -108,7 +105,7 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
     return [
         top,
         held,
-        markings.plot(finding, screen),
+        plot(finding, screen),
         series_table.table(found, screen),
         phase_table.table(finding, screen),
         evidence_and_notes.evidence(found, screen)
@@ -121,17 +118,8 @@ def _recording(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
     ]
 
 
-def _spaced(blocks: Iterable[list[Text]]) -> list[Text]:
-    """The lines of all blocks, a blank line between them."""
-    lines: list[Text] = []
-    for block in blocks:
-        if block:
-            lines += [Text(), *block] if lines else block
-    return lines
-
-
 def _fitted(line: Text, screen: Screen) -> Text:
-    """The line as it is to stand: not wrapped again, its end left out where it is too long."""
+    """The line without further wrapping; its end is left out if it is too long."""
     line.no_wrap, line.overflow = True, "ignore"
     if line.cell_len > screen.measure:
         line.truncate(screen.measure - len(screen.ellipsis), overflow="crop")

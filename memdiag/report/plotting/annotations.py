@@ -1,4 +1,4 @@
-"""The plot of a finding: which marks, limits and colours it gets."""
+"""The plot of a finding: its marks, limits and colors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from memdiag.values.verdict import Verdict
 if TYPE_CHECKING:
     from rich.text import Text
 
-# A calm series is shown on at least this part of its level: its noise must not look like growth.
-_CALM_SPAN = 0.2
-# A limit further above the peak than this would press the curve to the floor.
+# A stable series is shown on at least this part of its level, so that noise does not look like
+# growth.
+_STABLE_SPAN = 0.2
+# A limit above the peak by more than this factor is not shown: it would flatten the curve.
 _LIMIT_IN_SIGHT = 1.5
 
 
 def plot(finding: Finding, screen: Screen) -> list[Text]:
-    """The lines of the finding's plot, none where its trace has fewer than two points."""
-    calm = finding.verdict in {Verdict.STABLE, Verdict.WARMUP}
+    """The lines of the plot; empty if the finding has fewer than two points."""
+    stable = finding.verdict in {Verdict.STABLE, Verdict.WARMUP}
     drawing = Plot(
         trace=finding.trace,
         unit=finding.unit,
@@ -31,7 +32,7 @@ def plot(finding: Finding, screen: Screen) -> list[Text]:
         marks=_marks(finding),
         levels=_limits(finding, screen),
         behind=finding.tops if headline.is_higher_between(finding) else (),
-        least_span=_CALM_SPAN * abs(finding.peak_value) if calm else 0.0,
+        least_span=_STABLE_SPAN * abs(finding.peak_value) if stable else 0.0,
     )
     return draw(drawing, screen.measure, ascii_only=screen.ascii_only)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from memdiag.report.text import numbers
 from memdiag.values.measurements import AxisKind, Unit
 
 _MANTISSAS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -12,11 +13,10 @@ _WHOLE_MANTISSAS = (1.0, 2.0, 5.0, 10.0)
 # (largest span in seconds, seconds in one, its symbol)
 _CLOCK = ((300.0, 1.0, "s"), (10800.0, 60.0, "min"), (259200.0, 3600.0, "h"))
 _DAY = (86400.0, "d")
-_MEMORY = ("B", "KB", "MB", "GB", "TB", "PB")
 
 
 def spacing(span: float, wanted: int, *, whole: bool = False) -> float:
-    """The distance of at most `wanted` round marks over `span`; at least 1 where `whole`."""
+    """The distance of at most `wanted` round marks over `span`; at least 1 if `whole`."""
     raw = max(span, 1e-300) / max(1, wanted)
     power = 10.0 ** math.floor(math.log10(raw))
     mantissas = _WHOLE_MANTISSAS if whole else _MANTISSAS
@@ -31,17 +31,15 @@ def marks(low: float, high: float, distance: float) -> list[float]:
 
 
 def memory_unit(unit: Unit, largest: float) -> tuple[float, str]:
-    """What one mark's number counts: (divisor, symbol), one for a whole axis."""
+    """The unit of the labels of a vertical axis: (divisor, symbol)."""
     if unit is not Unit.BYTES:
         return 1.0, "%" if unit is Unit.PERCENT else ""
-    scale = 0
-    while scale < len(_MEMORY) - 1 and largest >= 999.5 * 1000**scale:
-        scale += 1
-    return float(1000**scale), _MEMORY[scale]
+    scale = numbers.scale(largest)
+    return float(1000**scale), numbers.PREFIXES[scale]
 
 
 def axis_unit(kind: AxisKind, span: float) -> tuple[float, str]:
-    """The same for the horizontal axis; the symbol is empty where the axis has its own word."""
+    """The unit of the labels of a horizontal axis; the symbol is "" unless it is in seconds."""
     if kind is not AxisKind.SECONDS:
         return 1.0, ""
     for largest, seconds, symbol in _CLOCK:
@@ -51,7 +49,7 @@ def axis_unit(kind: AxisKind, span: float) -> tuple[float, str]:
 
 
 def labels(values: Sequence[float]) -> list[str]:
-    """The numbers with as many decimals as tell them apart, all with the same."""
+    """The numbers with the fewest decimals that distinguish them."""
     for decimals in range(10):
         texts = [f"{value:,.{decimals}f}" for value in values]
         close = all(

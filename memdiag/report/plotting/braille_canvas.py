@@ -25,7 +25,7 @@ class Canvas:
         return (1, 3) if self.ascii_only else (2, 4)
 
     def line(self, start: tuple[int, int], end: tuple[int, int]) -> None:
-        """Dots from `start` to `end`, both included, without a gap."""
+        """Draw a line of dots from `start` to `end`."""
         (x, y), (to_x, to_y) = start, end
         paces = max(abs(to_x - x), abs(to_y - y))
         for pace in range(paces + 1):
@@ -36,7 +36,7 @@ class Canvas:
                 self.dot(across, up - 1)
 
     def dot(self, across: int, up: int) -> None:
-        """One dot; nothing where it lies outside."""
+        """Draw one dot, unless it is outside."""
         wide, high = self.dots_per_cell
         down = self.rows * high - 1 - up
         if not (0 <= across < self.columns * wide and 0 <= down < self.rows * high):
@@ -46,7 +46,7 @@ class Canvas:
         self._cells[cell] = self._cells.get(cell, 0) | bit
 
     def glyph(self, row: int, column: int) -> str:
-        """The character of a cell, a blank where nothing is drawn. Row 0 is the top."""
+        """The character of a cell; a space if it is empty. Row 0 is the top."""
         bits = self._cells.get((row, column), 0)
         if not bits:
             return " "

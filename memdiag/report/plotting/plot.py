@@ -1,6 +1,6 @@
-"""A picture of one series in characters: memory over steps, with marks where it turned.
+"""A plot of one series in characters: memory over steps, with marks.
 
-Knows nothing of verdicts: `markings` chooses what is drawn.
+It does not depend on verdicts: `annotations` chooses what is drawn.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -44,10 +45,10 @@ class Level:
 class Plot:
     """trace: (x, value) points; points that are not finite are left out.
 
-    axis_word: what the numbers under the axis count ("step"); the clock's unit takes its place
-        on an axis in seconds.
-    least_span: the vertical axis covers at least this much, so that noise is not a drama.
-    behind: points of a second curve, drawn with one character a cell wherever the first is not.
+    axis_word: unit of the numbers under the axis ("step"); replaced by a time unit on an axis in
+        seconds.
+    least_span: the least that the vertical axis covers, so that noise does not look like growth.
+    behind: points of a second curve, drawn with one character per cell where the first one is not.
     """
 
     trace: Sequence[tuple[float, float]]
@@ -60,9 +61,8 @@ class Plot:
     behind: Sequence[tuple[float, float]] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Strokes:
-    """The characters of the frame."""
+class _Strokes(NamedTuple):
+    """The characters of the frame and of the second curve."""
 
     tick: str
     side: str
@@ -74,12 +74,8 @@ class _Strokes:
     behind: str
 
 
-_DRAWN = _Strokes(
-    tick="┤", side="│", corner="└", floor="─", floor_tick="┬", mark="┊", level="┄", behind="·"
-)
-_TYPED = _Strokes(
-    tick="+", side="|", corner="+", floor="-", floor_tick="+", mark="!", level="=", behind="o"
-)
+_DRAWN = _Strokes(*"┤│└─┬┊┄·")
+_TYPED = _Strokes(*"+|+-+!=o")
 
 
 def behind_stroke(ascii_only: bool) -> str:
@@ -89,7 +85,7 @@ def behind_stroke(ascii_only: bool) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Frame:
-    """Where the numbers of a plot lie on its cells."""
+    """Maps the values of a plot to its cells."""
 
     left: float
     right: float
@@ -99,15 +95,15 @@ class _Frame:
     behind: Canvas
 
     def column(self, x: float) -> int:
-        """The column of cells that `x` falls into."""
+        """The column of cells that contains `x`."""
         return round(self._part_across(x) * (self.canvas.columns - 1))
 
     def row(self, value: float) -> int:
-        """The row of cells, counted from the top, that `value` falls into."""
+        """The row of cells, counted from the top, that contains `value`."""
         return round((1.0 - self._part_up(value)) * (self.canvas.rows - 1))
 
     def dot(self, x: float, value: float) -> tuple[int, int]:
-        """The dot for a point; cells and dots agree: a mark's value is its cell's middle."""
+        """The dot for a point; the value of a mark is in the middle of its cell."""
         wide, high = self.canvas.dots_per_cell
         across = self._part_across(x) * (self.canvas.columns - 1) * wide + (wide - 1) / 2
         up = self._part_up(value) * (self.canvas.rows - 1) * high + (high - 1) / 2
@@ -121,7 +117,7 @@ class _Frame:
 
 
 def draw(plot: Plot, width: int, *, ascii_only: bool = False) -> list[Text]:
-    """Lines of at most `width` cells; none where there are fewer than two points to show."""
+    """Lines of at most `width` cells; empty if there are fewer than two points."""
     points, behind = _points(plot.trace), _points(plot.behind)
     if len(points) < 2:
         return []
@@ -158,7 +154,7 @@ def _points(trace: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _vertical_range(plot: Plot, values: Sequence[float]) -> tuple[float, float, float]:
-    """Round bottom and top that hold the values, and the distance of the marks."""
+    """Round limits that contain the values, and the distance of the marks."""
     low = min([*values, *(level.value for level in plot.levels)])
     high = max([*values, *(level.value for level in plot.levels)])
     lacking = max(0.0, plot.least_span - (high - low), (high == low) * max(abs(high), 1.0) * 0.1)
@@ -199,7 +195,7 @@ def _row(plot: Plot, frame: _Frame, row: int, name: str, gutter: int, strokes: _
 
 
 def _level_at(plot: Plot, frame: _Frame, row: int, strokes: _Strokes) -> str:
-    """The dashes of the level that lies in this row, its name among them, or nothing."""
+    """The dashes of the level in this row with its label, or ""."""
     for level in plot.levels:
         if frame.row(level.value) == row:
             label = f" {level.label} "
@@ -210,7 +206,7 @@ def _level_at(plot: Plot, frame: _Frame, row: int, strokes: _Strokes) -> str:
 
 
 def _mark_labels(plot: Plot, frame: _Frame, blank: str, strokes: _Strokes) -> list[Text]:
-    """A line above the plot for each mark: its label right of its stroke, else left of it."""
+    """A line above the plot for each mark: its label is right of its stroke, or left of it."""
     columns = frame.canvas.columns
     places = [(frame.column(mark.x), mark) for mark in plot.marks]
     lines = []
@@ -255,7 +251,7 @@ def _floor(plot: Plot, frame: _Frame, blank: str, strokes: _Strokes) -> list[Tex
 
 
 def _numbers(places: Sequence[int], labels: Sequence[str], word: str, columns: int) -> str:
-    """Labels centred under their ticks where there is room; the axis's word ends the line."""
+    """Labels centered under their ticks if they fit; the unit of the axis ends the line."""
     line = [" "] * columns
     tail = columns - cell_len(word) - 1
     free_from = 0

@@ -1,4 +1,4 @@
-"""What to do next. Each piece of advice follows from a finding, and says no more than it shows."""
+"""What to do next. Each piece of advice follows from a finding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memdiag.report.sections import forecast
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import joined, paragraph
+from memdiag.report.text.text_layout import joined, paragraphs
 from memdiag.values.findings import Evidence, EvidenceKind, Finding, MemoryKind, RecordingFinding
 from memdiag.values.measurements import Role
 from memdiag.values.verdict import Reason, Verdict
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _MOST = 3
-_MORE = 1.1  # times a process's peak from which that of all of them is worth telling
+# The peak of all processes is reported if it exceeds that of one by this factor.
+_MORE = 1.1
 _EVALUATION = re.compile(r"\b(eval|evaluate|evaluation|val|valid|validation|test|predict)\b", re.I)
 _CHECKPOINT = re.compile(r"\b(checkpoint|ckpt|save|saving)\b", re.I)
 _ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
@@ -29,64 +30,63 @@ _NO_SAMPLE = (
 )
 _TENSORS_KEPT = (
     "Live tensors accumulate. Look for lists that collect them, such as losses.append(loss): "
-    "keep numbers with loss.item(), or loss.detach() where a tensor is needed."
+    "keep numbers with loss.item(), or loss.detach() if a tensor is needed."
 )
 _NOT_TENSORS = (
-    "Look outside Python tensors: native memory of extensions and data loading, Python objects "
-    "that are no tensors, and autograd graphs (tensors held by a graph alone are not counted)."
+    "Look outside Python tensors: native memory of extensions and data loading, other Python "
+    "objects, and autograd graphs (tensors that only a graph holds are not counted)."
 )
 _OBJECTS_KEPT = (
-    "Python objects accumulate. Look for lists, dictionaries and caches that are filled and never "
-    "emptied."
+    "Python objects accumulate. Look for lists, dictionaries and caches that are never emptied."
 )
 _HOLES = (
-    "Probably nothing to free in the program: the allocator keeps the memory. Try "
-    "MALLOC_ARENA_MAX=2 or MALLOC_MMAP_THRESHOLD_=65536 in the environment, malloc_trim(0) now and "
-    "then, or another allocator such as jemalloc."
+    "The program probably has nothing to free: the allocator keeps the memory. Try "
+    "MALLOC_ARENA_MAX=2 or MALLOC_MMAP_THRESHOLD_=65536 in the environment, regular calls of "
+    "malloc_trim(0), or another allocator such as jemalloc."
 )
 _KEPT_GRAPHS = (
-    "Look for losses or outputs that are kept or summed up with their autograd graph: take "
-    "loss.item() or .detach() before keeping them. Then for retain_graph=True, and hooks."
+    "Look for losses or outputs that are kept or summed with their autograd graph: use loss.item() "
+    "or .detach() before keeping them. Also look for retain_graph=True and hooks."
 )
 _NATIVE = (
     "Look for arrays, strings and bytes that are kept, then for libraries and extensions that do "
-    "not free what they allocate: memray run --native names the lines."
+    "not free what they allocate: memray run --native shows the lines."
 )
 _MAPPED = (
-    "Look for what is mapped and not let go of: shared memory (share_memory_(), tensors from "
+    "Look for mappings that are never released: shared memory (share_memory_(), tensors from "
     "DataLoader workers that are kept), memory-mapped files, allocators of libraries."
 )
 _CACHED_BLOCKS = (
-    "Probably nothing to free in the program: the caching allocator keeps blocks it cannot "
+    "The program probably has nothing to free: the caching allocator keeps blocks that it cannot "
     "reuse. Pad inputs to few shapes, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; "
-    "torch.cuda.empty_cache() between phases gives unused blocks back."
+    "torch.cuda.empty_cache() between phases releases unused blocks."
 )
 _FRAGMENTED = (
-    "Nothing to free in the program: the free memory lies in pieces between blocks in use. Try "
+    "The program has nothing to free: free memory is fragmented by blocks in use. Try "
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, pad inputs to few shapes, and do not mix "
-    "tensors that live long with temporary ones. torch.cuda.empty_cache() does not help here."
+    "long-lived tensors with temporary ones. torch.cuda.empty_cache() does not help here."
 )
 _LARGER_TENSORS = (
-    "Look at the shapes over time: sequences, batches or caches that get longer. Pad or cut "
-    "them to a bound."
+    "Check the shapes over time: sequences, batches or caches that get longer. Pad or cut them to "
+    "a fixed length."
 )
 _GRAPHS = (
-    "No Python object holds the new tensors: look for losses or outputs kept with their autograd "
-    "graph (loss.item() or .detach() before keeping), retain_graph=True, and hooks."
+    "No Python object refers to the new tensors: look for losses or outputs kept with their "
+    "autograd graph (use loss.item() or .detach()), retain_graph=True, and hooks."
 )
 _WAITING = (
-    "Look for tensors that other streams use (record_stream) and that are freed before those have "
-    "caught up: synchronise the streams now and then."
+    "Look for tensors that other streams use (record_stream) and that are freed before those "
+    "streams have caught up: synchronize the streams regularly."
 )
 _FULL = (
-    "The device is full: lower the batch size, or free its memory for other uses, before an "
-    "allocation fails for good."
+    "The device is full: reduce the batch size or other uses of its memory before an allocation "
+    "fails for good."
 )
 _OUTSIDE_FRAMEWORK = (
     "Look outside the framework's allocator: library workspaces (cuDNN, NCCL), contexts of further "
     "processes, extensions and other libraries that allocate device memory themselves."
 )
-# The first that fits, of all that the evidence says together.
+# The first entry whose kinds of evidence are all present.
 _BY_EVIDENCE: tuple[tuple[set[EvidenceKind], str], ...] = (
     ({EvidenceKind.TENSORS_GROW}, _TENSORS_KEPT),
     ({EvidenceKind.OBJECTS_GROW}, _OBJECTS_KEPT),
@@ -109,8 +109,8 @@ _BY_KIND = {
     MemoryKind.MAPPED: _MAPPED,
 }
 _PROCESSES = (
-    "Look for processes that are started again and again and not joined, such as DataLoader "
-    "workers of a loader made anew in each epoch."
+    "Look for processes that are started repeatedly and never joined, such as the workers of a "
+    "DataLoader that is created in each epoch."
 )
 _COUNTED = frozenset({EvidenceKind.COUNT_GROWS, EvidenceKind.PROCESSES_GROW})
 _BY_COUNT = {
@@ -123,34 +123,30 @@ _TAGS = (
     "record again."
 )
 _FINER_TAGS = (
-    "The tagged phases do not tell where it grows, or ran too seldom to tell. Tag finer ones, or "
-    "record a longer run."
+    "The tagged phases do not locate the growth, or ran too rarely. Tag smaller phases, or record "
+    "a longer run."
 )
-_TELL_MORE = {
+_MORE_DATA = {
     Reason.TOO_FEW_SAMPLES: "Sample more often (--interval) if the run cannot be longer.",
     Reason.AT_LIMIT: "Raise the limit or lower the batch size and record again.",
     Reason.NOT_COLLECTED: "Record longer, or call the collector (gc.collect()) at each epoch.",
-    Reason.NOT_A_METER: "Record resident memory (RSS) or device memory as well.",
+    Reason.NOT_MEMORY: "Record resident memory (RSS) or device memory as well.",
 }
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """At most three paragraphs, the most telling first."""
+    """At most three paragraphs, the most important first."""
     finding = found.deciding
     texts = [_NO_SAMPLE] if finding is None else list(_advice(found, finding, screen))
-    paragraphs: list[Text] = []
-    for at, text in enumerate(texts[:_MOST]):
-        lead = "Next:" if at == 0 else "Then:"
-        paragraphs += paragraph(text, screen.measure, lead=lead, hanging=len("Next: "))
-    return paragraphs
+    return paragraphs(texts[:_MOST], screen.measure, lead="Next:")
 
 
 def _peaks(found: RecordingFinding, finding: Finding) -> str:
-    peak = f"it needed {numbers.quantity(finding.peak_value, finding.unit)} at its peak"
+    peak = f"the peak was {numbers.quantity(finding.peak_value, finding.unit)}"
     for other in found.series:
         together = other.process == "tree" and other.metric == finding.metric
         if together and other.peak_value > _MORE * finding.peak_value:
-            peak += f", all processes {numbers.quantity(other.peak_value, other.unit)} together"
+            peak += f", {numbers.quantity(other.peak_value, other.unit)} for all processes"
     return peak
 
 
@@ -159,63 +155,62 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
         case Verdict.LEAK:
             yield from _where(found, finding, screen)
             yield from _what(found, finding, screen)
-            told = finding.recurring is not None or any(p.blamed for p in finding.phases)
-            if not told:
+            if finding.recurring is None and not any(p.is_attributed for p in finding.phases):
                 yield _FINER_TAGS if finding.phases else _TAGS
         case Verdict.WARMUP:
             accumulating = list(_accumulating(found))
             fix = "" if accumulating else "Nothing to fix. "
-            yield f"{fix}Plan for the plateau: {_peaks(found, finding)}."
+            yield f"{fix}Size for the plateau: {_peaks(found, finding)}."
             yield from accumulating
         case Verdict.STABLE:
             yield from _accumulating(found)
             if any(e.kind is EvidenceKind.IN_USE_FLAT for e in found.evidence):
                 yield _HOLES
             if finding.peaks_grow:
-                yield "Nothing to fix now. Record a longer run to see how far the peaks go."
+                yield "Nothing to fix now. Record a longer run to see how far the peaks rise."
         case Verdict.INCONCLUSIVE:
             if finding.reason is Reason.OVERRULED:
                 yield from _what(found, finding, screen)
-            yield from _doubt(found, finding, screen)
+            yield from _inconclusive(found, finding, screen)
 
 
 def _accumulating(found: RecordingFinding) -> Iterator[str]:
-    """What grows in number beside memory that is calm."""
+    """What grows in number while memory is stable."""
     counted = {e.against for e in found.evidence if e.kind in _COUNTED}
     roles = {f.role for f in found.series if f"{f.process} {f.metric}".strip() in counted}
     yield from (text for role, text in _BY_COUNT.items() if role in roles)
 
 
 def _where(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
-    blamed = [phase.phase for phase in finding.phases if phase.blamed]
-    if blamed:
-        names = joined(screen.show(name, cells=30) for name in blamed[:4])
-        yield f"Look at what each {names} keeps alive when it ends.{_usual_suspect(blamed)}"
+    phases = [phase.phase for phase in finding.phases if phase.is_attributed]
+    if phases:
+        names = joined(screen.show(name, cells=30) for name in phases[:4])
+        yield f"Check what each {names} keeps referenced when it ends.{_common_cause(phases)}"
     elif finding.recurring is not None:
-        names = joined(f"each {screen.show(n, cells=30)}" for n in finding.recurring.phases[:4])
+        names = joined(screen.show(name, cells=30) for name in finding.recurring.phases[:4])
         yield (
-            f"Look for what {names} keeps alive: all add the same, so that it is probably one "
-            "thing they share."
+            f"Check what {names} keep referenced: they add equal amounts, so they probably share "
+            "one cause."
         )
     alone = next((e for e in found.evidence if e.kind is EvidenceKind.ONE_PROCESS), None)
     if alone is not None and finding.process not in {"", "tree"}:
         name = series_names.process(finding.process, screen)
-        yield f"Look at what {name} does and the other processes do not."
+        yield f"Check what {name} does that the other processes do not."
 
 
-def _usual_suspect(blamed: list[str]) -> str:
-    if all(_EVALUATION.search(name) for name in blamed):
+def _common_cause(phases: list[str]) -> str:
+    if all(_EVALUATION.search(name) for name in phases):
         return (
-            " Often it is predictions or losses collected in a list, "
-            "or a forward pass without torch.no_grad()."
+            " Common causes: predictions or losses collected in a list, or a forward pass without "
+            "torch.no_grad()."
         )
-    if all(_CHECKPOINT.search(name) for name in blamed):
-        return " Often it is a state_dict copied for the checkpoint and kept."
+    if all(_CHECKPOINT.search(name) for name in phases):
+        return " A common cause is a state_dict that is copied for the checkpoint and kept."
     return ""
 
 
 def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
-    """What kind of memory it is, as far as the series tell."""
+    """Advice for the kind of memory that grows."""
     kinds = {evidence.kind: evidence for evidence in found.evidence}
     if EvidenceKind.PROCESSES_GROW in kinds:
         yield _PROCESSES
@@ -233,17 +228,17 @@ def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator
 
 def _counter(evidence: Evidence, screen: Screen) -> str:
     counter = series_names.reference(evidence.against or evidence.subject, screen)
-    return f"Find what raises {counter} and never lowers it."
+    return f"Find what increases {counter} and never decreases it."
 
 
-def _doubt(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
+def _inconclusive(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
     how = found.ending
     if finding.need_more is not None and how is not None and how.cause is not None:
-        yield forecast.needs_room(finding, finding.need_more, how.limit_bytes)
+        yield forecast.more_memory(finding, finding.need_more, how.limit_bytes)
         return
     if finding.need_more is not None:
         yield forecast.needs(finding, finding.need_more, screen)
-    if finding.reason in _TELL_MORE:
-        yield _TELL_MORE[finding.reason]
+    if finding.reason in _MORE_DATA:
+        yield _MORE_DATA[finding.reason]
     elif finding.need_more is None:
         yield "Record a longer run of the same job."

@@ -1,4 +1,4 @@
-"""What was argued about the series that decides: for and against, in groups, with numbers."""
+"""The arguments about the deciding series, in groups, with their numbers (`analyze --why`)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ _GROUPS = {
     Side.NOT_CONSIDERED: "Found no growth",
 }
 _DECIDES = "This decides."
-# What an argument leaves out.
+# What an argument was made without.
 _WITHOUT = {"last_hundredth": " without the last readings", "last_reading": " without the last one"}
 _OTHERS = 6
-# Of series that say the same, so many are named.
+_OPEN = (Verdict.LEAK, Verdict.INCONCLUSIVE)
+# Series with the same reason that are named; the others are counted.
 _NAMED = 3
 _GROWTH = "growth_rate"
 
 
 def blocks(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
-    """A block for each group of arguments, and one for the other series that are not calm."""
+    """A block for each group of arguments, and one for other series that leak or may leak."""
     finding = found.deciding
     if finding is None:
         return []
@@ -53,16 +54,16 @@ def blocks(found: RecordingFinding, screen: Screen) -> list[list[Text]]:
 
 
 def _title(finding: Finding, screen: Screen) -> list[Text]:
-    verdict = f"Why {wording.VERDICTS[finding.verdict]}"
-    told = f"{verdict}: arguments about {series_names.series(finding, screen)}"
-    lines = paragraph(told, screen.measure, hanging=2)
+    verdict = f"Why {finding.verdict.name}"
+    title = f"{verdict}: arguments about {series_names.series(finding, screen)}"
+    lines = paragraph(title, screen.measure, hanging=2)
     lines[0].stylize(f"bold {wording.STYLES[finding.verdict]}", INDENT, INDENT + len(verdict))
     return lines
 
 
 def _sides(finding: Finding) -> Iterator[Side]:
-    """The groups that matter, though they be empty: what speaks for a leak, what against it where
-    there is one to object to, and calm where it was asked for."""
+    """The groups that are shown even if they are empty: for a leak, against it if one was proposed,
+    and for and against stable if that was considered."""
     said = {argument.side for argument in finding.trail}
     yield Side.FOR_LEAK
     if {Side.FOR_LEAK, Side.AGAINST_LEAK} & said:
@@ -73,8 +74,8 @@ def _sides(finding: Finding) -> Iterator[Side]:
 
 
 def _of_side(finding: Finding, side: Side) -> list[Argument]:
-    """The arguments of one side, the one that decides first; of a look without the last readings
-    only where that one decides."""
+    """The arguments of one side, the decisive one first. Those made without the last readings are
+    left out unless the decisive one is among them."""
     by = argument_text.decisive(finding)
     looks = {"", "" if by is None else by.look}
     said = [one for one in finding.trail if one.side is side and one.look in looks]
@@ -82,7 +83,7 @@ def _of_side(finding: Finding, side: Side) -> list[Argument]:
 
 
 def _group(side: Side, finding: Finding, screen: Screen) -> list[Text]:
-    """The arguments of one side; those that say the same in one line."""
+    """The arguments of one side; equal ones share a line."""
     by = argument_text.decisive(finding)
     alike: dict[tuple[str, str], list[Argument]] = {}
     for argument in _of_side(finding, side):
@@ -92,7 +93,7 @@ def _group(side: Side, finding: Finding, screen: Screen) -> list[Text]:
     lines = _heading(
         side, "none" if not alike else "only about growth that does not decide" if others else ""
     )
-    for (of, told), said in alike.items():
+    for (of, text), said in alike.items():
         checks = joined(dict.fromkeys(argument_text.name(one.check) for one in said))
         windows = [*dict.fromkeys(argument_text.name(one.window) for one in said if one.window)]
         of_others = windows and windows != [argument_text.name(one.check) for one in said]
@@ -100,26 +101,26 @@ def _group(side: Side, finding: Finding, screen: Screen) -> list[Text]:
         lead += _WITHOUT.get(said[0].look, "")
         lead += f" ({screen.show(said[0].against)})" if said[0].against else ""
         lead += f", {of}" if of and side is Side.FOR_LEAK else ""
-        lines += _item(lead, told, finding.verdict if by in said else None, screen)
+        lines += _item(lead, text, finding.verdict if by in said else None, screen)
     return lines
 
 
-def _heading(side: Side, told: str = "") -> list[Text]:
+def _heading(side: Side, text: str = "") -> list[Text]:
     line = Text(" " * INDENT)
     line.append(_GROUPS[side], "bold")
-    line.append(f": {told}" if told else "")
+    line.append(f": {text}" if text else "")
     return [line]
 
 
 def _rate(argument: Argument, finding: Finding) -> str:
-    """`12.0 KB per step`, "" where there is none."""
+    """`12.0 KB per step`, or ""."""
     known = _GROWTH in argument.numbers
     return argument_text.clause(f"{{{_GROWTH}}}", argument, finding) if known else ""
 
 
-def _item(lead: str, told: str, decides: Verdict | None, screen: Screen) -> list[Text]:
-    whole = told if decides is None else f"{told} {_DECIDES}"
-    lines = paragraph(whole, screen.measure - INDENT, lead=f"{lead}:" if lead else "", hanging=2)
+def _item(lead: str, text: str, decides: Verdict | None, screen: Screen) -> list[Text]:
+    whole = text if decides is None else f"{text} {_DECIDES}"
+    lines = paragraph(whole, screen.measure - INDENT, lead=lead and f"{lead}:", hanging=2)
     lines = [Text(" " * INDENT) + line for line in lines]
     if decides is not None:
         end = next(end for end in (_DECIDES, "decides.") if lines[-1].plain.endswith(end))
@@ -128,31 +129,26 @@ def _item(lead: str, told: str, decides: Verdict | None, screen: Screen) -> list
 
 
 def _across(found: RecordingFinding, finding: Finding, screen: Screen) -> list[Text]:
-    """What other series say, and whether that has changed the verdict."""
+    """Arguments from other series, which may have changed the verdict."""
     lines = _group(Side.ACROSS, finding, screen)[1:]
-    for told in evidence_and_notes.statements(found, screen):
-        lines += _item("", told, None, screen)
+    for text in evidence_and_notes.statements(found, screen):
+        lines += _item("", text, None, screen)
     return [*_heading(Side.ACROSS), *lines] if lines else []
 
 
 def _others(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """The other series that leak or may leak, a line for those that say the same."""
+    """Other series that leak or may leak; those with the same reason share a line."""
     alike: dict[tuple[Verdict, str], list[str]] = {}
     for finding in ranked(found):
-        if finding is not found.deciding and _is_open(finding):
+        if finding is not found.deciding and finding.verdict in _OPEN:
             key = finding.verdict, argument_text.grounds(finding)
             alike.setdefault(key, []).append(series_names.series(finding, screen))
     lines: list[Text] = []
     for (verdict, grounds), names in [*alike.items()][:_OTHERS]:
         if len(names) > _NAMED + 1:
             names[_NAMED:] = [f"{len(names) - _NAMED} more"]
-        lead = f"{joined(names)}, {wording.VERDICTS[verdict]}:"
-        lines += paragraph(grounds, screen.measure, lead=lead, hanging=2)
+        lines += paragraph(grounds, screen.measure, lead=f"{joined(names)}, {verdict.name}:")
     rest = sum(len(names) for names in [*alike.values()][_OTHERS:])
     if rest > 0:
         lines += paragraph(f"and {rest:,} more that leak or may leak", screen.measure)
     return lines
-
-
-def _is_open(finding: Finding) -> bool:
-    return finding.verdict in (Verdict.LEAK, Verdict.INCONCLUSIVE)

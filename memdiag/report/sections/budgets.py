@@ -1,4 +1,4 @@
-"""Budgets in words: which are broken and by how much, which are kept, which are unclear."""
+"""Budgets in words: which are broken and by how much, which are unclear, which are kept."""
 
 from __future__ import annotations
 
@@ -9,35 +9,31 @@ from memdiag.report.text import numbers, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import INDENT, paragraph
 from memdiag.values.budgets import BudgetKind, Stretch
-from memdiag.values.findings import BudgetFinding, RecordingFinding, Standing
+from memdiag.values.findings import BudgetFinding, Interval, RecordingFinding, Standing
 from memdiag.values.measurements import Axis, AxisKind, Unit
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+# In the order of the report: word and style.
 STANDINGS = {
-    Standing.BROKEN: "BROKEN",
-    Standing.UNCLEAR: "UNCLEAR",
-    Standing.KEPT: "kept",
+    Standing.BROKEN: ("BROKEN", "bold red"),
+    Standing.UNCLEAR: ("UNCLEAR", "magenta"),
+    Standing.KEPT: ("kept", "green"),
 }
-_STYLES = {
-    Standing.BROKEN: "bold red",
-    Standing.UNCLEAR: "magenta",
-    Standing.KEPT: "green",
-}
-_ORDER = (Standing.BROKEN, Standing.UNCLEAR, Standing.KEPT)
 
 
 def lines(found: RecordingFinding, screen: Screen, *, open_only: bool = False) -> list[Text]:
-    """A line or two for each budget, the broken ones first."""
+    """A line or two for each budget, the broken ones first. open_only: not those that are kept."""
+    order = list(STANDINGS)
     shown: list[Text] = []
-    for held in sorted(found.budgets, key=lambda h: _ORDER.index(h.standing)):
+    for held in sorted(found.budgets, key=lambda h: order.index(h.standing)):
         if open_only and held.standing is Standing.KEPT:
             continue
-        word = STANDINGS[held.standing]
+        word, style = STANDINGS[held.standing]
         text = f"{word} {screen.show(held.budget.text)}: {sentence(held, screen)}"
         entry = paragraph(text, screen.measure, hanging=2)
-        entry[0].stylize(_STYLES[held.standing], INDENT, INDENT + len(word))
+        entry[0].stylize(style, INDENT, INDENT + len(word))
         shown += entry
     return shown
 
@@ -56,43 +52,41 @@ def of_many(recordings: Sequence[RecordingFinding], screen: Screen) -> list[Text
 def sentence(held: BudgetFinding, screen: Screen) -> str:
     """`RSS of main grew by 1.40 ± 0.12 GB per 50 steps, 0.40 GB too much.`"""
     if not held.metric:
-        return f"{series_names.stopped(held.why, screen)}"
+        return series_names.stopped(held.why, screen)
     name = series_names.opening(held, screen)
-    if held.figure is None or held.unit is None:
+    if held.measured is None or held.unit is None:
         return f"{name}: {series_names.stopped(held.why, screen)}"
-    text = f"{name} {_figure(held, held.unit, screen)}"
+    text = f"{name} {_measured(held, held.measured, held.unit, screen)}"
     if held.standing is Standing.BROKEN:
-        excess = held.figure.value - held.budget.amount
+        excess = held.measured.value - held.budget.amount
         text += f", {numbers.quantity(excess, held.unit)} too much"
     if held.standing is Standing.UNCLEAR:
         text += f"; {screen.show(held.why)}"
     return f"{text}."
 
 
-def _figure(held: BudgetFinding, unit: Unit, screen: Screen) -> str:
-    figure, budget = held.figure, held.budget
-    if figure is None:
-        raise AssertionError("asked only where there is a figure")
+def _measured(held: BudgetFinding, value: Interval, unit: Unit, screen: Screen) -> str:
+    budget = held.budget
     match budget.kind:
         case BudgetKind.GROWTH:
-            amount = numbers.estimate(figure, unit, screen.plus_minus)
-            per = "" if budget.per is None else f" per {_stretch(budget.per)}"
-            return f"{'changed' if figure.value < 0 else 'grew'} by {amount.removeprefix('+')}{per}"
+            amount = numbers.estimate(value, unit, screen.plus_minus)
+            per = "" if budget.per is None else f" per {_per(budget.per)}"
+            return f"{'changed' if value.value < 0 else 'grew'} by {amount.removeprefix('+')}{per}"
         case BudgetKind.PEAK:
-            return f"peaked at {numbers.quantity(figure.value, unit)}"
+            return f"peaked at {numbers.quantity(value.value, unit)}"
         case BudgetKind.VARIATION:
-            since = "" if budget.since is None else f" from {_place(budget.since)} on"
-            return f"varied by {numbers.quantity(figure.value, unit)}{since}"
+            since = "" if budget.since is None else f" from {_position(budget.since)} on"
+            return f"varied by {numbers.quantity(value.value, unit)}{since}"
 
 
-def _stretch(stretch: Stretch) -> str:
+def _per(stretch: Stretch) -> str:
     if stretch.axis is AxisKind.SECONDS:
         return numbers.duration(stretch.length).removeprefix("1 ")
     word = wording.axis(Axis(name="", kind=stretch.axis), stretch.length)
     return word if stretch.length == 1 else f"{numbers.count(stretch.length)} {word}"
 
 
-def _place(stretch: Stretch) -> str:
+def _position(stretch: Stretch) -> str:
     at = numbers.position(stretch.length, stretch.axis)
     if stretch.axis is AxisKind.SECONDS:
         return at

@@ -1,4 +1,4 @@
-"""What size of card or container the run takes."""
+"""The size of card or container that the run requires."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import paragraph
+from memdiag.report.text.text_layout import paragraphs
 from memdiag.values.capacity import Capacity, Memory
 from memdiag.values.findings import RecordingFinding
 
@@ -14,16 +14,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _PLACES = {Memory.DEVICE: "card", Memory.HOST: "container"}
-_TOO_LARGE = {Memory.DEVICE: "no card is that large", Memory.HOST: "no usual container is so large"}
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """A sentence for each memory that something can be said of."""
-    said: list[Text] = []
-    for capacity in found.capacity:
-        text = _sentence(capacity, found, screen)
-        said += paragraph(text, screen.measure, lead="Room:", hanging=2)
-    return said
+    """A sentence for each memory whose required size is known."""
+    texts = [_sentence(capacity, found, screen) for capacity in found.capacity]
+    return paragraphs(texts, screen.measure, lead="Required memory:")
 
 
 def _sentence(capacity: Capacity, found: RecordingFinding, screen: Screen) -> str:
@@ -31,23 +27,21 @@ def _sentence(capacity: Capacity, found: RecordingFinding, screen: Screen) -> st
     name, place = series_names.opening(finding, screen), _PLACES[capacity.memory]
     peak = numbers.size(capacity.peak_bytes)
     if not capacity.is_bounded and capacity.until_x is None:
-        return (
-            f"no {place} is large enough for growth without an end; a larger one only lasts longer."
-        )
+        return f"memory keeps growing, so no {place} is large enough; a larger one lasts longer."
     when = ""
     if capacity.until_x is not None:
-        when = f" by {series_names.place(finding, capacity.until_x)}, if it goes on so"
+        when = f" by {series_names.place(finding, capacity.until_x)}, if the trend continues"
     return f"{name} peaks at {peak}{when}: {_sizes(capacity)}.{_headroom(capacity, screen)}"
 
 
 def _sizes(capacity: Capacity) -> str:
     place = _PLACES[capacity.memory]
     if capacity.needs_bytes is None:
-        return _TOO_LARGE[capacity.memory]
-    needs = f"needs a {place} of {_round(capacity.needs_bytes)}"
+        return f"no common {place} is large enough"
+    needs = f"requires a {place} of {_round(capacity.needs_bytes)}"
     if capacity.comfortable_bytes in {None, capacity.needs_bytes}:
         return needs
-    return f"{needs}, comfortable in {_round(capacity.comfortable_bytes or 0)}"
+    return f"{needs}, {_round(capacity.comfortable_bytes or 0)} with a margin"
 
 
 def _headroom(capacity: Capacity, screen: Screen) -> str:
@@ -55,8 +49,8 @@ def _headroom(capacity: Capacity, screen: Screen) -> str:
         return ""
     limit = f"{screen.show(capacity.limit, cells=40)} ({numbers.size(capacity.limit_bytes or 0)})"
     if capacity.headroom_bytes < 0:
-        return f" It does not fit into {limit}."
-    return f" It leaves {numbers.size(capacity.headroom_bytes)} of {limit}."
+        return f" It exceeds {limit}."
+    return f" The headroom to {limit} is {numbers.size(capacity.headroom_bytes)}."
 
 
 def _round(size_bytes: int) -> str:

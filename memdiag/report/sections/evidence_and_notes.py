@@ -1,14 +1,15 @@
-"""Below the figures: evidence, how the run ended, what is missing and why, notes."""
+"""Below the tables: evidence, how the run ended, missing metrics, notes."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memdiag.report.sections import exit_cause
 from memdiag.report.text import numbers, series_names, wording
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import paragraph
+from memdiag.report.text.text_layout import paragraph, paragraphs
 from memdiag.values.findings import Evidence, Leaking, RecordingFinding
 from memdiag.values.measurements import Ending, Missing
 
@@ -20,12 +21,12 @@ _NOTES = 8
 
 
 def evidence(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """What kind of memory it is, and a sentence for each statement that weighed in, each once."""
-    return [line for told in statements(found, screen) for line in paragraph(told, screen.measure)]
+    """The kind of memory, and a sentence for each piece of evidence."""
+    return paragraphs(statements(found, screen), screen.measure)
 
 
 def statements(found: RecordingFinding, screen: Screen) -> list[str]:
-    """The same as sentences."""
+    """The evidence as sentences, each once."""
     leaking = [] if found.leaking is None else [_leaking(found.leaking)]
     said = [_statement(statement, screen) for statement in found.evidence]
     return list(dict.fromkeys([*leaking, *said]))
@@ -34,7 +35,7 @@ def statements(found: RecordingFinding, screen: Screen) -> list[str]:
 def _leaking(leaking: Leaking) -> str:
     share = leaking.share
     part = "" if share is None else f" ({numbers.share(share)} of the growth)"
-    return f"What grows: {wording.LEAKING[leaking.kind]}{part}."
+    return f"Kind of memory that grows: {wording.LEAKING[leaking.kind]}{part}."
 
 
 def _statement(statement: Evidence, screen: Screen) -> str:
@@ -48,29 +49,30 @@ def closing(found: RecordingFinding, screen: Screen) -> list[Text]:
     """How the target ended, what could not be measured, and what the reader decided."""
     lines: list[Text] = []
     if found.ending is not None:
-        text = ending(found.ending, screen)
-        lines += paragraph(text, screen.measure) if text else []
+        lines += paragraph(ending(found.ending, screen), screen.measure)
         lines += exit_cause.lines(found, screen)
-    for missing in found.missing[:_MISSING]:
-        lines += paragraph(_missing(missing, screen), screen.measure, lead="Missing:", hanging=2)
+    missing = [_missing(one, screen) for one in found.missing[:_MISSING]]
+    lines += paragraphs(missing, screen.measure, lead="Missing:")
     lines += _more(len(found.missing) - _MISSING, "missing reading", screen)
-    for note in found.notes[:_NOTES]:
-        lines += paragraph(
-            series_names.stopped(note, screen), screen.measure, lead="Note:", hanging=2
-        )
-    lines += _more(len(found.notes) - _NOTES, "note", screen)
-    return lines
+    return lines + notes(found.notes, screen)
+
+
+def notes(texts: Sequence[str], screen: Screen) -> list[Text]:
+    """What the reader decided or skipped."""
+    shown = [series_names.stopped(note, screen) for note in texts[:_NOTES]]
+    lines = paragraphs(shown, screen.measure, lead="Note:")
+    return lines + _more(len(texts) - _NOTES, "note", screen)
 
 
 def ending(how: Ending, screen: Screen) -> str:
-    """How the target ended, "" where it ended well or nothing is known."""
+    """How the target ended, "" if it ended well or nothing is known."""
     why = f" ({screen.show(how.why)}{_how_far(how)})" if how.why else ""
     if how.signal is not None:
         return f"The command was killed by {_signal_name(how.signal)}{why}."
     if how.code:
         return f"The command failed with exit status {how.code}{why}."
-    told = f"The recording ended: {how.why}{_how_far(how)}"
-    return series_names.stopped(told, screen) if how.why else ""
+    ended = f"The recording ended: {how.why}{_how_far(how)}"
+    return series_names.stopped(ended, screen) if how.why else ""
 
 
 def _how_far(how: Ending) -> str:

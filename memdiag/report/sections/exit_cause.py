@@ -1,4 +1,4 @@
-"""What a target held when it came to a bad end, and what of it had grown."""
+"""The last readings of a target that did not end well, and what had grown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memdiag.report.sections import forecast
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph
-from memdiag.values.capacity import Foretold
+from memdiag.values.capacity import EarlyForecast
 from memdiag.values.findings import Finding, Interval, RecordingFinding
 from memdiag.values.measurements import Cause, Ending, Role, Unit
 
@@ -19,49 +19,50 @@ if TYPE_CHECKING:
 _MOST = 3
 _HOST = frozenset({Role.RESIDENT, Role.UNIQUE, Role.IN_USE, Role.SWAP})
 _DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
-# Below this part of the first reading it has not changed, as far as anybody cares. Chosen.
+# A change below this part of the first reading is not reported (heuristic).
 _UNCHANGED = 0.01
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """What the target said of its end, its last readings and what grew; none after a good end."""
+    """The last error, the last readings and what grew; empty if the target ended well."""
     how = found.ending
     if how is None or (how.signal is None and how.cause is None):
         return []
     said: list[Text] = []
     if how.detail:
-        said += paragraph(series_names.stopped(how.detail, screen), screen.measure, lead="It said:")
-    held = sorted(_held(found, how), key=_telling, reverse=True)[:_MOST]
-    if held:
-        text = "; ".join(_reading(finding, screen) for finding in held)
-        said += paragraph(f"{text}.", screen.measure, lead="Last readings:", hanging=2)
-    if found.foretold is not None:
-        text = _foretold(found.foretold, found.series[found.foretold.series], screen)
-        said += paragraph(text, screen.measure, lead="Foretold:", hanging=2)
+        detail = series_names.stopped(how.detail, screen)
+        said += paragraph(detail, screen.measure, lead="Last error:")
+    last = sorted(_last(found, how), key=_by_growth, reverse=True)[:_MOST]
+    if last:
+        text = "; ".join(_reading(finding, screen) for finding in last)
+        said += paragraph(f"{text}.", screen.measure, lead="Last readings:")
+    if found.early_forecast is not None:
+        text = _forecast(found.early_forecast, found.series[found.early_forecast.series], screen)
+        said += paragraph(text, screen.measure, lead="Forecast:")
     return said
 
 
 def is_out_of_memory(found: RecordingFinding) -> bool:
-    """A limit of memory has ended the run: nothing goes on from here."""
+    """Return True if a memory limit ended the run."""
     return found.ending is not None and found.ending.cause is not None
 
 
-def _foretold(told: Foretold, finding: Finding, screen: Screen) -> str:
-    """What could be known half-way, beside what came."""
-    name, end = series_names.series(finding, screen), series_names.place(finding, told.at_x)
-    span = Interval(value=told.at_x, low=told.low_x, high=told.high_x)
-    sure = "if it went on so, which could not be told yet"
-    if told.confidence is not None:
-        sure = f"{numbers.sureness(told.confidence)} sure of a leak by then"
+def _forecast(early: EarlyForecast, finding: Finding, screen: Screen) -> str:
+    """The forecast from the first half of the run, and what happened."""
+    name, end = series_names.series(finding, screen), series_names.place(finding, early.at_x)
+    span = Interval(value=early.at_x, low=early.low_x, high=early.high_x)
+    confidence = "if the trend continued, which was inconclusive"
+    if early.confidence is not None:
+        confidence = f"{numbers.confidence(early.confidence)} confident of a leak by then"
     return (
-        f"half-way, at {series_names.place(finding, told.seen_until_x)}, {name} was to reach "
-        f"{numbers.size(told.limit_bytes)} at {end}{forecast.reach(span, finding)}, {sure}. "
-        f"The last sample is of {series_names.place(finding, finding.last_x)}."
+        f"halfway, at {series_names.place(finding, early.seen_until_x)}, {name} was expected to "
+        f"reach {numbers.size(early.limit_bytes)} at {end}{forecast.reach(span, finding)}, "
+        f"{confidence}. The last sample is at {series_names.place(finding, finding.last_x)}."
     )
 
 
-def _held(found: RecordingFinding, how: Ending) -> list[Finding]:
-    """One series of each metric: that of the whole tree where there is one, else the largest."""
+def _last(found: RecordingFinding, how: Ending) -> list[Finding]:
+    """One series of each metric: that of the process tree if there is one, else the largest."""
     wanted = _HOST | _DEVICE
     if how.cause is not None:
         wanted = _DEVICE if how.cause is Cause.DEVICE_MEMORY else _HOST
@@ -81,8 +82,8 @@ def _rank(finding: Finding) -> tuple[bool, float]:
     return finding.process == "tree", finding.latest_value
 
 
-def _telling(finding: Finding) -> tuple[bool, float]:
-    """What all processes held together first, then what grew most."""
+def _by_growth(finding: Finding) -> tuple[bool, float]:
+    """The process tree first, then what grew most."""
     return finding.process == "tree", _growth(finding)
 
 

@@ -1,57 +1,36 @@
-"""The first lines: the verdict, what it was read from, and the story in a sentence or two."""
+"""The first lines: the verdict, the series it rests on, and what happened in a sentence or two."""
 
 from __future__ import annotations
 
 import math
-
-from rich.cells import cell_len
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from memdiag.report.sections import forecast, phase_table
 from memdiag.report.text import argument_text, numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import INDENT, joined
+from memdiag.report.text.text_layout import badge, joined
 from memdiag.values.findings import Finding, RecordingFinding
 from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import Reason, Verdict
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
 NOTHING_MEASURED = "nothing was measured"
 
 
-# A reading within a step is worth a word from this part above the highest floor on: chosen.
+# A reading within a step is reported from this part above the highest floor on (heuristic).
 _HIDDEN = 0.05
 
 
 def line(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """The verdict line; how sure it is ends it, or stands below where both do not fit."""
-    badge = Text(
-        f" {wording.VERDICTS[found.verdict]} ", f"bold reverse {wording.STYLES[found.verdict]}"
-    )
-    left = Text(" " * INDENT) + badge
-    left.append("  " + summary(found), "bold")
-    right = _sureness(found)
-    room = screen.measure - left.cell_len - cell_len(right)
-    if room >= 2:
-        left.append(" " * room + right)
-        left.rstrip()
-        return [left]
-    return [*_folded(left, screen), Text(" " * INDENT + right)]
-
-
-def _folded(left: Text, screen: Screen) -> list[Text]:
-    """The line cut at a blank where it is too long; further lines are indented."""
-    lines = []
-    while left.cell_len > screen.measure:
-        cut = left.plain.rfind(" ", INDENT + 16, screen.measure)
-        head, tail = left.divide([cut if cut > 0 else screen.measure])
-        lines.append(head)
-        tail = tail[1:] if tail.plain.startswith(" ") else tail
-        left = Text("   ") + tail
-    return [*lines, left]
+    """The verdict line; the confidence ends it, or is below if both do not fit."""
+    style = wording.STYLES[found.verdict]
+    return badge(found.verdict.name, style, summary(found), screen.measure, right=_basis(found))
 
 
 def summary(found: RecordingFinding) -> str:
-    """What the verdict comes to, for somebody who sees only this line."""
+    """The verdict in a few words, for a reader who sees only this line."""
     match found.verdict:
         case Verdict.WARMUP:
             return f"not a leak: {gist(found)}"
@@ -84,16 +63,18 @@ def _leak(finding: Finding) -> str:
     return f"{growth} since {series_names.place(finding, finding.onset_x.value)}"
 
 
-def _sureness(found: RecordingFinding) -> str:
+def _basis(found: RecordingFinding) -> str:
+    """`85% confident, 150 steps`."""
     finding = found.deciding
     if finding is None:
         return ""
-    sure = f"{numbers.sureness(found.confidence)} sure, "
-    return ("" if found.verdict is Verdict.INCONCLUSIVE else sure) + series_names.extent(finding)
+    confidence = f"{numbers.confidence(found.confidence)} confident, "
+    extent = series_names.extent(finding)
+    return extent if found.verdict is Verdict.INCONCLUSIVE else confidence + extent
 
 
 def subject(found: RecordingFinding, screen: Screen) -> str:
-    """Where the verdict comes from: `hybrid.csv: VRAM of rank0 (GPU memory), 9 samples`."""
+    """What the verdict rests on: `hybrid.csv: VRAM of rank0 (GPU memory), 9 samples`."""
     source = screen.show(found.source, cells=screen.measure // 2)
     finding = found.deciding
     if finding is None:
@@ -103,35 +84,35 @@ def subject(found: RecordingFinding, screen: Screen) -> str:
 
 
 def story(finding: Finding, screen: Screen) -> str:
-    """What happened, in a few sentences that only say what the finding holds."""
+    """What happened, in a few sentences."""
     name = series_names.opening(finding, screen)
     grounds = argument_text.grounds(finding)
     match finding.verdict:
         case Verdict.LEAK:
             hits = [forecast.limit(hit, finding, screen) for hit in finding.limit_hits[:1]]
             rise = _rise(finding, name) + _rate(finding, screen)
-            told = [f"{rise}.", *_in_phases(finding, screen), grounds, *hits]
+            said = [f"{rise}.", *_in_phases(finding, screen), grounds, *hits]
         case Verdict.WARMUP:
-            told = [_settled(finding, name) or f"{_rise(finding, name)}. {grounds}"]
+            said = [_stabilized(finding, name) or f"{_rise(finding, name)}. {grounds}"]
         case Verdict.STABLE:
-            told = [_held(finding, name), grounds]
+            said = [_held(finding, name), grounds]
         case Verdict.INCONCLUSIVE:
-            told = [f"{_rise(finding, name)}.", grounds]
-    return " ".join([*told, *_between(finding)])
+            said = [f"{_rise(finding, name)}.", grounds]
+    return " ".join([*said, *_between(finding)])
 
 
 def _between(finding: Finding) -> list[str]:
-    """How high it goes between the readings that count, where that is worth a word."""
+    """The peak between the readings that the plot shows, if it is worth reporting."""
     if not is_higher_between(finding):
         return []
     highest = numbers.quantity(max(value for _, value in finding.tops), finding.unit)
     if finding.axis.kind is AxisKind.SECONDS:
-        return [f"Between these readings it goes up to {highest} (dotted)."]
-    return [f"Within {wording.one(finding.axis)} it goes up to {highest} (dotted)."]
+        return [f"Between these readings it reaches {highest} (dotted)."]
+    return [f"Within {wording.one(finding.axis)} it reaches {highest} (dotted)."]
 
 
 def is_higher_between(finding: Finding) -> bool:
-    """Whether single readings within a step lie so high that a plot of the steps hides them."""
+    """Return True if readings within a step are so high that a plot of the steps hides them."""
     shown = [value for _, value in finding.trace if math.isfinite(value)]
     highest = max((value for _, value in finding.tops), default=-math.inf)
     return bool(shown) and highest > max(shown) + _HIDDEN * abs(max(shown))
@@ -155,8 +136,8 @@ def _rise(finding: Finding, name: str) -> str:
 
 
 def _end_of_rise(finding: Finding, start: float) -> tuple[float, float]:
-    """Where the rise ends: the last reading, or the one before if most of the rise is gone at the
-    last, as where a program ends.
+    """Where the rise ends: at the last reading, or one before if the last has lost most of it, as
+    at the end of a program.
     """
     last = finding.last_x, finding.latest_value
     if finding.verdict is not Verdict.LEAK or len(finding.trace) < 3:
@@ -172,18 +153,18 @@ def _rate(finding: Finding, screen: Screen) -> str:
 
 
 def _in_phases(finding: Finding, screen: Screen) -> list[str]:
-    blamed = [phase for phase in finding.phases if phase.blamed]
-    if not blamed:
+    growing = [phase for phase in finding.phases if phase.is_attributed]
+    if not growing:
         alike = finding.recurring
         return [] if alike is None else [phase_table.recurring(alike, finding, screen)]
-    names = joined(screen.show(phase.phase, cells=30) for phase in blamed)
-    growths = [phase.growth_per_event.value for phase in blamed]
+    names = joined(screen.show(phase.phase, cells=30) for phase in growing)
+    growths = [phase.growth_per_event.value for phase in growing]
     amount = numbers.between(min(growths), max(growths), finding.unit)
-    which = "phase" if len(blamed) == 1 else "phases"
+    which = "phase" if len(growing) == 1 else "phases"
     return [f"It grows in {which} {names}, by {amount} per event."]
 
 
-def _settled(finding: Finding, name: str) -> str:
+def _stabilized(finding: Finding, name: str) -> str:
     plateau = finding.plateau
     if plateau is None:
         return ""

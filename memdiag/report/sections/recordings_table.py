@@ -1,4 +1,4 @@
-"""Several recordings together: one line each, failures, and the verdict on all of them."""
+"""Several recordings: a line each, failures, and the verdict on all of them."""
 
 from __future__ import annotations
 
@@ -9,52 +9,50 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from memdiag.report.sections import headline
-from memdiag.report.text import numbers, series_names, wording
+from memdiag.report.sections.series_table import ORDER
+from memdiag.report.text import numbers, series_names, text_layout, wording
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import INDENT, Column, Columns, joined, paragraph
+from memdiag.report.text.text_layout import INDENT, Column, first_fitting, joined, paragraph
 from memdiag.values.findings import Diagnosis, Failure, RecordingFinding
 from memdiag.values.verdict import Verdict
 
-_ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
+# Most cells of a source, and whether the confidence is shown: the first that fits is taken.
+_FORMS = ((60, True), (40, True), (32, True), (24, True), (18, False))
 
 
 def table(recordings: Sequence[RecordingFinding], screen: Screen) -> list[Text]:
     """A line for each recording, leaks first, otherwise in the order given.
 
-    Where the line is too long, the directory that all have in common is named once, then
-    names lose their middle.
+    The title names the directory that all have in common. If lines are too long, names lose their
+    middle.
     """
-    order = sorted(recordings, key=lambda found: _ORDER.index(found.verdict))
-    shared = _shared_directory([found.source for found in order])
-    for cells, sure in ((60, True), (40, True), (32, True), (24, True), (18, False)):
-        columns = _table(order, shared, screen, source_cells=cells, sure=sure)
-        if columns.width <= screen.measure:
-            break
-    return columns.lines()
+    order = sorted(recordings, key=lambda found: ORDER.index(found.verdict))
+    tables = (_table(order, screen, cells, confidence) for cells, confidence in _FORMS)
+    return first_fitting(tables, screen.measure)
 
 
 def _table(
-    order: Sequence[RecordingFinding],
-    shared: str,
-    screen: Screen,
-    *,
-    source_cells: int,
-    sure: bool,
-) -> Columns:
-    place = f" in {screen.show(shared, cells=max(8, source_cells - 13))}" if shared else ""
-    columns = [Column(title="verdict")]
-    columns += [Column(title="sure", right=True)] * sure
-    columns += [Column(title=f"recording{place}"), Column(title="finding")]
-    rows = []
-    for found in order:
-        bold = "bold " if found.verdict is Verdict.LEAK else ""
-        row = [Text(wording.VERDICTS[found.verdict], f"{bold}{wording.STYLES[found.verdict]}")]
-        doubt = found.verdict is Verdict.INCONCLUSIVE
-        row += [Text("-" if doubt else numbers.sureness(found.confidence))] * sure
-        row += [Text(screen.show(found.source.removeprefix(shared), cells=source_cells))]
-        row += [Text(headline.gist(found))]
-        rows.append(row)
-    return Columns(columns=columns, rows=rows, gap=2)
+    order: Sequence[RecordingFinding], screen: Screen, cells: int, confidence: bool
+) -> list[Text]:
+    shared = _shared_directory([found.source for found in order])
+    place = f" in {screen.show(shared, cells=max(8, cells - 13))}" if shared else ""
+    names = [screen.show(found.source.removeprefix(shared), cells=cells) for found in order]
+    columns = [Column("verdict", [_verdict(found) for found in order])]
+    if confidence:
+        columns.append(Column("confidence", [_confidence(found) for found in order], right=True))
+    columns.append(Column(f"recording{place}", [Text(name) for name in names]))
+    columns.append(Column("finding", [Text(headline.gist(found)) for found in order]))
+    return text_layout.table(columns, gap=2)
+
+
+def _verdict(found: RecordingFinding) -> Text:
+    bold = "bold " if found.verdict is Verdict.LEAK else ""
+    return Text(found.verdict.name, f"{bold}{wording.STYLES[found.verdict]}")
+
+
+def _confidence(found: RecordingFinding) -> Text:
+    inconclusive = found.verdict is Verdict.INCONCLUSIVE
+    return Text("-" if inconclusive else numbers.confidence(found.confidence))
 
 
 def _shared_directory(sources: Sequence[str]) -> str:
@@ -67,7 +65,7 @@ def _shared_directory(sources: Sequence[str]) -> str:
 
 
 def failures(failed: Sequence[Failure], screen: Screen) -> list[Text]:
-    """What could not be analysed, each with what to try."""
+    """What could not be analyzed, each with a hint."""
     lines: list[Text] = []
     for failure in failed:
         title = Text(" " * INDENT)
@@ -77,19 +75,19 @@ def failures(failed: Sequence[Failure], screen: Screen) -> list[Text]:
         message = failure.message.removeprefix(f"{failure.source}: ")
         lines += paragraph(series_names.stopped(message, screen), screen.measure)
         if failure.remedy:
-            lines += paragraph(screen.show(failure.remedy), screen.measure, lead="Try:", hanging=5)
+            lines += paragraph(screen.show(failure.remedy), screen.measure, lead="Try:")
     return lines
 
 
 def overall(diagnosis: Diagnosis, screen: Screen) -> list[Text]:
-    """The last line: the verdict on everything, and how it is made up."""
+    """The last line: the verdict on everything, and the number of each verdict."""
     counts = Counter(found.verdict for found in diagnosis.recordings)
-    parts = [f"{counts[v]:,} {wording.VERDICTS[v].lower()}" for v in _ORDER if counts[v]]
+    parts = [f"{counts[v]:,} {v.name.lower()}" for v in ORDER if counts[v]]
     if diagnosis.failures:
-        parts.append(f"{len(diagnosis.failures):,} not analysed")
-    verdict = wording.VERDICTS[diagnosis.verdict] if diagnosis.recordings else "no verdict"
+        parts.append(f"{len(diagnosis.failures):,} not analyzed")
+    verdict = diagnosis.verdict.name if diagnosis.recordings else "no verdict"
     text = f"{verdict} ({joined(parts)})" if parts else verdict
-    lines = paragraph(text, screen.measure, lead="Overall:", hanging=2)
+    lines = paragraph(text, screen.measure, lead="Overall:")
     style = wording.STYLES[diagnosis.verdict] if diagnosis.recordings else "red"
     start = INDENT + len("Overall: ")
     lines[0].stylize(f"bold {style}", start, start + len(verdict))

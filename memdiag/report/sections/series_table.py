@@ -1,23 +1,25 @@
-"""The table of series: the deciding one first, then leaks, doubts and calm ones."""
+"""The table of series: the deciding one first, then by verdict."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from rich.text import Text
 
-from memdiag.report.text import numbers, rates, series_names, wording
+from memdiag.report.text import numbers, rates, series_names, text_layout, wording
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import Column, Columns, joined, paragraph
+from memdiag.report.text.text_layout import Column, first_fitting, joined, paragraph
 from memdiag.values.findings import Finding, RecordingFinding
 from memdiag.values.measurements import Role
 from memdiag.values.verdict import Reason, Verdict
 
 _ROWS = 8
-_MANY = 20  # samples from which an interval is taken as it is
-_ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
+_MANY = 20  # samples from which an interval is always shown
+ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
+# They explain other series.
+_COLLECTOR = ("gc_full_", "gc_young_")
 
 
 def table(found: RecordingFinding, screen: Screen) -> list[Text]:
@@ -25,23 +27,18 @@ def table(found: RecordingFinding, screen: Screen) -> list[Text]:
     order = ranked(found)
     if not order:
         return []
-    # One line more is no longer than saying that there is one more.
+    # One more row is not longer than a line that counts it.
     shown = order if len(order) <= _ROWS + 1 else order[:_ROWS]
-    lines = _fitting(shown, screen).lines()
+    lines = first_fitting((_drawn(shown, screen, **form) for form in _FORMS), screen.measure)
     rest = order[len(shown) :]
     return lines + (paragraph(_others(rest), screen.measure) if rest else [])
-
-
-# What the collector has done is there to explain the objects.
-_EXPLAINING = ("gc_full_", "gc_young_")
 
 
 def ranked(found: RecordingFinding) -> list[Finding]:
     """The deciding series, then by verdict, the surest first; ties in given order.
 
-    Series too short to say anything come last. One that never was anything but zero (no swap, no
-    tensor on a device that is not there) is left out, and so are totals of a lone process, and what
-    the collector has done.
+    Series with too few samples come last. Left out are series that are always zero (no swap, no
+    tensors on a device), totals of a single process, and counters of the garbage collector.
     """
     deciding = found.deciding
     repeated = _totals_of_one(found.series)
@@ -50,12 +47,12 @@ def ranked(found: RecordingFinding) -> list[Finding]:
         for at, finding in enumerate(found.series)
         if at not in (found.decided_by, *repeated)
         and not (finding.peak_value == 0 == finding.start_value)
-        and not finding.metric.startswith(_EXPLAINING)
+        and not finding.metric.startswith(_COLLECTOR)
     ]
     rest.sort(
         key=lambda finding: (
             finding.reason is Reason.TOO_FEW_SAMPLES,
-            _ORDER.index(finding.verdict),
+            ORDER.index(finding.verdict),
             -finding.confidence,
         )
     )
@@ -63,7 +60,7 @@ def ranked(found: RecordingFinding) -> list[Finding]:
 
 
 def _totals_of_one(series: Sequence[Finding]) -> list[int]:
-    """Places of totals that only repeat what the one process says, or that it is one."""
+    """Indexes of totals that repeat the values of the only process, or count it."""
     of_tree = [at for at, finding in enumerate(series) if finding.process == "tree"]
     alone = {finding.process for finding in series} - {"tree"}
     peaks = [series[at].peak_value for at in of_tree if series[at].role is Role.PROCESSES]
@@ -77,67 +74,55 @@ def _totals_of_one(series: Sequence[Finding]) -> list[int]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """How much a table says: `cells` is the most that a name may take."""
-
-    interval: bool = True
-    peak: bool = True
-    reason: bool = True
-    growth: bool = True
-    cells: int = 32
-
-
-# From the fullest to the barest: the first that fits is taken.
-_FORMS = (
-    _Form(),
-    _Form(interval=False),
-    _Form(reason=False),
-    _Form(interval=False, reason=False),
-    _Form(interval=False, reason=False, cells=18),
-    _Form(interval=False, reason=False, peak=False, cells=18),
-    _Form(interval=False, reason=False, peak=False, cells=12),
-    _Form(interval=False, reason=False, peak=False, growth=False, cells=12),
+# From the most to the least detailed: the first one that fits is shown.
+_FORMS: tuple[dict[str, Any], ...] = (
+    {},
+    {"interval": False},
+    {"reason": False},
+    {"interval": False, "reason": False},
+    {"interval": False, "reason": False, "cells": 18},
+    {"interval": False, "reason": False, "peak": False, "cells": 18},
+    {"interval": False, "reason": False, "peak": False, "cells": 12},
+    {"interval": False, "reason": False, "peak": False, "growth": False, "cells": 12},
 )
 
 
-def _fitting(shown: Sequence[Finding], screen: Screen) -> Columns:
-    for form in _FORMS:
-        columns = _columns(shown, screen, form)
-        if columns.width <= screen.measure:
-            break
-    return columns
-
-
-def _columns(shown: Sequence[Finding], screen: Screen, form: _Form) -> Columns:
-    several = any(finding.process for finding in shown)
-    titles = [Column(title="series")]
-    titles += [Column(title="process")] * several
-    titles += [Column(title="now", right=True)]
-    titles += [Column(title="peak", right=True)] * form.peak
-    titles += [Column(title="growth")] * form.growth
-    titles += [Column(title="verdict")]
-    rows = []
-    for finding in shown:
-        row = [Text(series_names.metric(finding.metric, screen, cells=form.cells))]
-        row += [Text(series_names.process(finding.process, screen, cells=form.cells))] * several
-        row += [Text(numbers.quantity(finding.latest_value, finding.unit))]
-        row += [Text(numbers.quantity(finding.peak_value, finding.unit))] * form.peak
-        row += [_growth(finding, screen, form.interval)] * form.growth
-        row += [_verdict(finding, form.reason)]
-        rows.append(row)
-    return Columns(columns=titles, rows=rows, gap=3 if form.peak else 2)
+def _drawn(
+    shown: Sequence[Finding],
+    screen: Screen,
+    *,
+    interval: bool = True,
+    peak: bool = True,
+    reason: bool = True,
+    growth: bool = True,
+    cells: int = 32,
+) -> list[Text]:
+    """The table with these columns; `cells` is the most that a name may take."""
+    names = [series_names.metric(f.metric, screen, cells=cells) for f in shown]
+    processes = [series_names.process(f.process, screen, cells=cells) for f in shown]
+    now = [numbers.quantity(f.latest_value, f.unit) for f in shown]
+    peaks = [numbers.quantity(f.peak_value, f.unit) for f in shown]
+    columns = [Column("series", [Text(name) for name in names])]
+    if any(processes):
+        columns.append(Column("process", [Text(name) for name in processes]))
+    columns.append(Column("now", [Text(value) for value in now], right=True))
+    if peak:
+        columns.append(Column("peak", [Text(value) for value in peaks], right=True))
+    if growth:
+        columns.append(Column("growth", [_growth(f, screen, interval) for f in shown]))
+    columns.append(Column("verdict", [_verdict(f, reason) for f in shown]))
+    return text_layout.table(columns, gap=3 if peak else 2)
 
 
 def _growth(finding: Finding, screen: Screen, interval: bool) -> Text:
     rate = rates.of(finding)
-    if rate is None or _says_nothing(finding):
+    if rate is None or _is_meaningless(finding):
         return Text("-")
     return Text(rate.full(screen.plus_minus) if interval else rate.brief())
 
 
-def _says_nothing(finding: Finding) -> bool:
-    """The rate's interval is so wide that the whole level fits in it, either way."""
+def _is_meaningless(finding: Finding) -> bool:
+    """Return True if the interval of the rate is wider than the values themselves."""
     growth = finding.growth_per_x
     if growth is None or finding.samples >= _MANY:
         return False
@@ -146,7 +131,7 @@ def _says_nothing(finding: Finding) -> bool:
 
 
 def _verdict(finding: Finding, reason: bool) -> Text:
-    word, style = wording.VERDICTS[finding.verdict], wording.STYLES[finding.verdict]
+    word, style = finding.verdict.name, wording.STYLES[finding.verdict]
     leaks = finding.verdict is Verdict.LEAK
     text = Text()
     if finding.reason is Reason.TOO_FEW_SAMPLES:
@@ -156,14 +141,14 @@ def _verdict(finding: Finding, reason: bool) -> Text:
 
 
 def _others(rest: Sequence[Finding]) -> str:
-    counts = Counter(_standing(finding) for finding in rest)
+    counts = Counter(map(_short_verdict, rest))
     if len(counts) == 1:
-        return f"and {len(rest):,} more, all {_standing(rest[0])}"
-    parts = [f"{number:,} {standing}" for standing, number in counts.items()]
+        return f"and {len(rest):,} more, all {_short_verdict(rest[0])}"
+    parts = [f"{number:,} {verdict}" for verdict, number in counts.items()]
     return f"and {len(rest):,} more: {joined(parts)}"
 
 
-def _standing(finding: Finding) -> str:
+def _short_verdict(finding: Finding) -> str:
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return wording.REASONS[finding.reason]
-    return wording.VERDICTS[finding.verdict].lower()
+    return finding.verdict.name.lower()

@@ -1,4 +1,4 @@
-"""What is said of a threshold that was passed: at the moment, and in the report."""
+"""Thresholds that were crossed: the message at the moment, and the lines of the report."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph
 from memdiag.values.findings import RecordingFinding
-from memdiag.values.measurements import Mark, MarkLevel
+from memdiag.values.measurements import Mark
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-_LEADS = {MarkLevel.WARNING: "Warning:", MarkLevel.CRITICAL: "Critical:"}
 
 
 def sentence(mark: Mark, screen: Screen) -> str:
@@ -31,15 +29,14 @@ def sentence(mark: Mark, screen: Screen) -> str:
 
 
 def live(mark: Mark, screen: Screen) -> str:
-    """The same for the moment when it happens."""
+    """The message for the moment when it happens."""
     return f"{mark.level.value}: {sentence(mark, screen)}"
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """A paragraph for each threshold that was passed, in the order of time."""
+    """A paragraph for each threshold that was crossed, in the order of time."""
     said: list[Text] = []
     for mark in found.marks:
-        said += paragraph(
-            sentence(mark, screen), screen.measure, lead=_LEADS[mark.level], hanging=2
-        )
+        lead = f"{mark.level.value.title()}:"
+        said += paragraph(sentence(mark, screen), screen.measure, lead=lead)
     return said

@@ -1,7 +1,7 @@
-"""Numbers as people read them: the only place that formats.
+"""Numbers as people read them; formatted nowhere else.
 
 Memory is decimal (GB, MB, as in most logs) with three significant digits, and reads back with
-`units.parse_bytes`. Nothing here knows colours, widths or words of a report.
+`units.parse_bytes`. Colors, widths and words of a report are elsewhere.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from memdiag.values.findings import Interval, KnownSize, SizeMatch
 from memdiag.values.measurements import AxisKind, Unit
 
-_PREFIXES = ("B", "KB", "MB", "GB", "TB", "PB")
+PREFIXES = ("B", "KB", "MB", "GB", "TB", "PB")
 _UNKNOWN = "?"
 _SIZES = {
     KnownSize.MODEL: "fp32 copies of the model",
@@ -23,7 +23,7 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """`value` with so many significant digits, without an exponent: 17.0, 1,230, 0.0042."""
+    """`value` with `digits` significant digits, without an exponent: 17.0, 1,230, 0.0042."""
     if not math.isfinite(value):
         return _UNKNOWN
     if value == 0:
@@ -34,7 +34,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def count(value: float) -> str:
-    """A number of things: whole ones in full with thousands separators, means rounded."""
+    """A number of things: whole numbers with thousands separators, means rounded."""
     if not math.isfinite(value):
         return _UNKNOWN
     return (
@@ -43,18 +43,18 @@ def count(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A reading in percent."""
-    return f"{significant(value)} %"
+    """A percentage: `12.5%`."""
+    return f"{significant(value)}%"
 
 
 def size(value: float) -> str:
     """Memory of any sign: `17.4 GB`, `-640 KB`, `12 B`."""
     if not math.isfinite(value):
         return _UNKNOWN
-    scale = _scale(value)
-    number = value / 1000**scale + 0.0  # never -0
-    text = f"{number:.0f}" if scale == 0 and number == round(number) else significant(number)
-    return f"{text} {_PREFIXES[scale]}"
+    power = scale(value)
+    number = value / 1000**power + 0.0  # never -0
+    text = f"{number:.0f}" if power == 0 and number == round(number) else significant(number)
+    return f"{text} {PREFIXES[power]}"
 
 
 def quantity(value: float, unit: Unit) -> str:
@@ -74,7 +74,7 @@ def signed(value: float, unit: Unit) -> str:
 
 
 def between(low: float, high: float, unit: Unit) -> str:
-    """A range, its unit written once where both ends share it: `17.0 to 17.7 GB`."""
+    """A range; a unit that both ends share is written once: `17.0 to 17.7 GB`."""
     start, end = quantity(low, unit), quantity(high, unit)
     if start == end:
         return start
@@ -93,11 +93,11 @@ def estimate(interval: Interval, unit: Unit, plus_minus: str) -> str:
         return signed(interval.value, unit)
     if abs((low + high) / 2 - interval.value) > 0.2 * half:
         return f"{signed(interval.value, unit)} ({between(low, high, unit)})"
-    scale = _scale(max(abs(interval.value), half)) if unit is Unit.BYTES else 0
-    divisor = float(1000**scale)
+    power = scale(max(abs(interval.value), half)) if unit is Unit.BYTES else 0
+    divisor = float(1000**power)
     decimals = _decimals(interval.value / divisor, half / divisor)
     value = _signed_fixed(interval.value / divisor, decimals)
-    suffix = {Unit.BYTES: " " + _PREFIXES[scale], Unit.PERCENT: " %", Unit.COUNT: ""}[unit]
+    suffix = {Unit.BYTES: " " + PREFIXES[power], Unit.PERCENT: "%", Unit.COUNT: ""}[unit]
     margin = f"{half / divisor:,.{decimals}f}"
     if float(margin.replace(",", "")) == 0:
         return f"{value}{suffix}"
@@ -109,16 +109,16 @@ def multiple(match: SizeMatch) -> str:
     return f"{significant(match.multiple)} {_SIZES[match.what]} ({size(match.size_bytes)} each)"
 
 
-def sureness(confidence: float) -> str:
-    """A probability as whole percent, never more than the 99 that data can give."""
-    if not math.isfinite(confidence):
+def confidence(probability: float) -> str:
+    """A probability in whole percent, from 1% to 99%."""
+    if not math.isfinite(probability):
         return _UNKNOWN
-    return f"{min(99, max(1, math.floor(confidence * 100 + 1e-9)))} %"
+    return f"{min(99, max(1, math.floor(probability * 100 + 1e-9)))}%"
 
 
 def share(part: float) -> str:
-    """A part of a whole, 0..1, as whole percent."""
-    return f"{part * 100:.0f} %" if math.isfinite(part) else _UNKNOWN
+    """A part of a whole, 0 to 1, in whole percent."""
+    return f"{part * 100:.0f}%" if math.isfinite(part) else _UNKNOWN
 
 
 def probability(value: float) -> str:
@@ -153,7 +153,7 @@ def duration(seconds: float) -> str:
 
 
 def position(x: float, kind: AxisKind) -> str:
-    """A place on the axis: a duration on a clock, else a number with thousands separators."""
+    """A position on the axis: a duration in seconds, else a number with thousands separators."""
     if kind is AxisKind.SECONDS:
         return duration(x)
     if not math.isfinite(x):
@@ -162,12 +162,12 @@ def position(x: float, kind: AxisKind) -> str:
     return significant(x) if fractions else f"{x:,.0f}"
 
 
-def _scale(value: float) -> int:
+def scale(value: float) -> int:
     """Power of 1000 so that the rounded value reads 1..999; 0 below 1000."""
-    scale = 0
-    while scale < len(_PREFIXES) - 1 and abs(value) >= 999.5 * 1000**scale:
-        scale += 1
-    return scale
+    power = 0
+    while power < len(PREFIXES) - 1 and abs(value) >= 999.5 * 1000**power:
+        power += 1
+    return power
 
 
 def _decimals(value: float, half_width: float) -> int:

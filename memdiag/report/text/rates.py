@@ -1,4 +1,4 @@
-"""Growth as people say it: per step, per minute, per 1,000 requests."""
+"""Growth rates as people write them: per step, per minute, per 1,000 requests."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from memdiag.values.findings import Finding, Interval
 from memdiag.values.measurements import Axis, AxisKind, Unit
 
 _MEANINGFUL_BYTES = 1e6
-_NONE_BYTES = 1e-3  # what a fit leaves of a level
+_NONE_BYTES = 1e-3  # rounding of a fit
 _CLOCK = ((1.0, "second"), (60.0, "minute"), (3600.0, "hour"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """growth: in `unit`, per what `per` says (`step`, `1,000 requests`, `hour`)."""
+    """growth: in `unit` per `per` (`step`, `1,000 requests`, `hour`)."""
 
     growth: Interval
     unit: Unit
@@ -31,21 +31,21 @@ class Rate:
 
 
 def of(finding: Finding) -> Rate | None:
-    """The rate of the last regime in the words that suit its size; None where none is known."""
+    """The rate of the last segment; None if unknown."""
     if finding.growth_per_x is None:
         return None
     return rate(finding.growth_per_x, finding.axis, finding.unit)
 
 
 def per_epoch(finding: Finding) -> Rate | None:
-    """The same rate per pass over the data; None where epochs are not known beside the axis."""
+    """The same rate per epoch; None if epochs are unknown beside the axis."""
     if finding.growth_per_epoch is None:
         return None
     return Rate(growth=finding.growth_per_epoch, unit=finding.unit, per=wording.EPOCH)
 
 
 def rate(growth: Interval, axis: Axis, unit: Unit, *, largest: float | None = None) -> Rate:
-    """`growth` per unit of the axis in the words that suit its size, or that of `largest`."""
+    """`growth` per unit of the axis, or per a multiple that suits its size or that of `largest`."""
     if unit is Unit.BYTES and abs(growth.value) < _NONE_BYTES:
         growth = replace(growth, value=0.0)
     times, per = _per(axis, unit, abs(growth.value) if largest is None else largest)

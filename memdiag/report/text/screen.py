@@ -1,4 +1,4 @@
-"""What the report is written on: its width and the characters it may use."""
+"""The width of the report and the characters it may use."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rich.cells import cell_len
 from memdiag.values.sanitize import printable
 
 MIN_WIDTH = 40
-# Lines longer than this are hard to read, whatever the window's width.
+# Longer lines are hard to read, even in a wide window.
 _MEASURE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """width: cells in a line, 40 or more. ascii_only: nothing outside ASCII may appear."""
+    """width: cells in a line, 40 or more. ascii_only: only ASCII characters are used."""
 
     width: int
     ascii_only: bool = False
@@ -35,10 +35,7 @@ class Screen:
         return "..." if self.ascii_only else "…"
 
     def show(self, text: str, *, cells: int | None = None) -> str:
-        """Text from outside, harmless, its middle left out where it exceeds `cells`.
-
-        The ends of a path or name tell more than its middle.
-        """
+        """Text from outside, made printable; its middle is left out if it exceeds `cells`."""
         shown = printable(text, ascii_only=self.ascii_only)
         if cells is None or cell_len(shown) <= cells:
             return shown
@@ -47,7 +44,7 @@ class Screen:
 
 
 def _head(text: str, cells: int) -> str:
-    """As much of the text's beginning as these cells hold."""
+    """The beginning of the text that fits into these cells."""
     used = itertools.accumulate(cell_len(character) for character in text)
     return text[: sum(1 for width in used if width <= cells)]
 

@@ -1,4 +1,4 @@
-"""Names of series, places and stretches on their axis, as sentences use them."""
+"""Names of series, positions and lengths, as sentences use them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME_CELLS = 40
 
 
 class OnAxis(Protocol):
-    """What lies on an axis."""
+    """Something with an axis."""
 
     @property
     def axis(self) -> Axis: ...
@@ -50,7 +50,7 @@ def process(name: str, screen: Screen, *, cells: int = _NAME_CELLS) -> str:
 
 
 def stopped(text: str, screen: Screen) -> str:
-    """A sentence from outside with its full stop; its first word may be a name and stays."""
+    """A sentence from outside with its full stop; its first word may be a name, so it is kept."""
     shown = screen.show(text)
     return shown if shown.endswith((".", "!", "?")) else f"{shown}."
 
@@ -64,7 +64,7 @@ def place(finding: OnAxis, x: float) -> str:
 
 
 def stretch(finding: OnAxis, length: float) -> str:
-    """So much of the axis: `150 steps`, `1 min 50 s`."""
+    """A length on the axis: `150 steps`, `1 min 50 s`."""
     amount = numbers.position(length, finding.axis.kind)
     if finding.axis.kind is AxisKind.SECONDS:
         return amount
@@ -72,7 +72,7 @@ def stretch(finding: OnAxis, length: float) -> str:
 
 
 def extent(finding: Finding) -> str:
-    """What the series covers."""
+    """The length of the series."""
     return stretch(finding, finding.last_x - finding.first_x)
 
 
@@ -82,9 +82,9 @@ def counted(number: int, thing: str) -> str:
 
 
 def value_at(finding: Finding, x: float) -> float:
-    """The fitted value at a position; between two segments the end of the one before.
+    """The fitted value at a position; between two segments, the end of the earlier one.
 
-    Never under all that was read: a line through readings that jump may begin there.
+    At least the lowest reading: a line through readings that jump may begin below it.
     """
     before = [segment for segment in finding.segments if segment.start_x <= x]
     if not before:

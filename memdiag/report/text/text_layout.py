@@ -1,4 +1,4 @@
-"""Lines of text: wrapping, columns, indentation. Every line is a rich Text without markup."""
+"""Lines of text: wrapping, tables, indentation. Every line is a rich Text without markup."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from rich.text import Text
 
 INDENT = 1
 _NUMBER = re.compile(r"[(+-]*[\d,.]+")
-_GLUED = re.compile(r"(?:[KMGTP]?B|%|ms|s|min|h|d|±|\+-)[^\w]*(?:/\w+)?[,.;:)]*")
+_GLUED = re.compile(r"(?:[KMGTP]?B|ms|s|min|h|d|±|\+-)[^\w]*(?:/\w+)?[,.;:)]*")
 
 
-def paragraph(text: str, width: int, *, lead: str = "", hanging: int = 0) -> list[Text]:
+def paragraph(text: str, width: int, *, lead: str = "", hanging: int | None = None) -> list[Text]:
     """`text` wrapped to `width`, indented by INDENT; `lead` goes before it in bold.
 
-    hanging: cells by which the second and later lines are indented further.
+    hanging: further indent of the second and later lines, by default 2 with a lead and else 0.
     """
+    if hanging is None:
+        hanging = 2 if lead else 0
     whole = f"{lead} {text}" if lead else text
     rows = _wrap(whole, width - INDENT, hanging)
     lines = [Text(" " * (INDENT + (hanging if at else 0)) + row) for at, row in enumerate(rows)]
@@ -27,6 +29,26 @@ def paragraph(text: str, width: int, *, lead: str = "", hanging: int = 0) -> lis
         start = len(line) - len(row)
         line.stylize("bold", start, start + min(max(left, 0), len(row)))
         left -= len(row) + 1
+    return lines
+
+
+def paragraphs(texts: Iterable[str], width: int, *, lead: str = "") -> list[Text]:
+    """A paragraph for each text, all with the same lead."""
+    return [line for text in texts for line in paragraph(text, width, lead=lead)]
+
+
+def badge(word: str, style: str, text: str, width: int, *, right: str = "") -> list[Text]:
+    """`word` in reverse, bold `text` beside it, and `right` at the end of the line or below."""
+    mark = Text(" " * INDENT) + Text(f" {word} ", f"bold reverse {style}")
+    rows = paragraph(text, width - mark.cell_len - 1)
+    lines = [
+        (mark if at == 0 else Text(" " * mark.cell_len)) + Text(f" {row.plain}", "bold")
+        for at, row in enumerate(rows)
+    ]
+    room = width - lines[-1].cell_len - cell_len(right)
+    if len(lines) > 1 or room < 2:
+        return lines + paragraphs([right] if right else [], width)
+    lines[0].append(" " * room + right if right else "")
     return lines
 
 
@@ -46,12 +68,10 @@ def _wrap(text: str, width: int, hanging: int) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Words, a number and its unit kept together, and a probability."""
+    """Words; a number and its unit stay together, and so does a probability (`p = .004`)."""
     words: list[str] = []
     glue = False
-    for word in text.split(" "):
-        if not word:
-            continue
+    for word in text.split():
         glued = glue and (_GLUED.fullmatch(word) is not None or words[-1].endswith(("±", "+-")))
         if glued or (words and _is_probability(words[-1], word)):
             words[-1] += f" {word}"
@@ -62,55 +82,48 @@ def _words(text: str) -> list[str]:
 
 
 def _is_probability(before: str, word: str) -> bool:
-    """`p = .004` stands together."""
     return (before.lstrip("(") == "p" and word in {"=", "<"}) or before.endswith(("p =", "p <"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Column:
-    """title: printed above. right: numbers align at their end."""
+    """A column of a table. right: its cells are aligned at their end."""
 
     title: str
+    cells: Sequence[Text]
     right: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """A table without lines. Rows have one Text per column."""
-
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Text]]
-    gap: int = 3
-
-    @property
-    def width(self) -> int:
-        """Cells of a line, with its indent."""
-        return INDENT + sum(self._widths()) + self.gap * (len(self.columns) - 1)
-
-    def lines(self) -> list[Text]:
-        """Title line and rows, without trailing blanks."""
-        widths = self._widths()
-        titles = [Text(column.title, "italic") for column in self.columns]
-        return [self._line(cells, widths) for cells in [titles, *self.rows]]
-
-    def _widths(self) -> list[int]:
-        titles = [cell_len(column.title) for column in self.columns]
-        return [
-            max([title, *(row[at].cell_len for row in self.rows)])
-            for at, title in enumerate(titles)
-        ]
-
-    def _line(self, cells: Sequence[Text], widths: Sequence[int]) -> Text:
-        line = Text(" " * INDENT)
-        for at, (cell, width, column) in enumerate(zip(cells, widths, self.columns, strict=True)):
-            blanks = " " * (width - cell.cell_len)
-            line.append(" " * self.gap if at else "")
-            line.append_text(Text(blanks) + cell if column.right else cell + Text(blanks))
+def table(columns: Sequence[Column], *, gap: int = 3) -> list[Text]:
+    """A title line and a line for each row, without rules and trailing blanks."""
+    lines = [Text(" " * INDENT) for _ in (None, *columns[0].cells)]
+    for at, column in enumerate(columns):
+        cells = [Text(column.title, "italic"), *column.cells]
+        width = max(cell.cell_len for cell in cells)
+        for line, cell in zip(lines, cells, strict=True):
+            blanks = Text(" " * (width - cell.cell_len))
+            line.append(" " * gap if at else "")
+            line.append_text(blanks + cell if column.right else cell + blanks)
+    for line in lines:
         line.rstrip()
-        return line
+    return lines
+
+
+def first_fitting(tables: Iterable[list[Text]], width: int) -> list[Text]:
+    """The first table whose lines fit into `width`, else the last one."""
+    lines: list[Text] = []
+    for lines in tables:
+        if all(line.cell_len <= width for line in lines):
+            break
+    return lines
 
 
 def joined(names: Iterable[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *most, last = list(names)
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def sentence(text: str) -> str:
+    """A clause as a sentence: `it grew` is `It grew.`"""
+    return f"{text[:1].upper()}{text[1:]}."

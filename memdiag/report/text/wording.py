@@ -1,4 +1,4 @@
-"""The words of the report for every member of the closed sets. Complete: a test walks them."""
+"""The words of the report for every member of the enumerations."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from memdiag.values.findings import EvidenceKind, MemoryKind
 from memdiag.values.measurements import Axis, AxisKind, Role
 from memdiag.values.verdict import Reason, Verdict
 
-VERDICTS = {
-    Verdict.STABLE: "STABLE",
-    Verdict.WARMUP: "WARMUP",
-    Verdict.LEAK: "LEAK",
-    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
-}
-
-# Colours that stand on a dark and on a light background alike.
+# Colors that are readable on dark and light backgrounds.
 STYLES = {
     Verdict.STABLE: "green",
     Verdict.WARMUP: "green",
@@ -23,38 +16,38 @@ STYLES = {
     Verdict.INCONCLUSIVE: "magenta",
 }
 
-# Beside a verdict, in a few words.
+# Shown beside a verdict.
 REASONS = {
     Reason.FLAT: "flat",
-    Reason.PLATEAU: "settled",
+    Reason.PLATEAU: "stabilized",
     Reason.FALLING: "falling",
-    Reason.BOUNDED_CYCLES: "swings on a flat floor",
-    Reason.NEGLIGIBLE: "grows too little to matter",
+    Reason.BOUNDED_CYCLES: "fluctuates around a stable baseline",
+    Reason.NEGLIGIBLE: "grows too slowly to matter",
     Reason.GROWTH_AFTER_PLATEAU: "grows again after a plateau",
-    Reason.OUTLASTS_WARMUP: "grows longer than warm-ups",
+    Reason.OUTLASTS_WARMUP: "grows longer than warm-ups do",
     Reason.REGULAR_GROWTH: "grows by equal amounts",
-    Reason.EXACT_METER: "an exact meter grows",
+    Reason.EXACT_METRIC: "an exact metric grows",
     Reason.TOO_FEW_SAMPLES: "too few samples",
-    Reason.STILL_CLIMBING: "still climbing, no plateau yet",
-    Reason.SLOWING: "still climbing, but slowing",
+    Reason.STILL_CLIMBING: "still growing, no plateau yet",
+    Reason.SLOWING: "still growing, but slowing down",
     Reason.IRREGULAR: "grows irregularly",
-    Reason.RECENT_STEP: "last step up too recent",
-    Reason.RECLAIMED_BEFORE: "as much was given back before",
-    Reason.UNCERTAIN_TREND: "growth possible, not shown",
-    Reason.AT_LIMIT: "flat only because at a limit",
-    Reason.FEW_PAGES: "no more than pages touched",
-    Reason.FILLING: "a record of fixed length may fill",
-    Reason.NOT_COLLECTED: "heap hardly collected yet",
-    Reason.NOT_A_METER: "its growth proves nothing",
-    Reason.OVERRULED: "a more exact meter decides",
+    Reason.RECENT_STEP: "last step up is too recent",
+    Reason.RECLAIMED_BEFORE: "as much was released before",
+    Reason.UNCERTAIN_TREND: "growth possible but not confirmed",
+    Reason.AT_LIMIT: "flat only because a limit is reached",
+    Reason.FEW_PAGES: "within first-touch page growth",
+    Reason.FILLING: "may be a fixed-size buffer filling up",
+    Reason.NOT_COLLECTED: "garbage rarely collected so far",
+    Reason.NOT_MEMORY: "not a memory metric",
+    Reason.OVERRULED: "a more exact metric decides",
 }
 
 ROLES = {
     Role.RESIDENT: "memory resident in RAM",
-    Role.UNIQUE: "RAM of this process alone",
+    Role.UNIQUE: "RAM of this process only",
     Role.PROPORTIONAL: "RAM, shared pages divided",
-    Role.DEVICE: "GPU memory, as the driver counts it",
-    Role.DEVICE_RESERVED: "GPU memory held by the framework's allocator",
+    Role.DEVICE: "GPU memory as counted by the driver",
+    Role.DEVICE_RESERVED: "GPU memory reserved by the framework",
     Role.DEVICE_ALLOCATED: "GPU memory of live tensors",
     Role.IN_USE: "memory in use",
     Role.COLLECTED_HEAP: "garbage-collected heap",
@@ -62,8 +55,8 @@ ROLES = {
     Role.SWAP: "swapped-out memory",
     Role.HOST: "memory of the whole machine",
     Role.CACHE: "page cache",
-    Role.HOLES: "memory free only in pieces",
-    Role.EVENTS: "how often it has happened",
+    Role.HOLES: "fragmented free memory",
+    Role.EVENTS: "number of events",
     Role.PEAK: "running maximum",
     Role.TENSORS: "live tensors",
     Role.OBJECTS: "live objects",
@@ -71,71 +64,70 @@ ROLES = {
     Role.COUNTER: "counter",
 }
 
-# {subject} and {against} name series: what grows, and what is held against it.
+# {subject} and {against} are series: the one that grows, and the one it is compared with.
 EVIDENCE = {
     EvidenceKind.TENSORS_FLAT: (
-        "The number of {against} is steady: none accumulate that Python can see."
+        "The number of {against} is stable: none accumulate that Python can see."
     ),
     EvidenceKind.TENSORS_GROW: "The number of {against} grows as well.",
     EvidenceKind.OBJECTS_GROW: "Python's own objects grow as well ({against}).",
     EvidenceKind.IN_USE_FLAT: (
-        "Memory in use ({against}) is steady: what grew is held by the allocator, in pools and "
-        "in holes between blocks."
+        "Memory in use ({against}) is stable: the allocator holds the growth, in pools and in "
+        "free blocks between blocks in use."
     ),
     EvidenceKind.ALLOCATED_FLAT: (
-        "Memory of live tensors ({against}) is steady: what grew is the framework's cache of "
-        "freed blocks."
+        "Memory of live tensors ({against}) is stable: the framework's cache of freed blocks grew."
     ),
     EvidenceKind.RESERVED_FLAT: (
-        "What the framework holds of the device ({against}) is steady: what grew is outside of it."
+        "Memory that the framework reserved ({against}) is stable: the growth is outside of it."
     ),
     EvidenceKind.HOLES_GROW: (
-        "What is free in pieces only ({against}) grows with it: the cache is fragmented."
+        "Fragmented free memory ({against}) grows with it: the cache is fragmented."
     ),
     EvidenceKind.ALLOCATIONS_GROW: (
-        "The number of blocks in use ({against}) grows as well: more and more tensors are held, "
-        "those included that no Python object holds."
+        "The number of blocks in use ({against}) grows as well: more and more tensors are kept, "
+        "including those that no Python object refers to."
     ),
     EvidenceKind.ALLOCATIONS_FLAT: (
-        "The number of blocks in use ({against}) is steady: as many tensors as before get larger."
+        "The number of blocks in use ({against}) is stable: the same number of tensors gets larger."
     ),
     EvidenceKind.WAITING_GROWS: (
-        "Live tensors are steady, but freed blocks wait for another stream ({against})."
+        "Live tensors are stable, but freed blocks wait for another stream ({against})."
     ),
     EvidenceKind.RETRIES_RISE: (
-        "The device was full ({subject} rose): the framework gave back its cache and tried again, "
-        "which is slow."
+        "The device was full ({subject} rose): the framework released its cache and retried, which "
+        "is slow."
     ),
     EvidenceKind.OOMS_RISE: (
-        "An allocation on the device failed ({subject} rose), and the program went on or ended."
+        "An allocation on the device failed ({subject} rose); the program handled it or ended."
     ),
-    EvidenceKind.ONE_PROCESS: "The growth is in one process alone: {subject}.",
+    EvidenceKind.ONE_PROCESS: "The growth is in one process only: {subject}.",
     EvidenceKind.PROCESSES_GROW: "The number of processes grows.",
     EvidenceKind.COUNTER_GROWS: "{subject} grows together with {against}.",
     EvidenceKind.COUNT_GROWS: (
-        "The number of {against} grows all the same: they are small, or share what they hold."
+        "The number of {against} grows nevertheless: they are small, or share their memory."
     ),
     EvidenceKind.EARLIER_RUN: (
-        "An earlier run of the process was set apart; the verdict is about the last one."
+        "An earlier run of the process was excluded; the verdict is about the last one."
     ),
 }
 
-# After "What grows: ".
+# After "Kind of memory that grows: ".
 LEAKING = {
     MemoryKind.TENSORS: "tensors that Python objects keep",
-    MemoryKind.GRAPH: "what autograd keeps for backward passes that may still come",
+    MemoryKind.GRAPH: "autograd graphs retained for a possible backward pass",
     MemoryKind.PYTHON_OBJECTS: "small Python objects",
     MemoryKind.NATIVE: (
-        "memory from malloc in no tensor, graph or small Python object: arrays, long strings, "
-        "libraries and extensions"
+        "native memory (malloc), not tensors, graphs or small Python objects: arrays, long "
+        "strings, libraries and extensions"
     ),
     MemoryKind.NATIVE_OR_TENSORS: (
-        "memory from malloc in no small Python object: tensors, arrays, long strings, libraries"
+        "native memory (malloc), not small Python objects: tensors, arrays, long strings, libraries"
     ),
-    MemoryKind.HOLES: "what malloc keeps free, in pieces between blocks in use",
+    MemoryKind.HOLES: "free memory that malloc keeps, fragmented by blocks in use",
     MemoryKind.MAPPED: (
-        "pages that come neither from malloc nor from Python: mapped files, shared memory, or a "
-        "library's own allocator"
+        "pages from neither malloc nor Python: mapped files, shared memory, or a library's own "
+        "allocator"
     ),
 }
 
@@ -146,7 +138,7 @@ _METRICS = {
     "vram_bytes": "VRAM",
     "swap_bytes": "swap",
     "tensors": "tensors",
-    # What a process has to offer only with the probe in it.
+    # Available only with the probe in the process.
     "probe_readings": "steps, tensors and memory in use",
 }
 EPOCH = "epoch"
@@ -164,17 +156,17 @@ _WORD = re.compile(r"[a-z]{3,12}(?<!index)(?<!s)")
 
 
 def metric(name: str) -> str:
-    """How a canonical metric is called: `RSS`, `heap_used`, `tensors`. Not made printable."""
+    """Name of a canonical metric: `RSS`, `heap_used`, `tensors`. Not made printable."""
     return _METRICS.get(name) or name.removesuffix("_bytes").removesuffix("_percent")
 
 
 def is_own(name: str) -> bool:
-    """The metric is one that memdiag names, not a column of somebody's log."""
+    """Return True if memdiag has a name of its own for the metric."""
     return name in _METRICS
 
 
 def process(name: str) -> str:
-    """How a process is called, empty where the source knows only one. Not made printable."""
+    """Name of a process, empty if the source has only one. Not made printable."""
     return "all processes" if name == "tree" else name
 
 
@@ -185,12 +177,12 @@ def one(which: Axis) -> str:
 
 
 def axis(which: Axis, number: float = 1) -> str:
-    """The word for so many units of an axis: `step`, `steps`, `cycles`."""
+    """The word for this many units of an axis: `step`, `steps`, `cycles`."""
     word = _AXIS_WORDS[which.kind]
     if which.kind in _NAMED_KINDS and _WORD.fullmatch(which.name):
         word = which.name
     elif which.kind is AxisKind.REQUEST and "req" not in which.name.lower():
-        word = "unit"  # of a column whose name says nothing
+        word = "unit"  # the column's name has no meaning for a reader
     if number == 1:
         return word
     if word.endswith("y"):

@@ -183,8 +183,8 @@ def _most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
     def key(at: int) -> tuple[bool, bool, bool, bool, bool, int, float]:
         finding = series.findings[at]
         owns = finding.process in owners
-        borrowed = finding.reason is Reason.EXACT_METER
-        explained = any(phase.blamed for phase in finding.phases)
+        borrowed = finding.reason is Reason.EXACT_METRIC
+        explained = any(phase.is_attributed for phase in finding.phases)
         rank = _rank(finding, _MOST_INFORMATIVE)
         exact, partial = finding.role in EXACT_ROLES, _overlooks_objects(finding, series)
         return not owns, partial, borrowed, not exact, not explained, rank, -speed(finding)

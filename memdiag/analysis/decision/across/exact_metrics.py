@@ -156,7 +156,7 @@ def exact_meter(finding: Finding, series: SeriesSet) -> Argument | tuple[Argumen
             confirmed = Argument(
                 text="it grows together with a metric that counts memory in it exactly and leaks",
                 against=name(exact),
-                reason=Reason.EXACT_METER,
+                reason=Reason.EXACT_METRIC,
                 verdict=Verdict.LEAK,
             )
             return confirmed, _borrowed(finding, exact, series)

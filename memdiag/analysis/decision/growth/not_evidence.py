@@ -65,7 +65,7 @@ def not_a_meter(case: Case, window: Window) -> Argument | None:
     return Argument(
         text="a metric of this kind also grows without a leak, so its growth is not evidence of "
         "one",
-        reason=Reason.NOT_A_METER,
+        reason=Reason.NOT_MEMORY,
     )
 
 

@@ -1,4 +1,4 @@
-"""What of a long recording is kept: little, and everything that matters."""
+"""A long recording keeps few rows, and every row that matters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from memdiag.recording.native import writer as writing
 from memdiag.recording.native.atomic_file import RecordingFiles
-from memdiag.recording.native.downsampling import Thinner
+from memdiag.recording.native.downsampling import Downsampler
 from memdiag.recording.native.writer import Writer
 from memdiag.values.measurements import Sample
 
@@ -30,17 +30,17 @@ def _samples(seconds: int, shape: Shape, **more: object) -> Iterator[Sample]:
 
 def _kept(seconds: int, shape: Shape, cut_every: int = 0) -> list[Sample]:
     """The samples that stay of a day sampled once a second."""
-    thinner = Thinner(interval_s=1.0)
+    downsampler = Downsampler(interval_s=1.0)
     kept: list[Sample] = []
     waiting: list[Sample] = []
     for sample in _samples(seconds, shape):
-        thinner.see(sample)
+        downsampler.add(sample)
         waiting.append(sample)
         if cut_every and len(waiting) == cut_every:
-            flags = thinner.cut(sample.at_s)
+            flags = downsampler.cut(sample.at_s)
             kept += [s for s, wanted in zip(waiting, flags, strict=True) if wanted]
             waiting = []
-    flags = thinner.cut(seconds)
+    flags = downsampler.cut(seconds)
     return kept + [s for s, wanted in zip(waiting, flags, strict=True) if wanted]
 
 
@@ -130,15 +130,17 @@ def test_cutting_in_between_loses_nothing_that_matters() -> None:
 
 
 def test_processes_that_come_and_go_leave_no_trace_in_memory() -> None:
-    thinner = Thinner(interval_s=0.1)
+    downsampler = Downsampler(interval_s=0.1)
     for n in range(5000):
-        thinner.see(Sample(at_s=n, pid=n, process=f"worker {n}", readings={"rss_bytes": n}))
+        downsampler.add(Sample(at_s=n, pid=n, process=f"worker {n}", readings={"rss_bytes": n}))
         if n % 500 == 499:
-            assert set(thinner.cut(n)) == {1}
-    assert thinner.processes < 200
+            assert set(downsampler.cut(n)) == {1}
+    assert downsampler.processes < 200
 
 
-def test_a_growing_file_is_thinned_and_stays_a_table(tmp_path: Path, monkeypatch: object) -> None:
+def test_a_growing_file_is_downsampled_and_stays_a_table(
+    tmp_path: Path, monkeypatch: object
+) -> None:
     """Four processes for six hours at one sample per second."""
     monkeypatch.setattr(writing, "_COMPACT_BYTES", 1 << 20)  # type: ignore[attr-defined]
     path = tmp_path / "run.csv"
@@ -180,7 +182,7 @@ def test_full_recordings_keep_every_row(tmp_path: Path, monkeypatch: object) -> 
 
 
 def test_of_helpers_by_the_ten_thousand_the_largest_of_a_time_stay() -> None:
-    thinner = Thinner(interval_s=0.1)
+    downsampler = Downsampler(interval_s=0.1)
     helpers = 20_000
     rows = []
     for number in range(helpers):
@@ -194,21 +196,23 @@ def test_of_helpers_by_the_ten_thousand_the_largest_of_a_time_stay() -> None:
                 readings={"rss_bytes": rss},
                 young=True,
             )
-            thinner.see(sample)
+            downsampler.add(sample)
             rows.append(sample)
-        assert thinner.processes < 600
-    keep = thinner.cut(helpers * 0.4 + 5)
+        assert downsampler.processes < 600
+    keep = downsampler.cut(helpers * 0.4 + 5)
     kept = [sample for sample, wanted in zip(rows, keep, strict=True) if wanted]
     assert len(kept) < len(rows) / 4
     assert {s.pid for s in kept if s.readings["rss_bytes"] > 1e9} == {4321, 9321, 14321, 19321}
 
 
 def test_few_helpers_stay_with_their_ends() -> None:
-    thinner = Thinner(interval_s=0.1)
+    downsampler = Downsampler(interval_s=0.1)
     for number in range(6):
         for tick in range(3):
             at_s = number * 60 + tick * 0.1
             reading = {"rss_bytes": 1e6 + tick}
-            thinner.see(Sample(at_s=at_s, pid=number, process="x", readings=reading, young=True))
-    keep = thinner.cut(400)
+            downsampler.add(
+                Sample(at_s=at_s, pid=number, process="x", readings=reading, young=True)
+            )
+    keep = downsampler.cut(400)
     assert all(keep[first] and keep[first + 2] for first in range(0, 18, 3))
