@@ -76,9 +76,7 @@ RIGHT_OF_GROUP = {{
 
 
 def _row(key: object, value: object) -> str:
-    text = re.sub(
-        r"\d\.\d{5,}", lambda found: f"{float(found[0]):.4f}", f"    {key!r}: {value!r},\n"
-    )
+    text = re.sub(r"\d\.\d+", lambda found: f"{float(found[0]):.4f}", f"    {key!r}: {value!r},\n")
     return text.replace("'", '"')
 
 

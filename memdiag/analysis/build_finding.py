@@ -17,7 +17,7 @@ from memdiag.analysis.forecasting.remaining_samples import need_more
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import MOST, Prepared
 from memdiag.analysis.stats.slope_test import Trend, trend
-from memdiag.values.findings import Finding, Forecast, Interval, Plateau, Segment
+from memdiag.values.findings import Finding, Forecast, Interval, LimitHit, Plateau, Segment
 from memdiag.values.measurements import Phases, Series, Unit
 from memdiag.values.verdict import CALM, Verdict
 
@@ -64,18 +64,8 @@ def build_finding(
         growth_per_epoch=growth.scaled(per_epoch) if growth and per_epoch is not None else None,
         plateau=_plateau(prepared, decision),
         onset_x=_onset(prepared, decision),
-        forecasts=tuple(Forecast(at_x=at, value=projection.at(at)) for at in ahead)
-        if projection is not None
-        else (),
-        limit_hits=forecast.limit_hits(
-            projection,
-            [limit for limit in context.limits if limit.holds_for(series.metric, series.process)],
-            series.role,
-            run=prepared.run,
-            seconds_per_x=prepared.seconds_per_x,
-        )
-        if projection is not None and series.unit is Unit.BYTES
-        else (),
+        forecasts=_forecasts(projection, ahead),
+        limit_hits=_limit_hits(prepared, projection, series, context),
         need_more=need_more(decision, prepared, policy),
         phases=() if attributed is None else attributed.phases,
         recurring=None if attributed is None else attributed.recurring,
@@ -247,6 +237,28 @@ def _projection(prepared: Prepared, decision: Decision) -> forecast.Projection |
     if decision.verdict in CALM:
         return forecast.stay(x, y)
     return forecast.grow_on(x, y, may_stop=decision.verdict is Verdict.INCONCLUSIVE)
+
+
+def _forecasts(
+    projection: forecast.Projection | None, ahead: tuple[float, ...]
+) -> tuple[Forecast, ...]:
+    if projection is None:
+        return ()
+    return tuple(Forecast(at_x=at, value=projection.at(at)) for at in ahead)
+
+
+def _limit_hits(
+    prepared: Prepared, projection: forecast.Projection | None, series: Series, context: Context
+) -> tuple[LimitHit, ...]:
+    if projection is None or series.unit is not Unit.BYTES:
+        return ()
+    return forecast.limit_hits(
+        projection,
+        [limit for limit in context.limits if limit.holds_for(series.metric, series.process)],
+        series.role,
+        run=prepared.run,
+        seconds_per_x=prepared.seconds_per_x,
+    )
 
 
 def _phases(series: Series, prepared: Prepared, decision: Decision) -> Attributed | None:

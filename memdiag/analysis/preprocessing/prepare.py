@@ -107,11 +107,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     xs, ys, width = _blocks(all_x, all_y, given.most_samples)
     level = float(np.median(np.abs(ys))) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution, 1 - policy.common.short_share)
-    exact = series.role in EXACT_ROLES
-    least = level * (given.exact_noise if exact else given.page_noise)
-    spread = float(np.ptp(ys)) if len(ys) else 0.0
-    floor = max(quantum * UNIFORM, least, given.exact_noise * spread)
-    noise = max(least_noise(ys), floor)
+    noise, floor, least = _noises(ys, quantum, level, series.role, policy)
     last = _without_tear_down(xs, ys, noise, level, policy)
     cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
@@ -252,6 +248,17 @@ def _quantum(y: Floats, resolution: float, moving: float) -> float:
     if len(moves) == 0 or len(moves) > moving * len(d):
         return resolution
     return max(float(moves.min()), resolution)
+
+
+def _noises(
+    y: Floats, quantum: float, level: float, role: Role, policy: Policy
+) -> tuple[float, float, float]:
+    """Standard deviation of one reading as seen, the least it can have, and that of its role."""
+    given = policy.preparation
+    least = level * (given.exact_noise if role in EXACT_ROLES else given.page_noise)
+    spread = float(np.ptp(y)) if len(y) else 0.0
+    floor = max(quantum * UNIFORM, least, given.exact_noise * spread)
+    return max(least_noise(y), floor), floor, least
 
 
 def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy: Policy) -> int:
