@@ -39,7 +39,7 @@ TORCH_READY := $(VENV)/.torch-$(SERIES)-$(TORCH)$(PLACES)
 BENCH_READY := $(VENV)/.bench-$(SERIES)
 TRAINERS := $(VENV)-trainers
 TRAINERS_READY := $(TRAINERS)/.ready-$(SERIES)
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
