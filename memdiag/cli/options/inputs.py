@@ -38,7 +38,7 @@ def max_bytes(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
-    """What `analyze` and `compare` cannot read in the files, and how they read them."""
+    """How `analyze` and `compare` read files. planned_x: where the run is planned to end."""
 
     x: str = option("--x", "COLUMN", "Column to use as the x axis.", default="")
     metric: tuple[str, ...] = repeatable(
