@@ -67,7 +67,7 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
     fields = find_fields([line for line in stamped(block)["line"].to_list() if line])
     if not fields:
         return None
-    gatherer = Gatherer(fields, None, lines_alike)
+    gatherer = Gatherer(fields, lines_alike)
     gatherer.read(lines_of(block))
     found = gatherer.gathered()
     columns = {f"field {n}": figures for n, figures in enumerate(found.figures)}

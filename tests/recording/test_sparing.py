@@ -57,7 +57,7 @@ def test_a_long_log_is_held_within_bounds_with_its_floor_and_its_peak(prefix: st
     ]
     lines[20_000] = lines[20_000].replace("rss 5", "rss 9")
     fields = find_fields(lines[:300])
-    gatherer = Gatherer(fields, None, rows_at_most=5000)
+    gatherer = Gatherer(fields, rows_at_most=5000)
     for start in range(0, len(lines), 3000):
         gatherer.read(lines_of("\n".join(lines[start : start + 3000]).encode()))
     figures = gatherer.gathered().figures

@@ -20,7 +20,6 @@ from memdiag.recording.textlog.search_lines import CARRIED, HEADING, TAGS, searc
 if TYPE_CHECKING:
     from memdiag.recording.parsing.fast_digits import Bytes
     from memdiag.recording.textlog.discover_fields import Field
-    from memdiag.recording.textlog.dominant_template import Shape
     from memdiag.values.measurements import Floats, Ints
 
 # Of fewer lines of one form in a block it is quicker to search each, where many are left.
@@ -90,12 +89,10 @@ class Gatherer:
     def __init__(
         self,
         fields: Sequence[Field],
-        shape: Shape | None,
         lines_alike: int = LINES_ALIKE,
         rows_at_most: int = ROWS_AT_MOST,
     ) -> None:
         self.fields = fields
-        self._shape = shape
         self._lines_alike = lines_alike
         self._plans: dict[bytes, Plan | None] = {}
         self._seen: dict[str, dict[str, int]] = {name: {} for name in TAGS}
@@ -201,7 +198,7 @@ class Gatherer:
         texts = stamped(lines.texts(rows))
         told = texts["line"].str.contains("[0-9]") | texts["line"].str.contains(HEADING)
         texts, rows = texts.filter(told), rows[told.to_numpy()]
-        searched = search(texts, self.fields, self._shape)
+        searched = search(texts, self.fields)
         for number in range(len(self.fields)):
             found.figures[number, rows] = searched[f"field {number}"].to_numpy()
         if searched["stamp"].null_count() < len(rows):

@@ -18,10 +18,9 @@ from memdiag.recording.parsing.column_meaning import Part
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
 from memdiag.recording.textlog.discover_fields import LEADING, Field, find_fields
-from memdiag.recording.textlog.dominant_template import find_shape
 from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Found, Gatherer
 from memdiag.recording.textlog.line_templates import Lines, lines_of
-from memdiag.recording.textlog.search_lines import ANY_TAG, TAGS
+from memdiag.recording.textlog.search_lines import TAGS
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
 
@@ -64,14 +63,9 @@ def read_text(source: Source) -> Table | None:
 
 
 def _understood(lines: Lines) -> Gatherer | None:
-    """Knows the fields of these lines, and a shape that many of them have and that has no tags."""
-    looked_at = _to_look_at(lines)
-    fields = find_fields(looked_at, "epoch" if _OF_EPOCHS.search(lines.raw) else "iteration")
-    if not fields:
-        return None
-    shape = find_shape(looked_at, fields)
-    tagged = shape is not None and re.search(ANY_TAG, shape.pattern)
-    return Gatherer(fields, None if tagged else shape)
+    of_so_many = "epoch" if _OF_EPOCHS.search(lines.raw) else "iteration"
+    fields = find_fields(_to_look_at(lines), of_so_many)
+    return Gatherer(fields) if fields else None
 
 
 def _to_look_at(lines: Lines) -> Sequence[str]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memdiag.recording.inputs.lines import in_order
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.textlog.discover_fields import Field
-from memdiag.recording.textlog.dominant_template import Shape
 from memdiag.values import units
 
 # Patterns for what tells the lines of one log apart, by its name; the first that is found counts.
@@ -27,34 +25,18 @@ HEADING = r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
 CARRIED = frozenset({"phase", "pid"})
 """They hold for the lines below the one that names them."""
 
-ANY_TAG = (
+_ANY_TAG = (
     "(?i)phase|stage|mode|split|pid|process|rank|worker|replica"
-    r"|(?:gpu|device|cuda)[ :#\\-]{0,4}\[?[0-9]"  # in lines, and in patterns of shapes
+    r"|(?:gpu|device|cuda)[ :#-]{0,2}[0-9]"
 )
 
 
-def search(lines: pl.DataFrame, fields: Sequence[Field], shape: Shape | None) -> pl.DataFrame:
+def search(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
     """One row per line with a number; a column per field, and the tags where there are any."""
-    if shape is None:
-        return _searched(lines, fields)
-    groups = lines["line"].str.extract_groups(shape.pattern).struct.unnest().get_columns()
-    has_it = groups[0].is_not_null()
-    figures = [
-        (groups[number - 1].cast(pl.Float64) * factor).alias(f"field {n}")
-        for n, (number, factor) in enumerate(shape.figures)
-    ]
-    found = lines.select("stamp").with_columns(figures)
-    if has_it.all():
-        return found
-    return in_order(found.filter(has_it), _searched(lines.filter(~has_it), fields), has_it)
-
-
-def _searched(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
-    """As `search`, field by field."""
     line = pl.col("line")
     found = lines.select(  # in one go: polars then works on several columns at once
         "stamp",
-        *(_tags() if lines["line"].str.contains(ANY_TAG).any() else ()),
+        *(_tags() if lines["line"].str.contains(_ANY_TAG).any() else ()),
         *(
             (line.str.extract(f.quick, 1) if f.quick else line.str.extract_groups(f.pattern)).alias(
                 f"field {n}"
