@@ -195,7 +195,7 @@ for _ in range(2):
         pytest.param(b"\x80\x04]]\x86]s.", "damaged", id="fills a tuple"),
         pytest.param(b"\x80\x04}]]s.", "damaged", id="list as a key"),
         pytest.param(b"\x80\x04h\x07.", "damaged", id="empty place of the memo"),
-        pytest.param(pickle.dumps([1, 2, 3]), "no snapshot", id="list"),
+        pytest.param(pickle.dumps([1, 2, 3]), "not a snapshot", id="list"),
         pytest.param(pickle.dumps({"device_traces": [[], []]}), "no history", id="no history"),
         pytest.param(pickle.dumps({"device_traces": [5, [5, []]]}), "no history", id="numbers"),
         pytest.param(pickle.dumps({"device_traces": BOMB}), "no history|events", id="bomb"),

@@ -261,7 +261,7 @@ def test_json_lines_with_nesting(tmp_path: Path) -> None:
 def test_format_can_be_forced(tmp_path: Path) -> None:
     text = "step,rss_mb\n" + "".join(f"{i},{i}\n" for i in range(N))
     assert _read(tmp_path, text, format="csv").series
-    with pytest.raises(UnreadableInput, match="it is no mprof"):
+    with pytest.raises(UnreadableInput, match="it is not of format mprof"):
         _read(tmp_path, text, format="mprof")
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import dropwhile, islice, pairwise, takewhile
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
@@ -49,6 +50,7 @@ class Layout:
     columns: int
 
 
+@lru_cache(maxsize=1)  # several formats ask for the layout of one head
 def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     """The layout of the table that `head` begins with; None where it is no table.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from memdiag.errors import UnreadableInput
+from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.native.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.recording.native.sidecar import Sidecar, read_sidecar, sidecar_path
@@ -17,7 +18,7 @@ from memdiag.recording.parsing.column_meaning import Meaning, Part, recognise
 from memdiag.recording.tables.assemble import Plan
 from memdiag.recording.tables.axis import Candidate
 from memdiag.recording.tables.csv_dialect import Layout, split_line
-from memdiag.recording.tables.table import Table
+from memdiag.recording.tables.table import Table, read_text_table
 from memdiag.recording.tables.width import not_too_wide
 from memdiag.values.measurements import YOUNG_S, Axis, AxisKind, Recording, Role, Unit
 from memdiag.values.sanitize import printable
@@ -34,22 +35,27 @@ _ROUNDING_S = 0.002
 _A_WORD = 0.1
 
 
-def layout(head: str, source: str) -> Layout | None:
-    """The layout of a native recording, None if it is none. Raises UnreadableInput if it is one
-    without a single sample.
-    """
-    header, _, rows = head.partition("\n")
-    names = tuple(split_line(header, ","))
-    if not is_native(names):
-        return None
-    if "\n" not in rows:
+def is_recording(source: Source) -> bool:
+    """Return True if the source has the header of a native recording."""
+    return is_native(_names(source))
+
+
+def read_recording(source: Source) -> Table:
+    """The rows of a native recording. Raises UnreadableInput if there are none."""
+    names = _names(source)
+    if "\n" not in source.first_lines().partition("\n")[2]:
         raise UnreadableInput(
             "this recording holds no samples",
-            source=source,
+            source=source.name,
             line=1,
             remedy="the target ended before the first sample: record it again",
         )
-    return Layout(delimiter=",", names=names, skip_lines=1, columns=len(names))
+    layout = Layout(delimiter=",", names=names, skip_lines=1, columns=len(names))
+    return read_text_table(source, layout)
+
+
+def _names(source: Source) -> tuple[str, ...]:
+    return tuple(split_line(source.first_lines().partition("\n")[0], ","))
 
 
 def plan(table: Table, source: str) -> Plan:
