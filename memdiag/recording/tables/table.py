@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from memdiag.errors import UnreadableInput
 from memdiag.recording.inputs.source import Source
@@ -68,12 +66,6 @@ class Table:
         """The rows that are kept, which are no longer lines of the source."""
         columns = tuple(column.filter(kept) for column in self.series)
         return replace(self, columns=columns, first_line=None, notes=(*self.notes, *notes))
-
-    def only(self, used: Collection[int]) -> Table:
-        """The same table with only the cells of these columns: the others may be large."""
-        nothing = np.empty(0)
-        columns = (c if at in used else nothing for at, c in enumerate(self.columns))
-        return replace(self, columns=tuple(columns))
 
 
 def read_text_table(source: Source, layout: Layout) -> Table:
