@@ -103,7 +103,7 @@ def test_unknown_unit_is_said_and_not_invented(tmp_path: Path) -> None:
     recording = _read(tmp_path, "step,memory\n1,6814\n2,6815\n3,6820\n")
     series = _only(recording)
     assert (series.metric, series.unit, series.y[0]) == ("memory", Unit.COUNT, 6814)
-    assert any("unit of memory is not known" in note for note in recording.notes)
+    assert any("unit of memory is unknown" in note for note in recording.notes)
 
 
 def test_metric_option_gives_the_unit(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_torn_last_line_is_left_out_and_mentioned(tmp_path: Path) -> None:
 def test_text_among_the_figures_is_counted(tmp_path: Path) -> None:
     recording = _read(tmp_path, "step,rss_mb\n1,5\n2,oops\n3,6\n")
     assert np.isnan(_only(recording).y[1])
-    assert any("1 cell of rss_mb holds no figure" in n and "line 3" in n for n in recording.notes)
+    assert any("1 cell of rss_mb without a number" in n and "line 3" in n for n in recording.notes)
 
 
 def test_late_text_in_a_long_column_does_not_lose_the_figures(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_hostile_names_are_made_harmless(tmp_path: Path) -> None:
         (b"step,loss\n1,5\n2,6\n", "looks like memory"),
         (b"name,colour\na,red\nb,blue\n", "no memory readings"),
         (b"1,5\n2,6\n3,7\n", "no names"),
-        (b"step,rss_mb\n1,\n2,\n", "no figures"),
+        (b"step,rss_mb\n1,\n2,\n", "no numbers"),
         (b"PAR1 but not really", "Parquet"),
     ],
 )

@@ -216,7 +216,7 @@ def test_headers_that_come_again_are_no_rows(tmp_path: Path) -> None:
     recording = _read(tmp_path, text)
     series = _series(recording, "rss_bytes")
     assert series.x.tolist() == list(range(N))
-    assert not any("hold no figure" in note for note in recording.notes)
+    assert not any("without a number" in note for note in recording.notes)
 
 
 @pytest.mark.parametrize("names", ["Schritt;Speicher (MB)", "步数;显存 (MB)", "step;rss_mb"])

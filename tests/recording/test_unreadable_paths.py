@@ -263,7 +263,11 @@ def test_a_block_device_is_refused(tmp_path: Path) -> None:
         ("empty.csv", b"", "it is empty"),
         ("cut.csv.gz", gzip.compress(FLAT.encode(), mtime=0)[:40], "the gzip data is cut off"),
         ("begun.csv.gz", gzip.compress(FLAT.encode(), mtime=0)[:5], "the gzip data is cut off"),
-        ("twice.gz", gzip.compress(gzip.compress(FLAT.encode(), mtime=0)), "it is compressed twice"),
+        (
+            "twice.gz",
+            gzip.compress(gzip.compress(FLAT.encode(), mtime=0)),
+            "it is compressed twice",
+        ),
         ("wrong.gz", b"\x1f\x8b" + b"wrong" * 9, "it cannot be read"),
         ("more.gz", gzip.compress(FLAT.encode(), mtime=0) + b"more", "it cannot be read"),
         ("line\nand\x1b[31m.csv", b"\x89PNG\r\n\x1a\n" + bytes(99), "it is a PNG picture"),
@@ -307,7 +311,7 @@ sys.exit(main())
     ("name", "message"),
     [
         ("secret.csv", "no permission to read it"),
-        ("closed", "no permission to look into this directory"),
+        ("closed", "no permission to list this directory"),
         ("closed/log.csv", "no permission to read it"),
         ("closed/*.csv", "no permission to read it"),
         ("closed/metrics", "no permission to read it"),

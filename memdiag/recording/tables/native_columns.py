@@ -136,7 +136,7 @@ def _without_helpers(table: Table) -> Table:
 
 
 def _note_on_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
-    """The number of short-lived processes and the largest, if that was a part of the tree's peak."""
+    """A note on the short-lived processes if one of them had a large part of the tree's peak."""
     at = {name: position for position, name in enumerate(table.names)}
     if "rss_bytes" not in at:
         return ()
@@ -145,7 +145,11 @@ def _note_on_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
     helpers = pl.DataFrame({"label": label, "peak": resident}).filter(is_helper)
     peaks = helpers.group_by("label").agg(pl.col("peak").max()).drop_nulls().sort("peak", "label")
     whole = resident.filter(label == _TREE).max()
-    if peaks.is_empty() or not isinstance(whole, float) or peaks["peak"][-1] < whole * _REPORTED_SHARE:
+    if (
+        peaks.is_empty()
+        or not isinstance(whole, float)
+        or peaks["peak"][-1] < whole * _REPORTED_SHARE
+    ):
         return ()
     name, peak = peaks.row(-1)
     many = f"{len(peaks):,} processes" if len(peaks) > 1 else "one process"

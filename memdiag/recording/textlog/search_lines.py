@@ -1,4 +1,4 @@
-"""Lines searched for the figures of fields and for tags, one by one."""
+"""Searches lines for the numbers of fields and for tags."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memdiag.recording.lazy_polars import pl
 from memdiag.recording.textlog.discover_fields import Field
 from memdiag.values import units
 
-# Patterns for what tells the lines of one log apart, by its name; the first that is found counts.
+# Patterns of tags, by name; the first match counts.
 TAGS: dict[str, tuple[str, ...]] = {
     "phase": (
         r"(?i)\bphase(?: transition)?\b\W*(?:\w+\s*(?:->|→|=>)\s*)?([A-Za-z_][\w-]*)",
@@ -23,7 +23,7 @@ HEADING = r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
 """A line that names the phase of those below it, such as `=== Phase: eval ===`."""
 
 CARRIED = frozenset({"phase", "pid"})
-"""They hold for the lines below the one that names them."""
+"""Tags that also apply to the lines below."""
 
 _ANY_TAG = (
     "(?i)phase|stage|mode|split|pid|process|rank|worker|replica"
@@ -60,7 +60,7 @@ def _tags() -> list[pl.Expr]:
 
 
 def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
-    """As `_values`, which is asked for the lines that the quick pattern does not match."""
+    """As `_values`, which searches the lines that the quick pattern does not match."""
     factor = float(units.bytes_per_unit(field.unit) or 1)
     values = _figures(figures) * factor
     missing = figures.is_null()
@@ -73,7 +73,7 @@ def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Seri
 
 
 def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
-    """The figures, in bytes where a unit of memory stands behind them."""
+    """The values, in bytes if a unit of memory follows."""
     figures, suffix = groups.struct.unnest().get_columns()
     values = _figures(figures)
     found = suffix.unique().drop_nulls().to_list()
