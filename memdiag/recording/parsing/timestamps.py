@@ -49,9 +49,9 @@ def spans_of(text: pl.Series) -> Floats:
     seconds = np.zeros(len(text))
     found = np.zeros(len(text), dtype=bool)
     for part, unit_s in zip(parts, _SPAN_S, strict=True):
-        figures = _floats(part.cast(pl.Float64, strict=False))
-        seconds += np.nan_to_num(figures) * unit_s
-        found |= np.isfinite(figures)
+        values = _floats(part.cast(pl.Float64, strict=False))
+        seconds += np.nan_to_num(values) * unit_s
+        found |= np.isfinite(values)
     return np.where(found, seconds, np.nan)
 
 
@@ -110,8 +110,8 @@ def _times_of_day(text: pl.Series) -> Floats:
     seconds = np.zeros(len(text))
     for part in range(3):
         cell = text.str.split(":").list.get(part, null_on_oob=True).cast(pl.Float64, strict=False)
-        figures = _floats(cell)
-        seconds = np.where(np.isnan(figures) & (part == 2), seconds, seconds * 60.0 + figures)
+        values = _floats(cell)
+        seconds = np.where(np.isnan(values) & (part == 2), seconds, seconds * 60.0 + values)
     return seconds
 
 

@@ -150,9 +150,9 @@ class Collector:
 
     def _decimated(self, found: Found, coarseness: int) -> Found:
         is_metric = np.array([field.meaning.part is Part.METRIC for field in self.fields])
-        figures = found.values
+        values = found.values
         tags = [found.tag(name) for name, seen in self._seen.items() if 0 < len(seen) <= _TAGS_KEPT]
-        return found.of(decimated(figures[is_metric], figures[~is_metric], tags, coarseness))
+        return found.of(decimated(values[is_metric], values[~is_metric], tags, coarseness))
 
     def collected(self) -> Found:
         """All content. To be called once: the collection is then empty."""
@@ -173,10 +173,10 @@ class Collector:
         return self._plans[alike.form]
 
     def _cut(self, marks: Bytes, rows: Ints, how: Plan, found: Found) -> None:
-        for number, cut, factor in how.figures:
-            figures = numbers_of(marks[:, cut.begin : cut.end], cut.text)
-            found.values[number, rows] = figures * factor
-        if how.stamp is not None and (how.figures or how.tags):
+        for number, cut, factor in how.numbers:
+            numbers = numbers_of(marks[:, cut.begin : cut.end], cut.text)
+            found.values[number, rows] = numbers * factor
+        if how.stamp is not None and (how.numbers or how.tags):
             cut = how.stamp
             found.stamps[rows] = moments_of_marks(marks[:, cut.begin : cut.end], cut.text)
         for name, cut in how.tags.items():

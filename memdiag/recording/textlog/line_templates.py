@@ -179,12 +179,12 @@ class Cut:
 class Plan:
     """What to cut out of the lines of one form.
 
-    figures: index of the field, place of its number, and bytes per unit after it, or 1.
+    numbers: index of the field, place of its number, and bytes per unit after it, or 1.
     tags: by name.
     """
 
     stamp: Cut | None
-    figures: tuple[tuple[int, Cut, float], ...]
+    numbers: tuple[tuple[int, Cut, float], ...]
     tags: Mapping[str, Cut]
 
 
@@ -201,19 +201,19 @@ def plan(
     if "\ufffd" in whole or any(f.alike and re.search(f.alike, stamped.line) for f in fields):
         return None
     if not re.search("[0-9]", stamped.line) and not re.search(heading, stamped.line):
-        return Plan(stamp=None, figures=(), tags={})
+        return Plan(stamp=None, numbers=(), tags={})
 
     def cut(begin: int, end: int) -> Cut:
         text = whole[begin:end]
         at = begin if whole.isascii() else len(whole[:begin].encode())
         return Cut(begin=at, end=at + len(text.encode()), text=text)
 
-    figures = []
+    numbers = []
     for number, field in enumerate(fields):
         if (found := field.find(stamped.line)) is not None:
             place, unit = found
             factor = float(units.bytes_per_unit(unit) or 1)
-            figures.append((number, cut(*stamped.before(*place)), factor))
+            numbers.append((number, cut(*stamped.before(*place)), factor))
     named = {}
     for name, patterns in tags.items():
         hits = (re.search(pattern, stamped.line) for pattern in patterns)
@@ -221,4 +221,4 @@ def plan(
         if hit is not None:
             named[name] = cut(*stamped.before(*hit.span(1)))
     stamp = None if stamped.stamp is None else cut(*stamped.stamp)
-    return Plan(stamp=stamp, figures=tuple(figures), tags=named)
+    return Plan(stamp=stamp, numbers=tuple(numbers), tags=named)

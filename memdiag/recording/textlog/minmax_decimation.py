@@ -44,12 +44,12 @@ def decimated(metrics: Floats, axes: Floats, tags: Sequence[Ints], coarseness: i
     width = (2 * len(metrics) + 1) * _FACTOR**coarseness
     buckets = _buckets([tag[rows] for tag in tags], len(rows), width)
     keep[rows[buckets.order[_firsts(buckets.numbers)]]] = True
-    for figures in metrics:
-        for values in (figures, -figures):
+    for readings in metrics:
+        for values in (readings, -readings):
             keep[rows[_lowest(values[rows], buckets)]] = True
     kept = np.flatnonzero(keep)
-    for figures in axes:  # a position also applies to the lines below it
-        named = np.where(np.isfinite(figures), np.arange(len(figures)), -1)
+    for readings in axes:  # a position also applies to the lines below it
+        named = np.where(np.isfinite(readings), np.arange(len(readings)), -1)
         before = np.maximum.accumulate(named)[kept]
         keep[before[before >= 0]] = True
     return np.flatnonzero(keep)

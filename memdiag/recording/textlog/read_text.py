@@ -155,38 +155,38 @@ def _have_any(found: Found, fields: Sequence[int]) -> NDArray[np.bool_]:
     return has_it
 
 
-def _those(figures: Floats, wanted: NDArray[np.bool_]) -> Floats:
+def _those(readings: Floats, wanted: NDArray[np.bool_]) -> Floats:
     """The wanted values (without a copy if all are wanted, as in most logs)."""
-    return figures if wanted.all() else figures[wanted]
+    return readings if wanted.all() else readings[wanted]
 
 
-def _carry_on(figures: Floats) -> None:
+def _carry_on(readings: Floats) -> None:
     """Replace each missing value by the one before it."""
-    named = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
-    figures[:] = figures[named]
+    named = np.maximum.accumulate(np.where(np.isnan(readings), 0, np.arange(len(readings))))
+    readings[:] = readings[named]
 
 
-def _leads(figures: Floats) -> bool:
+def _leads(readings: Floats) -> bool:
     """Return True if most readings have a position, and it mostly increases."""
-    positions = _positions(figures)
+    positions = _positions(readings)
     with np.errstate(invalid="ignore"):
         moves = np.diff(positions[~np.isnan(positions)])
     onwards = int((moves > 0).sum())
-    return _fills_half(figures) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
+    return _fills_half(readings) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
 
 
-def _fills_half(figures: Floats) -> bool:
-    return int(np.isnan(figures).sum()) * 2 < len(figures)
+def _fills_half(readings: Floats) -> bool:
+    return int(np.isnan(readings).sum()) * 2 < len(readings)
 
 
 def _named(collector: Collector, rows: Found, chosen: Sequence[int]) -> Table:
     names: list[str] = []
     columns: list[Column] = []
     for n in chosen:
-        field, figures = collector.fields[n], rows.values[n]
+        field, readings = collector.fields[n], rows.values[n]
         leads = field.name == LEADING
-        names.append("timestamp" if leads and _is_clock(figures) else _column_name(field))
-        columns.append(_positions(figures) if leads else figures)
+        names.append("timestamp" if leads and _is_clock(readings) else _column_name(field))
+        columns.append(_positions(readings) if leads else readings)
     if not np.isnan(rows.stamps).all():
         names.append("timestamp")
         columns.append(since_first(rows.stamps))

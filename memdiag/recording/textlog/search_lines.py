@@ -59,11 +59,11 @@ def _tags() -> list[pl.Expr]:
     ]
 
 
-def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
+def _quick_values(numbers: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
     """As `_values`, which searches the lines that the quick pattern does not match."""
     factor = float(units.bytes_per_unit(field.unit) or 1)
-    values = _figures(figures) * factor
-    missing = figures.is_null()
+    values = _numbers(numbers) * factor
+    missing = numbers.is_null()
     if missing.any():
         others = lines.filter(missing)
         rest = _values(others.str.extract_groups(field.pattern), field, others)
@@ -74,8 +74,8 @@ def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Seri
 
 def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
     """The values, in bytes if a unit of memory follows."""
-    figures, suffix = groups.struct.unnest().get_columns()
-    values = _figures(figures)
+    numbers, suffix = groups.struct.unnest().get_columns()
+    values = _numbers(numbers)
     found = suffix.unique().drop_nulls().to_list()
     factors = {unit: units.bytes_per_unit(unit) for unit in found}
     known = {unit: float(factor) for unit, factor in factors.items() if factor is not None}
@@ -88,8 +88,8 @@ def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
     return scaled
 
 
-def _figures(texts: pl.Series) -> pl.Series:
-    figures: pl.Series = texts.cast(pl.Float64, strict=False)
-    if figures.null_count() > texts.null_count():
-        figures = texts.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
-    return figures
+def _numbers(texts: pl.Series) -> pl.Series:
+    numbers: pl.Series = texts.cast(pl.Float64, strict=False)
+    if numbers.null_count() > texts.null_count():
+        numbers = texts.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
+    return numbers
