@@ -1,4 +1,4 @@
-"""The way in: what the user names becomes recordings."""
+"""Turns the names that the user gives into recordings."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _SUFFIXES = tuple(
 )
 # Where training frameworks put event files: `lightning_logs/version_0/`, `runs/NAME/train/`.
 _DEEPEST, _FOLDERS_AT_MOST = 4, 10_000
-# Of all other formats it is said what was taken for what.
+# For all other formats a note shows which columns were read.
 _SELF_EVIDENT = {"memdiag", "parquet", "csv"}
 _NAMED = 4
 
-# Is told of what was not taken, and what it is: "a FIFO".
+# Called with each name that is left out, and what it is: "a FIFO".
 LeftOut = Callable[[str, str], None]
 
 
@@ -45,7 +45,7 @@ def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
 
     Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
     """
-    with np.errstate(all="ignore"):  # figures beyond what a float holds are missing, not news
+    with np.errstate(all="ignore"):  # numbers too large for a float are missing
         return _read(source, options)
 
 
@@ -56,21 +56,17 @@ def _read(source: str, options: ReadOptions) -> Recording:
         with contextlib.closing(open_source(source, options)) as opened:
             table, format_ = read_table(opened, options)
     if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
-        table = native_columns.without_helpers(native_columns.settled_labels(table))
-        plan = native_columns.plan(table, source)
-        recording = assemble(table.only(plan.columns), plan, source)
-        return native_columns.with_sidecar(recording, None if source == STDIN else Path(source))
+        return native_columns.recording_of(table, source)
     plan = infer_columns.plan(table, options, source)
-    table = table.only(plan.columns)
     recording = assemble(table, plan, source)
     if format_ in _SELF_EVIDENT:
         return recording
     phase = None if plan.phase is None else table.names[plan.phase]
-    return replace(recording, notes=(_taken(recording, format_, phase), *recording.notes))
+    return replace(recording, notes=(_read_as(recording, format_, phase), *recording.notes))
 
 
-def _taken(recording: Recording, format_: str, phase: str | None) -> str:
-    """What was made of a log without a plain header."""
+def _read_as(recording: Recording, format_: str, phase: str | None) -> str:
+    """The columns that were read from a log without a plain header."""
     columns = tuple(dict.fromkeys(series.column for series in recording.series))
     more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
     text = f"read as {format_}: {', '.join(columns[:_NAMED])}{more}"
@@ -81,12 +77,12 @@ def _taken(recording: Recording, format_: str, phase: str | None) -> str:
 
 
 def expand(arguments: Sequence[str], left_out: LeftOut | None = None) -> list[str]:
-    """The sources that arguments mean: files, pipes, directories of recordings, TensorBoard's log
-    directories, MLflow's runs, glob patterns, "-".
+    """Expand arguments to sources: files, pipes, directories of recordings, TensorBoard log
+    directories, MLflow runs, glob patterns, "-".
 
-    What is in a directory or matches a pattern counts only if it is a regular file; `left_out` is
-    told of the rest. A name that matches nothing stays, so that reading it says what is wrong. Each
-    source comes once. Raises UnreadableInput where nothing is left.
+    From directories and patterns only regular files are taken; `left_out` is called for the rest. A
+    name that matches nothing stays, so that reading it reports the error. Each source is returned
+    once. Raises UnreadableInput if nothing is left.
     """
     found: list[str] = []
     for argument in arguments:
@@ -101,12 +97,12 @@ def expand(arguments: Sequence[str], left_out: LeftOut | None = None) -> list[st
 
 
 def _matching(pattern: str, left_out: LeftOut | None) -> list[str]:
-    # Path.glob takes no absolute pattern.
+    # Path.glob does not accept absolute patterns.
     found = sorted(glob.iglob(pattern, recursive=True)) or [pattern]  # noqa: PTH207
     runs = {name for name in found if mlflow.is_run(Path(name))}
-    # `**` names the directories as well that it goes through.
-    told = None if "**" in pattern else left_out
-    kept = runs | set(_regular((name for name in found if name not in runs), told))
+    # `**` also matches the directories on the way.
+    report = None if "**" in pattern else left_out
+    kept = runs | set(_regular((name for name in found if name not in runs), report))
     if not kept:
         raise UnreadableInput(
             "no regular file matches this pattern",
@@ -117,7 +113,7 @@ def _matching(pattern: str, left_out: LeftOut | None) -> list[str]:
 
 
 def _regular(names: Iterable[str], left_out: LeftOut | None) -> Iterator[str]:
-    """Those that lead to a regular file, or to nothing that can be known: reading says why."""
+    """The names of regular files, and of what is unknown, since reading it reports the error."""
     for name in names:
         mode = mode_of(name)
         if mode is None or stat.S_ISREG(mode):
@@ -130,9 +126,9 @@ def _recordings_in(directory: Path, left_out: LeftOut | None) -> list[str]:
     try:
         inside = sorted(p for p in directory.iterdir() if p.name.lower().endswith(_SUFFIXES))
     except OSError as error:
-        message, remedy = f"it cannot be looked into: {error.strerror}", "name the files themselves"
+        message, remedy = f"it cannot be listed: {error.strerror}", "name the files themselves"
         if isinstance(error, PermissionError):
-            message = "no permission to look into this directory"
+            message = "no permission to list this directory"
             remedy = "name the files, or run as its owner"
         raise UnreadableInput(message, source=str(directory), remedy=remedy) from error
     inside += _event_files(directory)
@@ -143,13 +139,13 @@ def _recordings_in(directory: Path, left_out: LeftOut | None) -> list[str]:
             "there are no recordings in this directory",
             source=str(directory),
             remedy="name the files themselves; in a directory .csv, .tsv, .jsonl, .parquet, "
-            "TensorBoard's events and MLflow's metrics are read",
+            "TensorBoard event files and MLflow metrics are read",
         )
     return found
 
 
 def _event_files(directory: Path) -> list[Path]:
-    """TensorBoard's files in it and in the folders below, not too deep and not in hidden ones."""
+    """TensorBoard files in the directory and below, up to a depth, not in hidden folders."""
     found = []
     for number, (place, folders, files) in enumerate(os.walk(directory)):
         path = Path(place)

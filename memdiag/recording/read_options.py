@@ -1,4 +1,4 @@
-"""What a user may say about a recording that its names do not."""
+"""Options for reading a recording."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PERCENTS = {"percent", "%", "pct"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricChoice:
-    """`--metric NAME[=UNIT]`: unit is None where the name or the cells must tell it."""
+    """`--metric NAME[=UNIT]`. Without a unit the name or the cells must have it."""
 
     name: str
     unit: Unit | None = None
@@ -25,13 +25,13 @@ class MetricChoice:
 
 
 class Progress(Protocol):
-    """Is told how far the reading of a pipe or a packed file has come."""
+    """Receives the progress of reading a pipe or a compressed file."""
 
     def reached(self, source: str, done_bytes: int, total_bytes: int | None) -> None:
-        """So many bytes were read, of so many; None where nobody knows of how many."""
+        """This many bytes were read; the total is None if it is unknown."""
 
     def done(self) -> None:
-        """It was read, or given up."""
+        """Reading has ended or failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +41,12 @@ class ReadOptions:
     x: column to take as the axis, "" to find one.
     metrics: columns to take as metrics, () to find them.
     phase_column: column to take as the phase, "" to find one.
-    format: name of the format (`formats.FORMATS`), "" to recognise it.
+    format: name of the format (`registry.FORMATS`), "" to recognize it.
     pattern: regular expression with named groups for lines of text, "" for none.
     table: number of the table to take from a document with several, counted from 1.
-    max_input_bytes: largest input that is copied, unpacked or read into memory whole. Plain files
-        that are read in place have no limit.
-    progress: is told of inputs that are copied or unpacked, None where nobody looks.
+    max_input_bytes: largest input that is copied, decompressed or read into memory whole. Plain
+        files that are read in place have no limit.
+    progress: receives the progress of copying or decompressing, None for nobody.
     """
 
     x: str = ""
@@ -63,12 +63,12 @@ DEFAULTS = ReadOptions()
 
 
 def parse_metric(text: str) -> MetricChoice:
-    """`NAME` or `NAME=UNIT`. Raises UsageError if the unit is none."""
+    """`NAME` or `NAME=UNIT`. Raises UsageError if the unit is unknown."""
     name, equals, unit = text.rpartition("=")
     if not equals:
         return MetricChoice(name=text)
     if not name:
-        raise UsageError(f"{text!r} names no column", remedy="write --metric NAME=MB")
+        raise UsageError(f"{text!r} does not name a column", remedy="write --metric NAME=MB")
     if unit.lower() in _COUNTS:
         return MetricChoice(name=name, unit=Unit.COUNT)
     if unit.lower() in _PERCENTS:
@@ -76,7 +76,7 @@ def parse_metric(text: str) -> MetricChoice:
     factor = units.bytes_per_unit(unit)
     if factor is None:
         raise UsageError(
-            f"{unit!r} in --metric {text} is no unit",
+            f"unknown unit {unit!r} in --metric {text}",
             remedy="use one of B, KB, MB, GB, KiB, MiB, GiB, count, percent",
         )
     return MetricChoice(name=name, unit=Unit.BYTES, factor=float(factor))

@@ -1,4 +1,4 @@
-"""The formats that can be read, in the order in which they are tried."""
+"""The formats that can be read, and which of them reads a source."""
 
 from __future__ import annotations
 
@@ -6,82 +6,88 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memdiag.errors import UnreadableInput, UsageError
-from memdiag.recording.documents.bare_numbers import read_bare, read_list
-from memdiag.recording.documents.json_document import read_json
-from memdiag.recording.documents.json_lines import read_jsonl
-from memdiag.recording.documents.markdown_tables import read_markdown, tables_in
-from memdiag.recording.documents.refused_listings import refuse_listing
+from memdiag.recording.documents.bare_numbers import is_list, read_bare, read_list
+from memdiag.recording.documents.json_document import is_json, read_json
+from memdiag.recording.documents.json_lines import is_jsonl, read_jsonl
+from memdiag.recording.documents.markdown_tables import is_markdown, read_markdown, tables_in
+from memdiag.recording.documents.refused_listings import listing_remedy, refuse_listing
 from memdiag.recording.inputs.source import Kind, Source
-from memdiag.recording.monitors.memray_stats import read_stats
-from memdiag.recording.monitors.nvidia_smi import read_monitor, read_query, read_screens
-from memdiag.recording.monitors.prometheus import read_range
-from memdiag.recording.monitors.ps_top_free import (
-    read_free,
-    read_mprof,
-    read_process_tables,
-    read_psrecord,
-)
-from memdiag.recording.monitors.sar_vmstat import (
-    read_containers,
-    read_gpustat,
-    read_proc,
-    read_rocm,
-    read_sar,
-    read_tegrastats,
-    read_vmstat,
-)
+from memdiag.recording.monitors import nvidia_smi, ps_top_free, sar_vmstat
+from memdiag.recording.monitors.memray_stats import is_stats, read_stats
+from memdiag.recording.monitors.prometheus import is_range, read_range
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
-from memdiag.recording.tables.csv_dialect import find_layout
+from memdiag.recording.tables.csv_dialect import Layout, find_layout
 from memdiag.recording.tables.table import Table, read_parquet, read_text_table
 from memdiag.recording.textlog.read_text import read_pattern, read_text
-from memdiag.recording.trackers.mlflow import read_metric
+from memdiag.recording.trackers.mlflow import is_metric, read_metric
 from memdiag.recording.trackers.tensorboard import read_events
-from memdiag.recording.trackers.torch_memory_summary import read_summaries
+from memdiag.recording.trackers.torch_memory_summary import has_summaries, read_summaries
 from memdiag.recording.trackers.torch_snapshot import read_snapshot
 from memdiag.recording.trackers.wandb import as_history, may_be_history
 
-Reader = Callable[[Source, ReadOptions], Table | None]
+# How much a positive `sniff` proves. Formats of equal confidence exclude each other.
+_SIGNATURE = 1.0  # a header or line that only this tool writes
+_HINT = 0.9  # names that the tool uses, in a file of a general format
+_REFUSED = 0.8  # a listing that looks like a table
+_DOCUMENT = 0.7  # JSON or Markdown
+_TABLE = 0.5  # rows of equal length
+_NUMBERS = 0.4  # numbers without names
+_TEXT = 0.2  # lines of text
+_NAMELESS = 0.1  # a table that cannot be read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Format:
-    """A family of files. `read` gives None for content that is none of the family's; it is asked
-    for sources of its kind alone.
+    """A family of files.
+
+    sniff: return True if the head of the source looks like this format.
+    confidence: how much that proves; the most confident format reads the source.
+    read: return None if the rest of the source is not of this format after all.
+    kind: only sources of this kind are sniffed.
     """
 
     name: str
-    read: Reader
+    confidence: float
+    sniff: Callable[[Source], object]
+    read: Callable[[Source, ReadOptions], Table | None]
     kind: Kind = Kind.TEXT
 
 
-def _memdiag(source: Source, options: ReadOptions) -> Table | None:
-    layout = native_columns.layout(source.first_lines(), source.name)
+def _always(_: Source) -> bool:
+    return True
+
+
+def _layout(source: Source) -> Layout | None:
+    return find_layout(source.first_lines(), cut_off=not source.whole)
+
+
+def _has_names(source: Source) -> bool:
+    return (layout := _layout(source)) is not None and bool(layout.names)
+
+
+def _is_nameless(source: Source) -> bool:
+    return (layout := _layout(source)) is not None and not layout.names and layout.columns > 1
+
+
+def _is_single_column(source: Source) -> bool:
+    return (layout := _layout(source)) is not None and not layout.names and layout.columns == 1
+
+
+def _read_csv(source: Source, options: ReadOptions) -> Table | None:
+    layout = _layout(source)
     return None if layout is None else read_text_table(source, layout)
 
 
-def _wandb(source: Source, options: ReadOptions) -> Table | None:
-    if not may_be_history(source):
-        return None
-    table = read_json(source) or read_jsonl(source) or _csv(source, options)
-    return None if table is None else as_history(table)
+def _read_numbers(source: Source, options: ReadOptions) -> Table | None:
+    layout = _layout(source)
+    return None if layout is None else read_bare(source, layout)
 
 
-def _csv(source: Source, options: ReadOptions) -> Table | None:
-    layout = find_layout(source.first_lines(), cut_off=not source.whole)
-    return read_text_table(source, layout) if layout is not None and layout.names else None
-
-
-def _numbers(source: Source, options: ReadOptions) -> Table | None:
-    layout = find_layout(source.first_lines(), cut_off=not source.whole)
-    bare = layout is not None and not layout.names and layout.columns == 1
-    return read_bare(source, layout) if bare and layout is not None else None
-
-
-def _nameless(source: Source, options: ReadOptions) -> Table | None:
-    """Figures in several columns without a header: what they are could only be guessed."""
-    layout = find_layout(source.first_lines(), cut_off=not source.whole)
-    if layout is None or layout.names or layout.columns == 1:
+def _refuse_nameless(source: Source, options: ReadOptions) -> Table | None:
+    """Numbers in several columns without a header: what they are could only be guessed."""
+    layout = _layout(source)
+    if layout is None:
         return None
     raise UnreadableInput(
         f"its {layout.columns} columns have no names",
@@ -91,80 +97,93 @@ def _nameless(source: Source, options: ReadOptions) -> Table | None:
     )
 
 
-def _listing(source: Source, options: ReadOptions) -> Table | None:
-    refuse_listing(source)
+def _read_wandb(source: Source, options: ReadOptions) -> Table | None:
+    for plain in (_JSON, _JSONL, _CSV):
+        if plain.sniff(source) and (table := plain.read(source, options)) is not None:
+            return as_history(table)
     return None
 
 
-def _pattern(source: Source, options: ReadOptions) -> Table | None:
+def _read_pattern(source: Source, options: ReadOptions) -> Table | None:
     return read_pattern(source, options.pattern) if options.pattern else None
 
 
+_JSON = Format("json", _DOCUMENT, is_json, lambda source, _: read_json(source))
+_JSONL = Format("jsonl", _DOCUMENT, is_jsonl, lambda source, _: read_jsonl(source))
+_CSV = Format("csv", _TABLE, _has_names, _read_csv)
+
+
+def _signed(
+    name: str, sniff: Callable[[Source], object], read: Callable[[Source], Table | None]
+) -> Format:
+    return Format(name, _SIGNATURE, sniff, lambda source, _: read(source))
+
+
 FORMATS: tuple[Format, ...] = (
-    Format(name="pattern", read=_pattern),
-    Format(name="parquet", read=lambda source, _: read_parquet(source), kind=Kind.PARQUET),
-    Format(name="tensorboard", read=read_events, kind=Kind.EVENTS),
-    Format(name="torch-snapshot", read=lambda source, _: read_snapshot(source), kind=Kind.PICKLE),
-    Format(name="memdiag", read=_memdiag),
-    Format(name="prometheus", read=lambda source, _: read_range(source)),
-    Format(name="memray", read=lambda source, _: read_stats(source)),
-    Format(name="wandb", read=_wandb),
-    Format(name="json", read=lambda source, _: read_json(source)),
-    Format(name="jsonl", read=lambda source, _: read_jsonl(source)),
-    Format(name="mlflow", read=lambda source, _: read_metric(source)),
-    Format(name="nvidia-smi", read=lambda source, _: read_query(source)),
-    Format(name="nvidia-smi-mon", read=lambda source, _: read_monitor(source)),
-    Format(name="nvidia-smi-screen", read=lambda source, _: read_screens(source)),
-    Format(name="mprof", read=lambda source, _: read_mprof(source)),
-    Format(name="psrecord", read=lambda source, _: read_psrecord(source)),
-    Format(name="processes", read=lambda source, _: read_process_tables(source)),
-    Format(name="free", read=lambda source, _: read_free(source)),
-    Format(name="sar", read=lambda source, _: read_sar(source)),
-    Format(name="vmstat", read=lambda source, _: read_vmstat(source)),
-    Format(name="proc", read=lambda source, _: read_proc(source)),
-    Format(name="containers", read=lambda source, _: read_containers(source)),
-    Format(name="gpustat", read=lambda source, _: read_gpustat(source)),
-    Format(name="tegrastats", read=lambda source, _: read_tegrastats(source)),
-    Format(name="rocm-smi", read=lambda source, _: read_rocm(source)),
-    Format(name="torch-summary", read=lambda source, _: read_summaries(source)),
-    Format(name="listing", read=_listing),
-    Format(name="markdown", read=lambda source, options: read_markdown(source, options.table)),
-    Format(name="csv", read=_csv),
-    Format(name="numbers", read=_numbers),
-    Format(name="list", read=lambda source, _: read_list(source)),
-    Format(name="text", read=lambda source, _: read_text(source)),
-    Format(name="nameless", read=_nameless),
+    Format("pattern", 2.0, _always, _read_pattern),  # the user asked for it
+    Format("parquet", 1.0, _always, lambda source, _: read_parquet(source), Kind.PARQUET),
+    Format("tensorboard", 1.0, _always, read_events, Kind.EVENTS),
+    Format("torch-snapshot", 1.0, _always, lambda source, _: read_snapshot(source), Kind.PICKLE),
+    _signed("memdiag", native_columns.is_recording, native_columns.read_recording),
+    _signed("prometheus", is_range, read_range),
+    _signed("memray", is_stats, read_stats),
+    _signed("mlflow", is_metric, read_metric),
+    _signed("nvidia-smi", nvidia_smi.is_query, nvidia_smi.read_query),
+    _signed("nvidia-smi-mon", nvidia_smi.is_monitor, nvidia_smi.read_monitor),
+    _signed("nvidia-smi-screen", nvidia_smi.has_screens, nvidia_smi.read_screens),
+    _signed("mprof", ps_top_free.is_mprof, ps_top_free.read_mprof),
+    _signed("psrecord", ps_top_free.is_psrecord, ps_top_free.read_psrecord),
+    _signed("processes", ps_top_free.has_processes, ps_top_free.read_processes),
+    _signed("free", ps_top_free.is_free, ps_top_free.read_free),
+    _signed("sar", sar_vmstat.is_sar, sar_vmstat.read_sar),
+    _signed("vmstat", sar_vmstat.is_vmstat, sar_vmstat.read_vmstat),
+    _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),
+    _signed("containers", sar_vmstat.is_containers, sar_vmstat.read_containers),
+    _signed("gpustat", sar_vmstat.is_gpustat, sar_vmstat.read_gpustat),
+    _signed("tegrastats", sar_vmstat.is_tegrastats, sar_vmstat.read_tegrastats),
+    _signed("rocm-smi", sar_vmstat.is_rocm, sar_vmstat.read_rocm),
+    _signed("torch-summary", has_summaries, read_summaries),
+    Format("wandb", _HINT, may_be_history, _read_wandb),
+    Format("listing", _REFUSED, listing_remedy, lambda source, _: refuse_listing(source)),
+    _JSON,
+    _JSONL,
+    Format("markdown", _DOCUMENT, is_markdown, lambda source, o: read_markdown(source, o.table)),
+    _CSV,
+    Format("numbers", _TABLE, _is_single_column, _read_numbers),
+    Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
+    Format("text", _TEXT, _always, lambda source, _: read_text(source)),
+    Format("nameless", _NAMELESS, _is_nameless, _refuse_nameless),
 )
-
-
-_REFUSALS = (_nameless, _listing)
+_BY_CONFIDENCE = sorted(FORMATS, key=lambda family: -family.confidence)
+_REFUSALS = {"nameless", "listing"}
 
 
 def read_table(source: Source, options: ReadOptions) -> tuple[Table, str]:
-    """The table in a source, and its format: the one asked for or the first that fits."""
+    """The table in a source, and its format: the one asked for, else the most confident."""
     for family in _asked_for(options.format):
-        table = family.read(source, options) if family.kind is source.kind else None
-        if table is not None and len(table):
-            return table, family.name
+        if family.kind is source.kind and family.sniff(source):
+            table = family.read(source, options)
+            if table is not None and len(table):
+                return table, family.name
     raise _nothing_found(source, options)
 
 
 def _nothing_found(source: Source, options: ReadOptions) -> UnreadableInput:
-    what = "no figures of memory over steps or time were found in it"
+    what = "no memory readings over steps or time were found in it"
     remedy = "show which numbers are meant: --pattern 'step (?<step>\\d+).* (?<rss_mb>[\\d.]+)'"
     if options.format:
-        what = f"it is no {options.format}"
+        what = f"it is not of format {options.format}"
     elif source.kind is Kind.TEXT and (tables := tables_in(source)):
         what += ", nor in its tables"
         remedy += f"; or choose a table: {tables}"
     return UnreadableInput(what, source=source.name, line=1, remedy=remedy)
 
 
-def _asked_for(name: str) -> tuple[Format, ...]:
+def _asked_for(name: str) -> list[Format]:
     if not name:
-        return FORMATS
-    chosen = tuple(family for family in FORMATS if family.name == name)
+        return _BY_CONFIDENCE
+    chosen = [family for family in FORMATS if family.name == name]
     if not chosen:
-        known = ", ".join(family.name for family in FORMATS if family.read not in _REFUSALS)
-        raise UsageError(f"there is no format {name}", remedy=f"choose one of {known}")
+        known = ", ".join(family.name for family in FORMATS if family.name not in _REFUSALS)
+        raise UsageError(f"unknown format {name}", remedy=f"choose one of {known}")
     return chosen

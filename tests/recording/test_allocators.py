@@ -11,26 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from logs import read_log, series_of
 
 from memdiag.errors import UnreadableInput
 from memdiag.recording.read import read
-from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.trackers import safe_unpickler
-from memdiag.values.measurements import AxisKind, Recording, Role, Series
+from memdiag.values.measurements import AxisKind, Role
 
 EXPORTS = Path(__file__).parents[2] / "fixtures" / "exports"
 N = 30
 KIB = 1024
-
-
-def _read(folder: Path, text: str | bytes, **options: object) -> Recording:
-    path = folder / "log"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read(str(path), ReadOptions(**options))  # type: ignore[arg-type]
-
-
-def _series(recording: Recording, metric: str, process: str = "") -> Series:
-    return next(s for s in recording.series if (s.metric, s.process) == (metric, process))
 
 
 # ---- memray ----------------------------------------------------------------------------------
@@ -49,7 +39,7 @@ def test_memray_summary_of_one_run_says_that_it_holds_no_series(tmp_path: Path, 
     text = (EXPORTS / name).read_text()
     starts = [m.start() for m in re.finditer(r'\{\s*"total_num|\n.*Total allocations:', text)]
     with pytest.raises(UnreadableInput, match="no memory over time") as caught:
-        _read(tmp_path, text[: starts[1]])
+        read_log(tmp_path, text[: starts[1]])
     assert "memdiag run" in caught.value.remedy
 
 
@@ -90,19 +80,19 @@ def _summary(i: int, gpu: int = 0) -> str:
 def test_torch_summaries_in_a_log(
     tmp_path: Path, between: str, axis: AxisKind, x: Callable[[int], int]
 ) -> None:
-    recording = _read(tmp_path, "".join(between.format(i=i) + _summary(i) for i in range(N)))
-    allocated = _series(recording, "allocated_memory_bytes")
+    recording = read_log(tmp_path, "".join(between.format(i=i) + _summary(i) for i in range(N)))
+    allocated = series_of(recording, "allocated_memory_bytes")
     assert allocated.role is Role.DEVICE_ALLOCATED
     assert allocated.y.tolist() == [(100_000 + i) * KIB for i in range(N)]
     assert allocated.axis.kind is axis
     assert allocated.x.tolist() == [x(i) for i in range(N)]
-    assert _series(recording, "gpu_reserved_memory_bytes").y[0] == 700 * KIB**2
-    assert _series(recording, "allocations").y[0] == 900_000
-    assert _series(recording, "peak_allocated_bytes").role is Role.PEAK
+    assert series_of(recording, "gpu_reserved_memory_bytes").y[0] == 700 * KIB**2
+    assert series_of(recording, "allocations").y[0] == 900_000
+    assert series_of(recording, "peak_allocated_bytes").role is Role.PEAK
 
 
 def test_torch_summaries_of_two_devices_are_two_processes(tmp_path: Path) -> None:
-    recording = _read(tmp_path, "".join(_summary(i, gpu) for i in range(N) for gpu in (0, 1)))
+    recording = read_log(tmp_path, "".join(_summary(i, gpu) for i in range(N) for gpu in (0, 1)))
     allocated = [s for s in recording.series if s.metric == "allocated_memory_bytes"]
     assert [(s.process, len(s.y)) for s in allocated] == [("gpu 0", N), ("gpu 1", N)]
     assert allocated[1].x.tolist() == list(range(N))
@@ -141,26 +131,26 @@ def _snapshot(steps: int, *, forgotten: int = 0, timed: bool = True) -> dict[str
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_snapshot_gives_the_levels_between_its_events(tmp_path: Path, protocol: int) -> None:
-    recording = _read(tmp_path, pickle.dumps(_snapshot(N), protocol=protocol))
-    allocated = _series(recording, "allocated_bytes")
+    recording = read_log(tmp_path, pickle.dumps(_snapshot(N), protocol=protocol))
+    allocated = series_of(recording, "allocated_bytes")
     assert (allocated.role, allocated.axis.kind) == (Role.DEVICE_ALLOCATED, AxisKind.SECONDS)
     assert allocated.y[:7].tolist() == [0, 4096, 0, 1024, 5120, 1024, 2048]
     assert allocated.y[-1] == N * KIB
     assert allocated.x[1] == pytest.approx(1e-3)
-    reserved = _series(recording, "reserved_bytes")
+    reserved = series_of(recording, "reserved_bytes")
     assert set(reserved.y.tolist()) == {2 << 20}
 
 
 def test_snapshot_that_forgot_its_beginning_has_the_same_levels(tmp_path: Path) -> None:
-    whole = _read(tmp_path, pickle.dumps(_snapshot(N)))
-    rest = _read(tmp_path, pickle.dumps(_snapshot(N, forgotten=9)))
-    kept = _series(rest, "allocated_bytes").y
-    assert kept.tolist() == _series(whole, "allocated_bytes").y[-len(kept) :].tolist()
+    whole = read_log(tmp_path, pickle.dumps(_snapshot(N)))
+    rest = read_log(tmp_path, pickle.dumps(_snapshot(N, forgotten=9)))
+    kept = series_of(rest, "allocated_bytes").y
+    assert kept.tolist() == series_of(whole, "allocated_bytes").y[-len(kept) :].tolist()
 
 
 def test_snapshot_without_times_counts_its_events(tmp_path: Path) -> None:
-    recording = _read(tmp_path, pickle.dumps(_snapshot(N, timed=False)))
-    assert _series(recording, "allocated_bytes").axis.kind is AxisKind.INDEX
+    recording = read_log(tmp_path, pickle.dumps(_snapshot(N, timed=False)))
+    assert series_of(recording, "allocated_bytes").axis.kind is AxisKind.INDEX
 
 
 class _Runs:
@@ -195,7 +185,7 @@ for _ in range(2):
         pytest.param(b"\x80\x04]]\x86]s.", "damaged", id="fills a tuple"),
         pytest.param(b"\x80\x04}]]s.", "damaged", id="list as a key"),
         pytest.param(b"\x80\x04h\x07.", "damaged", id="empty place of the memo"),
-        pytest.param(pickle.dumps([1, 2, 3]), "no snapshot", id="list"),
+        pytest.param(pickle.dumps([1, 2, 3]), "not a snapshot", id="list"),
         pytest.param(pickle.dumps({"device_traces": [[], []]}), "no history", id="no history"),
         pytest.param(pickle.dumps({"device_traces": [5, [5, []]]}), "no history", id="numbers"),
         pytest.param(pickle.dumps({"device_traces": BOMB}), "no history|events", id="bomb"),
@@ -212,7 +202,7 @@ def test_other_pickles_are_refused_and_never_run(
     monkeypatch.chdir(tmp_path)
     began = time.monotonic()
     with pytest.raises(UnreadableInput, match=says):
-        _read(tmp_path, content)
+        read_log(tmp_path, content)
     assert time.monotonic() - began < 20
     assert not (tmp_path / "ran").exists()
 

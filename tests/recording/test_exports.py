@@ -12,26 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from logs import read_log, series_of
 
 from memdiag.errors import UnreadableInput
 from memdiag.recording.read import expand, read
-from memdiag.recording.read_options import MetricChoice, ReadOptions
+from memdiag.recording.read_options import MetricChoice
 from memdiag.recording.trackers.crc32c import crc32c, masked_crc32c
-from memdiag.values.measurements import AxisKind, Recording, Role, Series, Unit
+from memdiag.values.measurements import AxisKind, Role, Unit
 
 EXPORTS = Path(__file__).parents[2] / "fixtures" / "exports"
 N = 30
 STARTED = 1700000000
-
-
-def _read(folder: Path, text: str | bytes, name: str = "log", **options: object) -> Recording:
-    path = folder / name
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read(str(path), ReadOptions(**options))  # type: ignore[arg-type]
-
-
-def _series(recording: Recording, metric: str, process: str = "") -> Series:
-    return next(s for s in recording.series if (s.metric, s.process) == (metric, process))
 
 
 # ---- TensorBoard -----------------------------------------------------------------------------
@@ -106,33 +97,33 @@ def test_tensors_of_every_type_are_scalars(tmp_path: Path) -> None:
     ]
     for kind in kinds:
         content = _events([(i, "rss_mb", kind(i)) for i in range(N)])
-        series = _series(_read(tmp_path, content), "rss_bytes")
+        series = series_of(read_log(tmp_path, content), "rss_bytes")
         assert series.y.tolist() == [i * 1e6 for i in range(N)]
 
 
 def test_of_many_tags_only_memory_is_judged_and_any_can_be_asked_for(tmp_path: Path) -> None:
     tags = ["train/loss", "lr", "gpu_mem (GB)", "epoch"]
     content = _events([(i, tag, _simple(i)) for i in range(N) for tag in tags])
-    assert [s.metric for s in _read(tmp_path, content).series] == ["gpu_mem_bytes"]
-    asked = _read(tmp_path, content, metrics=(MetricChoice(name="lr"),))
+    assert [s.metric for s in read_log(tmp_path, content).series] == ["gpu_mem_bytes"]
+    asked = read_log(tmp_path, content, metrics=(MetricChoice(name="lr"),))
     assert [s.column for s in asked.series] == ["lr"]
 
 
 def test_event_file_without_memory_names_its_tags(tmp_path: Path) -> None:
     content = _events([(i, "train/loss", _simple(i)) for i in range(N)])
     with pytest.raises(UnreadableInput, match="train/loss") as caught:
-        _read(tmp_path, content)
+        read_log(tmp_path, content)
     assert "--metric" in caught.value.remedy
 
 
 def test_torn_or_damaged_event_file_is_read_up_to_there(tmp_path: Path) -> None:
     content = _events([(i, "rss_mb", _simple(i)) for i in range(N)])
-    torn = _read(tmp_path, content[:-7])
-    assert len(_series(torn, "rss_bytes").y) == N - 1
+    torn = read_log(tmp_path, content[:-7])
+    assert len(series_of(torn, "rss_bytes").y) == N - 1
     assert any("torn off" in note for note in torn.notes)
     half = len(content) // 2
-    damaged = _read(tmp_path, content[:half] + b"\xff" * 40 + content[half + 40 :])
-    assert 5 < len(_series(damaged, "rss_bytes").y) < N
+    damaged = read_log(tmp_path, content[:half] + b"\xff" * 40 + content[half + 40 :])
+    assert 5 < len(series_of(damaged, "rss_bytes").y) < N
     assert any("damaged" in note for note in damaged.notes)
 
 
@@ -141,8 +132,8 @@ def test_event_of_impossible_length_ends_the_file(tmp_path: Path) -> None:
     for length in (2**64 - 1, 2**63 - 4, 2**31 + 1):
         packed = struct.pack("<Q", length)
         header = packed + struct.pack("<I", masked_crc32c(packed))
-        recording = _read(tmp_path, content + header + content)
-        assert len(_series(recording, "rss_bytes").y) == N
+        recording = read_log(tmp_path, content + header + content)
+        assert len(series_of(recording, "rss_bytes").y) == N
         assert any("damaged" in note for note in recording.notes)
 
 
@@ -151,7 +142,7 @@ def test_large_events_are_passed_over_without_being_read(tmp_path: Path) -> None
     picture = _record(_event(5, "picture", _field(4, bytes(3 << 20))))
     content = _events(scalars[:10]) + picture + b"".join(_record(_event(*s)) for s in scalars[10:])
     for packed in (content, gzip.compress(content)):
-        assert len(_series(_read(tmp_path, packed), "rss_bytes").y) == N
+        assert len(series_of(read_log(tmp_path, packed), "rss_bytes").y) == N
 
 
 def test_log_directory_is_searched_for_event_files(tmp_path: Path) -> None:
@@ -197,15 +188,15 @@ def _as_csv(rows: list[dict[str, Any]]) -> str:
     ids=["csv", "json", "jsonl"],
 )
 def test_wandb_history(tmp_path: Path, text: str) -> None:
-    recording = _read(tmp_path, text)
-    rss = _series(recording, "proc_memory_rss_bytes")
+    recording = read_log(tmp_path, text)
+    rss = series_of(recording, "proc_memory_rss_bytes")
     assert (rss.role, rss.axis.name) == (Role.RESIDENT, "_step")
     assert rss.x.tolist() == [5 * i for i in range(N)]
     assert rss.y.tolist() == [(5000 + i) * 1e6 for i in range(N)]
     assert rss.at_s is not None
     assert rss.at_s[-1] == pytest.approx(1.5 * (N - 1))
-    assert _series(recording, "proc_memory_available_bytes").falling
-    assert _series(recording, "gpu_0_memory_allocated_bytes").y[0] == 10**9
+    assert series_of(recording, "proc_memory_available_bytes").falling
+    assert series_of(recording, "gpu_0_memory_allocated_bytes").y[0] == 10**9
     shares = {s.metric: s for s in recording.series if s.unit is Unit.PERCENT}
     assert set(shares) == {"gpu_0_memory_allocated_percent", "host_memory_percent"}
     assert shares["host_memory_percent"].role is Role.HOST
@@ -216,7 +207,7 @@ def test_wandb_chart_of_two_runs_is_two_processes(tmp_path: Path) -> None:
     header = ["Step"] + [f"{run} - {metric}{m}" for run in "AB" for m in ("", "__MIN", "__MAX")]
     rows = [[i, 10**9 + i, 5, 6, 2 * 10**9, 7, 8] for i in range(N)]
     text = "\n".join(",".join(f'"{cell}"' for cell in row) for row in [header, *rows])
-    recording = _read(tmp_path, text)
+    recording = read_log(tmp_path, text)
     assert [(s.metric, s.process) for s in recording.series] == [
         ("gpu_0_memory_allocated_bytes", "A"),
         ("gpu_0_memory_allocated_bytes", "B"),
@@ -252,7 +243,7 @@ def test_mlflow_run_is_one_recording_of_all_its_metrics(tmp_path: Path, depth: i
         "rss_bytes",
         "system_gpu_0_memory_usage_bytes",
     }
-    rss = _series(recording, "rss_bytes")
+    rss = series_of(recording, "rss_bytes")
     assert rss.y.tolist() == [(5000 + 2 * i) * 1e6 for i in range(N)]
     assert (rss.axis.name, rss.x.tolist()) == ("step", list(range(N)))
     assert rss.at_s is not None
@@ -263,7 +254,7 @@ def test_mlflow_metric_file_is_named_by_its_path(tmp_path: Path) -> None:
     metrics = _mlruns(tmp_path)
     (series,) = read(str(metrics / "system" / "gpu_0_memory_usage_megabytes")).series
     assert (series.metric, series.role) == ("system_gpu_0_memory_usage_bytes", Role.DEVICE)
-    newer = _read(tmp_path, _metric(1, 1, " data 4f5a m-1"), "rss_mb")
+    newer = read_log(tmp_path, _metric(1, 1, " data 4f5a m-1"), "rss_mb")
     assert newer.series[0].y[-1] == N * 1e6
     with pytest.raises(UnreadableInput, match="looks like memory"):
         read(str(metrics / "loss"))
@@ -288,14 +279,14 @@ def test_prometheus_series_are_told_apart_by_the_labels_that_differ(tmp_path: Pa
     )
     documents = [answer, answer["data"], answer["data"]["result"]]
     for document in documents:
-        recording = _read(tmp_path, json.dumps(document, indent=1))
-        first = _series(recording, name, "a:9")
+        recording = read_log(tmp_path, json.dumps(document, indent=1))
+        first = series_of(recording, name, "a:9")
         assert first.y.tolist() == [10**9 + i for i in range(N)]
         assert (first.axis.kind, first.x.tolist()) == (
             AxisKind.SECONDS,
             [15 * i for i in range(N)],
         )
-        assert np.isnan(_series(recording, name, "b:9").y[3])
+        assert np.isnan(series_of(recording, name, "b:9").y[3])
 
 
 def test_prometheus_exporters_that_leave_the_unit_out(tmp_path: Path) -> None:
@@ -304,7 +295,7 @@ def test_prometheus_exporters_that_leave_the_unit_out(tmp_path: Path) -> None:
         ({"__name__": "container_memory_rss"}, lambda i: 1001 + i),
         ({"__name__": "go_memstats_alloc_bytes_total"}, lambda i: i),
     )
-    recording = _read(tmp_path, json.dumps(answer))
+    recording = read_log(tmp_path, json.dumps(answer))
     found = {s.metric: np.nanmax(s.y) for s in recording.series}
     assert found == {
         "dcgm_fi_dev_fb_used_bytes": (500 + N - 1) * 2**20,
@@ -330,7 +321,7 @@ def test_prometheus_answers_without_memory_over_time_say_so(
     tmp_path: Path, document: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(UnreadableInput, match=says) as caught:
-        _read(tmp_path, json.dumps(document))
+        read_log(tmp_path, json.dumps(document))
     assert "\x1b" not in caught.value.message
 
 
@@ -352,7 +343,7 @@ def test_prometheus_answers_without_memory_over_time_say_so(
 )
 def test_json_documents_are_tables(tmp_path: Path, document: object) -> None:
     for indent in (None, 2):
-        recording = _read(tmp_path, json.dumps(document, indent=indent))
-        series = _series(recording, "memory_rss_bytes")
+        recording = read_log(tmp_path, json.dumps(document, indent=indent))
+        series = series_of(recording, "memory_rss_bytes")
         assert series.x.tolist() == list(range(N))
         assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]

@@ -11,10 +11,10 @@ from polars.testing import assert_frame_equal
 
 from memdiag.recording.inputs.lines import blocks, stamped
 from memdiag.recording.inputs.source import Source
-from memdiag.recording.parsing.fast_digits import figures_of
+from memdiag.recording.parsing.fast_digits import numbers_of
 from memdiag.recording.textlog import read_text
 from memdiag.recording.textlog.discover_fields import find_fields
-from memdiag.recording.textlog.extract_blocks import Gatherer
+from memdiag.recording.textlog.extract_blocks import Collector
 from memdiag.recording.textlog.line_templates import lines_of
 from memdiag.recording.textlog.read_text import _to_look_at
 from memdiag.recording.textlog.search_lines import TAGS
@@ -61,19 +61,19 @@ def _source(content: bytes) -> Source:
     return Source(name="log", path=None, content=content, whole=True, tail=content)
 
 
-def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
+def _collected(content: bytes, lines_alike: int) -> pl.DataFrame | None:
     """All that is found, where so many lines of one form are read together."""
     (block,) = blocks(_source(content))
     fields = find_fields([line for line in stamped(block)["line"].to_list() if line])
     if not fields:
         return None
-    gatherer = Gatherer(fields, None, lines_alike)
-    gatherer.read(lines_of(block))
-    found = gatherer.gathered()
-    columns = {f"field {n}": figures for n, figures in enumerate(found.figures)}
+    collector = Collector(fields, lines_alike)
+    collector.read(lines_of(block))
+    found = collector.collected()
+    columns = {f"field {n}": figures for n, figures in enumerate(found.values)}
     tagged = [name for name in TAGS if name in found.tags and (found.tags[name] >= 0).any()]
     frame = pl.DataFrame({**columns, "stamp": found.stamps}, nan_to_null=True)
-    return frame.with_columns(gatherer.tags(name, found.tags[name]) for name in tagged)
+    return frame.with_columns(collector.tags(name, found.tags[name]) for name in tagged)
 
 
 @settings(max_examples=150, deadline=None)
@@ -88,8 +88,8 @@ def _gathered(content: bytes, lines_alike: int) -> pl.DataFrame | None:
 @example(content=b"\xff step 7 rss 5 MB\n" * 5 + b"  \n\n \n")
 @example(content=b"step 7 rss 5 MB" + b" " * 3000 + b"\n" + b"step 8 rss 6 MB\n" * 5)
 def test_forms_find_what_a_search_finds(content: bytes) -> None:
-    searched = _gathered(content, 10**9)
-    together = _gathered(content, 1)
+    searched = _collected(content, 10**9)
+    together = _collected(content, 1)
     if searched is None or together is None:
         assert searched is together
         return
@@ -128,7 +128,7 @@ def _marks(texts: list[str]) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
 )
 def test_figures_are_those_that_python_reads(texts: list[str]) -> None:
     expected = [float(text.replace(",", "")) for text in texts]
-    assert figures_of(_marks(texts), texts[0]).tolist() == expected
+    assert numbers_of(_marks(texts), texts[0]).tolist() == expected
 
 
 def test_lines_of_many_forms_come_in_their_order() -> None:
@@ -139,7 +139,7 @@ def test_lines_of_many_forms_come_in_their_order() -> None:
         lines.append([f"eval {n % 10} rss {n % 7} MB", f"save {n % 10} rss {n % 7} MB"][n % 3 % 2])
         if n % 50 == 0:
             lines.append(f"<{'x' * (n // 50)}> rss {n} MB")
-    frame = _gathered("\n".join(lines).encode(), 24)
+    frame = _collected("\n".join(lines).encode(), 24)
     assert frame is not None
     expected = [float(line.split(" rss ")[1].split()[0]) * 1e6 for line in lines]
     assert frame["field 0"].to_list() == expected
@@ -148,7 +148,7 @@ def test_lines_of_many_forms_come_in_their_order() -> None:
 @pytest.mark.parametrize("times", [3, 40], ids=["by search", "by form"])
 def test_phases_named_above_the_lines_hold_for_the_lines_below(times: int) -> None:
     block = "=== Phase: {} ===\n" + "step 1 rss 5 MB\nthe phase goes on\n" * 2
-    frame = _gathered("".join(block.format(p) for p in ("fit", "eval") * times).encode(), 24)
+    frame = _collected("".join(block.format(p) for p in ("fit", "eval") * times).encode(), 24)
     assert frame is not None
     named = frame.drop_nulls("field 0")["phase"].to_list()
     assert named == ["fit", "fit", "eval", "eval"] * times

@@ -99,7 +99,7 @@ def test_an_endless_pipe_is_read_up_to_the_limit(start: Start) -> None:
     said = words(process)
     assert process.returncode == 2
     assert "it holds more than 5 MB, the limit of --max-input" in said
-    assert "Try: --max-input 20GB, or cut it" in said
+    assert "Try: --max-input 20GB, or shorten it" in said
 
 
 def test_the_limit_is_8_gb_where_nothing_is_said() -> None:
@@ -123,7 +123,7 @@ def test_the_limit_holds_for_compare(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(FLAT.encode() + LINES * 9))
     done = called("compare", log, packed, "--max-input", "500KB")
     assert done.returncode == 2
-    assert "it unpacks to more than 500 KB" in done.stderr
+    assert "it decompresses to more than 500 KB" in done.stderr
     assert called("compare", log, packed, "--max-input", "1MB").returncode != 2
 
 
@@ -132,14 +132,14 @@ def test_binary_input_is_refused_from_its_first_64_kib(start: Start, packed: boo
     """Though the pipe stays open, and nobody could know how much is still to come."""
     process = start("-")
     fill(process.stdin, [gzip.compress(bytes(32 << 20), 1) if packed else ZEROS])
-    assert "it is binary, no text" in words(process)
+    assert "the file is binary, not text" in words(process)
     assert process.returncode == 2
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
 def test_a_device_without_an_end_is_refused(rooms: Path) -> None:
     done = called("analyze", "/dev/zero")
-    assert (done.returncode, "it is binary, no text" in done.stdout) == (2, True)
+    assert (done.returncode, "the file is binary, not text" in done.stdout) == (2, True)
 
 
 def packed_lines(path: Path) -> None:
@@ -306,10 +306,10 @@ def test_a_full_disk_while_spooling_is_said(start: Start, rooms: Path, most_mb: 
     said = words(process)
     assert process.returncode == 2
     if most_mb:
-        assert f"there is no room for it in {rooms}: it takes 35." in said
+        assert f"there is no space for a copy in {rooms}: it takes 35." in said
     else:
-        assert "it cannot be kept in the temporary directory: No usable temporary" in said
-    assert "Try: set TMPDIR to a directory with more room (at most 8 GB, by --max-input)" in said
+        assert "it cannot be copied to the temporary directory: No usable temporary" in said
+    assert "Try: set TMPDIR to a directory with more space (at most 8 GB, by --max-input)" in said
     assert "Traceback" not in said
 
 

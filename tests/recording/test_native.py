@@ -5,14 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from memdiag.recording.read import read
-from memdiag.values.measurements import Recording
-
-
-def _read(folder: Path, content: str) -> Recording:
-    path = folder / "run.csv"
-    path.write_text(content)
-    return read(str(path))
+from logs import read_log
 
 
 def test_a_process_that_got_its_name_late_is_one_series_in_our_recordings(tmp_path: Path) -> None:
@@ -28,7 +21,9 @@ def test_a_process_that_got_its_name_late_is_one_series_in_our_recordings(tmp_pa
             (7, "tree"),
         )
     ]
-    recording = _read(tmp_path, "at_s,step,phase,pid,process,rss_bytes\n" + "".join(rows))
+    recording = read_log(
+        tmp_path, "at_s,step,phase,pid,process,rss_bytes\n" + "".join(rows), "run.csv"
+    )
     sizes = {series.process: len(series.y) for series in recording.series}
     assert sizes.pop("DataLoader worker 0") == 6
     assert sizes.pop("rank0 (5)") == 6
@@ -46,7 +41,9 @@ def test_ranks_that_were_spawned_are_one_series_each_from_their_start(tmp_path: 
         for at in range(9)
         for pid, names in stages.items()
     ]
-    recording = _read(tmp_path, "at_s,step,phase,pid,process,rss_bytes\n" + "".join(rows))
+    recording = read_log(
+        tmp_path, "at_s,step,phase,pid,process,rss_bytes\n" + "".join(rows), "run.csv"
+    )
     sizes = {series.process: len(series.y) for series in recording.series}
     assert sizes == {"rank0 SpawnProcess-1": 9, "rank1 SpawnProcess-2": 9}
 
@@ -66,14 +63,14 @@ def _with_helpers(peak_bytes: int) -> str:
 def test_helpers_that_soon_went_are_no_series_and_told_of_when_they_were_large(
     tmp_path: Path,
 ) -> None:
-    recording = _read(tmp_path, _with_helpers(3_000_000))
+    recording = read_log(tmp_path, _with_helpers(3_000_000), "run.csv")
     assert {series.process for series in recording.series} == {"main", "tree"}
     told = (
         "10 processes lived for less than 1 s (the largest, cc1 109, took 3 MB): counted in the"
         " tree's total alone"
     )
     assert [note for note in recording.notes if "lived for less than 1 s" in note] == [told]
-    small = _read(tmp_path, _with_helpers(300_000))
+    small = read_log(tmp_path, _with_helpers(300_000), "run.csv")
     assert not any("lived for less" in note for note in small.notes)
 
 
@@ -91,6 +88,8 @@ def test_the_sidecar_says_which_processes_are_ranks_of_a_job(tmp_path: Path) -> 
     about = {"processes": [*ranks, main]}
     sidecar = {"memdiag_recording": 1, "complete": True, "about": about}
     (tmp_path / "run.meta.json").write_text(json.dumps(sidecar))
-    recording = _read(tmp_path, "at_s,step,phase,pid,process,malloc_bytes\n" + "".join(rows))
+    recording = read_log(
+        tmp_path, "at_s,step,phase,pid,process,malloc_bytes\n" + "".join(rows), "run.csv"
+    )
     assert {s.process for s in recording.series if s.is_rank} == {"rank0", "rank1"}
     assert "a distributed job: all 2 ranks are in this recording" in recording.notes

@@ -10,24 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from logs import read_log, series_of
 
 from memdiag.errors import UnreadableInput
 from memdiag.recording.inputs.compression import largest_size
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
-from memdiag.values.measurements import Recording, Series
 
 N = 30
-
-
-def _read(folder: Path, content: bytes) -> Recording:
-    path = folder / "log"
-    path.write_bytes(content)
-    return read(str(path))
-
-
-def _series(recording: Recording, metric: str) -> Series:
-    return next(series for series in recording.series if series.metric == metric)
 
 
 # `zstd -19` of the lines below; Python has no packer for it before 3.14.
@@ -41,14 +31,14 @@ ZSTD = base64.b64decode(
 def test_packed_logs(tmp_path: Path, packing: str) -> None:
     text = "".join(f"step {i} rss {100 + i} MB\n" for i in range(N))
     content = gzip.compress(text.encode()) if packing == "gzip" else ZSTD
-    series = _series(_read(tmp_path, content), "rss_bytes")
+    series = series_of(read_log(tmp_path, content), "rss_bytes")
     assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]
 
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0broken", b"\x28\xb5\x2f\xfdbroken"])
 def test_damaged_packing_is_an_error(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(UnreadableInput):
-        _read(tmp_path, content)
+        read_log(tmp_path, content)
 
 
 def _zstd_frame(content: bytes) -> bytes:
@@ -61,13 +51,13 @@ def _zstd_frame(content: bytes) -> bytes:
 def test_packed_exports_are_read_or_refused_with_what_to_do(tmp_path: Path) -> None:
     exports = Path(__file__).parents[2] / "fixtures" / "exports"
     events = next(exports.glob("*.tensorboard")).read_bytes()
-    unpacked = _read(tmp_path, events)
-    assert len(_read(tmp_path, gzip.compress(events)).series) == len(unpacked.series)
+    unpacked = read_log(tmp_path, events)
+    assert len(read_log(tmp_path, gzip.compress(events)).series) == len(unpacked.series)
     if any(importlib.util.find_spec(name) for name in ("compression", "zstandard")):
-        assert len(_read(tmp_path, _zstd_frame(events)).series) == len(unpacked.series)
+        assert len(read_log(tmp_path, _zstd_frame(events)).series) == len(unpacked.series)
         return
-    with pytest.raises(UnreadableInput, match="no plain text") as caught:
-        _read(tmp_path, _zstd_frame(events))
+    with pytest.raises(UnreadableInput, match="not plain text") as caught:
+        read_log(tmp_path, _zstd_frame(events))
     assert "zstd -d" in caught.value.remedy
 
 
@@ -81,7 +71,7 @@ def _bomb(blocks: int) -> bytes:
 def test_a_few_kilobytes_that_unpack_to_gigabytes_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(_bomb(1 << 14))
-    with pytest.raises(UnreadableInput, match="unpacks to more than 2 GB"):
+    with pytest.raises(UnreadableInput, match="decompresses to more than 2 GB"):
         read(str(path), ReadOptions(max_input_bytes=2 * 10**9))
 
 

@@ -6,19 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from logs import read_log
 
 from memdiag.errors import UnreadableInput
-from memdiag.recording.read import read
-from memdiag.recording.read_options import DEFAULTS
-from memdiag.values.measurements import AxisKind, Recording
+from memdiag.values.measurements import AxisKind
 
 RUNS = 24
 MB, MIB = 1e6, 2.0**20
-
-
-def _read(folder: Path, text: str) -> Recording:
-    (folder / "log").write_text(text)
-    return read(str(folder / "log"), DEFAULTS)
 
 
 LINES = [f"step {i}: rss {600 + i} MB" for i in range(RUNS)]
@@ -43,7 +37,7 @@ def test_what_pasting_adds_is_no_part_of_the_log(
     tmp_path: Path, lines: list[str], before: str, mark: str, after: str
 ) -> None:
     text = before + "".join(f"{mark}{line}\n" for line in lines) + after
-    (series,) = _read(tmp_path, text).series
+    (series,) = read_log(tmp_path, text).series
     assert series.metric == "rss_bytes"
     assert series.axis.kind is AxisKind.STEP
     np.testing.assert_allclose(series.y, [(600 + i) * MB for i in range(RUNS)])
@@ -53,7 +47,7 @@ def test_query_of_the_driver_below_its_command_keeps_its_times(tmp_path: Path) -
     text = "me@box:~$ nvidia-smi --query-gpu=timestamp,memory.used --format=csv -l 5\n"
     text += "timestamp, memory.used [MiB]\n"
     text += "".join(f"2024/02/03 11:{i:02d}:05.250, {4000 + i} MiB\n" for i in range(RUNS))
-    (series,) = _read(tmp_path, text).series
+    (series,) = read_log(tmp_path, text).series
     assert series.axis.kind is AxisKind.SECONDS
     np.testing.assert_allclose(series.y, [(4000 + i) * MIB for i in range(RUNS)])
 
@@ -64,7 +58,7 @@ def test_date_between_the_pods_is_no_pod(tmp_path: Path) -> None:
         f"job-7   {800 + i}m   {3000 + i}Mi\n"
         for i in range(9)
     )
-    (series,) = _read(tmp_path, text).series
+    (series,) = read_log(tmp_path, text).series
     assert series.process == "job-7"
     assert series.x.tolist() == [3600.0 * i for i in range(9)]
     np.testing.assert_allclose(series.y, [(3000 + i) * MIB for i in range(9)])
@@ -74,7 +68,7 @@ def test_remarks_behind_figures_do_not_hide_them(tmp_path: Path) -> None:
     cells = ("610 MB", "630 MB (**+20 MB**)", "0.66 GB / 8 GB", "680 MB ✅", "700 MB [peak]")
     text = "| moment | RSS |\n| --- | --- |\n"
     text += "".join(f"| after part {i} | {cell} |\n" for i, cell in enumerate(cells))
-    (series,) = _read(tmp_path, text).series
+    (series,) = read_log(tmp_path, text).series
     np.testing.assert_allclose(series.y, [610 * MB, 630 * MB, 660 * MB, 680 * MB, 700 * MB])
 
 
@@ -82,7 +76,7 @@ def test_spans_of_time_in_words_are_times(tmp_path: Path) -> None:
     spans = ("0h", "~30 min", "1h 15m", "2 hours", "0d3h", "T+4h", "1 day, 2h")
     text = "| Uptime | RSS |\n|---|---|\n"
     text += "".join(f"| {span} | {500 + i} MB |\n" for i, span in enumerate(spans))
-    (series,) = _read(tmp_path, text).series
+    (series,) = read_log(tmp_path, text).series
     assert series.x.tolist() == [0, 1800, 4500, 7200, 10800, 14400, 93600]
 
 
@@ -90,7 +84,7 @@ def test_runs_below_each_other_are_kept_apart_by_their_names(tmp_path: Path) -> 
     text = "| Setup | Step | RSS (MB) |\n| --- | --- | --- |\n"
     for level, setup in enumerate(("plain", "fused", "offloaded")):
         text += "".join(f"| {setup} | {i} | {500 * level + 700} |\n" for i in range(6))
-    recording = _read(tmp_path, text)
+    recording = read_log(tmp_path, text)
     assert {s.process: set(s.y) for s in recording.series} == {
         "plain": {700 * MB},
         "fused": {1200 * MB},
@@ -146,11 +140,11 @@ def test_runs_below_each_other_are_kept_apart_by_their_names(tmp_path: Path) -> 
 )
 def test_listing_of_one_moment_gets_no_verdict(tmp_path: Path, text: str, remedy: str) -> None:
     with pytest.raises(UnreadableInput, match="one moment") as told:
-        _read(tmp_path, text)
+        read_log(tmp_path, text)
     assert remedy in str(told.value.remedy)
 
 
 def test_processes_of_one_moment_are_no_restarts_of_one(tmp_path: Path) -> None:
     rows = "".join(f"{4000 - 7 * n}   {9.5 - n / 10:.2f}   server::worker\n" for n in range(6))
     with pytest.raises(UnreadableInput, match="one row per process"):
-        _read(tmp_path, "PID   MEM(GB)   COMMAND\n" + rows)
+        read_log(tmp_path, "PID   MEM(GB)   COMMAND\n" + rows)

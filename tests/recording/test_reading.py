@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from logs import read_log
 
 from memdiag.errors import UnreadableInput
 from memdiag.recording.read import expand, read
-from memdiag.recording.read_options import MetricChoice, ReadOptions, parse_metric
+from memdiag.recording.read_options import MetricChoice, parse_metric
 from memdiag.values.measurements import AxisKind, Recording, Role, Series, Unit
 
 
@@ -28,15 +29,11 @@ def _only(recording: Recording) -> Series:
     return recording.series[0]
 
 
-def _read(folder: Path, content: str | bytes, **options: object) -> Recording:
-    return read(_write(folder, content), ReadOptions(**options))  # type: ignore[arg-type]
-
-
 STEPS = "step,rss_mb\n" + "".join(f"{10 * n},{5000 + n}\n" for n in range(8))
 
 
 def test_tidy_csv_gives_its_axis_and_memory_in_bytes(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, STEPS))
+    series = _only(read_log(tmp_path, STEPS))
     assert (series.metric, series.column, series.unit) == ("rss_bytes", "rss_mb", Unit.BYTES)
     assert (series.axis.name, series.axis.kind) == ("step", AxisKind.STEP)
     assert series.x.tolist() == [0, 10, 20, 30, 40, 50, 60, 70]
@@ -64,7 +61,7 @@ def test_tidy_csv_gives_its_axis_and_memory_in_bytes(tmp_path: Path) -> None:
 def test_the_same_table_in_another_coat_reads_the_same(
     tmp_path: Path, content: str | bytes
 ) -> None:
-    series = _only(_read(tmp_path, content))
+    series = _only(read_log(tmp_path, content))
     assert series.metric == "rss_bytes"
     assert series.x.tolist() == [0, 10, 20, 30, 40, 50, 60, 70]
     assert series.y.tolist() == [(5000 + n) * 1e6 for n in range(8)]
@@ -85,29 +82,29 @@ def test_the_same_table_in_another_coat_reads_the_same(
 )
 def test_cells_as_people_write_them(tmp_path: Path, cells: list[str], values: list[float]) -> None:
     rows = "".join(f"{n},{cell}\n" for n, cell in enumerate(cells))
-    series = _only(_read(tmp_path, "step,rss\n" + rows))
+    series = _only(read_log(tmp_path, "step,rss\n" + rows))
     np.testing.assert_allclose(series.y, values, rtol=1e-12)
 
 
 def test_units_in_cells_make_bytes(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, "step,memory\n1,100 MB\n2,200 MB\n"))
+    series = _only(read_log(tmp_path, "step,memory\n1,100 MB\n2,200 MB\n"))
     assert (series.metric, series.unit) == ("memory_bytes", Unit.BYTES)
 
 
 def test_decimal_commas_between_semicolons(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, "step;rss_mb\n1;5632,5\n2;5700,25\n"))
+    series = _only(read_log(tmp_path, "step;rss_mb\n1;5632,5\n2;5700,25\n"))
     assert series.y.tolist() == [5632.5e6, 5700.25e6]
 
 
 def test_unknown_unit_is_said_and_not_invented(tmp_path: Path) -> None:
-    recording = _read(tmp_path, "step,memory\n1,6814\n2,6815\n3,6820\n")
+    recording = read_log(tmp_path, "step,memory\n1,6814\n2,6815\n3,6820\n")
     series = _only(recording)
     assert (series.metric, series.unit, series.y[0]) == ("memory", Unit.COUNT, 6814)
-    assert any("unit of memory is not known" in note for note in recording.notes)
+    assert any("unit of memory is unknown" in note for note in recording.notes)
 
 
 def test_metric_option_gives_the_unit(tmp_path: Path) -> None:
-    recording = _read(
+    recording = read_log(
         tmp_path, "step,memory\n1,6814\n2,6815\n", metrics=(parse_metric("memory=MiB"),)
     )
     series = _only(recording)
@@ -118,27 +115,27 @@ def test_metric_option_gives_the_unit(tmp_path: Path) -> None:
 def test_metric_option_chooses_columns_by_any_of_their_names(tmp_path: Path) -> None:
     content = "step,RSS (MB),tensors,value\n1,5,7,3\n2,6,7,4\n"
     for name in ("RSS (MB)", "rss (mb)", "rss_bytes"):
-        series = _only(_read(tmp_path, content, metrics=(MetricChoice(name=name),)))
+        series = _only(read_log(tmp_path, content, metrics=(MetricChoice(name=name),)))
         assert series.metric == "rss_bytes"
-    series = _only(_read(tmp_path, content, metrics=(parse_metric("value=count"),)))
+    series = _only(read_log(tmp_path, content, metrics=(parse_metric("value=count"),)))
     assert (series.metric, series.unit) == ("value", Unit.COUNT)
 
 
 def test_first_rising_column_is_the_axis_where_none_has_a_known_name(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, "noise,widget,rss_mb\n3,10,5\n1,11,6\n2,12,7\n"))
+    series = _only(read_log(tmp_path, "noise,widget,rss_mb\n3,10,5\n1,11,6\n2,12,7\n"))
     assert (series.axis.name, series.axis.kind) == ("widget", AxisKind.INDEX)
-    many = _only(_read(tmp_path, "noise,widget,rss_mb\n3,10,5\n1,20,6\n2,30,7\n"))
+    many = _only(read_log(tmp_path, "noise,widget,rss_mb\n3,10,5\n1,20,6\n2,30,7\n"))
     assert (many.axis.name, many.axis.kind) == ("widget", AxisKind.REQUEST)
 
 
 def test_x_option_overrides_the_axis(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, "step,noise,rss_mb\n1,3,5\n2,9,6\n3,7,7\n", x="noise"))
+    series = _only(read_log(tmp_path, "step,noise,rss_mb\n1,3,5\n2,9,6\n3,7,7\n", x="noise"))
     assert series.axis.name == "noise"
     assert series.x.tolist() == [3, 9, 7]
 
 
 def test_time_is_converted_to_seconds(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, "time_h,rss_mb\n0,5\n1,6\n2,7\n"))
+    series = _only(read_log(tmp_path, "time_h,rss_mb\n0,5\n1,6\n2,7\n"))
     assert series.axis.kind is AxisKind.SECONDS
     assert series.x.tolist() == [0, 3600, 7200]
     assert series.at_s is not None
@@ -157,12 +154,12 @@ def test_time_is_converted_to_seconds(tmp_path: Path) -> None:
 )
 def test_time_stamps_become_seconds_since_the_first(tmp_path: Path, stamps: list[str]) -> None:
     rows = "".join(f"{stamp},{n}\n" for n, stamp in enumerate(stamps))
-    series = _only(_read(tmp_path, "timestamp,rss_mb\n" + rows))
+    series = _only(read_log(tmp_path, "timestamp,rss_mb\n" + rows))
     assert np.diff(series.x).tolist() == pytest.approx([1.0, 1.0])
 
 
 def test_step_axis_keeps_the_clock(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, "time_s,step,rss_mb\n0.5,1,5\n0.7,2,6\n0.9,3,6\n"))
+    series = _only(read_log(tmp_path, "time_s,step,rss_mb\n0.5,1,5\n0.7,2,6\n0.9,3,6\n"))
     assert series.axis.name == "step"
     assert series.at_s is not None
     assert series.at_s.tolist() == [0.5, 0.7, 0.9]
@@ -170,18 +167,20 @@ def test_step_axis_keeps_the_clock(tmp_path: Path) -> None:
 
 def test_few_steps_on_many_samples_leave_time_as_the_axis(tmp_path: Path) -> None:
     rows = "".join(f"{n / 10},{n // 50},{100 + n}\n" for n in range(100))
-    assert _only(_read(tmp_path, "time_s,step,rss_mb\n" + rows)).axis.name == "time_s"
+    assert _only(read_log(tmp_path, "time_s,step,rss_mb\n" + rows)).axis.name == "time_s"
 
 
 def test_start_up_before_the_first_step_has_no_position(tmp_path: Path) -> None:
     rows = "".join(f"{n / 10},{max(0, n - 100)},{100 + n}\n" for n in range(200))
-    series = _only(_read(tmp_path, "time_s,step,rss_mb\n" + rows))
+    series = _only(read_log(tmp_path, "time_s,step,rss_mb\n" + rows))
     assert np.isnan(series.x[:101]).all()
     assert series.x[101] == 1
 
 
 def test_phases_are_read(tmp_path: Path) -> None:
-    recording = _read(tmp_path, "step,phase,vram_mb\n1,Predict,5\n2,,6\n3,Correct,7\n4,Predict,8\n")
+    recording = read_log(
+        tmp_path, "step,phase,vram_mb\n1,Predict,5\n2,,6\n3,Correct,7\n4,Predict,8\n"
+    )
     phases = _only(recording).phases
     assert phases is not None
     assert phases.names == ("Predict", "Correct")
@@ -190,14 +189,14 @@ def test_phases_are_read(tmp_path: Path) -> None:
 
 def test_phase_column_option(tmp_path: Path) -> None:
     content = "step,part,vram_mb\n1,a,5\n2,b,6\n"
-    phases = _only(_read(tmp_path, content, phase_column="part")).phases
+    phases = _only(read_log(tmp_path, content, phase_column="part")).phases
     assert phases is not None
     assert phases.names == ("a", "b")
 
 
 def test_interleaved_pids_are_processes(tmp_path: Path) -> None:
     content = "step,pid,rss_mb\n1,7,5\n1,8,50\n2,7,6\n2,8,60\n3,7,7\n3,8,70\n"
-    recording = _read(tmp_path, content)
+    recording = read_log(tmp_path, content)
     assert [(s.process, s.y.tolist()) for s in recording.series] == [
         ("pid 7", [5e6, 6e6, 7e6]),
         ("pid 8", [50e6, 60e6, 70e6]),
@@ -207,7 +206,7 @@ def test_interleaved_pids_are_processes(tmp_path: Path) -> None:
 
 def test_pids_one_after_the_other_are_restarts(tmp_path: Path) -> None:
     content = "step,pid,rss_mb\n10,7,5\n20,7,6\n10,8,5\n20,8,6\n30,8,7\n"
-    series = _only(_read(tmp_path, content))
+    series = _only(read_log(tmp_path, content))
     assert series.generation is not None
     assert series.generation.tolist() == [0, 0, 1, 1, 1]
     assert series.x.tolist() == [10, 20, 10, 20, 30]
@@ -216,14 +215,14 @@ def test_pids_one_after_the_other_are_restarts(tmp_path: Path) -> None:
 def test_ranks_are_processes_and_their_pids_restarts(tmp_path: Path) -> None:
     rows = [(1, 0, 70), (1, 1, 80), (2, 0, 70), (2, 1, 80), (1, 0, 71), (1, 1, 81), (2, 0, 71)]
     content = "step,rank,pid,rss_mb\n" + "".join(f"{s},{r},{p},5\n" for s, r, p in rows)
-    recording = _read(tmp_path, content)
+    recording = read_log(tmp_path, content)
     assert [s.process for s in recording.series] == ["rank 0", "rank 1"]
     assert recording.series[0].generation is not None
     assert recording.series[0].generation.tolist() == [0, 0, 1, 1]
 
 
 def test_columns_with_one_canonical_name_stay_apart(tmp_path: Path) -> None:
-    recording = _read(tmp_path, "step,rss_mb,RSS (GB)\n1,5,1\n2,6,2\n")
+    recording = read_log(tmp_path, "step,rss_mb,RSS (GB)\n1,5,1\n2,6,2\n")
     assert [(s.metric, s.column) for s in recording.series] == [
         ("rss_bytes", "rss_mb"),
         ("rss_bytes", "RSS (GB)"),
@@ -232,35 +231,35 @@ def test_columns_with_one_canonical_name_stay_apart(tmp_path: Path) -> None:
 
 def test_loss_and_rates_are_no_memory(tmp_path: Path) -> None:
     content = "step,loss,lr,MB/s,tokens_per_s,rss_mb\n1,2.1,1e-3,5,7,5\n2,2.0,1e-3,5,7,6\n"
-    assert _only(_read(tmp_path, content)).metric == "rss_bytes"
+    assert _only(read_log(tmp_path, content)).metric == "rss_bytes"
 
 
 def test_total_that_never_changes_is_no_reading(tmp_path: Path) -> None:
     content = "step,memory.used [MiB],memory.total [MiB]\n1,5,100\n2,6,100\n"
-    assert _only(_read(tmp_path, content)).metric == "memory_used_bytes"
+    assert _only(read_log(tmp_path, content)).metric == "memory_used_bytes"
 
 
 def test_torn_last_line_is_left_out_and_mentioned(tmp_path: Path) -> None:
-    recording = _read(tmp_path, "step,tensors,rss_mb\n1,5,100\n2,5,100\n3,")
+    recording = read_log(tmp_path, "step,tensors,rss_mb\n1,5,100\n2,5,100\n3,")
     assert len(recording.series[0].y) == 2
     assert any("torn" in note for note in recording.notes)
 
 
 def test_text_among_the_figures_is_counted(tmp_path: Path) -> None:
-    recording = _read(tmp_path, "step,rss_mb\n1,5\n2,oops\n3,6\n")
+    recording = read_log(tmp_path, "step,rss_mb\n1,5\n2,oops\n3,6\n")
     assert np.isnan(_only(recording).y[1])
-    assert any("1 cell of rss_mb holds no figure" in n and "line 3" in n for n in recording.notes)
+    assert any("1 cell of rss_mb without a number" in n and "line 3" in n for n in recording.notes)
 
 
 def test_late_text_in_a_long_column_does_not_lose_the_figures(tmp_path: Path) -> None:
     rows = "".join(f"{n},{n}\n" for n in range(3000)) + "3000,killed\n"
-    series = _only(_read(tmp_path, "step,rss_mb\n" + rows))
+    series = _only(read_log(tmp_path, "step,rss_mb\n" + rows))
     assert np.isfinite(series.y).sum() == 3000
 
 
 def test_hostile_names_are_made_harmless(tmp_path: Path) -> None:
     content = 'step,"rss\x1b[31m_mb",phase\n1,5,"a\x1b[2J"\n2,6,b\n'
-    series = _only(_read(tmp_path, content))
+    series = _only(read_log(tmp_path, content))
     assert "\x1b" not in series.column + series.metric
     assert series.phases is not None
     assert "\x1b" not in "".join(series.phases.names)
@@ -274,11 +273,11 @@ def test_hostile_names_are_made_harmless(tmp_path: Path) -> None:
         (b"\x89PNG\r\n\x1a\n" + bytes(200), "PNG"),
         (bytes(range(256)) * 8, "binary"),
         (b"step,rss_mb\n1,5\n", "one row"),
-        (b"step,rss_mb\n", "no figures of memory"),
+        (b"step,rss_mb\n", "no memory readings"),
         (b"step,loss\n1,5\n2,6\n", "looks like memory"),
-        (b"name,colour\na,red\nb,blue\n", "no figures of memory"),
+        (b"name,colour\na,red\nb,blue\n", "no memory readings"),
         (b"1,5\n2,6\n3,7\n", "no names"),
-        (b"step,rss_mb\n1,\n2,\n", "no figures"),
+        (b"step,rss_mb\n1,\n2,\n", "no numbers"),
         (b"PAR1 but not really", "Parquet"),
     ],
 )
@@ -310,13 +309,13 @@ def test_no_permission(tmp_path: Path) -> None:
 def test_options_that_name_no_column_list_the_columns(tmp_path: Path) -> None:
     for options in ({"x": "stpe"}, {"metrics": (MetricChoice(name="stpe"),)}):
         with pytest.raises(UnreadableInput) as caught:
-            _read(tmp_path, STEPS, **options)
+            read_log(tmp_path, STEPS, **options)
         assert "step, rss_mb" in caught.value.remedy
 
 
 def test_two_columns_of_one_name_are_ambiguous(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="2 columns are called"):
-        _read(tmp_path, "step,a,a\n1,2,3\n2,3,4\n", metrics=(MetricChoice(name="a"),))
+        read_log(tmp_path, "step,a,a\n1,2,3\n2,3,4\n", metrics=(MetricChoice(name="a"),))
 
 
 def test_expand_takes_files_directories_and_patterns(tmp_path: Path) -> None:
@@ -334,7 +333,7 @@ def test_directory_without_recordings_is_an_error(tmp_path: Path) -> None:
 
 
 def test_falling_columns_are_marked(tmp_path: Path) -> None:
-    series = _only(_read(tmp_path, "step,available_mb\n1,5\n2,4\n"))
+    series = _only(read_log(tmp_path, "step,available_mb\n1,5\n2,4\n"))
     assert series.falling
     assert series.role is Role.HOST
 
@@ -344,7 +343,7 @@ def test_columns_of_types_that_numpy_does_not_know(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     pl.DataFrame({"step": range(8), "rss_mb": decimals}).write_parquet(path)
     assert _only(read(str(path))).y[0] == 5000.25e6
-    beyond_64_bits = _read(tmp_path, STEPS.replace("\n0,", f"\n{10**20},"))
+    beyond_64_bits = read_log(tmp_path, STEPS.replace("\n0,", f"\n{10**20},"))
     assert _only(beyond_64_bits).x[0] == 1e20
 
 
@@ -357,13 +356,13 @@ def test_columns_of_lists_and_bytes_are_passed_over(tmp_path: Path) -> None:
     frame.write_parquet(path)
     assert _only(read(str(path))).y[7] == 7e6
     lines = "".join(f'{{"step": {n}, "rss_mb": {n}, "pid": [{n}]}}\n' for n in range(8))
-    assert _only(_read(tmp_path, lines)).y[7] == 7e6
+    assert _only(read_log(tmp_path, lines)).y[7] == 7e6
     with pytest.raises(UnreadableInput):
-        _read(tmp_path, '{"pid":[],"":{"pss":null}}')
+        read_log(tmp_path, '{"pid":[],"":{"pss":null}}')
 
 
 def test_a_new_phase_for_every_sample_is_none(tmp_path: Path) -> None:
     rows = "".join(f"{n},batch {n},{5000 + n}\n" for n in range(5000))
-    recording = _read(tmp_path, "step,phase,rss_mb\n" + rows)
+    recording = read_log(tmp_path, "step,phase,rss_mb\n" + rows)
     assert _only(recording).phases is None
     assert any("5,000 different phases" in note for note in recording.notes)

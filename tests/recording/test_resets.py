@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from logs import read_log
 
-from memdiag.recording.read import read
 from memdiag.values.measurements import Recording, Series
 
 
@@ -15,16 +15,10 @@ def _only(recording: Recording) -> Series:
     return series
 
 
-def _read(folder: Path, content: str) -> Recording:
-    path = folder / "log.csv"
-    path.write_text(content)
-    return read(str(path))
-
-
 def test_step_that_starts_again_with_low_memory_is_a_restart(tmp_path: Path) -> None:
     first = [(10 * n, 5000 + 1600 * n) for n in range(1, 8)]
     rows = first + [(10 * n, 5000 + 1600 * n) for n in range(1, 12)]
-    recording = _read(tmp_path, "step,rss_mb\n" + "".join(f"{x},{y}\n" for x, y in rows))
+    recording = read_log(tmp_path, "step,rss_mb\n" + "".join(f"{x},{y}\n" for x, y in rows))
     series = _only(recording)
     assert series.generation is not None
     assert series.generation.tolist() == [0] * 7 + [1] * 11
@@ -33,14 +27,14 @@ def test_step_that_starts_again_with_low_memory_is_a_restart(tmp_path: Path) -> 
 
 def test_a_restart_is_seen_by_the_readings_where_some_are_missing(tmp_path: Path) -> None:
     run = [f"{n},{5 + n if n % 4 == 3 else ''}\n" for n in range(20)]
-    series = _only(_read(tmp_path, "step,rss_gb\n" + "".join(run + run)))
+    series = _only(read_log(tmp_path, "step,rss_gb\n" + "".join(run + run)))
     assert series.generation is not None
     assert series.generation.max() == 1
-    few = _only(_read(tmp_path, "step,rss_gb\n" + "1,\n" * 6 + "2,\n1,1\n"))
+    few = _only(read_log(tmp_path, "step,rss_gb\n" + "1,\n" * 6 + "2,\n1,1\n"))
     assert np.isfinite(few.y).sum() == 1
 
 
 def test_step_within_epochs_is_counted_on(tmp_path: Path) -> None:
     rows = [(epoch, step, 100) for epoch in range(3) for step in range(5)]
     content = "epoch,step,rss_mb\n" + "".join(f"{e},{s},{y}\n" for e, s, y in rows)
-    assert _only(_read(tmp_path, content)).x.tolist() == list(range(15))
+    assert _only(read_log(tmp_path, content)).x.tolist() == list(range(15))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from memdiag.recording.textlog.discover_fields import find_fields
-from memdiag.recording.textlog.extract_blocks import Gatherer
+from memdiag.recording.textlog.extract_blocks import Collector
 from memdiag.recording.textlog.line_templates import lines_of
-from memdiag.recording.textlog.minmax_decimation import spared
+from memdiag.recording.textlog.minmax_decimation import decimated
 
 NAN = np.nan
 
@@ -16,7 +16,7 @@ NAN = np.nan
 def test_the_extremes_of_each_bucket_stay() -> None:
     rng = np.random.default_rng(0)
     metrics = rng.normal(size=(2, 4000))
-    kept = spared(metrics, np.empty((0, 4000)), [], 1)
+    kept = decimated(metrics, np.empty((0, 4000)), [], 1)
     assert len(kept) <= 4000 / 4
     assert kept.tolist() == sorted(set(kept.tolist()))
     for figures in metrics:
@@ -30,7 +30,7 @@ def test_the_extremes_of_each_bucket_stay() -> None:
 def test_lines_of_each_tag_have_their_own_extremes() -> None:
     ranks = np.arange(4000) % 4
     metrics = (1000.0 * ranks + np.arange(4000) % 7)[None, :]
-    kept = spared(metrics, np.empty((0, 4000)), [ranks], 2)
+    kept = decimated(metrics, np.empty((0, 4000)), [ranks], 2)
     for rank in range(4):
         seen = metrics[0, kept[ranks[kept] == rank]] - 1000 * rank
         assert (seen.min(), seen.max()) == (0, 6)
@@ -39,14 +39,14 @@ def test_lines_of_each_tag_have_their_own_extremes() -> None:
 def test_a_position_on_a_line_of_its_own_stays_with_the_figures_below_it() -> None:
     steps = np.where(np.arange(4000) % 2 == 0, np.arange(4000) // 2, NAN)[None, :]
     metrics = np.where(np.arange(4000) % 2 == 1, np.arange(4000) // 2, NAN)[None, :]
-    kept = spared(metrics, steps, [], 1)
+    kept = decimated(metrics, steps, [], 1)
     assert len(kept) <= 4000 / 4
     held = kept[np.isfinite(metrics[0, kept])]
     assert np.isin(held - 1, kept).all()
 
 
 def test_lines_without_a_metric_do_not_stay() -> None:
-    assert spared(np.full((1, 9), NAN), np.arange(9.0)[None, :], [], 1).size == 0
+    assert decimated(np.full((1, 9), NAN), np.arange(9.0)[None, :], [], 1).size == 0
 
 
 @pytest.mark.parametrize("prefix", ["", "[rank{rank}] "])
@@ -57,12 +57,12 @@ def test_a_long_log_is_held_within_bounds_with_its_floor_and_its_peak(prefix: st
     ]
     lines[20_000] = lines[20_000].replace("rss 5", "rss 9")
     fields = find_fields(lines[:300])
-    gatherer = Gatherer(fields, None, rows_at_most=5000)
+    collector = Collector(fields, rows_at_most=5000)
     for start in range(0, len(lines), 3000):
-        gatherer.read(lines_of("\n".join(lines[start : start + 3000]).encode()))
-    figures = gatherer.gathered().figures
+        collector.read(lines_of("\n".join(lines[start : start + 3000]).encode()))
+    figures = collector.collected().values
     assert 1000 < figures.shape[1] <= 5000
-    assert gatherer.coarseness > 0
+    assert collector.coarseness > 0
     rss, step = figures[0] / 1e6, figures[1]
     assert rss.max() == float(lines[20_000].split()[-2])
     assert (np.diff(step) > 0).all()

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from logs import read_log, series_of
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.recording.read import read
-from memdiag.recording.read_options import DEFAULTS
-from memdiag.values.measurements import AxisKind, Recording, Role, Series
+from memdiag.values.measurements import AxisKind, Role
 from memdiag.values.verdict import Verdict
 
 KIB, MIB, GIB = 1024.0, 2.0**20, 2.0**30
@@ -161,20 +160,11 @@ TOOLS = {
 }
 
 
-def _read(folder: Path, text: str) -> Recording:
-    (folder / "log").write_text(text)
-    return read(str(folder / "log"), DEFAULTS)
-
-
-def _series(recording: Recording, metric: str, process: str = "") -> Series:
-    return next(s for s in recording.series if (s.metric, s.process) == (metric, process))
-
-
 @pytest.mark.parametrize("tool", TOOLS)
 def test_what_a_tool_prints_in_a_loop_is_read(tmp_path: Path, tool: str) -> None:
     said = TOOLS[tool]
     text = said.first + "".join(said.says(i) for i in range(N))
-    series = _series(_read(tmp_path, text), said.metric, said.process)
+    series = series_of(read_log(tmp_path, text), said.metric, said.process)
     np.testing.assert_allclose(series.y, [said.y(i) for i in range(N)], 1e-12)
     assert (series.role, series.axis.kind) == (said.role, said.axis)
     assert series.x.tolist() == [said.seconds * i for i in range(N)]
@@ -188,7 +178,7 @@ def test_free_memory_that_becomes_cache_is_no_growth(tmp_path: Path) -> None:
         f"{15000000 + 200000 * i}    54000000\nSwap:        2097148           0     2097148\n"
         for i in range(N)
     )
-    metrics = {s.metric for s in _read(tmp_path, text).series}
+    metrics = {s.metric for s in read_log(tmp_path, text).series}
     assert "host_available_bytes" in metrics
     assert "host_free_bytes" not in metrics
 
@@ -201,36 +191,36 @@ def test_an_old_free_tells_what_is_free_without_the_cache(tmp_path: Path) -> Non
         "Swap:      2097148          0    2097148\n"
         for i in range(N)
     )
-    series = _series(_read(tmp_path, text), "host_free_bytes")
+    series = series_of(read_log(tmp_path, text), "host_free_bytes")
     assert set(series.y.tolist()) == {50100000 * KIB}
 
 
 def test_a_gpu_without_a_word_of_what_is_available_keeps_what_is_free(tmp_path: Path) -> None:
     text = "step,memory.free [MiB]\n" + "".join(f"{i},{900 - i} MiB\n" for i in range(N))
-    assert _series(_read(tmp_path, text), "memory_free_bytes").falling
+    assert series_of(read_log(tmp_path, text), "memory_free_bytes").falling
 
 
 def test_headers_that_come_again_are_no_rows(tmp_path: Path) -> None:
     """Runs that append to one file, each with the header."""
     text = "".join(("rss_mb,loss\n" if i % 8 == 0 else "") + f"{100 + i},0.3\n" for i in range(N))
-    recording = _read(tmp_path, text)
-    series = _series(recording, "rss_bytes")
+    recording = read_log(tmp_path, text)
+    series = series_of(recording, "rss_bytes")
     assert series.x.tolist() == list(range(N))
-    assert not any("hold no figure" in note for note in recording.notes)
+    assert not any("without a number" in note for note in recording.notes)
 
 
 @pytest.mark.parametrize("names", ["Schritt;Speicher (MB)", "步数;显存 (MB)", "step;rss_mb"])
 def test_commas_of_decimals_part_no_columns(tmp_path: Path, names: str) -> None:
     text = f"{names}\n" + "".join(f"{i};{1000 + i},5\n" for i in range(N))
-    (series,) = _read(tmp_path, text).series
+    (series,) = read_log(tmp_path, text).series
     assert series.axis.kind is AxisKind.STEP
     assert series.y.tolist() == [(1000.5 + i) * 1e6 for i in range(N)]
 
 
 def test_an_axis_that_never_moves_is_none(tmp_path: Path) -> None:
     text = "step,rss_mb\n" + "".join(f"0,{100 + i}\n" for i in range(N))
-    recording = _read(tmp_path, text)
-    assert _series(recording, "rss_bytes").x.tolist() == list(range(N))
+    recording = read_log(tmp_path, text)
+    assert series_of(recording, "rss_bytes").x.tolist() == list(range(N))
     assert "no step or time column: the rows are counted" in recording.notes
 
 
@@ -242,7 +232,7 @@ def test_pidstat_counts_on_over_noon(tmp_path: Path) -> None:
         f"{1200 + 5 * i}   1.00  python\n\n"
         for i in range(N)
     )
-    series = _series(_read(tmp_path, text), "rss_bytes", "python")
+    series = series_of(read_log(tmp_path, text), "rss_bytes", "python")
     assert series.x.tolist() == [60.0 * i for i in range(N)]
 
 
@@ -252,4 +242,4 @@ def test_ticks_of_a_monitor_are_judged_as_steps(
 ) -> None:
     """A minute of steady growth is what a job does that loads its data; a quarter of an hour..."""
     text = "".join(TOOLS["kubectl top pod"].says(i) for i in range(samples))
-    assert diagnose(_read(tmp_path, text)).verdict is verdict
+    assert diagnose(read_log(tmp_path, text)).verdict is verdict

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from logs import read_log
 
 from memdiag.errors import UnreadableInput
-from memdiag.recording.read import read
-from memdiag.recording.read_options import ReadOptions
-from memdiag.values.measurements import AxisKind, Recording
+from memdiag.values.measurements import AxisKind
 
 MB = 1e6
 PROSE = [
@@ -23,18 +22,12 @@ PROSE = [
 RULE = "-" * 60
 
 
-def _read(folder: Path, lines: list[str]) -> Recording:
-    path = folder / "run.log"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return read(str(path), ReadOptions())
-
-
 @pytest.mark.parametrize("rule", [[], [RULE]])
 def test_a_table_among_prose_is_read_by_its_header(tmp_path: Path, rule: list[str]) -> None:
     """And not by its last column, in which nothing grows."""
     header = "  call     rss_mb       Δrss    mps_cur   live_t"
     rows = [f"{50 * i:6} {300 + 20 * i:10.1f} {20 * i:+10.1f} 0.0 50" for i in range(10)]
-    found = _read(tmp_path, [*PROSE, header, *rule, *rows, "Total elapsed: 7.2s (69.6 calls/s)"])
+    found = read_log(tmp_path, [*PROSE, header, *rule, *rows, "Total elapsed: 7.2s (69.6 calls/s)"])
     series = {one.metric: one for one in found.series}
     rss = series["rss_bytes"]
     np.testing.assert_allclose(rss.y[np.isfinite(rss.y)], [(300 + 20 * i) * MB for i in range(10)])
@@ -45,7 +38,7 @@ def test_a_table_among_prose_is_read_by_its_header(tmp_path: Path, rule: list[st
 def test_a_small_table_above_a_log_is_not_taken_for_it(tmp_path: Path) -> None:
     table = ["layer mem_mb", *[f"{i} {100 + i}" for i in range(5)]]
     log = [f"step {i}: loss 0.5, rss {1000 + i} MB" for i in range(40)]
-    found = _read(tmp_path, [*table, *log])
+    found = read_log(tmp_path, [*table, *log])
     assert [len(one.y) for one in found.series if one.metric == "rss_bytes"] == [40]
 
 
@@ -57,7 +50,7 @@ def test_several_figures_without_names_are_refused(tmp_path: Path, first: str) -
         for i in range(12)
     ]
     with pytest.raises(UnreadableInput, match="no names") as caught:
-        _read(tmp_path, lines)
+        read_log(tmp_path, lines)
     assert "header" in (caught.value.remedy or "")
 
 
@@ -66,7 +59,7 @@ def test_what_memory_is_of_may_take_more_words(tmp_path: Path) -> None:
     for i in range(12):
         lines.append(f"Memory consumed after parsed {20 + 4 * i}.5")
         lines.append(f"Memory consumed after deallocating {20.25 + 4 * i}")
-    found = _read(tmp_path, lines)
+    found = read_log(tmp_path, lines)
     by_metric = {one.metric: one.y[np.isfinite(one.y)] for one in found.series}
     assert by_metric["memory_consumed_after_parsed"].tolist() == [20.5 + 4 * i for i in range(12)]
     assert len(by_metric["memory_consumed_after_deallocating"]) == 12
@@ -74,20 +67,24 @@ def test_what_memory_is_of_may_take_more_words(tmp_path: Path) -> None:
 
 def test_figures_after_a_phrase_with_memory_are_none_of_it_beside_others(tmp_path: Path) -> None:
     lines = [f"Memory leak test run with seed {1000 + i}, rss {512 + i}.0 MB" for i in range(40)]
-    assert {one.metric for one in _read(tmp_path, lines).series} == {"rss_bytes"}
+    assert {one.metric for one in read_log(tmp_path, lines).series} == {"rss_bytes"}
 
 
 def test_a_summary_of_layers_is_no_table_of_a_run(tmp_path: Path) -> None:
     layers = ["Model summary", "layer memory", *[f"{i} {20 * i}" for i in range(30)]]
     log = [f"iter {i}: rss = {1000 + i}.0 MB" for i in range(100)]
-    rss = next(one for one in _read(tmp_path, [*layers, *log]).series if one.metric == "rss_bytes")
+    rss = next(
+        one for one in read_log(tmp_path, [*layers, *log]).series if one.metric == "rss_bytes"
+    )
     assert len(rss.y) == 100
 
 
 def test_a_column_of_durations_is_no_axis(tmp_path: Path) -> None:
     rows = [f"{i},{0.1 + 37 * i % 11 / 7:.3f},{500 + 2 * i}" for i in range(60)]
     (found,) = [
-        s for s in _read(tmp_path, ["time_s,fetch,rss_mb", *rows]).series if s.metric == "rss_bytes"
+        s
+        for s in read_log(tmp_path, ["time_s,fetch,rss_mb", *rows]).series
+        if s.metric == "rss_bytes"
     ]
     assert found.axis.kind is AxisKind.SECONDS
 
@@ -95,7 +92,7 @@ def test_a_column_of_durations_is_no_axis(tmp_path: Path) -> None:
 @pytest.mark.parametrize("heading", ["Memory usage:", "RSS (MB)"])
 def test_a_heading_of_two_words_is_one_name(tmp_path: Path, heading: str) -> None:
     """`10 511.12` is the tenth reading, under no two names, and no eleven thousand."""
-    found = _read(tmp_path, [heading, *[f"{10 * i} {500 + i}.12" for i in range(40)]])
+    found = read_log(tmp_path, [heading, *[f"{10 * i} {500 + i}.12" for i in range(40)]])
     (memory,) = found.series
     assert memory.y[-1] / memory.y[0] == pytest.approx(539.12 / 500.12)
     assert memory.x[-1] == 390

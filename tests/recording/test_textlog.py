@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from logs import read_log, series_of
 
-from memdiag.recording.read import read
-from memdiag.recording.read_options import ReadOptions
-from memdiag.values.measurements import AxisKind, Recording, Series
+from memdiag.values.measurements import AxisKind
 
 RUNS = 40
 MB, GB, MIB, GIB, PAGE = 1e6, 1e9, 2.0**20, 2.0**30, 4096
@@ -349,21 +348,11 @@ LOGS = {
 }
 
 
-def _read(folder: Path, text: str | bytes, **options: object) -> Recording:
-    path = folder / "log"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read(str(path), ReadOptions(**options))  # type: ignore[arg-type]
-
-
-def _series(recording: Recording, metric: str) -> Series:
-    return next(series for series in recording.series if series.metric == metric)
-
-
 @pytest.mark.parametrize("kind", LOGS)
 def test_line_as_posted_is_read_without_options(tmp_path: Path, kind: str) -> None:
     log = LOGS[kind]
     lines = log.between.join(log.line(i, 1000 + 3 * i) for i in range(RUNS))
-    series = _series(_read(tmp_path, log.first + lines + log.last), log.metric)
+    series = series_of(read_log(tmp_path, log.first + lines + log.last), log.metric)
     np.testing.assert_allclose(series.y, [(1000 + 3 * i) * log.scale for i in range(RUNS)], 1e-9)
     assert series.axis.kind is log.axis
     if log.x is not None:

@@ -5,44 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from logs import read_log, series_of
 
 from memdiag.errors import UnreadableInput
-from memdiag.recording.read import read
-from memdiag.recording.read_options import DEFAULTS
-from memdiag.values.measurements import Recording, Series
 
 MB = 1e6
 
 
-def _read(folder: Path, text: str) -> Recording:
-    (folder / "log").write_text(text)
-    return read(str(folder / "log"), DEFAULTS)
-
-
-def _series(recording: Recording, metric: str) -> Series:
-    return next(s for s in recording.series if s.metric == metric)
-
-
 def test_repeated_lines_of_uniq_take_their_places(tmp_path: Path) -> None:
     lines = "".join(f"{5 + i % 3:7d} {1000 + i}.5 MB\n" for i in range(20))
-    series = _series(_read(tmp_path, lines), "memory_bytes")
+    series = series_of(read_log(tmp_path, lines), "memory_bytes")
     assert series.x[:4].tolist() == [0, 5, 11, 18]
 
 
 def test_phases_and_counters_are_there(tmp_path: Path) -> None:
     turns = ("Correct -> Predict", "Predict -> Correct")
     lines = (f"Phase transition: {turns[i % 2]} | VRAM: {i} MB | Copies: {i}" for i in range(20))
-    recording = _read(tmp_path, "\n".join(lines))
-    phases = _series(recording, "vram_bytes").phases
+    recording = read_log(tmp_path, "\n".join(lines))
+    phases = series_of(recording, "vram_bytes").phases
     assert phases is not None
     assert phases.names == ("Predict", "Correct")
-    assert _series(recording, "copies").y.tolist() == list(range(20))
+    assert series_of(recording, "copies").y.tolist() == list(range(20))
 
 
 def test_phase_in_front_of_the_step_is_no_part_of_its_name(tmp_path: Path) -> None:
     lines = "".join(f"Phase: {('train', 'eval')[i % 2]} Step {i}: {9 + i} MB\n" for i in range(20))
-    recording = _read(tmp_path, lines)
-    assert len(_series(recording, "memory_bytes").y) == 20
+    recording = read_log(tmp_path, lines)
+    assert len(series_of(recording, "memory_bytes").y) == 20
     assert "read as text: memory (bytes) over Step, phases from phase" in recording.notes
 
 
@@ -50,7 +39,7 @@ def test_steps_named_on_lines_of_their_own_hold_for_the_lines_below(tmp_path: Pa
     lines = "".join(
         f"step {10 * i} loss 0.5\n  saving\nGPU memory: {5 + i} GB\n" for i in range(20)
     )
-    series = _series(_read(tmp_path, lines), "gpu_memory_bytes")
+    series = series_of(read_log(tmp_path, lines), "gpu_memory_bytes")
     assert series.x.tolist() == [10 * i for i in range(20)]
 
 
@@ -62,7 +51,7 @@ def test_noise_around_the_lines_does_not_matter(tmp_path: Path) -> None:
             noise[i % 5],
             f"\x1b[32m2026-02-07 12:00:{i:02d}\x1b[0m step {i} | rss: {9 + i} MB",
         ]
-    series = _series(_read(tmp_path, "\n".join(lines)), "rss_bytes")
+    series = series_of(read_log(tmp_path, "\n".join(lines)), "rss_bytes")
     assert series.y.tolist() == [(9 + i) * MB for i in range(50)]
     assert series.at_s is not None
     assert series.at_s.tolist() == list(range(50))
@@ -70,7 +59,7 @@ def test_noise_around_the_lines_does_not_matter(tmp_path: Path) -> None:
 
 def test_ranks_in_lines_are_processes(tmp_path: Path) -> None:
     lines = "".join(f"[rank{r}] step {i} mem {5 + r} GB\n" for i in range(20) for r in range(3))
-    recording = _read(tmp_path, lines)
+    recording = read_log(tmp_path, lines)
     assert [s.process for s in recording.series] == ["rank 0", "rank 1", "rank 2"]
 
 
@@ -81,13 +70,13 @@ def test_lines_that_name_no_rank_are_of_the_one_that_is_named(tmp_path: Path) ->
         f"[Rank 0] (after {10 * i} iterations) memory (MB) | reserved: {1000 + i}.5\n"
         for i in range(20)
     )
-    assert {s.process for s in _read(tmp_path, lines).series} == {""}
+    assert {s.process for s in read_log(tmp_path, lines).series} == {""}
 
 
 def test_pid_named_above_the_lines_splits_the_runs(tmp_path: Path) -> None:
     run = "".join(f"Step {10 * i}:  {5000 + 1000 * i:,} MB (+1,000 MB)\n" for i in range(1, 9))
     text = f"Run 1 (Process 177381):\n{run}[Process restarted]\n\nRun 2 (Process 179532):\n{run}"
-    series = _series(_read(tmp_path, text), "memory_bytes")
+    series = series_of(read_log(tmp_path, text), "memory_bytes")
     assert series.generation is not None
     assert series.generation.tolist() == [0] * 8 + [1] * 8
 
@@ -103,4 +92,4 @@ def test_pid_named_above_the_lines_splits_the_runs(tmp_path: Path) -> None:
 def test_text_without_a_series_is_refused(tmp_path: Path, text: str) -> None:
     prose = "\n".join(f"{n}. It is said that this is so.\n" for n in range(40))
     with pytest.raises(UnreadableInput):
-        _read(tmp_path, text + prose)
+        read_log(tmp_path, text + prose)

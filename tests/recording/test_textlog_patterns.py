@@ -6,24 +6,16 @@ import time
 from pathlib import Path
 
 import pytest
+from logs import read_log
 
 from memdiag.errors import MemdiagError, UnreadableInput, UsageError
-from memdiag.recording.read import read
-from memdiag.recording.read_options import ReadOptions
-from memdiag.values.measurements import Recording
 
 MB = 1e6
 
 
-def _read(folder: Path, text: str | bytes, **options: object) -> Recording:
-    path = folder / "log"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read(str(path), ReadOptions(**options))  # type: ignore[arg-type]
-
-
 def test_pattern_names_what_to_read(tmp_path: Path) -> None:
     lines = "".join(f"<{i}> uses {100 + i} of them\n" for i in range(20))
-    recording = _read(tmp_path, lines, pattern=r"<(?P<step>\d+)> uses (?<rss_mb>[\d.]+)")
+    recording = read_log(tmp_path, lines, pattern=r"<(?P<step>\d+)> uses (?<rss_mb>[\d.]+)")
     series = next(s for s in recording.series if s.metric == "rss_bytes")
     assert series.y.tolist() == [(100 + i) * MB for i in range(20)]
     assert series.x.tolist() == list(range(20))
@@ -32,9 +24,9 @@ def test_pattern_names_what_to_read(tmp_path: Path) -> None:
 def test_patterns_that_cannot_work_are_usage_errors(tmp_path: Path) -> None:
     for pattern in ("(?<a>", "no groups", "(?<rss_mb>x{1000}{1000}{1000})", "(?<a>.)(?=x)"):
         with pytest.raises(UsageError):
-            _read(tmp_path, "step 1 rss 5\n" * 9, pattern=pattern)
+            read_log(tmp_path, "step 1 rss 5\n" * 9, pattern=pattern)
     with pytest.raises(UnreadableInput, match="matches no line"):
-        _read(tmp_path, "step 1 rss 5\n" * 9, pattern="(?<rss_mb>zzz)")
+        read_log(tmp_path, "step 1 rss 5\n" * 9, pattern="(?<rss_mb>zzz)")
 
 
 @pytest.mark.parametrize(
@@ -72,5 +64,5 @@ def test_hostile_content_ends_soon(
 ) -> None:
     began = time.monotonic()
     with pytest.raises(MemdiagError):
-        _read(tmp_path, content, **options)
+        read_log(tmp_path, content, **options)
     assert time.monotonic() - began < 20

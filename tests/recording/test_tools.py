@@ -7,28 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from logs import read_log, series_of
 
 from memdiag.errors import UnreadableInput
-from memdiag.recording.read import read
-from memdiag.recording.read_options import ReadOptions
-from memdiag.values.measurements import AxisKind, Recording, Role, Series
+from memdiag.values.measurements import AxisKind, Role
 
 MIB, KIB = 2.0**20, 1024.0
 N = 30
-
-
-def _read(folder: Path, text: str | bytes, **options: object) -> Recording:
-    path = folder / "log"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read(str(path), ReadOptions(**options))  # type: ignore[arg-type]
-
-
-def _series(recording: Recording, metric: str, process: str | None = None) -> Series:
-    return next(
-        s
-        for s in recording.series
-        if s.metric == metric and (process is None or s.process == process)
-    )
 
 
 def _clock(i: int) -> str:
@@ -51,7 +36,7 @@ def _smi(i: int, gpu: int = 0) -> str:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_nvidia_smi_query(tmp_path: Path, header: str, encoding: str) -> None:
     text = header + "".join(_smi(i) for i in range(N))
-    used = _series(_read(tmp_path, text.encode(encoding)), "memory_used_bytes")
+    used = series_of(read_log(tmp_path, text.encode(encoding)), "memory_used_bytes")
     assert used.y.tolist() == [(1000 + 10 * i) * MIB for i in range(N)]
     assert used.role is Role.DEVICE
     assert used.axis.kind is AxisKind.SECONDS
@@ -59,14 +44,14 @@ def test_nvidia_smi_query(tmp_path: Path, header: str, encoding: str) -> None:
 
 
 def test_nvidia_smi_free_memory_falls(tmp_path: Path) -> None:
-    recording = _read(tmp_path, SMI_HEADER + "".join(_smi(i) for i in range(N)))
-    assert _series(recording, "memory_free_bytes").falling
+    recording = read_log(tmp_path, SMI_HEADER + "".join(_smi(i) for i in range(N)))
+    assert series_of(recording, "memory_free_bytes").falling
     assert {s.metric for s in recording.series} == {"memory_free_bytes", "memory_used_bytes"}
 
 
 def test_nvidia_smi_of_two_gpus_is_two_processes(tmp_path: Path) -> None:
     text = SMI_HEADER + "".join(_smi(i, gpu) for i in range(N) for gpu in range(2))
-    recording = _read(tmp_path, text)
+    recording = read_log(tmp_path, text)
     used = [s for s in recording.series if s.metric == "memory_used_bytes"]
     assert [len(s.y) for s in used] == [N, N]
     assert [s.process for s in used] == ["gpu 0", "gpu 1"]
@@ -74,7 +59,7 @@ def test_nvidia_smi_of_two_gpus_is_two_processes(tmp_path: Path) -> None:
 
 def test_nvidia_smi_without_units(tmp_path: Path) -> None:
     text = "index, memory.used [MiB]\n" + "".join(f"0, {100 + i}\n" for i in range(N))
-    used = _series(_read(tmp_path, text), "memory_used_bytes")
+    used = series_of(read_log(tmp_path, text), "memory_used_bytes")
     assert used.y.tolist() == [(100 + i) * MIB for i in range(N)]
 
 
@@ -82,7 +67,7 @@ def test_nvidia_smi_compute_apps(tmp_path: Path) -> None:
     text = "pid, process_name, used_gpu_memory [MiB]\n" + "".join(
         f"{pid}, python, {pid + i} MiB\n" for i in range(N) for pid in (100, 200)
     )
-    recording = _read(tmp_path, text)
+    recording = read_log(tmp_path, text)
     assert [s.process for s in recording.series] == ["python pid 100", "python pid 200"]
     assert recording.series[0].x.tolist() == list(range(N))
     assert recording.series[0].y[0] == 100 * MIB
@@ -91,7 +76,7 @@ def test_nvidia_smi_compute_apps(tmp_path: Path) -> None:
 def test_nvidia_smi_dmon_and_pmon(tmp_path: Path) -> None:
     dmon = "# gpu     sm    mem     fb   bar1   ccpm\n# Idx      %      %     MB     MB     MB\n"
     dmon += "".join(f"    0     50     20   {500 + i}      5      0\n" for i in range(N))
-    assert _read(tmp_path, dmon).series[0].y.tolist() == [(500 + i) * 1e6 for i in range(N)]
+    assert read_log(tmp_path, dmon).series[0].y.tolist() == [(500 + i) * 1e6 for i in range(N)]
     pmon = "# gpu         pid   type     fb   ccpm    command \n"
     pmon += "# Idx           #    C/G     MB     MB    name \n"
     pmon += "".join(
@@ -99,7 +84,7 @@ def test_nvidia_smi_dmon_and_pmon(tmp_path: Path) -> None:
         for i in range(N)
         for pid in (100, 200)
     )
-    recording = _read(tmp_path, pmon)
+    recording = read_log(tmp_path, pmon)
     assert [len(s.y) for s in recording.series] == [N, N]
 
 
@@ -108,17 +93,17 @@ def test_mprof(tmp_path: Path) -> None:
     for i in range(N):
         text += f"MEM {100 + i}.5 {1700000000 + i / 10:.4f}\n"
         text += f"CHLD 4711 {50 + i}.0 {1700000000 + i / 10:.4f}\n"
-    recording = _read(tmp_path, text)
-    main = _series(recording, "memory_bytes", "main")
+    recording = read_log(tmp_path, text)
+    main = series_of(recording, "memory_bytes", "main")
     assert main.y.tolist() == [(100.5 + i) * MIB for i in range(N)]
     assert main.x[10] == pytest.approx(1.0)
-    assert _series(recording, "memory_bytes", "child 4711").y[0] == 50 * MIB
+    assert series_of(recording, "memory_bytes", "child 4711").y[0] == 50 * MIB
 
 
 def test_psrecord(tmp_path: Path) -> None:
     text = "# Elapsed time   CPU (%)     Real (MB)   Virtual (MB)\n"
     text += "".join(f"{i:12.3f} {99:12.3f} {100 + i:12.3f} {900:12.3f}\n" for i in range(N))
-    series = _series(_read(tmp_path, text), "rss_bytes")
+    series = series_of(read_log(tmp_path, text), "rss_bytes")
     assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]
     assert series.axis.kind is AxisKind.SECONDS
 
@@ -133,7 +118,7 @@ def test_pidstat(tmp_path: Path, suffix: str) -> None:
         text += "  Command\n"
         text += f"{_clock(i + 1)}{suffix}  1000  4711   0.00   0.00  2000000  {900 + i}"
         text += "   1.2  python\n"
-    series = _series(_read(tmp_path, text), "rss_bytes")
+    series = series_of(read_log(tmp_path, text), "rss_bytes")
     assert series.y.tolist() == [(900 + i) * KIB for i in range(N)]
     assert series.process == "python"
     assert series.axis.kind is AxisKind.SECONDS
@@ -149,26 +134,26 @@ def test_top_in_batch_mode(tmp_path: Path) -> None:
             f"   4711 me     20   0   9.1g   {1 + i / 10:.1f}g  9 R  99.0   1.2   1:02.03 python\n"
         )
         text += "   4712 me     20   0    9000   5000   3000 S   0.0   0.0   0:00.00 bash\n\n"
-    recording = _read(tmp_path, text)
-    python = _series(recording, "rss_bytes", "python")
+    recording = read_log(tmp_path, text)
+    python = series_of(recording, "rss_bytes", "python")
     assert python.y[0] == 2.0**30
     assert python.x.tolist() == list(range(N))
-    assert _series(recording, "rss_bytes", "bash").y[0] == 5000 * KIB
+    assert series_of(recording, "rss_bytes", "bash").y[0] == 5000 * KIB
 
 
 def test_ps_in_a_loop(tmp_path: Path) -> None:
     block = (
         "  PID   RSS    VSZ COMMAND\n 4711 {} 900000 python train.py --lr 1e-3\n 4712 900 9000 sh\n"
     )
-    recording = _read(tmp_path, "".join(block.format(5000 + i) for i in range(N)))
-    series = _series(recording, "rss_bytes", "python train.py --lr 1e-3")
+    recording = read_log(tmp_path, "".join(block.format(5000 + i) for i in range(N)))
+    series = series_of(recording, "rss_bytes", "python train.py --lr 1e-3")
     assert series.y.tolist() == [(5000 + i) * KIB for i in range(N)]
     assert series.x.tolist() == list(range(N))
 
 
 def test_of_hundreds_of_processes_the_largest_are_taken(tmp_path: Path) -> None:
     block = "  PID   RSS COMMAND\n" + "".join(f" {n} {n} prog{n}\n" for n in range(1000, 1300))
-    recording = _read(tmp_path, block * 5)
+    recording = read_log(tmp_path, block * 5)
     assert {s.process for s in recording.series} == {f"prog{n}" for n in range(1280, 1300)}
     assert any("of 300 processes" in note for note in recording.notes)
 
@@ -178,10 +163,10 @@ def test_smem_has_columns_behind_the_command(tmp_path: Path) -> None:
     lines = [
         f" 4711 me  python train.py --lr 1e-3   0   {i}   {50 + i}   {90 + i} " for i in range(N)
     ]
-    recording = _read(tmp_path, "".join(f"{header}{line}\n" for line in lines))
-    rss = _series(recording, "rss_bytes", "python train.py --lr 1e-3")
+    recording = read_log(tmp_path, "".join(f"{header}{line}\n" for line in lines))
+    rss = series_of(recording, "rss_bytes", "python train.py --lr 1e-3")
     assert rss.y.tolist() == [(90 + i) * KIB for i in range(N)]
-    assert _series(recording, "uss_bytes").y.tolist() == [i * KIB for i in range(N)]
+    assert series_of(recording, "uss_bytes").y.tolist() == [i * KIB for i in range(N)]
 
 
 SCREEN = """\
@@ -206,7 +191,7 @@ SCREEN = """\
 def test_nvidia_smi_screens(tmp_path: Path, dated: bool) -> None:
     dates = [f"Sat Nov 21 {_clock(5 * i)} 2026" if dated else "" for i in range(N)]
     text = "".join(SCREEN.format(date=date, first=1000 + i) for i, date in enumerate(dates))
-    recording = _read(tmp_path, text)
+    recording = read_log(tmp_path, text)
     assert [s.process for s in recording.series] == ["gpu 0", "gpu 1"]
     first, second = recording.series
     assert first.role is Role.DEVICE
@@ -217,7 +202,7 @@ def test_nvidia_smi_screens(tmp_path: Path, dated: bool) -> None:
 
 def test_cores_are_no_memory_whatever_their_cells_look_like(tmp_path: Path) -> None:
     text = "NAME      CPU(cores)   MEMORY(bytes)\n" + "".join(f"a 990m {i}Mi\n" for i in range(N))
-    (series,) = _read(tmp_path, text).series
+    (series,) = read_log(tmp_path, text).series
     assert (series.metric, series.y[-1]) == ("memory_bytes", (N - 1) * MIB)
 
 
@@ -228,19 +213,19 @@ def test_free_in_a_loop(tmp_path: Path) -> None:
         "Swap:        2000000           {}     1999990\n"
     )
     text = "".join(block.format(5_000_000 + i, 9_000_000 - i, i) for i in range(N))
-    recording = _read(tmp_path, text)
-    used = _series(recording, "host_used_bytes")
+    recording = read_log(tmp_path, text)
+    used = series_of(recording, "host_used_bytes")
     assert used.y.tolist() == [(5_000_000 + i) * KIB for i in range(N)]
     assert used.role is Role.HOST
-    assert _series(recording, "host_available_bytes").falling
-    assert _series(recording, "host_buff_cache_bytes").role is Role.CACHE
-    assert _series(recording, "swap_used_bytes").role is Role.SWAP
+    assert series_of(recording, "host_available_bytes").falling
+    assert series_of(recording, "host_buff_cache_bytes").role is Role.CACHE
+    assert series_of(recording, "swap_used_bytes").role is Role.SWAP
 
 
 def test_free_with_units(tmp_path: Path) -> None:
     block = "        total   used   free\nMem:     15Gi   {}Gi   3.1Gi\nSwap:  0B  0B  0B\n"
-    recording = _read(tmp_path, "".join(block.format(5 + i / 10) for i in range(N)))
-    assert _series(recording, "host_used_bytes").y[0] == 5 * 2.0**30
+    recording = read_log(tmp_path, "".join(block.format(5 + i / 10) for i in range(N)))
+    assert series_of(recording, "host_used_bytes").y[0] == 5 * 2.0**30
 
 
 def test_json_lines_with_nesting(tmp_path: Path) -> None:
@@ -248,21 +233,21 @@ def test_json_lines_with_nesting(tmp_path: Path) -> None:
         json.dumps({"step": i, "loss": 0.1, "memory": {"rss_mb": 100 + i, "gpu": {"used_mb": i}}})
         for i in range(N)
     ]
-    recording = _read(tmp_path, "\n".join(lines))
-    series = _series(recording, "memory_rss_bytes")
+    recording = read_log(tmp_path, "\n".join(lines))
+    series = series_of(recording, "memory_rss_bytes")
     assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]
     assert series.axis.name == "step"
-    assert _series(recording, "memory_gpu_used_bytes").role is Role.DEVICE
-    torn = _read(tmp_path, "\n".join(lines)[:-5])
+    assert series_of(recording, "memory_gpu_used_bytes").role is Role.DEVICE
+    torn = read_log(tmp_path, "\n".join(lines)[:-5])
     assert len(torn.series[0].y) == N - 1
     assert any("torn" in note for note in torn.notes)
 
 
 def test_format_can_be_forced(tmp_path: Path) -> None:
     text = "step,rss_mb\n" + "".join(f"{i},{i}\n" for i in range(N))
-    assert _read(tmp_path, text, format="csv").series
-    with pytest.raises(UnreadableInput, match="it is no mprof"):
-        _read(tmp_path, text, format="mprof")
+    assert read_log(tmp_path, text, format="csv").series
+    with pytest.raises(UnreadableInput, match="it is not of format mprof"):
+        read_log(tmp_path, text, format="mprof")
 
 
 @pytest.mark.parametrize("clocks", [False, True], ids=["no clock", "date"])
@@ -275,7 +260,7 @@ def test_processor_time_in_a_table_of_ps_is_no_clock(tmp_path: Path, clocks: boo
             f"root        4711 99.0  1.2 2345 {1000 + i} pts/0 Rl+  12:00 00:00:10 python t.py\n"
         )
         text += "root          99  0.0  0.1 1234   456 ?     Ss   11:00 10:20:30 /bin/sh\n"
-    rss = _series(_read(tmp_path, text), "rss_bytes", "python t.py")
+    rss = series_of(read_log(tmp_path, text), "rss_bytes", "python t.py")
     assert rss.y.tolist() == [(1000 + i) * KIB for i in range(N)]
     assert rss.axis.kind is (AxisKind.SECONDS if clocks else AxisKind.TICK)
     assert rss.x.tolist() == list(range(N))

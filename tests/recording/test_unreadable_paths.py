@@ -77,7 +77,7 @@ def holds_open(process: subprocess.Popen[bytes], path: Path) -> bool:
 @pytest.mark.usefixtures("quickly")
 def test_a_pipe_that_nobody_writes_to_is_refused(fifo: Path) -> None:
     words = refused(fifo)
-    assert "nobody writes to this pipe: none did for 0.05 s" in words
+    assert "no process writes to this pipe (waited 0.05 s)" in words
     assert "Try: start the program that writes to it, or name a file" in words
 
 
@@ -240,7 +240,7 @@ def test_settings_without_an_end_are_refused(
 
 def test_a_socket_is_refused(tmp_path: Path) -> None:
     bound(tmp_path / "log.csv")
-    assert "it is a socket, which is not read" in refused(tmp_path / "log.csv")
+    assert "it is a socket, which cannot be read" in refused(tmp_path / "log.csv")
 
 
 @as_root
@@ -254,7 +254,7 @@ def test_a_block_device_is_refused(tmp_path: Path) -> None:
     except OSError:
         pass  # nothing is behind it
     words = refused(path)
-    assert "it is a block device, which is not read" in words
+    assert "it is a block device, which cannot be read" in words
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,11 @@ def test_a_block_device_is_refused(tmp_path: Path) -> None:
         ("empty.csv", b"", "it is empty"),
         ("cut.csv.gz", gzip.compress(FLAT.encode(), mtime=0)[:40], "the gzip data is cut off"),
         ("begun.csv.gz", gzip.compress(FLAT.encode(), mtime=0)[:5], "the gzip data is cut off"),
-        ("twice.gz", gzip.compress(gzip.compress(FLAT.encode(), mtime=0)), "it is packed twice"),
+        (
+            "twice.gz",
+            gzip.compress(gzip.compress(FLAT.encode(), mtime=0)),
+            "it is compressed twice",
+        ),
         ("wrong.gz", b"\x1f\x8b" + b"wrong" * 9, "it cannot be read"),
         ("more.gz", gzip.compress(FLAT.encode(), mtime=0) + b"more", "it cannot be read"),
         ("line\nand\x1b[31m.csv", b"\x89PNG\r\n\x1a\n" + bytes(99), "it is a PNG picture"),
@@ -307,7 +311,7 @@ sys.exit(main())
     ("name", "message"),
     [
         ("secret.csv", "no permission to read it"),
-        ("closed", "no permission to look into this directory"),
+        ("closed", "no permission to list this directory"),
         ("closed/log.csv", "no permission to read it"),
         ("closed/*.csv", "no permission to read it"),
         ("closed/metrics", "no permission to read it"),

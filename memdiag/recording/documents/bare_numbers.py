@@ -1,4 +1,4 @@
-"""Figures without names: one per line, or a list as Python prints it."""
+"""Numbers without names: one per line, or a list as Python prints it."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.csv_dialect import Layout
 from memdiag.recording.tables.table import Table, read_text_table
 
-_FIGURE = rb"[-+]?[0-9][0-9_]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
+_NUMBER = rb"[-+]?[0-9][0-9_]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
 _LIST = re.compile(
-    rb"\s*(?:[A-Za-z_][\w.]*\s*=\s*)?\[\s*" + _FIGURE + rb"\s*,[-+0-9.,eE_\s]*\]\s*;?\s*"
+    rb"\s*(?:[A-Za-z_][\w.]*\s*=\s*)?\[\s*" + _NUMBER + rb"\s*,[-+0-9.,eE_\s]*\]\s*;?\s*"
 )
-_NAME = "memory"
+
+
+def is_list(source: Source) -> bool:
+    """Return True if the source begins with a list, which may be assigned to a name."""
+    return source.content.lstrip()[:80].split(b"=")[-1].lstrip().startswith(b"[")
 
 
 def read_list(source: Source) -> Table | None:
     """`[75.855, 75.867, ...]`, as memory_profiler's `memory_usage` returns it."""
-    if not source.content.lstrip()[:80].split(b"=")[-1].lstrip().startswith(b"["):
-        return None
     raw = source.all_bytes()
     if _LIST.fullmatch(raw) is None:
         return None
     inside = raw[raw.index(b"[") + 1 : raw.rindex(b"]")].replace(b"_", b"")
-    figures = [float(figure) for figure in inside.split(b",") if figure.strip()]
-    return _as_table(pl.Series(_NAME, figures, dtype=pl.Float64))
+    numbers = [float(number) for number in inside.split(b",") if number.strip()]
+    return _numbered(pl.Series(numbers, dtype=pl.Float64))
 
 
 def read_bare(source: Source, layout: Layout) -> Table:
-    """One figure per line."""
-    table = read_text_table(source, layout)
-    return _as_table(table.series[0])
+    """One number per line."""
+    return _numbered(read_text_table(source, layout).series[0])
 
 
-def _as_table(figures: pl.Series) -> Table:
-    samples = pl.Series("sample", np.arange(len(figures)))
-    return Table(names=("sample", _NAME), columns=(samples, figures), first_line=1)
+def _numbered(readings: pl.Series) -> Table:
+    samples = pl.Series(np.arange(len(readings)))
+    return Table(names=("sample", "memory"), columns=(samples, readings), first_line=1)

@@ -1,4 +1,4 @@
-"""JSON that is one document: lists of rows, columns of lists, and what Prometheus answers."""
+"""JSON that is one document: lists of rows, columns of lists, and answers of Prometheus."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ _LOOKED_AT = 1 << 12
 Row = Mapping[str, Any]
 
 
+def is_json(source: Source) -> bool:
+    """Return True if the source begins like one JSON document, not JSON line by line."""
+    start = source.content.lstrip()[:_LOOKED_AT]
+    return start.startswith((b"{", b"[")) and not _is_lines(start)
+
+
 def parsed(source: Source) -> Any:
-    """The document, None where the source is none: not JSON, or JSON line by line."""
-    content = source.content
-    start = content.lstrip()[:_LOOKED_AT]
-    if not start.startswith((b"{", b"[")) or _is_lines(start):
+    """The document, None if the source is not a JSON document."""
+    if not is_json(source):
         return None
     raw = source.first_bytes(_LARGEST_BYTES + 1)
     if len(raw) > _LARGEST_BYTES:
@@ -72,7 +76,7 @@ def _is_scalar(cell: Any) -> bool:
 
 
 def _rows(rows: Sequence[Any]) -> list[Row]:
-    """Its objects, flat; [] where there is something else among them."""
+    """Its objects, flat; [] if it contains anything else."""
     if not all(isinstance(row, dict) for row in rows):
         return []
     return [dict(_flat(row, "", _NESTING)) for row in rows]
@@ -93,14 +97,12 @@ def _by_column(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 def _table(columns: Mapping[str, Sequence[Any]]) -> Table:
     return Table(
-        names=tuple(columns),
-        columns=tuple(map(column, columns.values())),
-        first_line=None,
+        names=tuple(columns), columns=tuple(map(_column, columns.values())), first_line=None
     )
 
 
-def column(cells: Sequence[Any]) -> pl.Series:
-    """Cells as figures if all are numbers, else as text."""
+def _column(cells: Sequence[Any]) -> pl.Series:
+    """Cells as numbers if all are numbers, else as text."""
     if all(cell is None or isinstance(cell, (int, float)) for cell in cells):
         return pl.Series(
             [None if cell is None else _float(cell) for cell in cells], dtype=pl.Float64

@@ -14,13 +14,22 @@ from memdiag.values.sanitize import printable
 _NESTING = 4
 
 
-def read_jsonl(source: Source) -> Table | None:
-    """The objects' members as columns, nested ones joined by dots. None if it is no such log."""
-    _refuse_endless_object(source)
-    head = source.content.lstrip()[:1]
+def is_jsonl(source: Source) -> bool:
+    """Return True if the first line is an object, or the beginning of a very long one."""
     first = source.content.lstrip().split(b"\n", 1)[0].strip()
-    if head != b"{" or not first.endswith(b"}") or b'"' not in first:
-        return None
+    is_object = first.startswith(b"{") and first.endswith(b"}") and b'"' in first
+    return is_object or _is_endless(source)
+
+
+def read_jsonl(source: Source) -> Table:
+    """The objects' members as columns, with nested names joined by dots."""
+    if _is_endless(source):
+        raise UnreadableInput(
+            "its first object has thousands of members: too many to analyze at once",
+            source=source.name,
+            line=1,
+            remedy="write only the step and the members that are memory",
+        )
     raw = source.all_bytes()
     notes: tuple[str, ...] = ()
     if not raw.endswith(b"\n") and not raw.rstrip().endswith(b"}"):
@@ -29,30 +38,21 @@ def read_jsonl(source: Source) -> Table | None:
         frame = pl.read_ndjson(io.BytesIO(raw), infer_schema_length=None, ignore_errors=True)
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise UnreadableInput(
-            f"its lines are no JSON objects: {printable(str(error))[:120]}",
+            f"its lines are not JSON objects: {printable(str(error))[:120]}",
             source=source.name,
             line=1,
             remedy="check that each line is one object",
         ) from error
-    frame = without_lists(_flat(frame))
-    return Table(
-        names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=1, notes=notes
-    )
+    return Table.of(without_lists(_flat(frame)), first_line=1, notes=notes)
 
 
-def _refuse_endless_object(source: Source) -> None:
-    """Raise UnreadableInput for a flat object that fills the whole head: thousands of members,
-    which every reader of lines would look through again and again.
+def _is_endless(source: Source) -> bool:
+    """Return True if one flat object fills the whole head: thousands of members, which would slow
+    down every reader of lines.
     """
     head = source.content.lstrip()[:HEAD_BYTES]
     is_long = not source.whole and len(head) > HEAD_BYTES // 2 and b"\n" not in head
-    if is_long and head.startswith(b"{") and b"[" not in head and head.count(b"{") == 1:
-        raise UnreadableInput(
-            "its first object has thousands of members: too many to be judged at once",
-            source=source.name,
-            line=1,
-            remedy="write the step and the members that are memory alone",
-        )
+    return is_long and head.startswith(b"{") and b"[" not in head and head.count(b"{") == 1
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:

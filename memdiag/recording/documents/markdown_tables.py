@@ -24,14 +24,14 @@ _ROWS_IN_MESSAGE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A table with figures: `line` is its header's."""
+    """A table and the line of its header."""
 
     line: int
     table: Table
 
     @property
     def has_memory(self) -> bool:
-        """Readings of it, enough to be in order, in most rows of a column."""
+        """Return True if most rows of a column have memory readings, and there are enough rows."""
         length = len(self.table)
         return length >= _ROWS_AT_LEAST and any(
             recognise(name).part is Part.METRIC
@@ -41,19 +41,20 @@ class _Found:
 
     @property
     def is_series(self) -> bool:
-        """Memory over an axis that rises."""
-        parts = [recognise(name).part for name in self.table.names]
-        if not self.has_memory:
-            return False
-        axes = [c for c, p in zip(self.table.columns, parts, strict=True) if p is Part.AXIS]
-        return any(to_numbers(axis).values.size == len(self.table) for axis in axes)
+        """Return True if it has memory over an axis."""
+        return self.has_memory and any(recognise(n).part is Part.AXIS for n in self.table.names)
+
+
+def is_markdown(source: Source) -> bool:
+    """Return True if the source has bars and rules."""
+    return b"|" in source.content and b"--" in source.content
 
 
 def read_markdown(source: Source, number: int | None) -> Table | None:
     """The document's table of memory over steps, None if it has no table.
 
-    number: which table to take, counted from 1. Raises UnreadableInput where several could be
-    meant, or where none holds memory over steps.
+    number: which table to take, counted from 1. Raises UnreadableInput if several could be meant
+    or none has memory over steps.
     """
     found = _found(source)
     if not found:
@@ -61,7 +62,7 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
     if number is not None:
         if not 1 <= number <= len(found):
             raise UnreadableInput(
-                f"there is no table {number}: it has {len(found)}",
+                f"there is no table {number}: the document has {len(found)}",
                 source=source.name,
                 remedy=_listed(found),
             )
@@ -80,19 +81,18 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
 
 
 def _only_with_memory(found: Sequence[_Found]) -> Table | None:
-    """The one table of memory without an axis: its rows are in order."""
+    """The one table of memory without an axis: its rows are samples in order."""
     tables = [table.table for table in found if table.has_memory]
     return tables[0] if len(tables) == 1 else None
 
 
 def tables_in(source: Source) -> str:
-    """The document's tables with figures, by number and columns; "" where it has none."""
-    found = _found(source)
-    return _listed(found) if found else ""
+    """The document's tables by number and columns, "" if it has none."""
+    return _listed(_found(source))
 
 
 def _found(source: Source) -> list[_Found]:
-    if b"|" not in source.content or b"--" not in source.content:
+    if not is_markdown(source):
         return []
     return _tables(source.first_bytes(_MAX_BYTES).decode("utf-8", errors="replace").split("\n"))
 
@@ -125,7 +125,7 @@ def _tables(lines: Sequence[str]) -> list[_Found]:
 
 
 def _cells(line: str) -> list[str]:
-    """Cells of a row, without the marks of bold, code and escaped bars."""
+    """Cells of a row, without the markup of bold, code and escaped bars."""
     bars = line.strip().replace("\\|", "\0").strip("|").split("|")
     return [cell.replace("\0", "|").strip().strip("*`_ ") for cell in bars]
 

@@ -1,13 +1,14 @@
-"""Listings of profilers: memory by line of code, by type or by site. Their rows are no moments."""
+"""Listings of profilers: memory by line of code, type or site, at one moment."""
 
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 from memdiag.errors import UnreadableInput
 from memdiag.recording.inputs.source import Source
 
-# What stands somewhere in it, what a row looks like, and what tells of time instead.
+# A text in the listing, the pattern of its rows, and what to record instead.
 _LISTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     (
         "Mem usage    Increment",
@@ -27,22 +28,28 @@ _LISTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     (
         "definitely lost",
         re.compile(r"==[0-9]+==\s+(?:[a-z]+ (?:lost|reachable)|suppressed): [0-9,]+ bytes.*"),
-        "what valgrind calls definitely lost is a leak; for growth: memdiag run -- ./program",
+        "what valgrind reports as definitely lost is a leak; for growth: memdiag run -- ./program",
     ),
 )
 _ROWS_AT_LEAST = 3
 _MOSTLY = 0.5
 
 
-def refuse_listing(source: Source) -> None:
-    """Raises UnreadableInput where most lines with figures are rows of such a listing."""
+def listing_remedy(source: Source) -> str:
+    """What to record instead if most lines with numbers are rows of a listing, else ""."""
     head = source.head()
     lines = [line for line in head.split("\n") if re.search("[0-9]", line)]
     for sign, row, remedy in _LISTINGS:
         count = sum(row.fullmatch(line) is not None for line in lines) if sign in head else 0
         if count >= _ROWS_AT_LEAST and count > _MOSTLY * len(lines):
-            raise UnreadableInput(
-                "it lists what holds memory at one moment, not how much there was over time",
-                source=source.name,
-                remedy=remedy,
-            )
+            return remedy
+    return ""
+
+
+def refuse_listing(source: Source) -> NoReturn:
+    """Raise UnreadableInput for a listing."""
+    raise UnreadableInput(
+        "it lists what holds memory at one moment, not memory over time",
+        source=source.name,
+        remedy=listing_remedy(source),
+    )

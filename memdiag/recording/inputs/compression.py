@@ -1,8 +1,8 @@
-"""What is packed by gzip or zstd, unpacked as a stream.
+"""Decompression of gzip and zstd as a stream.
 
-Python knows zstd since 3.14. Where no library for it is there, polars unpacks it line by line,
-which does for text. polars knows no limit: so the blocks are asked beforehand for how much there is
-inside (RFC 8878, section 3.1.1).
+Python has zstd since 3.14. Without a library for it, polars decompresses text line by line. polars
+has no limit, so the uncompressed size is first estimated from the block headers (RFC 8878, section
+3.1.1).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _MODULES = ("compression.zstd", "zstandard")
 _HEAD_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 16
-_WITH_HEADER = 31  # of gzip's, in zlib's numbers
+_WITH_HEADER = 31  # zlib's number for data with a gzip header
 
 _SKIPPABLE = 0x184D2A50  # and the 15 numbers after it
 _MOST_IN_BLOCK = 128 << 10
@@ -28,14 +28,14 @@ _RLE, _COMPRESSED = 1, 2
 
 
 def is_packed(head: bytes) -> bool:
-    """It begins as gzip's files do, or zstd's."""
+    """Return True if it begins like a gzip or zstd file."""
     return head.startswith((_GZIP, _ZSTD))
 
 
 def unpacked(name: str, stream: Stream, *, at_most_bytes: int) -> Readable:
-    """What is inside. Raises UnreadableInput for what can't be unpacked here, TooLarge where that
-    is known beforehand; this and its reading raise ValueError, EOFError, OSError or zlib.error for
-    damaged data.
+    """The uncompressed stream. Raises UnreadableInput for data that cannot be decompressed here
+    and TooLarge if the size is known beforehand. Damaged data raise ValueError, EOFError, OSError
+    or zlib.error, here or while reading.
     """
     if stream.head().startswith(_GZIP):
         return _Gzip(stream)
@@ -46,8 +46,8 @@ def unpacked(name: str, stream: Stream, *, at_most_bytes: int) -> Readable:
 
 
 class _Gzip:
-    """The members of gzip data, one behind the other. (Python's own `GzipFile` reads zeros behind
-    them byte by byte, and there may be gigabytes of them.)
+    """The members of gzip data, one after the other. (Python's `GzipFile` reads the zeros after
+    them byte by byte, and there may be gigabytes.)
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -57,7 +57,7 @@ class _Gzip:
         self._ended = False
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end."""
         unpacked = bytearray()
         while len(unpacked) < size and not self._ended:
             packed = self._packed or self._stream.read(_PIECE_BYTES)
@@ -69,18 +69,18 @@ class _Gzip:
                 self._begin_next(self._unpacker.unused_data)
         return bytes(unpacked)
 
-    def _begin_next(self, behind: bytes) -> None:
-        """Zeros may pad the end of a file; what follows them is another member."""
-        while not (behind := behind.lstrip(b"\0")):
-            if not (behind := self._stream.read(_PIECE_BYTES)):
+    def _begin_next(self, rest: bytes) -> None:
+        """Zeros may pad the end of a file; anything else is another member."""
+        while not (rest := rest.lstrip(b"\0")):
+            if not (rest := self._stream.read(_PIECE_BYTES)):
                 self._ended = True
                 return
         self._unpacker = zlib.decompressobj(_WITH_HEADER)
-        self._packed = behind
+        self._packed = rest
 
 
 class _Zstd:
-    """What a library for zstd unpacks; damage is a ValueError whichever library it is."""
+    """A zstd library; damaged data raise ValueError with every library."""
 
     def __init__(self, module: ModuleType, stream: Stream) -> None:
         self._module = module
@@ -92,7 +92,7 @@ class _Zstd:
             self._file = unpacker.stream_reader(stream, read_across_frames=True)
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end."""
         try:
             piece: bytes = self._file.read(size)
         except (self._module.ZstdError, EOFError) as error:
@@ -116,18 +116,18 @@ def _unpacked_by_polars(name: str, raw: bytes, at_most_bytes: int) -> bytes:
     text = _unpacked_lines(raw)
     if b"\0" in text[:_HEAD_BYTES]:
         raise UnreadableInput(
-            "it is zstd-compressed, and either no plain text or damaged",
+            "it is zstd-compressed, and either not plain text or damaged",
             source=name,
-            remedy="unpack it with `zstd -d`, or `pip install zstandard`",
+            remedy="decompress it with `zstd -d`, or `pip install zstandard`",
         )
     return text
 
 
 def _unpacked_lines(raw: bytes) -> bytes:
-    """A zero byte where it holds no lines."""
+    """The text, or a zero byte if there are no lines."""
     from polars.exceptions import PolarsError
 
-    from memdiag.recording.inputs.raw_lines import raw_lines
+    from memdiag.recording.lazy_polars import raw_lines
 
     try:
         lines = raw_lines(raw)
@@ -138,8 +138,8 @@ def _unpacked_lines(raw: bytes) -> bytes:
 
 
 def largest_size(raw: bytes) -> int:
-    """Bytes to which zstd data unpack at the most: as its blocks say, and 128 KiB for each that
-    does not. Damaged data count up to the damage.
+    """The largest possible uncompressed size of zstd data: the sizes in the block headers, and
+    128 KiB for each block without one. Damaged data count up to the damage.
     """
     size = at = 0
     while at + 8 <= len(raw):
@@ -153,14 +153,14 @@ def largest_size(raw: bytes) -> int:
                 is_last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
                 size += _MOST_IN_BLOCK if kind == _COMPRESSED else length
                 at += 3 + (1 if kind == _RLE else length)
-            at += raw[begun + 4] & 4  # the checksum's four bytes, where there is one
+            at += raw[begun + 4] & 4  # the four bytes of an optional checksum
         else:
             break
     return size
 
 
 def _header_bytes(descriptor: int) -> int:
-    """Length of a frame's header behind its magic number."""
+    """Length of a frame's header after its magic number."""
     is_single = bool(descriptor & 0x20)
     window = 0 if is_single else 1
     dictionary = (0, 1, 2, 4)[descriptor & 3]

@@ -10,7 +10,7 @@ _LOOKED_AT = 200
 
 
 def utf16(head: bytes) -> str | None:
-    """The UTF-16 flavour of the text, by its mark or by where the zeros are; None for all else."""
+    """The UTF-16 variant of the text by its BOM or by the place of zeros, None for other text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     even, odd = head[0:_LOOKED_AT:2], head[1:_LOOKED_AT:2]
@@ -20,7 +20,7 @@ def utf16(head: bytes) -> str | None:
 
 
 class Decoded:
-    """A stream of UTF-16 as UTF-8. What cannot be decoded is replaced."""
+    """A stream of UTF-16 as UTF-8. Invalid characters are replaced."""
 
     def __init__(self, stream: Readable, flavour: str) -> None:
         self._stream = stream
@@ -29,7 +29,7 @@ class Decoded:
         self._ended = False
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end."""
         while len(self._ahead) < size and not self._ended:
             piece = self._stream.read(size)
             self._ended = len(piece) < size

@@ -1,7 +1,7 @@
-"""What a name leads to: a file that can be read in place, or a stream that is read once.
+"""Open a file that can be read in place, or a stream that is read once.
 
-No open waits: a FIFO that nobody writes to, a tape or a terminal could hold it forever. What is
-checked is the open file, never the name, which may lead elsewhere a moment later.
+No open blocks: a FIFO without a writer, a tape or a terminal could block it forever. The open file
+is checked, never the name, which may refer to another file a moment later.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memdiag.errors import UnreadableInput
 from memdiag.safe_open import kind_of
 
 HEAD_BYTES = 1 << 16
-# A FIFO gets its writer when the other command starts, which may be typed after ours: chosen.
+# A FIFO has a writer once the other command starts, which may be typed after ours: chosen.
 WRITER_WITHIN_S = 5.0
 # How long Ctrl-C may take: chosen.
 _LOOK_FOR_SIGNALS_S = 0.1
@@ -32,8 +32,8 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 class Opened:
     """An open file or stream.
 
-    size_bytes: of a regular file; None for what is read once.
-    begun: what was read of a stream already.
+    size_bytes: of a regular file; None for a stream.
+    begun: bytes that were already read from a stream.
     """
 
     file: BinaryIO
@@ -42,10 +42,10 @@ class Opened:
 
 
 class Waiting:
-    """What is read where input may be long in coming, so that Ctrl-C ends the wait.
+    """Reads a slow stream so that Ctrl-C ends the wait.
 
-    Where a signal comes between two reads of a buffered file, Python does not look at it before the
-    second one has returned, and that may be never.
+    If a signal arrives between two reads of a buffered file, Python handles it only after the
+    second one has returned, which may be never.
     """
 
     def __init__(self, fd: int) -> None:
@@ -54,7 +54,7 @@ class Waiting:
         self._poll.register(fd, select.POLLIN)
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end."""
         taken = bytearray()
         while len(taken) < size:
             if not self.until(_LOOK_FOR_SIGNALS_S):
@@ -69,14 +69,12 @@ class Waiting:
         return bytes(taken)
 
     def until(self, wait_s: float) -> bool:
-        """There is something to read, or an end, before so many seconds have passed."""
+        """Return True if there is input, or its end, within `wait_s` seconds."""
         return bool(self._poll.poll(wait_s * 1000))
 
 
 def opened(name: str) -> Opened:
-    """What the user named, open for reading. Raises OSError, and UnreadableInput for what is
-    neither a file nor a stream.
-    """
+    """Open the named file or stream. Raises OSError, and UnreadableInput for anything else."""
     try:
         fd = os.open(name, _READ)
     except OSError as error:
@@ -99,7 +97,7 @@ def opened(name: str) -> Opened:
 
 
 def mode_of(name: str | Path) -> int | None:
-    """The mode of what a name leads to, None where that cannot be known."""
+    """The mode of the file that a name refers to, None if it cannot be found out."""
     try:
         return os.stat(name).st_mode  # noqa: PTH116 - Path("") is the working directory
     except (OSError, ValueError):
@@ -107,8 +105,8 @@ def mode_of(name: str | Path) -> int | None:
 
 
 def place_of(file: BinaryIO) -> Path | None:
-    """Where an open file can be opened again, whatever became of its name; None where the system
-    knows no such place. (macOS has /dev/fd, which shares the position: readers would interfere.)
+    """A path that opens the same file again, even if it was renamed or deleted; None if the system
+    has none. (/dev/fd of macOS shares the position, so readers would interfere.)
     """
     if sys.platform != "linux":
         return None
@@ -116,15 +114,15 @@ def place_of(file: BinaryIO) -> Path | None:
     place = Path(f"/proc/self/fd/{fd}")
     try:
         return place if os.path.samestat(place.stat(), os.fstat(fd)) else None
-    except OSError:  # no /proc, or a process that may not look at itself
+    except OSError:  # no /proc, or no access to it
         return None
 
 
 def _awaited(fd: int, name: str) -> bytes:
-    """Wait until somebody writes to the pipe; what had to be read to know that.
+    """Wait until somebody writes to the pipe; return the bytes that were read to find out.
 
-    A pipe that was opened without waiting gives b"" as long as it has no writer, and an error
-    where it has one that has not written yet.
+    A pipe that was opened without blocking returns b"" as long as it has no writer, and an error
+    if its writer has not written yet.
     """
     waiting = Waiting(fd)
     deadline_s = time.monotonic() + WRITER_WITHIN_S
@@ -137,7 +135,7 @@ def _awaited(fd: int, name: str) -> bytes:
         return b""
     if not begun:
         raise UnreadableInput(
-            f"nobody writes to this pipe: none did for {WRITER_WITHIN_S:g} s",
+            f"no process writes to this pipe (waited {WRITER_WITHIN_S:g} s)",
             source=name,
             remedy="start the program that writes to it, or name a file",
         )
@@ -146,7 +144,7 @@ def _awaited(fd: int, name: str) -> bytes:
 
 def _no_stream(name: str, mode: int) -> UnreadableInput:
     return UnreadableInput(
-        f"it is {kind_of(mode)}, which is not read",
+        f"it is {kind_of(mode)}, which cannot be read",
         source=name,
         remedy="name a file or a pipe, or - for standard input",
     )

@@ -1,4 +1,4 @@
-"""What copying from a terminal or an issue leaves around a log: fences, quotes, prompts."""
+"""Removes what copying from a terminal or an issue adds to a log: fences, quotes, prompts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 _FENCE = re.compile(rb"\s*(?:```|~~~)[\w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*")
 _QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
-# Not `# `, which a root's prompt and a comment share.
+# Not `# `, which is both a root prompt and a comment.
 _PROMPT = re.compile(
     rb"(?:"
     rb"(?:\([\w.-]+\) ?)*\$ +\S"  # (env) $ ps -o rss= -p 4711
@@ -20,13 +20,13 @@ _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
 
 def without_escapes(raw: bytes) -> bytes:
-    """Without what colours, moves and clears on a terminal."""
+    """The text without terminal escape sequences."""
     return _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
 
 
 def unwrapped(text: bytes) -> bytes:
-    """The text without these. Their lines stay, empty, so that the others keep their numbers; but
-    for those in front of everything, where readers look for headers.
+    """The text without these. Their lines stay, empty, so that line numbers do not change, except
+    at the start, where readers look for headers.
     """
     plain = without_escapes(text)
     lines = plain.split(b"\n")

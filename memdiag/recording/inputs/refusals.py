@@ -1,4 +1,4 @@
-"""Inputs that are not read whatever is in them: too large, without room for a copy, binary."""
+"""Refusals of inputs: too large, no space for a copy, binary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3", "an SQLite database"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"memray", "a recording of memray's"),
+    (b"memray", "a memray recording"),
     (b'\x04"M\x18', "lz4-compressed"),
     (b"\x89HDF", "an HDF5 file"),
     (b"BZh", "bzip2-compressed"),
@@ -24,15 +24,15 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 )
 _EXPORT = "export it as CSV with a step or time column and memory columns such as rss_mb"
 _CONTROLS = tuple(bytes([code]) for code in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17))
-# What `--max-input` is advised to be, at the least.
+# The least `--max-input` that an error recommends.
 _ADVISED_GB = 20
 
 
 def too_large(source: str, at_most_bytes: int, *, packed: bool) -> UnreadableInput:
-    """It holds more than `--max-input` allows."""
-    holds, or_else = "holds", "cut it"
+    """The error for an input larger than `--max-input`."""
+    holds, or_else = "holds", "shorten it"
     if packed:
-        holds, or_else = "unpacks to", "unpack it and name the file"
+        holds, or_else = "decompresses to", "decompress it and name the file"
     advised_gb = max(_ADVISED_GB, math.ceil(2 * at_most_bytes / 1e9))
     return UnreadableInput(
         f"it {holds} more than {_amount(at_most_bytes)}, the limit of --max-input",
@@ -42,29 +42,29 @@ def too_large(source: str, at_most_bytes: int, *, packed: bool) -> UnreadableInp
 
 
 def no_room(source: str, error: NoRoom, at_most_bytes: int) -> UnreadableInput:
-    """What can be read only once has to be kept, and there was no room for it."""
+    """The error for a stream whose copy does not fit on the disk."""
     where = printable(error.where)
-    message = f"it cannot be kept in {where}: {printable(error.reason)}"
+    message = f"it cannot be copied to {where}: {printable(error.reason)}"
     if error.full:
-        message = f"there is no room for it in {where}: it takes {_amount(error.needed_bytes)}"
+        message = f"there is no space for a copy in {where}: it takes {_amount(error.needed_bytes)}"
         message += " or more"
     most = _amount(at_most_bytes)
     return UnreadableInput(
         message,
         source=source,
-        remedy=f"set TMPDIR to a directory with more room (at most {most}, by --max-input), or "
-        "unpack or cut it and name the file",
+        remedy=f"set TMPDIR to a directory with more space (at most {most}, by --max-input), or "
+        "decompress or shorten it and name the file",
     )
 
 
 def refuse_binary(source: str, head: bytes) -> None:
-    """Raises UnreadableInput if a text would not begin like this."""
+    """Raise UnreadableInput if this is not the head of a text."""
     for magic, what in _MAGIC:
         if head.startswith(magic):
-            raise UnreadableInput(f"it is {what}, no log", source=source, remedy=_EXPORT)
+            raise UnreadableInput(f"it is {what}, not a log", source=source, remedy=_EXPORT)
     controls = sum(map(head.count, _CONTROLS))
     if b"\0" in head or controls > len(head) / 20:
-        raise UnreadableInput("it is binary, no text", source=source, remedy=_EXPORT)
+        raise UnreadableInput("the file is binary, not text", source=source, remedy=_EXPORT)
 
 
 def _amount(size_bytes: int) -> str:

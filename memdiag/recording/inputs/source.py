@@ -1,4 +1,4 @@
-"""Bytes in: opening what the user named, and telling text from everything else."""
+"""Opens what the user named and finds out whether it is text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memdiag.safe_open import open_regular
 from memdiag.values.sanitize import printable
 
 _BEGINNING_BYTES, _LONG_LINES_BYTES = 4 << 20, 16 << 20
-# Fewer lines than these say too little of a table: a head may hold a part of its header alone.
+# A head with fewer lines may contain only a part of a table's header.
 _LINES_IN_HEAD = 20
 STDIN = "-"
 
@@ -48,15 +48,15 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What was opened. To be closed when it was read.
+    """An open input. The reader closes it.
 
     name: as the user wrote it.
-    path: where a plain file may be read again in place; None where `content` is all.
-    content: the bytes, as UTF-8 where they are text; of what has a path its first 64 KiB.
+    path: opens a plain file again in place; None if `content` is everything.
+    content: the bytes, as UTF-8 if they are text; the first 64 KiB if there is a path.
     whole: `content` is everything.
     tail: the last bytes of a text, at most 64 KiB.
-    at_most_bytes: as `ReadOptions.max_input_bytes`.
-    file: what `path` leads to, held open.
+    at_most_bytes: see `ReadOptions.max_input_bytes`.
+    file: keeps the file of `path` open.
     """
 
     name: str
@@ -69,13 +69,11 @@ class Source:
     file: BinaryIO | None = None
 
     def head(self) -> str:
-        """The first 64 KiB as text; what is no UTF-8 shows as U+FFFD."""
+        """The first 64 KiB as text; invalid UTF-8 becomes U+FFFD."""
         return self.content[:HEAD_BYTES].decode("utf-8", errors="replace")
 
     def first_lines(self) -> str:
-        """The head, or the first 16 MiB where lines are so long that the head holds few of them.
-        (What has no lines at all is no table.)
-        """
+        """The head, or the first 16 MiB if the head has few lines because they are long."""
         if self.content.count(b"\n", 0, HEAD_BYTES) < _LINES_IN_HEAD:
             begin = self.first_bytes(_LONG_LINES_BYTES)
             if b"\n" in begin:
@@ -83,19 +81,19 @@ class Source:
         return self.head()
 
     def begins_with(self, words: bytes) -> bool:
-        """These words stand somewhere in its first few megabytes."""
+        """Return True if these words occur in the first few megabytes."""
         return words in (self.content if self.whole else self.first_bytes(_BEGINNING_BYTES))
 
     def first_bytes(self, most_bytes: int) -> bytes:
-        """Its beginning, of so many bytes."""
+        """The beginning, of at most this many bytes."""
         if self.whole:
             return self.content[:most_bytes]
         with self.opened() as file:
             return file.read(min(most_bytes, os.fstat(file.fileno()).st_size))
 
     def all_bytes(self) -> bytes:
-        """Everything, as UTF-8 (where the source was valid). Raises UnreadableInput for more than
-        may be read into memory.
+        """Everything, as UTF-8 if the source was valid. Raises UnreadableInput if it is too large
+        to be read into memory.
         """
         if self.whole:
             return self.content
@@ -105,26 +103,26 @@ class Source:
             return file.read()
 
     def opened(self) -> BinaryIO:
-        """All of it as a file, at its beginning."""
+        """A file of the whole content, at its beginning."""
         if self.whole or self.path is None:
             return io.BytesIO(self.content)
         return open(open_regular(self.path), "rb")  # noqa: PTH123 - a descriptor
 
     def close(self) -> None:
-        """Let go of the file. A temporary one is then gone."""
+        """Close the file. A temporary one is deleted."""
         if self.file is not None:
             self.file.close()
 
 
 def open_source(name: str, options: ReadOptions = DEFAULTS) -> Source:
-    """Opens a file or, for "-", standard input. Raises UnreadableInput."""
+    """Open a file or, for "-", standard input. Raises UnreadableInput."""
     try:
         return _from_stdin(name, options) if name == STDIN else _from_file(name, options)
     except FileNotFoundError:
         rows = rows_path(Path(name))
         message, remedy = "there is no such file", "check the path"
-        if stat.S_ISREG(mode_of(rows) or 0):  # a recording that was cut off
-            remedy = f"analyse {printable(rows.name)} beside it"
+        if stat.S_ISREG(mode_of(rows) or 0):  # an interrupted recording
+            remedy = f"analyze {printable(rows.name)} beside it"
     except IsADirectoryError:
         message, remedy = "this is a directory", "name a file in it"
     except PermissionError:
@@ -148,12 +146,12 @@ def _from_stdin(name: str, options: ReadOptions) -> Source:
         )
     try:
         below: Readable = Waiting(sys.stdin.fileno())
-    except OSError:  # not the system's
+    except OSError:  # not a file of the system
         below = sys.stdin.buffer
     stream = Stream(
         below,
         at_most_bytes=options.max_input_bytes,
-        # A bar would be drawn over what is typed.
+        # A progress bar would be drawn over the typed text.
         watch=None if sys.stdin.isatty() else _watch(name, options, None),
     )
     return _from_stream(name, stream, options)
@@ -181,7 +179,7 @@ def _watch(name: str, options: ReadOptions, size_bytes: int | None) -> Callable[
 
 
 def _from_stream(name: str, stream: Stream, options: ReadOptions) -> Source:
-    """What can be read only once, or has to be unpacked or decoded: in memory, or copied."""
+    """Read a stream, or a file to decompress or decode, into memory or into a copy."""
     packed = False
     try:
         packed = is_packed(stream.head())
@@ -193,7 +191,7 @@ def _from_stream(name: str, stream: Stream, options: ReadOptions) -> Source:
             if (flavour := utf16(head)) is not None:
                 stream = Stream(Decoded(stream, flavour))
                 head = stream.head()
-            if len(head) == HEAD_BYTES:  # what is smaller is looked at without what pasting left
+            if len(head) == HEAD_BYTES:  # smaller ones are checked after paste cleanup
                 refuse_binary(name, head)
         content = spooled(stream, at_most_bytes=options.max_input_bytes)
     except TooLarge as error:
@@ -208,12 +206,12 @@ def _from_stream(name: str, stream: Stream, options: ReadOptions) -> Source:
 def _refuse_packed(name: str, head: bytes) -> None:
     if is_packed(head):
         raise UnreadableInput(
-            "it is packed twice", source=name, remedy="unpack it once, and name the file"
+            "it is compressed twice", source=name, remedy="decompress it once, and name the file"
         )
 
 
 def _is_plain(file: BinaryIO) -> bool:
-    """It needs neither decoding nor unpacking, and its size is known (in /proc it is not)."""
+    """Return True if it is plain and of known size (sizes in /proc are not)."""
     head = file.read(HEAD_BYTES)
     file.seek(0)
     if len(head) > os.fstat(file.fileno()).st_size:
@@ -222,7 +220,7 @@ def _is_plain(file: BinaryIO) -> bool:
 
 
 def _in_place(name: str, file: BinaryIO, path: Path, options: ReadOptions) -> Source:
-    """What is in the file at `path`. The file is held open as long as more is to be read of it."""
+    """The source of a file at `path`. It stays open unless the head is everything."""
     try:
         file.seek(0)
         head = file.read(HEAD_BYTES)

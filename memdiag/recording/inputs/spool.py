@@ -1,7 +1,6 @@
-"""What can be read only once, or has to be unpacked: held in memory, or on disk if it is large.
+"""Copies of inputs that can be read only once or are compressed: in memory, or on disk if large.
 
-The file on disk has no name where the system can do without one: however this process ends, nothing
-of it is left.
+The file on disk has no name if the system supports that: it is gone however this process ends.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ class Readable(Protocol):
     """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end."""
         ...
 
 
 class Stream:
-    """A stream whose beginning can be looked at before it is read.
+    """A stream whose head can be read in advance.
 
-    below: what is read. begun: what was read of it already. at_most_bytes: if it holds more,
-    reading raises TooLarge. watch: is told how much was read.
+    below: the stream. begun: bytes that were already read from it. at_most_bytes: reading more
+    raises TooLarge. watch: called with the number of bytes read so far.
     """
 
     def __init__(
@@ -53,20 +52,20 @@ class Stream:
         self._ended = False
 
     def head(self) -> bytes:
-        """The first 64 KiB. They are still to be read."""
+        """The first 64 KiB, which `read` returns again."""
         if len(self._ahead) < HEAD_BYTES:
             self._ahead += self._take(HEAD_BYTES - len(self._ahead))
         return self._ahead[:HEAD_BYTES]
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end."""
         if not self._ahead:
             return self._take(size)
         piece, self._ahead = self._ahead[:size], self._ahead[size:]
         return piece if len(piece) == size else piece + self._take(size - len(piece))
 
     def _take(self, size: int) -> bytes:
-        if self._ended:  # a terminal would have to end its input twice
+        if self._ended:  # a terminal user would have to press Ctrl-D twice
             return b""
         piece = self._below.read(size)
         self._ended = len(piece) < size
@@ -80,19 +79,18 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spool:
-    """A temporary file with all that a stream held: gone when it is closed. `path` leads to it."""
+    """A temporary file with a copy of a stream, deleted when closed. `path` opens it."""
 
     file: BinaryIO
     path: Path
 
 
 class TooLarge(Exception):
-    """There was more than was allowed."""
+    """The input is larger than allowed."""
 
 
 class NoRoom(Exception):
-    """The temporary file could not be written: `where`, the reason, and how much was to go there
-    at the least."""
+    """The temporary file could not be written: `where`, the reason, and its least size."""
 
     def __init__(self, where: str, reason: str, needed_bytes: int, *, full: bool) -> None:
         super().__init__(f"{where}: {reason}")
@@ -103,7 +101,7 @@ class NoRoom(Exception):
 
 
 def spooled(stream: Readable, *, at_most_bytes: int) -> bytes | Spool:
-    """All that the stream holds, or a file of it. Raises TooLarge, NoRoom, and OSError where the
+    """The content of the stream, or a file with it. Raises TooLarge, NoRoom, and OSError if the
     stream cannot be read.
     """
     held = bytearray()
@@ -134,7 +132,7 @@ def _new_spool(needed_bytes: int) -> Spool:
     where = "the temporary directory"
     try:
         where = tempfile.gettempdir()
-        # Unbuffered: what could not be written must not be tried again when it is closed.
+        # Unbuffered: closing must not retry a failed write.
         file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - for later readers
         if (path := place_of(file)) is not None:
             return Spool(file=file, path=path)

@@ -1,4 +1,4 @@
-"""What nvidia-smi prints: `--query-gpu` and `--query-compute-apps` as CSV, `dmon` and `pmon`."""
+"""Output of nvidia-smi: `--query-gpu` and `--query-compute-apps` as CSV, `dmon` and `pmon`."""
 
 from __future__ import annotations
 
@@ -44,28 +44,49 @@ _SCREEN_USED = r"\|\s*([0-9]+)MiB\s*/\s*[0-9]+MiB\s*\|"
 _SCREEN_DATE = r"^[A-Z][a-z]{2} [A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}$"
 
 
-def read_query(source: Source) -> Table | None:
-    """The CSV of a query, with or without its header; None if it is none."""
-    first = source.head().split("\n", 1)[0].rstrip("\r")
-    cells = split_line(first, ",")
-    if any(cell.split(" ")[0] in NVIDIA_MEMORY for cell in cells):
-        return _renamed(_table(source, cells, 1))
-    if sum(_CELL_MIB.fullmatch(cell) is not None for cell in cells) == 0:
-        return None
-    if not any(_STAMP.fullmatch(cell) for cell in cells) and "%" not in first:
-        return None
-    return _without_header(_table(source, cells, 0))
+def is_query(source: Source) -> bool:
+    """Return True if the first line is the header or a row of a query's CSV."""
+    cells = _first_cells(source)
+    if _is_header(cells):
+        return True
+    dated = any(_STAMP.fullmatch(cell) or "%" in cell for cell in cells)
+    return dated and any(_CELL_MIB.fullmatch(cell) for cell in cells)
 
 
-def read_monitor(source: Source) -> Table | None:
-    """The columns of `dmon` or `pmon`; None if it is none, or shows no memory."""
+def read_query(source: Source) -> Table:
+    """The CSV of a query, with or without its header."""
+    cells = _first_cells(source)
+    named = _is_header(cells)
+    layout = Layout(delimiter=",", names=tuple(cells), skip_lines=int(named), columns=len(cells))
+    table = read_text_table(source, layout)
+    return _renamed(table) if named else _without_header(table)
+
+
+def _first_cells(source: Source) -> list[str]:
+    return split_line(source.head().split("\n", 1)[0].rstrip("\r"), ",")
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    return any(cell.split(" ")[0] in NVIDIA_MEMORY for cell in cells)
+
+
+def is_monitor(source: Source) -> bool:
+    """Return True if the head has the header of `dmon` or `pmon`, with memory."""
+    return "vram_mb" in _monitored(source)
+
+
+def _monitored(source: Source) -> list[str]:
+    """Our names of the columns of `dmon` or `pmon`, [] for other files."""
     lines = source.head().split("\n")
     header = next((line for line in lines[:10] if line.strip()), "")
     if _DMON_HEADER.match(header) is None:
-        return None
-    names = [_DMON_NAMES.get(name.lower(), name) for name in header.lstrip("# ").split()]
-    if "vram_mb" not in names:
-        return None
+        return []
+    return [_DMON_NAMES.get(name.lower(), name) for name in header.lstrip("# ").split()]
+
+
+def read_monitor(source: Source) -> Table:
+    """The columns of `dmon` or `pmon`."""
+    names = _monitored(source)
     rows = [
         row for line in _body(source) if len(row := line.split(None, len(names) - 1)) == len(names)
     ]
@@ -75,10 +96,13 @@ def read_monitor(source: Source) -> Table | None:
     return _numbered_rounds(Table(names=tuple(names), columns=tuple(columns), first_line=None))
 
 
-def read_screens(source: Source) -> Table | None:
-    """The table that plain `nvidia-smi` prints, again and again: one row per GPU and screen."""
-    if not source.begins_with(_SCREEN):
-        return None
+def has_screens(source: Source) -> bool:
+    """Return True if the beginning has a table that plain `nvidia-smi` prints."""
+    return source.begins_with(_SCREEN)
+
+
+def read_screens(source: Source) -> Table:
+    """The tables that plain `nvidia-smi` prints: one row per GPU and screen."""
     line = pl.col("line")
     parts = [
         chunk.select(
@@ -97,18 +121,12 @@ def read_screens(source: Source) -> Table | None:
         .filter(pl.col("memory.used [MiB]").is_not_null())
     )
     order = TICK if rows["timestamp"].null_count() == len(rows) else "timestamp"
-    rows = rows.select(order, "gpu", "memory.used [MiB]")
-    return Table(names=tuple(rows.columns), columns=tuple(rows.get_columns()), first_line=None)
+    return Table.of(rows.select(order, "gpu", "memory.used [MiB]"))
 
 
 def _body(source: Source) -> list[str]:
     text = source.all_bytes().decode("utf-8", errors="replace")
     return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-
-
-def _table(source: Source, cells: Sequence[str], skip: int) -> Table:
-    layout = Layout(delimiter=",", names=tuple(cells), skip_lines=skip, columns=len(cells))
-    return read_text_table(source, layout)
 
 
 def _renamed(table: Table) -> Table:
@@ -117,10 +135,10 @@ def _renamed(table: Table) -> Table:
 
 
 def _without_header(table: Table) -> Table:
-    """Names by what the cells look like.
+    """Name the columns by what their cells look like.
 
-    Of several columns in MiB the one that never changes is the total. Free and used memory add
-    up to it; nvidia-smi's own examples ask for them in this order: total, free, used.
+    Of several columns in MiB the constant one is the total. Free and used memory add up to it;
+    nvidia-smi's own examples query them in this order: total, free, used.
     """
     names = [""] * len(table.names)
     amounts = []
@@ -151,7 +169,7 @@ def _name_amounts(table: Table, names: list[str], amounts: Sequence[int]) -> str
         return "the CSV has no header: taken as total, free and used memory, in nvidia-smi's order"
     for at in rest:
         names[at] = "memory.used" if at == rest[-1] else f"column_{at + 1}"
-    return "the CSV has no header: the last column in MiB is taken as the memory in use"
+    return "the CSV has no header: the last column in MiB is taken as the used memory"
 
 
 def _add_up(a: np.ndarray, b: np.ndarray) -> bool:
@@ -160,7 +178,7 @@ def _add_up(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _numbered_rounds(table: Table) -> Table:
-    """Without a time, the rows of one round (all GPUs, all processes) are one sample."""
+    """Without a time column, one row of each GPU and process makes one sample."""
     if any(name in {"timestamp", "time"} for name in table.names):
         return table
     keys = [c for n, c in zip(table.names, table.series, strict=True) if n in {"gpu", "pid"}]

@@ -1,4 +1,4 @@
-"""What Prometheus answers to a range query: `/api/v1/query_range`, or `promtool -o json`."""
+"""Answers of Prometheus to a range query: `/api/v1/query_range`, or `promtool -o json`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memdiag.recording.tables.table import Table
 from memdiag.values.sanitize import printable
 
 _NAME = "__name__"
-# Exporters whose names leave the unit out: cAdvisor counts bytes, DCGM MiB.
+# Exporters that leave the unit out of names: cAdvisor counts bytes, DCGM MiB.
 _UNITS = (("container_memory_", "bytes"), ("DCGM_FI_DEV_FB_", "MiB"))
 _HINTS = (b'"metric"', b'"resultType"', b'"errorType"')
 _SERIES_AT_MOST = 5000
@@ -23,21 +23,26 @@ _SERIES_AT_MOST = 5000
 Found = Mapping[str, Any]
 
 
+def is_range(source: Source) -> bool:
+    """Return True if the source mentions keys of an answer."""
+    return any(hint in source.content for hint in _HINTS)
+
+
 def read_range(source: Source) -> Table | None:
-    """Time, the labels that tell the series apart, and one column per metric."""
-    if not any(hint in source.content for hint in _HINTS):
-        return None
+    """Time, the labels that distinguish the series, and one column per metric."""
     series = _series(parsed(source), source.name)
     if series is None:
         return None
     if not series:
         raise UnreadableInput(
-            "the query found no series", source=source.name, remedy="check its name and its times"
+            "the query found no series",
+            source=source.name,
+            remedy="check the name and the time range",
         )
     kept = [found for found in series if not _name(found).endswith("_total")][:_SERIES_AT_MOST]
     if not kept:
         raise UnreadableInput(
-            f"its {len(series)} series are counters that only rise: none is an amount of memory",
+            f"its {len(series)} series are counters that only increase, not amounts of memory",
             source=source.name,
             remedy="ask for a gauge, such as process_resident_memory_bytes",
         )
@@ -46,7 +51,7 @@ def read_range(source: Source) -> Table | None:
 
 
 def _series(document: Any, source: str) -> list[Found] | None:
-    """The series of the answer, None where it is none."""
+    """The series of the answer, None if it is something else."""
     if isinstance(document, dict):
         _refuse_failure(document, source)
         data = document.get("data", document)
@@ -57,9 +62,9 @@ def _series(document: Any, source: str) -> list[Found] | None:
         return None
     if document and all("value" in one and "values" not in one for one in document):
         raise UnreadableInput(
-            "it answers an instant query: there is one moment in it",
+            "it answers an instant query, which has a single moment",
             source=source,
-            remedy="ask over time: /api/v1/query_range?query=...&start=...&end=...&step=15",
+            remedy="query a range: /api/v1/query_range?query=...&start=...&end=...&step=15",
         )
     return [one for one in document if isinstance(one.get("values"), list)]
 
@@ -68,7 +73,9 @@ def _refuse_failure(document: Found, source: str) -> None:
     if document.get("status") == "error":
         reason = printable(str(document.get("error", "no reason given")))[:200]
         raise UnreadableInput(
-            f"Prometheus says that the query failed: {reason}", source=source, remedy="correct it"
+            f"Prometheus reports that the query failed: {reason}",
+            source=source,
+            remedy="correct it",
         )
 
 
@@ -84,7 +91,7 @@ def _with_unit(name: str) -> str:
 
 
 def _as_table(series: Sequence[Found], notes: tuple[str, ...]) -> Table:
-    labels = _telling(series)
+    labels = _distinguishing(series)
     names = list(dict.fromkeys(_name(found) for found in series))
     frames = []
     for found in series:
@@ -103,14 +110,14 @@ def _as_table(series: Sequence[Found], notes: tuple[str, ...]) -> Table:
     return Table(names=tuple(shown), columns=tuple(columns), first_line=None, notes=notes)
 
 
-def _telling(series: Sequence[Found]) -> list[str]:
+def _distinguishing(series: Sequence[Found]) -> list[str]:
     """Labels that differ between series of one metric."""
     keys = dict.fromkeys(key for found in series for key in found["metric"] if key != _NAME)
     return [key for key in keys if len({str(found["metric"].get(key)) for found in series}) > 1]
 
 
 def _readings(pairs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Times and values; what is no pair of figures is NaN."""
+    """Times and values; NaN for what is not a pair of numbers."""
     at, values = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
     for row, pair in enumerate(pairs):
         try:

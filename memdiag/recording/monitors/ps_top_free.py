@@ -1,4 +1,4 @@
-"""What the usual tools print: mprof, psrecord, pidstat, ps and top in a loop, smem, free."""
+"""Output of mprof, psrecord, pidstat, smem, free, and of ps and top in a loop."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.tables.table import Table
 from memdiag.values import units
 
-# What samples of a monitor are counted by that tells no time.
+# Counts the samples of a monitor that prints no time.
 TICK = "tick"
 
 _MAX_BYTES = 512 << 20
 _PROCESSES_AT_MOST = 20
 _MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
 _PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(MB\)")
+_HEAD_LINES = 60
 _TIME = re.compile(r"\b([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?\b")
 _KIB = {"rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
 _NAMES = {
@@ -30,15 +31,18 @@ _NAMES = {
     "cmd": "process",
 }
 _NAMES |= {"command": "process", "rss": "rss", "pss": "pss", "uss": "uss", "swap": "swap"}
-_CPU_TIME = "TIME"  # so ps calls the processor time that a process has used
+_CPU_TIME = "TIME"  # in ps: the processor time of a process
 _PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
 
 
-def read_mprof(source: Source) -> Table | None:
-    """`mprof run`: `MEM <MiB> <seconds since 1970>`, and `CHLD <n> ...` for children."""
+def is_mprof(source: Source) -> bool:
+    """Return True if the head has the lines of `mprof run`."""
     head = source.head()
-    if not head.startswith(("CMDLINE", "MEM ")) or _MPROF.match(head + "\n") is None:
-        return None
+    return head.startswith(("CMDLINE", "MEM ")) and _MPROF.match(head + "\n") is not None
+
+
+def read_mprof(source: Source) -> Table:
+    """`mprof run`: `MEM <MiB> <seconds since 1970>`, and `CHLD <n> ...` for children."""
     lines = pl.Series("line", all_lines(source))
     own = lines.str.extract_groups(r"^MEM ([0-9.]+) ([0-9.]+)").struct.unnest()
     child = lines.str.extract_groups(r"^CHLD ([0-9]+) ([0-9.]+) ([0-9.]+)").struct.unnest()
@@ -58,29 +62,42 @@ def read_mprof(source: Source) -> Table | None:
             ),
         }
     ).drop_nulls()
-    return as_table(frame)
+    return Table.of(frame)
 
 
-def read_psrecord(source: Source) -> Table | None:
+def is_psrecord(source: Source) -> bool:
+    """Return True if the head begins with the header of `psrecord --log`."""
+    return _PSRECORD.match(source.head().lstrip()) is not None
+
+
+def read_psrecord(source: Source) -> Table:
     """`psrecord --log`: elapsed time, CPU, real and virtual memory in MB."""
-    if _PSRECORD.match(source.head().lstrip()) is None:
-        return None
-    figures = pl.Series(all_lines(source)).str.extract_groups(
+    numbers = pl.Series(all_lines(source)).str.extract_groups(
         r"^\s*([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s*$"
     )
-    frame = figures.struct.unnest().drop_nulls()
+    frame = numbers.struct.unnest().drop_nulls()
     frame.columns = ["elapsed_s", "cpu", "rss_mb", "vms_mb"]
-    return as_table(frame.drop("cpu").cast(pl.Float64))
+    return Table.of(frame.drop("cpu").cast(pl.Float64))
 
 
-def read_process_tables(source: Source) -> Table | None:
-    """Tables with a header like `PID ... RSS ... COMMAND`, once or again and again."""
+def has_processes(source: Source) -> bool:
+    """Return True if one of the first lines is the header of a process table."""
+    return any(map(_is_process_header, source.head().split("\n")[:_HEAD_LINES]))
+
+
+def read_processes(source: Source) -> Table | None:
+    """Tables with a header like `PID ... RSS ... COMMAND`, once or repeated."""
     table = _read_blocks(source, _is_process_header, _process_rows)
     return None if table is None else _largest_processes(table)
 
 
+def is_free(source: Source) -> bool:
+    """Return True if one of the first lines is the header of `free`."""
+    return any(map(_is_free_header, source.head().split("\n")[:_HEAD_LINES]))
+
+
 def read_free(source: Source) -> Table | None:
-    """`free` again and again. Without a unit its figures are KiB, as it prints by default."""
+    """`free` in a loop. Numbers without a unit are KiB, its default."""
     return _read_blocks(source, _is_free_header, _free_rows)
 
 
@@ -93,8 +110,6 @@ def _read_blocks(
     is_header: Callable[[str], bool],
     rows_of: Callable[[Header, Sequence[str]], list[Row]],
 ) -> Table | None:
-    if not any(is_header(line) for line in source.head().split("\n")[:60]):
-        return None
     rows: list[Row] = []
     header: Header = []
     block: list[str] = []
@@ -113,11 +128,11 @@ def _read_blocks(
         return None
     names = list(dict.fromkeys(name for row in rows for name in row))
     frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in names})
-    return as_table(frame.drop(TICK) if "time" in names else frame)
+    return Table.of(frame.drop(TICK) if "time" in names else frame)
 
 
 def clock_in(line: str) -> str:
-    """The time of day in a line, of 24 hours, "" where there is none."""
+    """The time of day in a line on a 24-hour clock, "" if there is none."""
     found = _TIME.search(line)
     if found is None:
         return ""
@@ -128,24 +143,24 @@ def clock_in(line: str) -> str:
 
 
 def _clock(line: str, header: Header) -> str:
-    """The time of day that `date` or top printed; "" in a process's row, where it is CPU time."""
+    """The time of day that `date` or top printed; "" in a process's row, which has CPU time."""
     names, words = [name.lower() for name in header], line.split()
     at = names.index("pid") if "pid" in names else len(words)
     return "" if at < len(words) and words[at].isdigit() else clock_in(line)
 
 
 def _header(line: str) -> Header:
-    """Names of the columns; pidstat puts the time where its name should be."""
+    """Names of the columns; pidstat has the time in the place of its name."""
     words = line.lstrip("# ").split()
     return ["time" if _TIME.fullmatch(word) else word for word in words]
 
 
 def _is_process_header(line: str) -> bool:
     words = {word.lower() for word in line.split()}
-    return "pid" in words and bool(words & _PROCESS_MEMORY) and not any(map(_is_figure, words))
+    return "pid" in words and bool(words & _PROCESS_MEMORY) and not any(map(_is_number, words))
 
 
-def _is_figure(word: str) -> bool:
+def _is_number(word: str) -> bool:
     return word[:1].isdigit() and ":" not in word
 
 
@@ -169,7 +184,7 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
 
 
 def _largest_processes(table: Table) -> Table:
-    """A machine runs hundreds of processes: those that need the most memory are of interest."""
+    """A machine runs hundreds of processes: keep those with the most memory."""
     named = dict(zip(table.names, table.series, strict=True))
     size = next(named[name] for name in ("rss", "pss", "uss") if name in named)
     frame = pl.DataFrame({"pid": named["pid"], "size": to_numbers(size).values})
@@ -177,13 +192,12 @@ def _largest_processes(table: Table) -> Table:
     if len(peaks) <= _PROCESSES_AT_MOST:
         return table
     wanted = frame["pid"].is_in(peaks["pid"].head(_PROCESSES_AT_MOST).to_list())
-    note = f"of {len(peaks)} processes the {_PROCESSES_AT_MOST} largest are looked at"
-    columns = tuple(column.filter(wanted) for column in table.series)
-    return Table(names=table.names, columns=columns, first_line=None, notes=(note,))
+    note = f"of {len(peaks)} processes the {_PROCESSES_AT_MOST} largest are analyzed"
+    return table.filter(wanted, note)
 
 
 def _cells(line: str, command: int, width: int) -> list[str]:
-    """A command has blanks in it; smem puts columns behind it."""
+    """A command has blanks in it; smem has columns after it."""
     cells = line.split(None, command)
     behind = width - 1 - command
     if behind and len(cells) > command:
@@ -196,9 +210,9 @@ _KEPT = {"pid", "time", "process", "rss", "vms", "pss", "uss", "swap", "%mem"}
 
 
 def _kib(cell: str) -> str:
-    """With the unit that these tools mean: KiB, unless they print a letter (top: `1.2g`)."""
-    figure, letter = (cell[:-1], cell[-1]) if cell[-1:].isalpha() else (cell, "k")
-    return f"{figure} {letter.upper()}iB"
+    """With the unit of these tools: KiB unless they print a letter (top: `1.2g`)."""
+    number, letter = (cell[:-1], cell[-1]) if cell[-1:].isalpha() else (cell, "k")
+    return f"{number} {letter.upper()}iB"
 
 
 _FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
@@ -215,7 +229,7 @@ def _free_rows(header: Header, lines: Sequence[str]) -> list[Row]:
         kind = _FREE_LINES.get(label.strip().lower())
         if kind is None:
             continue
-        # An old `free` says in a line of its own what is left without buffers and cache.
+        # An old `free` prints the values without buffers and cache on a line of their own.
         names = ["used", "free"] if label.startswith("-") else header
         for name, cell in zip(names, rest.split(), strict=False):
             if kind == "host" or name == "used":
@@ -224,20 +238,15 @@ def _free_rows(header: Header, lines: Sequence[str]) -> list[Row]:
 
 
 def _free_cell(cell: str) -> str:
-    figure = re.match(r"[0-9.]+", cell)
-    unit = cell[figure.end() :] if figure else ""
-    if figure is None or units.bytes_per_unit(unit or "KiB") is None:
+    number = re.match(r"[0-9.]+", cell)
+    unit = cell[number.end() :] if number else ""
+    if number is None or units.bytes_per_unit(unit or "KiB") is None:
         return ""
-    return f"{figure.group()} {unit or 'KiB'}"
+    return f"{number.group()} {unit or 'KiB'}"
 
 
 def all_lines(source: Source) -> list[str]:
-    """The lines of a source, of its first 512 MiB."""
+    """The lines of a source's first 512 MiB."""
     raw = without_escapes(source.first_bytes(_MAX_BYTES))
     text = raw.decode("utf-8", errors="replace")
     return text.replace("\r", "").split("\n")
-
-
-def as_table(frame: pl.DataFrame) -> Table:
-    """A frame whose rows are no lines of the source."""
-    return Table(names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=None)

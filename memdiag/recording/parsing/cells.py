@@ -1,4 +1,4 @@
-"""Cells into numbers: thousands commas, units behind the figure, dates and times of day."""
+"""Converts cells to numbers: thousands separators, units, dates and times of day."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "None", "none", "null", "NULL", "-", "--"]
 NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Permissions]"]
 
-# A figure may follow a mark (`t+240`, `~12`), be one of so many (`3/100`), and carry a unit.
+# A number may have a prefix (`t+240`, `~12`), a total (`3/100`) and a unit.
 _PREFIX = r"^[\s*`~#]*(?:[A-Za-z]{1,10}\s*[+=:#]\s*)?"
 _DIGITS = r"[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+|[0-9][0-9_]*,?[0-9]*)(?:\.[0-9]*)?"
-_FIGURE = rf"{_PREFIX}({_DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
-# Behind it: a remark in brackets, how much there is, signs: `580 MB (+62 MB)`, `1.2GiB / 8GiB`.
+_NUMBER = rf"{_PREFIX}({_DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
+# After it: a remark in brackets, the total, signs: `580 MB (+62 MB)`, `1.2GiB / 8GiB`.
 _REMARK = r"(?:\s*[(\[].*|\s*/\s*[0-9].*|\s*[^\x00-\x7f]+)?"
-_UNIT = rf"{_FIGURE}(?:/[0-9]+)?\s*([A-Za-z%]*){_REMARK}[\s*`]*$"
+_UNIT = rf"{_NUMBER}(?:/[0-9]+)?\s*([A-Za-z%]*){_REMARK}[\s*`]*$"
 _WITH_UNIT = re.compile(_UNIT)
 _PERHAPS_BYTES = re.compile(r"[0-9.,_]\s*[BKMGTPbkmgtp]")
 _CELL_LENGTH = 200
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
 _LOOKED_AT = 2000
 _MOST = 1e30
-# Clocks that count from 1970 are told from short runs by their size: 1e8 s is 1973.
+# Times since 1970 are larger than the times of any run: 1e8 s is 1973.
 _EPOCH_SCALES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """A column's figures.
+    """A column's numbers.
 
-    values: shape (n,), NaN where missing; in `unit` where the cells carry one.
-    unit: BYTES or PERCENT where the cells say so themselves, else None.
-    unread: cells that hold text that is no figure; `unread_row` is the first of them.
+    values: shape (n,), NaN where missing; in `unit` if the cells have one.
+    unit: BYTES or PERCENT if the cells have a unit, else None.
+    unread: number of cells with text that is not a number; `unread_row` is the first of them.
     """
 
     values: Floats
@@ -53,11 +53,11 @@ class Cells:
 
 
 def to_numbers(column: Column) -> Cells:
-    """The figures of a column of any type; text that is none is counted, not guessed at."""
+    """The numbers of a column of any type; text that is not a number is counted."""
     if isinstance(column, np.ndarray):
-        figures = measurable(column).view()
-        figures.flags.writeable = False  # the column's own
-        return Cells(values=figures)
+        values = measurable(column).view()
+        values.flags.writeable = False  # it belongs to the column
+        return Cells(values=values)
     if column.dtype.is_numeric():
         return Cells(values=_floats(column))
     if column.dtype != pl.String:
@@ -73,10 +73,9 @@ def to_numbers(column: Column) -> Cells:
 
 
 def holds_bytes(column: pl.Series) -> bool:
-    """Some of these texts are figures with a unit of memory: then `to_numbers` gives bytes.
+    """Return True if some of these texts are numbers with a unit of memory.
 
-    In Python's own words: for the few cells of one column out of a hundred thousand, polars takes
-    longer to begin than to search.
+    In plain Python: for a few cells of each of a hundred thousand columns polars takes longer.
     """
     texts = [text[:_CELL_LENGTH] for text in set(column.to_list()) if text is not None]
     if _PERHAPS_BYTES.search("\n".join(texts)) is None:
@@ -86,10 +85,10 @@ def holds_bytes(column: pl.Series) -> bool:
 
 
 def to_seconds(column: Column, factor: float) -> Floats:
-    """Seconds of a time column: figures times `factor`, dates, times of day, or spans of time in
+    """Seconds of a time column: numbers times `factor`, dates, times of day, or durations in
     words; NaN if none.
 
-    What counts from 1970 is counted from the first reading instead.
+    Times since 1970 are turned into times since the first reading.
     """
     if not isinstance(column, np.ndarray) and column.dtype == pl.String:
         text = column.str.strip_chars()
@@ -108,7 +107,7 @@ def to_seconds(column: Column, factor: float) -> Floats:
 
 
 def resolution(values: Floats) -> float:
-    """The step of printed figures (1.0 for whole numbers, 0.01 for two decimals), 0 unknown."""
+    """The resolution of printed numbers (1.0 for integers, 0.01 for two decimals), 0 unknown."""
     seen = values[:_LOOKED_AT][np.isfinite(values[:_LOOKED_AT])]
     if seen.size == 0:
         return 0.0
@@ -120,8 +119,8 @@ def resolution(values: Floats) -> float:
 
 
 def measurable(values: Floats) -> Floats:
-    """NaN where a figure is infinite, or beyond all that could have been measured."""
-    # (Most columns need no array of their size in between; NaN is passed over.)
+    """NaN where a value is infinite or too large to be a measurement."""
+    # (For most columns this needs no array of their size; NaN is ignored.)
     if len(values) and np.fmin.reduce(values) >= -_MOST and np.fmax.reduce(values) <= _MOST:
         return values
     beyond = np.abs(values) > _MOST
@@ -129,24 +128,24 @@ def measurable(values: Floats) -> Floats:
 
 
 def _floats(column: pl.Series) -> Floats:
-    """NaN where null or beyond measure. (`to_numpy` makes NaN of null without polars' engine.)"""
-    if column.dtype.is_decimal() or "128" in str(column.dtype):  # numpy knows neither
+    """NaN where null or too large. (`to_numpy` turns null into NaN.)"""
+    if column.dtype.is_decimal() or "128" in str(column.dtype):  # numpy has neither
         column = column.cast(pl.Float64)
     if column.n_chunks() == 1:
         return measurable(column.to_numpy().astype(np.float64, copy=False))
     values, end = np.empty(len(column)), 0
-    for part in column.get_chunks():  # one copy, where joining and converting them would be two
+    for part in column.get_chunks():  # one copy instead of two
         start, end = end, end + len(part)
         values[start:end] = part.to_numpy()
     return measurable(values)
 
 
 def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:
-    figures = text.str.extract(_FIGURE, 1).str.strip_chars()
+    numbers = text.str.extract(_NUMBER, 1).str.strip_chars()
     suffix = text.str.extract(_UNIT, 2).str.to_lowercase()
     known = {unit: _factor(unit) for unit in suffix.drop_nulls().unique().to_list()}
     factors = suffix.replace_strict(list(known), list(known.values()), return_dtype=pl.Float64)
-    values = _floats(_plain(figures).cast(pl.Float64, strict=False)) * _floats(factors)
+    values = _floats(_plain(numbers).cast(pl.Float64, strict=False)) * _floats(factors)
     seen = {unit for unit in known if known[unit] == known[unit]}
     if any(units.bytes_per_unit(unit) is not None for unit in seen - {""}):
         return values, Unit.BYTES
@@ -160,12 +159,11 @@ def _factor(unit: str) -> float:
     return float("nan") if size is None else float(size)
 
 
-def _plain(figures: pl.Series) -> pl.Series:
-    """Without thousands separators; a comma that separates no thousands is a decimal comma."""
-    grouped = figures.drop_nulls().unique().to_list()
-    commas = [figure for figure in grouped if "," in figure]
-    if commas and not all(_THOUSANDS.fullmatch(figure) for figure in commas):
-        if any("." in figure for figure in grouped):
-            return figures.str.replace_all("[,_' ]", "")
-        return figures.str.replace_all(",", ".", literal=True).str.replace_all("[_' ]", "")
-    return figures.str.replace_all("[,_' ]", "")
+def _plain(numbers: pl.Series) -> pl.Series:
+    """Without thousands separators; any other comma is a decimal comma."""
+    grouped = numbers.drop_nulls().unique().to_list()
+    commas = [number for number in grouped if "," in number]
+    is_decimal = commas and not all(_THOUSANDS.fullmatch(number) for number in commas)
+    if is_decimal and not any("." in number for number in grouped):
+        return numbers.str.replace_all(",", ".", literal=True).str.replace_all("[_' ]", "")
+    return numbers.str.replace_all("[,_' ]", "")

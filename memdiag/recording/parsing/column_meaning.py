@@ -1,6 +1,6 @@
-"""What a column is, by its name: an axis, a metric, a tag, or none of our business.
+"""The meaning of a column by its name: an axis, a metric, a tag, or something else.
 
-The words are in `vocabulary`; here they are put together: the first rule that fits decides.
+The words are in `column_vocabulary`; the first rule that fits decides.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class Part(enum.Enum):
     PHASE = "phase"
     PID = "pid"
     GENERATION = "generation"
-    LABEL = "label"  # tells processes, devices or machines apart
+    LABEL = "label"  # distinguishes processes, devices or machines
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """What a column's name says.
+    """The meaning of a column's name.
 
     metric: canonical name of a METRIC, "" otherwise.
-    unit: unit of the canonical metric; None where the name does not tell it.
+    unit: unit of the canonical metric; None if the name does not have one.
     factor: multiply a METRIC's cell by this for `unit`, an AXIS's cell for seconds.
     falling: less of it is more memory in use.
-    capacity: how much there is in all, not how much is used, if it never changes.
-    rank: of several axes the one with the lowest rank is taken.
+    capacity: a total, not an amount in use, if it is constant.
+    rank: of several axes the one with the lowest rank is used.
     """
 
     part: Part
@@ -74,7 +74,7 @@ OTHER = Meaning(part=Part.OTHER)
 
 @lru_cache(maxsize=4096)
 def recognise(column: str) -> Meaning:
-    """What a column of this name is. Never fails: an unknown name is `Part.OTHER`."""
+    """The meaning of a column of this name; an unknown name is `Part.OTHER`."""
     name = take_apart(column)
     if not name.words and name.bytes_per_unit is None and not name.percent:
         return _time_unit_alone(name)
@@ -85,7 +85,7 @@ def recognise(column: str) -> Meaning:
 
 
 def as_metric(column: str, unit: Unit | None = None, factor: float = 1.0) -> Meaning:
-    """The meaning of a column that the user says is a metric, with the unit if one is given."""
+    """The meaning of a column that the user chose as a metric, in this unit if one is given."""
     name = take_apart(column)
     found = _metric(name)
     role = found.role if found else (_role(name) if unit is not Unit.COUNT else Role.COUNTER)
@@ -102,7 +102,7 @@ def as_metric(column: str, unit: Unit | None = None, factor: float = 1.0) -> Mea
 
 
 def _time_unit_alone(name: Name) -> Meaning:
-    """A column called `seconds`, `h` or `ms`: all of its name is a unit of time."""
+    """A column whose whole name is a unit of time, such as `seconds`, `h` or `ms`."""
     if name.seconds_per_unit is None:
         return OTHER
     factor = name.seconds_per_unit

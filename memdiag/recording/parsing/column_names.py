@@ -1,4 +1,4 @@
-"""A column's name taken apart: its words and the unit it carries.
+"""Splits the name of a column into its words and its unit.
 
 People write one thing in many ways: `rss_mb`, `RSS (MB)`, `rssMB`, `memory.used [MiB]`,
 `Memory usage in MiB`. What they mean is looked up in `columns`; here a name only becomes words.

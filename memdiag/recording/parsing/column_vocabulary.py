@@ -1,4 +1,4 @@
-"""The words that columns are named with: every one of them has been met in a real log."""
+"""The words in names of columns, all taken from real logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _ranked(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-# Axes. Of several the first in these tables is taken.
+# Axes. Of several the first in these tables is used.
 AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
     (
         AxisKind.STEP,
@@ -47,9 +47,9 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
     ),
     (AxisKind.TICK, _ranked("tick ticks")),
 )
-# What a column counts that is an axis only where nothing else is, and rises: it may be a duration.
+# An axis only if there is no other and the column increases: it may be a duration.
 REQUESTS = _words("fetch fetches")
-# Words that may stand beside an axis word without changing what it is: `trainer/global_step`.
+# Words that may accompany an axis word without changing its meaning: `trainer/global_step`.
 AXIS_FILLERS = _words(
     "global train trainer training current total num number no nr n idx index id count counter"
     " wall relative since start elapsed unix process sys the of done completed so far time log"
@@ -84,12 +84,12 @@ MEMORY = _words(
     " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
     " free"
 )
-# nvidia-smi's own names, which do not say whose memory it is.
+# nvidia-smi's names, which do not mention the GPU.
 NVIDIA_MEMORY = _words("memory.used memory.free memory.total used_memory used_gpu_memory")
 # Ends of words such as `gpumem` and the kernel's `vmrss`.
 MEMORY_ENDINGS = ("mem", "memory", "rss", "vram")
 
-# Counts: the noun decides, whatever stands beside it.
+# Counts: the noun decides, whatever the other words are.
 COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.TENSORS, _words("tensors")),
     (Role.PROCESSES, _words("nproc nprocs processes procs children")),
@@ -103,7 +103,7 @@ COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (
     ),
 )
 
-# Amounts: (role, one of these words must be there, and one of these too); the first that fits.
+# Amounts: (role, one of these words, and one of these too); the first that fits.
 AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.SWAP, _words("swap"), frozenset()),
     (Role.VIRTUAL, _words("vms vsz virt virtual vsize"), frozenset()),
@@ -122,7 +122,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),
     (Role.COLLECTED_HEAP, _words("heap external managed gc"), frozenset()),
 )
-# Pairs of words that mean one thing together.
+# Pairs of words with one meaning.
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),
     (Role.VIRTUAL, _words("vm size")),

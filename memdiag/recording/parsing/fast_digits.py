@@ -1,4 +1,4 @@
-"""Figures out of digits that stand below each other in equally long texts, all at once."""
+"""Converts digits in the same columns of equally long texts, all at once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
 
 _PLAIN = re.compile(r"([-+]?)([0-9,]+)(?:\.([0-9]*))?")
-# Whole numbers of so many digits, and ten to the power of so many, are exact: so is the quotient
-# rounded as it is where a figure is read from text.
+# Integers of this many digits and this power of ten are exact, so that their quotient is rounded
+# like a number that is parsed from text.
 _EXACT_DIGITS = 15
 _ZERO = ord("0")
 
@@ -29,10 +29,10 @@ def whole_number(marks: Bytes) -> Ints:
     return value
 
 
-def figures_of(marks: Bytes, text: str) -> Floats:
-    """The figures in the rows, shape (n, length), which differ from `text` in their digits alone.
+def numbers_of(marks: Bytes, text: str) -> Floats:
+    """The numbers in the rows, shape (n, length), which differ from `text` only in their digits.
 
-    text: a figure such as `-17,412.5` or `1e-4`.
+    text: a number such as `-17,412.5` or `1e-4`.
     """
     found = _PLAIN.fullmatch(text)
     is_digit = np.array([mark.isdigit() for mark in text])

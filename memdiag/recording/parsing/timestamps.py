@@ -1,4 +1,4 @@
-"""Dates and times of day as seconds, of a column of texts or cut out of lines."""
+"""Converts dates and times of day to seconds, from a column of text or cut out of lines."""
 
 from __future__ import annotations
 
@@ -44,42 +44,42 @@ _SPAN_S = (86400.0, 3600.0, 60.0, 1.0)
 
 
 def spans_of(text: pl.Series) -> Floats:
-    """Seconds of spans of time, each figure with its unit; NaN where there is none."""
+    """Seconds of durations, each number with its unit; NaN if there is none."""
     parts = text.str.to_lowercase().str.extract_groups(_SPAN).struct.unnest().get_columns()
     seconds = np.zeros(len(text))
     found = np.zeros(len(text), dtype=bool)
     for part, unit_s in zip(parts, _SPAN_S, strict=True):
-        figures = _floats(part.cast(pl.Float64, strict=False))
-        seconds += np.nan_to_num(figures) * unit_s
-        found |= np.isfinite(figures)
+        values = _floats(part.cast(pl.Float64, strict=False))
+        seconds += np.nan_to_num(values) * unit_s
+        found |= np.isfinite(values)
     return np.where(found, seconds, np.nan)
 
 
 def is_clock(text: pl.Series) -> bool:
-    """Some of these cells are dates or times of day."""
+    """Return True if some of these cells are dates or times of day."""
     return bool(text.str.contains("[0-9]:[0-9]|^[0-9]{4}-[0-9]").any())
 
 
 def seconds_of(text: pl.Series) -> Floats:
-    """Seconds of dates or times of day, since the first of them; NaN where there is none."""
+    """Seconds of dates or times of day since the first of them; NaN if there is none."""
     return since_first(moments(text))
 
 
 def moments(text: pl.Series) -> Floats:
-    """Seconds since 1970 of dates, since midnight of times of day; NaN where there is neither."""
+    """Seconds since 1970 of dates, since midnight of times of day; NaN for anything else."""
     runs = text.rle().struct
     lengths = runs.field("len")
     if len(lengths) * 2 <= len(text):  # a log writes many lines a second
         return np.repeat(moments(runs.field("value")), lengths.to_numpy())
     if text.n_unique() * 2 > len(text):
         return _moments(text)
-    different = text.unique()  # those of several processes, in turns
+    different = text.unique()  # interleaved times of several processes
     seconds = pl.Series(_moments(different), nan_to_null=False)
     return _floats(text.replace_strict(different, seconds, return_dtype=pl.Float64))
 
 
 def since_first(moments: Floats) -> Floats:
-    """Of `moments`: with dates among them, times of day are unknown; without, they go on after
+    """`moments` since the first. Among dates, times of day are unknown; alone, they continue after
     midnight.
     """
     if not np.isfinite(moments).any():
@@ -110,8 +110,8 @@ def _times_of_day(text: pl.Series) -> Floats:
     seconds = np.zeros(len(text))
     for part in range(3):
         cell = text.str.split(":").list.get(part, null_on_oob=True).cast(pl.Float64, strict=False)
-        figures = _floats(cell)
-        seconds = np.where(np.isnan(figures) & (part == 2), seconds, seconds * 60.0 + figures)
+        values = _floats(cell)
+        seconds = np.where(np.isnan(values) & (part == 2), seconds, seconds * 60.0 + values)
     return seconds
 
 
@@ -120,9 +120,9 @@ def _floats(column: pl.Series) -> Floats:
 
 
 def moments_of_marks(marks: Bytes, text: str) -> Floats:
-    """As `moments`, of equally long texts that differ from `text` in their digits alone.
+    """`moments` of equally long texts that differ from `text` only in their digits.
 
-    marks: their bytes, shape (n, length). NaN where the text is of another form.
+    marks: their bytes, shape (n, length). NaN if the text has another form.
     """
     found = _CLOCK.fullmatch(text)
     if found is None:
@@ -133,7 +133,7 @@ def moments_of_marks(marks: Bytes, text: str) -> Floats:
 
 
 def _changed(marks: Bytes) -> NDArray[np.bool_]:
-    """Of each row but the first whether it differs from the one before; by eight bytes at once."""
+    """For each row except the first whether it differs from the one before, in 8-byte words."""
     padded = np.zeros((len(marks), -(-marks.shape[1] // 8) * 8), dtype=np.uint8)
     padded[:, : marks.shape[1]] = marks
     changed = np.zeros(len(marks) - 1, dtype=bool)

@@ -1,4 +1,4 @@
-"""From columns with known parts to a recording: the last step of every reader of tables."""
+"""Turns columns with known parts into a recording: the last step of reading a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Floats, Ints
 
 _MAX_NAME = 120
-# A program has a dozen phases; who tags each batch by its number has as many as samples.
+# A program has a dozen phases; batch numbers as phases would be as many as samples.
 _PHASES_AT_MOST = 200
 _PAGE_BYTES = 4096
 _SURELY_NO_KB = 1e6
@@ -37,12 +37,12 @@ _SURELY_NO_KB = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Which column plays which part; numbers are column indices of the table.
+    """Which column has which part; numbers are column indices of the table.
 
     metrics: (column, meaning) with a METRIC's meaning.
-    axes: what may be the axis; the clock among them gives `at_s`.
+    axes: candidates for the axis; the clock among them gives `at_s`.
     labels: (name to put before bare numbers, column).
-    must_exist: metrics the user asked for: one without figures is an error, not skipped.
+    must_exist: the user asked for the metrics: one without numbers is an error, not skipped.
     """
 
     metrics: tuple[tuple[int, Meaning], ...]
@@ -52,13 +52,6 @@ class Plan:
     generation: int | None = None
     labels: tuple[tuple[str, int], ...] = ()
     must_exist: bool = False
-
-    @property
-    def columns(self) -> frozenset[int]:
-        """What is still read of the table: the axes have their values."""
-        ways = (self.phase, self.pid, self.generation)
-        others = {at for at in ways if at is not None}
-        return frozenset({at for at, _ in self.metrics} | {at for _, at in self.labels} | others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +67,7 @@ class _Metric:
 
 
 def assemble(table: Table, plan: Plan, source: str) -> Recording:
-    """The recording of a table. Raises UnreadableInput where nothing can be analysed."""
+    """The recording of a table. Raises UnreadableInput if nothing can be analyzed."""
     notes = list(table.notes)
     metrics = _metrics(table, plan, source, notes)
     groups = split(
@@ -109,27 +102,26 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
         if not np.isfinite(cells.values).any():
             if plan.must_exist:
                 raise UnreadableInput(
-                    f"column {name} holds no figures", source=source, remedy="choose another column"
+                    f"column {name} has no numbers", source=source, remedy="choose another column"
                 )
             continue
         if cells.unread and cells.unread_row is not None:
             where = ""
             if table.first_line is not None:
                 where = f", the first about line {table.first_line + cells.unread_row}"
-            cells_hold = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
-            hold = "holds" if cells.unread == 1 else "hold"
-            notes.append(f"{cells_hold} of {name} {hold} no figure{where}: left out")
+            without = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
+            notes.append(f"{without} of {name} without a number{where}: left out")
         metric = _in_final_unit(name, meaning, cells)
         if not np.isfinite(metric.values).any():
             continue
         if _is_capacity(metric, len(plan.metrics)):
-            notes.append(f"{name} never changes and says how much there is: not analysed")
+            notes.append(f"{name} is a constant total or limit: not analyzed")
             continue
         found.append(metric)
     found = _settle_units(found, notes)
     if not found:
         raise UnreadableInput(
-            "its memory columns hold no figures", source=source, remedy="check how it was written"
+            "its memory columns have no numbers", source=source, remedy="check how it was written"
         )
     return found
 
@@ -151,9 +143,9 @@ def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:
 
 
 def _scaled(values: Floats, factor: float) -> Floats:
-    """The values times `factor`; in place where they are a copy already: a column may be large.
+    """The values times `factor`, in place if they are a copy already: a column may be large.
 
-    (What polars still holds comes as an array that cannot be written to.)
+    (Arrays that polars owns are read-only.)
     """
     if factor == 1.0:
         return values
@@ -161,19 +153,19 @@ def _scaled(values: Floats, factor: float) -> Floats:
 
 
 def _settle_units(metrics: list[_Metric], notes: list[str]) -> list[_Metric]:
-    """Figures of unknown unit are bytes if some of them are whole pages, else they stay as they
-    are: nothing but a unit's name could tell KB from MB.
+    """Numbers of unknown unit are bytes if some metric has only whole pages, else they stay as
+    they are: only the name of a unit distinguishes KB from MB.
     """
     unknown = [metric for metric in metrics if metric.unit is None]
     if not unknown:
         return metrics
     names = ", ".join(metric.column for metric in unknown)
     if any(_whole_pages(metric.values) for metric in unknown):
-        notes.append(f"{names}: taken as bytes, being whole pages of {_PAGE_BYTES}")
+        notes.append(f"{names}: taken as bytes, since all are whole pages of {_PAGE_BYTES}")
         return [_as_bytes(metric) if metric.unit is None else metric for metric in metrics]
     notes.append(
-        f"the unit of {names} is not known: shown as it is"
-        f" (--metric {unknown[0].column}=MB says it)"
+        f"the unit of {names} is unknown: shown without one"
+        f" (set it with --metric {unknown[0].column}=MB)"
     )
     return [replace(m, unit=Unit.COUNT) if m.unit is None else m for m in metrics]
 
@@ -198,7 +190,7 @@ def _refuse_single_rows(table: Table, groups: Sequence[Group], source: str) -> N
     if len(table) == 1 or all(_few(group.rows) for group in groups):
         where = "one row" if len(table) == 1 else "one row per process"
         raise UnreadableInput(
-            f"there is only {where}: nothing can be said about growth",
+            f"there is only {where}, which cannot show growth",
             source=source,
             line=table.first_line,
             remedy="record longer, or more often",
@@ -213,7 +205,7 @@ def _phase_codes(column: pl.Series, notes: list[str]) -> tuple[Ints, tuple[str, 
     codes, values = encode(column.cast(pl.String).fill_null(""))
     named = [value for value in values if value.strip()]
     if len(named) > _PHASES_AT_MOST:
-        notes.append(f"{len(named):,} different phases are too many to tell apart: left out")
+        notes.append(f"{len(named):,} different phases are too many: left out")
         return None
     place = {value: at for at, value in enumerate(named)}
     new = np.array([place.get(value, -1) for value in values], dtype=np.int64)
@@ -229,7 +221,7 @@ def _series_of(
     phase: tuple[Ints, tuple[str, ...]] | None,
     notes: list[str],
 ) -> list[Series]:
-    """One series per metric that has figures in the group's rows."""
+    """One series per metric that has numbers in the group's rows."""
     rows = group.rows
     axis, x = chosen.axis, chosen.values[rows]
     if clock is not None and np.isfinite(x).sum() < 2:
@@ -279,7 +271,7 @@ def _phases_of(phase: tuple[Ints, tuple[str, ...]] | None, rows: Ints | slice) -
 def _length_of_epoch(
     epoch: Candidate | None, x: Floats, rows: Ints | slice, whole: Candidate
 ) -> float | None:
-    """By the rows of this process, or by all where another one tells the epochs."""
+    """By the rows of this process, or by all rows if only another one has the epochs."""
     if epoch is None or epoch.axis is whole.axis:
         return None
     if np.isfinite(epoch.values[rows]).any():
@@ -288,6 +280,6 @@ def _length_of_epoch(
 
 
 def _with_start(x: Floats) -> Floats:
-    """The first epoch begins before the first step has ended."""
+    """The first epoch begins before the end of the first step."""
     known = x[np.isfinite(x)]
     return np.where(np.isnan(x), known[0] - 1, x) if known.size else x

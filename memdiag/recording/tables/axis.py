@@ -1,4 +1,4 @@
-"""Which column is the horizontal axis, and what to do where it starts again."""
+"""Which column is the axis, and what to do if it restarts."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from memdiag.values.measurements import Axis, AxisKind
 if TYPE_CHECKING:
     from memdiag.values.measurements import Floats, Ints
 
-# A step axis with fewer distinct steps than this, on many more samples, says less than a clock.
+# A step axis with fewer distinct steps than this, on many more samples, is worse than a clock.
 _FEW_STEPS = 8
 _MANY_SAMPLES_PER_STEP = 4
-# A clock may be set back, or a log be written by several threads; no more than this.
+# A clock may be set back, or several threads may write a log: at most this share of the rows.
 _BACKWARDS = 0.05
-# A counter stands at its first value for a start-up if it stands there for so many rows, and so
-# many times longer than at a later value on average.
+# Start-up: the counter has its first value for this many rows, and this many times longer than a
+# later value on average.
 _START_UP_ROWS = 8
 _START_UP_STAYS = 10
-# Rows in a block between two resets, on average, below which the rows are merely unsorted.
+# With fewer rows between two resets on average the rows are just unsorted.
 _ROWS_PER_BLOCK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A column that might be the axis: its values over all rows, in seconds for a clock."""
+    """A column that may be the axis: its values over all rows, in seconds for a clock."""
 
     axis: Axis
     values: Floats
@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """What became of an axis that starts again: new positions, or restarts, and a note."""
+    """How an axis that restarts is read: new positions, or restarts of the process, and a note."""
 
     x: Floats
     generation: Ints | None
@@ -46,8 +46,8 @@ class Reset:
 
 
 def choose(candidates: list[Candidate]) -> Candidate | None:
-    """The best axis: the lowest rank, a clock where steps or epochs are too few. None where none
-    of them ever changes.
+    """The best axis: the lowest rank, or a clock if steps or epochs are too few. None if none of
+    them ever changes.
     """
     moving = [c for c in candidates if np.nanmin(c.values) < np.nanmax(c.values)]
     ranked = sorted(moving, key=lambda c: c.rank)
@@ -65,17 +65,17 @@ def choose(candidates: list[Candidate]) -> Candidate | None:
 def without_durations(
     candidates: Sequence[Candidate], groups: Sequence[Ints | slice]
 ) -> list[Candidate]:
-    """Leaves out time columns that run backwards all the time: how long a step took is no clock.
+    """Leave out time columns that often decrease: the duration of a step is not a clock.
 
-    groups: the rows of each process. A time that is the only axis stays, in whatever order.
+    groups: the rows of each process. A time that is the only axis stays in any order.
     """
     clocks = [c for c in candidates if c.axis.kind is AxisKind.SECONDS]
-    running = [c for c in clocks if _runs_on(c.values, groups)]
+    running = [c for c in clocks if _increases(c.values, groups)]
     others = [c for c in candidates if c.axis.kind is not AxisKind.SECONDS]
     return others + running if others or running else clocks
 
 
-def _runs_on(values: Floats, groups: Sequence[Ints | slice]) -> bool:
+def _increases(values: Floats, groups: Sequence[Ints | slice]) -> bool:
     back = moves = 0
     for rows in groups:
         steps = np.diff(values[rows][np.isfinite(values[rows])])
@@ -85,16 +85,16 @@ def _runs_on(values: Floats, groups: Sequence[Ints | slice]) -> bool:
 
 
 def rises_strictly(values: Floats) -> bool:
-    """Every reading is there and larger than the one before."""
+    """Return True if no value is missing and each is larger than the one before."""
     return values.size > 1 and bool(np.all(values[1:] > values[:-1]))
 
 
 def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Reset | None:
-    """Reads an axis that falls back to its start again and again.
+    """Read an axis that returns to its start.
 
-    With an epoch column that moves on at each fall, or with several blocks, the axis counts
-    within something: its blocks are laid end to end. One or two falls at which the memory falls
-    back too are restarts of the process. Anything else is left for sorting: None.
+    With an epoch column, or with several blocks, the axis counts within something: its blocks are
+    put end to end. One or two returns at which the memory returns too are restarts of the process.
+    Anything else is sorted later: None.
     """
     falls = np.flatnonzero(x[1:] < x[:-1])  # (no array of differences: a column may be large)
     if falls.size == 0 or x.size < _ROWS_PER_BLOCK * (falls.size + 1):
@@ -106,19 +106,19 @@ def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Res
     if epoch is None and falls.size <= 2 and _falls_back(y, falls):
         generation = np.searchsorted(falls, np.arange(x.size), side="left").astype(np.int64)
         note = (
-            f"{name} starts again {_times(falls.size)} and the memory falls back: read as restarts"
+            f"{name} restarts {_times(falls.size)} and the memory drops: read as process restarts"
         )
         return Reset(x=x, generation=generation, note=note)
     lengths = x[falls] - x[starts[:-1]] + stride
     offsets = np.concatenate(([0.0], np.cumsum(lengths)))
     block = np.searchsorted(falls, np.arange(x.size), side="left")
-    note = f"{name} starts again {_times(falls.size)}: counted on from block to block"
+    note = f"{name} restarts {_times(falls.size)}: counted on from block to block"
     return Reset(x=x + offsets[block], generation=None, note=note)
 
 
 def length_of_epoch(epoch: Floats, x: Floats) -> float | None:
-    """What a pass over the data takes on the axis: the median from each epoch's beginning to the
-    next one's, per epoch (some logs tell fractions). None where fewer than two are known.
+    """The length of an epoch on the axis: the median from the start of one to the start of the
+    next, per epoch (some logs have fractions). None if fewer than two are known.
     """
     known = np.isfinite(epoch) & np.isfinite(x)
     numbers, first = np.unique(epoch[known], return_index=True)
@@ -129,9 +129,9 @@ def length_of_epoch(epoch: Floats, x: Floats) -> float | None:
 
 
 def before_first_step_unknown(x: Floats) -> Floats:
-    """NaN for the samples of a start-up during which a step counter stands at its first value.
+    """NaN for the samples of a start-up, during which a step counter has its first value.
 
-    A program that samples itself by the clock logs step 0 while it still imports and loads.
+    A program that samples itself by the clock logs step 0 while it imports and loads.
     """
     known = x[np.isfinite(x)]
     if known.size == 0 or known[0] > 1:
@@ -145,7 +145,7 @@ def before_first_step_unknown(x: Floats) -> Floats:
 
 
 def _falls_back(y: Floats, falls: Ints) -> bool:
-    """At each fall the memory loses most of what it had gained since the block began."""
+    """Return True if the memory loses most of each block's growth when the axis returns."""
     blocks = [block[np.isfinite(block)] for block in np.split(y, falls + 1)]
     if not all(block.size for block in blocks):
         return False

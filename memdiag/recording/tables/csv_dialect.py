@@ -1,4 +1,4 @@
-"""How a text table is laid out: its delimiter, its header, the lines before it."""
+"""The layout of a text table: its delimiter, its header, the lines before it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import dropwhile, islice, pairwise, takewhile
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
@@ -14,10 +15,10 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 WHITESPACE = " "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
-_COUNT_AND_FIGURE = 2
+_COUNT_AND_VALUE = 2
 # Rows that make a table among prose.
 _ROWS_IN_PROSE = 4
-# A number as people print it, with a unit or a percent sign perhaps: 17,412 MB; 2.6G; 1e-3; inf.
+# A printed number, perhaps with a unit or a percent sign: 17,412 MB; 2.6G; 1e-3; inf.
 NUMBER = re.compile(
     r"[\s*`~\"]*[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+\.?[0-9]*|[0-9][0-9_]*[.,]?[0-9]*|\.[0-9]+"
     r"|nan|inf)(?:[eE][-+]?[0-9]+)?"
@@ -38,8 +39,8 @@ class Layout:
     """Where the columns are.
 
     delimiter: one character; `WHITESPACE` means any run of blanks.
-    names: of the columns, () where the table has no header.
-    skip_lines: lines before the first row of figures.
+    names: of the columns, () if the table has no header.
+    skip_lines: lines before the first row.
     columns: number of columns of the rows.
     """
 
@@ -49,20 +50,21 @@ class Layout:
     columns: int
 
 
+@lru_cache(maxsize=1)  # several formats ask for the layout of one head
 def find_layout(head: str, *, cut_off: bool) -> Layout | None:
-    """The layout of the table that `head` begins with; None where it is no table.
+    """The layout of the table that `head` begins with, None if it is not a table.
 
-    `cut_off` says that the last line of `head` may be incomplete.
+    cut_off: the last line of `head` may be incomplete.
     """
     lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if cut_off and len(lines) > 1:
         lines.pop()
-    told = ((at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line))
-    rows = list(islice(told, _LINES_LOOKED_AT))
+    filled = ((at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line))
+    rows = list(islice(filled, _LINES_LOOKED_AT))
     if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
         return _single_column(rows)
     found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
-    # "Step;RSS" above "7;1000,5" names both of its columns, and not the second half of a figure.
+    # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name.
     named = (layout for layout in found if layout.names[:1] != ("",))
     return next(named, found[0] if found else _single_column(rows) or _in_prose(rows))
 
@@ -78,8 +80,8 @@ def split_line(line: str, delimiter: str) -> list[str]:
 
 
 def is_number(cell: str) -> bool:
-    """A cell that holds a figure, a date or a time of day."""
-    if len(cell) > _LONGEST_NUMBER:  # the patterns would look at each part of it from each digit
+    """Return True if the cell is a number, a date or a time of day."""
+    if len(cell) > _LONGEST_NUMBER:  # the patterns would take quadratic time
         return False
     return NUMBER.fullmatch(cell) is not None or _DATE.fullmatch(cell) is not None
 
@@ -89,7 +91,7 @@ def _comment(line: str) -> bool:
 
 
 def recognisable(names: list[str]) -> bool:
-    """At least one of the names is a metric's."""
+    """Return True if one of the names is a metric's."""
     return any(recognise(name).part is Part.METRIC for name in names)
 
 
@@ -102,11 +104,11 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if width < 2 or often < max(1, 0.7 * len(cells)):
         return None
     first = next(n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1})
-    figures = [row for _, row in cells[first + 1 :] if len(row) == width]
+    body = [row for _, row in cells[first + 1 :] if len(row) == width]
     header = cells[first][1]
     if any(is_number(name) for name in header):
         return _headerless(cells, first, width, delimiter)
-    if not figures or not _mostly_numbers(figures, width):
+    if not body or not _mostly_numbers(body, width):
         return None
     if delimiter == WHITESPACE and (len(header) != width or not _are_names(header)):
         return None
@@ -117,7 +119,7 @@ _NO_NAME = re.compile(r"[(\[].*[)\]]|.*:")
 
 
 def _are_names(header: list[str]) -> bool:
-    """Names with blanks between them. "RSS (MB)" and "Memory usage:" are one in two words."""
+    """Return True for names separated by blanks. "RSS (MB)" and "Memory usage:" are one name."""
     return recognisable(header) and not any(map(_NO_NAME.fullmatch, header[1:]))
 
 
@@ -131,7 +133,7 @@ def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
 def _headerless(
     cells: list[tuple[int, list[str]]], first: int, width: int, delimiter: str
 ) -> Layout | None:
-    """Rows of figures alone. With blanks between them they could be any prose: not taken."""
+    """The layout of rows of only numbers. With blanks as delimiter all cells must be numbers."""
     alike = [row for _, row in cells if len(row) == width]
     numbers = [all(is_number(cell) or not cell for cell in row) for row in alike]
     if delimiter == WHITESPACE and not all(numbers):
@@ -142,7 +144,7 @@ def _headerless(
 
 
 def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
-    """Some column holds figures in at least half of its cells that are not blank."""
+    """Return True if at least half of the filled cells of some column are numbers."""
     for column in range(width):
         filled = [row[column] for row in rows if row[column]]
         if filled and sum(map(is_number, filled)) * 2 >= len(filled):
@@ -151,9 +153,9 @@ def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
 
 
 def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
-    """A table of memory over steps or time, by its header, among lines about it: of the lines with
-    figures at least half are its rows. (A summary of a model's layers has no steps.)"""
-    with_figures = sum(any(map(str.isdigit, line)) for _, line in rows)
+    """A table of memory over steps or time among other lines, by its header: at least half of the
+    lines with digits are its rows. (A summary of a model's layers has no steps.)"""
+    with_digits = sum(any(map(str.isdigit, line)) for _, line in rows)
     for first, (at, line) in enumerate(rows):
         for delimiter in _DELIMITERS:
             header = split_line(line, delimiter)
@@ -161,7 +163,7 @@ def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
                 continue
             below = (split_line(text, delimiter) for _, text in rows[first + 1 :])
             body = _rows_at_the_start(dropwhile(_is_rule, below), len(header))
-            if body >= _ROWS_IN_PROSE and 2 * body >= with_figures:
+            if body >= _ROWS_IN_PROSE and 2 * body >= with_digits:
                 return _named(header, at + 1, len(header), delimiter)
     return None
 
@@ -180,16 +182,16 @@ def _is_rule(cells: list[str]) -> bool:
 
 
 def _counts_first(lines: Iterable[str]) -> bool:
-    """`10 511.12` below `9 510.03` is a count and a figure, and no figure of eleven thousand."""
+    """Return True for lines such as `9 510.03`: a count and a value, not one number."""
     cells = [line.split() for line in lines]
-    if not cells or any(len(two) != _COUNT_AND_FIGURE or not two[0].isdecimal() for two in cells):
+    if not cells or any(len(two) != _COUNT_AND_VALUE or not two[0].isdecimal() for two in cells):
         return False
     counts = [int(two[0]) for two in cells]
     return all(a < b for a, b in pairwise(counts))
 
 
 def _single_column(rows: list[tuple[int, str]]) -> Layout | None:
-    """One column of figures, with or without a name above it."""
+    """One column of numbers, with or without a name above it."""
     if not rows:
         return None
     at, name = rows[0]

@@ -1,4 +1,4 @@
-"""Rows of several processes apart, and one process's restarts in order."""
+"""Separates the rows of several processes, and numbers the restarts of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memdiag.values.sanitize import printable
 if TYPE_CHECKING:
     from memdiag.values.measurements import Ints
 
-# The rows of a table that knows only one process, without a number for each of them.
+# All rows of a table with a single process, without an array of their numbers.
 WHOLE = slice(None)
 
 
@@ -22,9 +22,9 @@ WHOLE = slice(None)
 class Group:
     """The rows of one process.
 
-    label: "" where the table knows only one process.
+    label: "" if the table has only one process.
     rows: row numbers, shape (n,), ascending; WHOLE for all rows of the table.
-    generation: shape (n,), or None where it never restarted.
+    generation: shape (n,), or None if it never restarted.
     """
 
     label: str
@@ -40,9 +40,9 @@ def split(
 ) -> list[Group]:
     """One group per process, in order of appearance.
 
-    labels: (column name, column) that tell processes apart, joined to one label.
+    labels: (column name, column) that distinguish processes, joined to one label.
     pid: pids that overlap in time are processes, pids that follow each other are restarts.
-    generation: counts restarts; pids are then not asked.
+    generation: counts restarts; pids are then ignored.
     """
     names, parts = _by_label(length, labels)
     groups: list[Group] = []
@@ -76,15 +76,15 @@ def _by_label(
 
 
 def _label(name: str, column: pl.Series) -> pl.Series | None:
-    """The column as labels, None if it tells nothing apart: bare numbers that never change.
+    """The column as labels, None if it distinguishes nothing: bare numbers that never change.
 
-    Bare digits say little without their column's name: "rank 0".
+    Bare digits are shown with the name of their column: "rank 0".
     """
     text: pl.Series = column.cast(pl.String).str.strip_chars().fill_null("")
     if not bool(text.str.contains("^[0-9]*$").all()):
         return text
-    told = text.filter(text != "")  # lines that name no rank are of all of them, or of the first
-    if told.n_unique() <= 1:
+    # Rows without a rank are of all ranks, or of the first.
+    if text.filter(text != "").n_unique() <= 1:
         return None
     labelled: pl.Series = f"{name} " + text if name else text
     named: pl.Series = labelled.zip_with(text != "", text)
@@ -97,7 +97,7 @@ def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:
         return [Group(label=label, rows=rows)]
     parts = _rows_of(codes, len(values))
     ends = [part[-1] for part in parts]
-    listed = len(pids) == len(values)  # each once: the processes of one moment
+    listed = len(pids) == len(values)  # each pid once: the processes of one moment
     if not listed and all(part[0] > end for part, end in zip(parts[1:], ends, strict=False)):
         return [Group(label=label, rows=rows, generation=_changes(codes))]
     prefix = f"{label} " if label else ""

@@ -1,4 +1,4 @@
-"""Any table with a step or time column and memory columns, by the names of its columns."""
+"""Finds the part of each column of any table by its name."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from memdiag.recording.lazy_polars import Column
     from memdiag.values.measurements import Floats
 
-# A label column names few things many times; a column of readings does not.
+# A label column has few different values; a column of readings has many.
 _ROWS_PER_LABEL = 2
 _LAST_RANK = 10_000
 _CELLS_LOOKED_AT = 200
-# For a message, and for words that tell runs apart.
+# For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
 _AVAILABLE = {"available", "avail"}
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
-    """Which column plays which part. Raises UnreadableInput where that is not clear."""
+    """Which column has which part. Raises UnreadableInput if that is unclear."""
     meanings = not_too_wide(
         map(_meaning, table.names, table.columns),
         source,
@@ -71,11 +71,11 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
 
 
 def _meaning(name: str, column: Column) -> Meaning:
-    """What a column is by its name, or by units of memory in its cells."""
+    """The meaning of a column by its name, or by units of memory in its cells."""
     meaning = recognise(name)
     if meaning.part is not Part.OTHER or not is_text(column):
         return meaning
-    if NO_AMOUNTS & set(take_apart(name).words):  # 990m cores are no megabytes
+    if NO_AMOUNTS & set(take_apart(name).words):  # 990m cores are not megabytes
         return meaning
     if not holds_bytes(as_series(column[:_CELLS_LOOKED_AT])):
         return meaning
@@ -83,7 +83,7 @@ def _meaning(name: str, column: Column) -> Meaning:
 
 
 def _find(table: Table, wanted: str, source: str) -> int:
-    """The column that the user means: by its exact name, its case aside, or its metric's name."""
+    """The column that the user means: by its exact name, by any case, or by its metric."""
     lower = wanted.strip().lower()
     ways: tuple[Callable[[str], bool], ...] = (
         lambda name: name == wanted,
@@ -148,30 +148,30 @@ def _metrics(
     if found:
         return _without_free(found)
     looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
-    figures = [at for at, column in enumerate(looked_at) if _has_figures(column)]
-    if not figures:
+    numeric = [at for at, column in enumerate(looked_at) if _has_numbers(column)]
+    if not numeric:
         raise UnreadableInput(
-            "no column holds figures",
+            "no column has numbers",
             source=source,
             line=_header_line(table),
             remedy="memdiag needs a step or time column and memory columns such as rss_mb",
         )
-    others = tuple(table.names[at] for at in figures)
+    others = tuple(table.names[at] for at in numeric)
     among = ""
     if len(table.columns) > _COLUMNS_LOOKED_AT:
         among = f" among the first {_COLUMNS_LOOKED_AT:,}"
     raise UnreadableInput(
-        f"no column looks like memory (columns with figures{among}: {listed(others)})",
+        f"no column looks like memory (columns with numbers{among}: {listed(others)})",
         source=source,
         line=_header_line(table),
-        remedy=f"say which one it is: --metric '{printable(others[-1][:40])}=MB'",
+        remedy=f"name the column: --metric '{printable(others[-1][:40])}=MB'",
     )
 
 
 def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
-    """Without the machine's free memory where it is told what is available.
+    """Drop the machine's free memory if available memory is known.
 
-    Free memory becomes cache whenever a file is read, which is no growth of anything.
+    Reading a file turns free memory into cache, which is not growth.
     """
     host = [(at, m) for at, m in metrics if m.falling and m.role is Role.HOST]
     if not any(_AVAILABLE & set(meaning.metric.split("_")) for _, meaning in host):
@@ -185,7 +185,7 @@ def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meani
     return at, as_metric(table.names[at], choice.unit, choice.factor)
 
 
-def _has_figures(column: Column) -> bool:
+def _has_numbers(column: Column) -> bool:
     return bool(np.isfinite(to_numbers(column[:_CELLS_LOOKED_AT]).values).any())
 
 
@@ -198,8 +198,8 @@ def _is_label(column: Column) -> bool:
 def _of_restarts(
     table: Table, meanings: list[Meaning], axes: list[Candidate], taken: set[int | None]
 ) -> list[tuple[str, int]]:
-    """A column of words that changes where the axis starts again, and there alone: one run below
-    another, each under its own name.
+    """A column of text that changes exactly where the axis restarts: several runs below each
+    other, each with its own name.
     """
     falls = [set(np.flatnonzero(np.diff(candidate.values) < 0).tolist()) for candidate in axes]
     if not any(falls):
@@ -236,7 +236,7 @@ def _axes(
     chosen = _candidate(table, x, meanings[x])
     if np.isfinite(chosen.values).sum() < 2:
         raise UnreadableInput(
-            f"column {printable(table.names[x])} holds no figures to put on an axis",
+            f"column {printable(table.names[x])} has no numbers for an axis",
             source=source,
             remedy="choose another column with --x",
         )
@@ -250,7 +250,7 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
-        kind = AxisKind.REQUEST  # by its name, or many small units of whatever it is to a row
+        kind = AxisKind.REQUEST  # by its name, or several small units per row
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)
     return Candidate(axis=axis, values=values, rank=meaning.rank)
 
@@ -268,7 +268,7 @@ def _counts_more_than_rows(values: Floats) -> bool:
 def _rising(
     table: Table, meanings: list[Meaning], metrics: list[tuple[int, Meaning]], pid: int | None
 ) -> Candidate | None:
-    """The first column of figures that rises from row to row, within every process."""
+    """The first column of numbers that increases from row to row within every process."""
     used = {at for at, _ in metrics}
     parts = [slice(None)] if pid is None else _rows_by(table.series[pid])
     for at, meaning in enumerate(meanings):

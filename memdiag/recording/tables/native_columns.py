@@ -1,4 +1,4 @@
-"""memdiag's own recordings: the table's fixed columns, and the sidecar beside it."""
+"""memdiag's own recordings: the fixed columns of the table, and the sidecar beside it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from memdiag.errors import UnreadableInput
+from memdiag.recording.inputs.source import STDIN, Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.native.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.recording.native.sidecar import Sidecar, read_sidecar, sidecar_path
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning, Part, recognise
-from memdiag.recording.tables.assemble import Plan
+from memdiag.recording.tables.assemble import Plan, assemble
 from memdiag.recording.tables.axis import Candidate
 from memdiag.recording.tables.csv_dialect import Layout, split_line
-from memdiag.recording.tables.table import Table
+from memdiag.recording.tables.table import Table, read_text_table
 from memdiag.recording.tables.width import not_too_wide
 from memdiag.values.measurements import YOUNG_S, Axis, AxisKind, Recording, Role, Unit
 from memdiag.values.sanitize import printable
@@ -26,36 +27,47 @@ _MOST_RANKS = 8
 # As the probe's `facts.UNNAMED_CHILD`, which nobody imports.
 UNNAMED_CHILD = "multiprocessing child"
 _TREE = "tree"
-# What follows the pid of a process whose pid was another's before.
+# Follows the pid of a process whose pid was used before.
 _TURN = r" \(\d+\)$"
-# Times are written with so many decimals at most.
+# Times are rounded when written.
 _ROUNDING_S = 0.002
-# Short-lived processes are worth a word when one of them took this much of the tree's peak: chosen.
-_A_WORD = 0.1
+# Short-lived processes are reported if one of them had this share of the tree's peak: chosen.
+_REPORTED_SHARE = 0.1
 
 
-def layout(head: str, source: str) -> Layout | None:
-    """The layout of a native recording, None if it is none. Raises UnreadableInput if it is one
-    without a single sample.
-    """
-    header, _, rows = head.partition("\n")
-    names = tuple(split_line(header, ","))
-    if not is_native(names):
-        return None
-    if "\n" not in rows:
+def is_recording(source: Source) -> bool:
+    """Return True if the source has the header of a native recording."""
+    return is_native(_names(source))
+
+
+def read_recording(source: Source) -> Table:
+    """The rows of a native recording. Raises UnreadableInput if there are none."""
+    names = _names(source)
+    if "\n" not in source.first_lines().partition("\n")[2]:
         raise UnreadableInput(
             "this recording holds no samples",
-            source=source,
+            source=source.name,
             line=1,
             remedy="the target ended before the first sample: record it again",
         )
-    return Layout(delimiter=",", names=names, skip_lines=1, columns=len(names))
+    layout = Layout(delimiter=",", names=names, skip_lines=1, columns=len(names))
+    return read_text_table(source, layout)
 
 
-def plan(table: Table, source: str) -> Plan:
-    """The fixed parts; every column that is no metric of memdiag's is a counter of the user's, but
-    for `epoch`, which the probe counts at the passes of a data loader. Raises UnreadableInput for
-    more columns than are judged.
+def _names(source: Source) -> tuple[str, ...]:
+    return tuple(split_line(source.first_lines().partition("\n")[0], ","))
+
+
+def recording_of(table: Table, source: str) -> Recording:
+    """The recording of a native table, with its sidecar unless it comes from standard input."""
+    table = _without_helpers(_with_final_labels(table))
+    recording = assemble(table, _plan(table, source), source)
+    return recording if source == STDIN else _with_sidecar(recording, Path(source))
+
+
+def _plan(table: Table, source: str) -> Plan:
+    """The fixed columns. Every other column is a counter of the user's, except `epoch`, which the
+    probe counts at the passes of a data loader. Raises UnreadableInput for too many columns.
     """
     at = {name: position for position, name in enumerate(table.names)}
     metrics = [
@@ -80,24 +92,24 @@ def plan(table: Table, source: str) -> Plan:
     )
 
 
-def settled_labels(table: Table) -> Table:
+def _with_final_labels(table: Table) -> Table:
     """The table with one label for each process.
 
-    A process is "python 4711" until it is known to be the main one, a loader's worker or a rank
-    (or "multiprocessing child", which has not read from its parent yet what it is to do); all of
-    its rows get the last name. Where a pid was given out twice nothing is changed.
+    A process is "python 4711" until it is known to be the main process, a loader worker or a rank
+    (or "multiprocessing child" before it has read its job from its parent); all of its rows get
+    the last name. Processes with a reused pid are not changed.
     """
     at = {name: position for position, name in enumerate(table.names)}
     rows = _owners(table)
     label = pl.col("label")
     own = label.filter(label != _TREE)
-    child = label.str.starts_with(UNNAMED_CHILD)  # of two at once, one is told by its pid
+    child = label.str.starts_with(UNNAMED_CHILD)  # of two at a time, one has its pid in the label
     names = rows.group_by("pid").agg(
         again=(pl.col("unnamed") & ~child & label.str.contains(_TURN)).any(),
         last=own.last(),
         labels=own.n_unique(),
     )
-    # "SpawnProcess-1" learns that it is "rank0 SpawnProcess-1" when its job begins.
+    # "SpawnProcess-1" becomes "rank0 SpawnProcess-1" when its job begins.
     longer = pl.col("last").str.ends_with(pl.format(" {}", label))
     renamed = (pl.col("labels") > 1) & ~pl.col("again") & (label != _TREE)
     renamed &= pl.col("unnamed") | longer
@@ -108,9 +120,9 @@ def settled_labels(table: Table) -> Table:
     return replace(table, columns=tuple(columns))
 
 
-def without_helpers(table: Table) -> Table:
-    """The table without the rows of processes that were gone before they were YOUNG_S old: they
-    count in the tree's rows. A note says so where they mattered.
+def _without_helpers(table: Table) -> Table:
+    """The table without the rows of processes that lived shorter than YOUNG_S: the tree's rows
+    include them. A note reports them if they were large.
     """
     at = {name: position for position, name in enumerate(table.names)}
     at_s = table.series[at["at_s"]].cast(pl.Float64, strict=False)
@@ -120,17 +132,11 @@ def without_helpers(table: Table) -> Table:
     is_helper = owners.select(helper.fill_null(value=False)).collect().to_series()
     if not is_helper.any():
         return table
-    kept = ~is_helper
-    return replace(
-        table,
-        columns=tuple(column.filter(kept) for column in table.series),
-        notes=(*table.notes, *_of_helpers(table, is_helper)),
-        first_line=None,
-    )
+    return table.filter(~is_helper, *_note_on_helpers(table, is_helper))
 
 
-def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
-    """What the short-lived processes came to; nothing where the tree hardly noticed."""
+def _note_on_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
+    """A note on the short-lived processes if one of them had a large part of the tree's peak."""
     at = {name: position for position, name in enumerate(table.names)}
     if "rss_bytes" not in at:
         return ()
@@ -139,7 +145,11 @@ def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
     helpers = pl.DataFrame({"label": label, "peak": resident}).filter(is_helper)
     peaks = helpers.group_by("label").agg(pl.col("peak").max()).drop_nulls().sort("peak", "label")
     whole = resident.filter(label == _TREE).max()
-    if peaks.is_empty() or not isinstance(whole, float) or peaks["peak"][-1] < whole * _A_WORD:
+    if (
+        peaks.is_empty()
+        or not isinstance(whole, float)
+        or peaks["peak"][-1] < whole * _REPORTED_SHARE
+    ):
         return ()
     name, peak = peaks.row(-1)
     many = f"{len(peaks):,} processes" if len(peaks) > 1 else "one process"
@@ -149,7 +159,7 @@ def _of_helpers(table: Table, is_helper: pl.Series) -> tuple[str, ...]:
 
 
 def _owners(table: Table) -> pl.LazyFrame:
-    """Whose each row is: `pid`, `label`, and whether that says no more than a name and the pid."""
+    """The owner of each row: `pid`, `label`, and whether that is just a name and the pid."""
     at = {name: position for position, name in enumerate(table.names)}
     owner = pl.DataFrame({"pid": table.series[at["pid"]], "label": table.series[at["process"]]})
     label = pl.col("label").cast(pl.String)
@@ -159,10 +169,8 @@ def _owners(table: Table) -> pl.LazyFrame:
     return owner.lazy().with_columns(label=label, unnamed=plain.fill_null(value=False))
 
 
-def with_sidecar(recording: Recording, path: Path | None) -> Recording:
-    """Adds what the sidecar knows."""
-    if path is None:
-        return recording
+def _with_sidecar(recording: Recording, path: Path) -> Recording:
+    """Add the content of the sidecar."""
     sidecar = read_sidecar(sidecar_path(path))
     if sidecar is None:
         name = printable(sidecar_path(path).name)
@@ -186,10 +194,10 @@ def with_sidecar(recording: Recording, path: Path | None) -> Recording:
 
 
 def _part_of_job(sidecar: Sidecar) -> tuple[str, ...]:
-    """Which ranks of how many are in the recording."""
-    told = _ranks(sidecar)
-    ranks = {p["rank"] for p in told if isinstance(p.get("rank"), int)}
-    worlds = {p["world_size"] for p in told}
+    """A note on the ranks in the recording."""
+    processes = _ranks(sidecar)
+    ranks = {p["rank"] for p in processes if isinstance(p.get("rank"), int)}
+    worlds = {p["world_size"] for p in processes}
     if not ranks or len(worlds) != 1:
         return ()
     world = worlds.pop()
@@ -201,10 +209,10 @@ def _part_of_job(sidecar: Sidecar) -> tuple[str, ...]:
 
 
 def _ranks(sidecar: Sidecar) -> list[dict[str, Any]]:
-    """What is known of the processes that are part of a distributed job."""
-    processes = sidecar.about.get("processes")
-    told = [p for p in processes if isinstance(p, dict)] if isinstance(processes, list) else []
-    return [p for p in told if isinstance(p.get("world_size"), int)]
+    """The processes that are part of a distributed job."""
+    listed = sidecar.about.get("processes")
+    processes = [p for p in listed if isinstance(p, dict)] if isinstance(listed, list) else []
+    return [p for p in processes if isinstance(p.get("world_size"), int)]
 
 
 def _planned(sidecar: Sidecar) -> float | None:

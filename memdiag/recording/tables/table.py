@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from memdiag.errors import UnreadableInput
 from memdiag.recording.inputs.source import Source
@@ -30,8 +28,8 @@ class Table:
     """Named columns of equal length, as read.
 
     names: as found; not necessarily unique.
-    columns: same order as `names`; `series` has them as polars has them.
-    first_line: line of the first row in the source, None where rows are not lines.
+    columns: same order as `names`; `series` has all of them as polars series.
+    first_line: line of the first row in the source, None if rows are not lines.
     notes: what had to be left out.
     """
 
@@ -40,6 +38,23 @@ class Table:
     first_line: int | None
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        frame: pl.DataFrame,
+        names: Sequence[str] = (),
+        *,
+        first_line: int | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Table:
+        """The columns of a frame, under their own names if no others are given."""
+        return cls(
+            names=tuple(names or frame.columns),
+            columns=tuple(frame.get_columns()),
+            first_line=first_line,
+            notes=notes,
+        )
+
     def __len__(self) -> int:
         return max(map(len, self.columns), default=0)
 
@@ -47,11 +62,10 @@ class Table:
     def series(self) -> tuple[pl.Series, ...]:
         return tuple(map(as_series, self.columns))
 
-    def only(self, used: Collection[int]) -> Table:
-        """The same table with the cells of these columns alone: what else it holds may be large."""
-        nothing = np.empty(0)
-        columns = (c if at in used else nothing for at, c in enumerate(self.columns))
-        return replace(self, columns=tuple(columns))
+    def filter(self, kept: pl.Series, *notes: str) -> Table:
+        """The rows that are kept, which are no longer lines of the source."""
+        columns = tuple(column.filter(kept) for column in self.series)
+        return replace(self, columns=columns, first_line=None, notes=(*self.notes, *notes))
 
 
 def read_text_table(source: Source, layout: Layout) -> Table:
@@ -65,22 +79,17 @@ def read_text_table(source: Source, layout: Layout) -> Table:
     frame = _without_headers(frame, layout)
     notes = ("the last line is torn off and was left out",) if torn else ()
     names = layout.names + tuple("" for _ in range(frame.width - len(layout.names)))
-    return Table(
-        names=names[: frame.width],
-        columns=tuple(frame.get_columns()),
-        first_line=layout.skip_lines + 1,
-        notes=notes,
-    )
+    return Table.of(frame, names[: frame.width], first_line=layout.skip_lines + 1, notes=notes)
 
 
 def _without_headers(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """A command in a loop (`docker stats`), or runs that append to one file, repeat the header."""
+    """Drop repeated headers: of a command in a loop, or of runs that append to one file."""
     named = [
         (column, name.strip())
         for column, name in zip(frame.get_columns(), layout.names, strict=False)
         if name.strip() and column.dtype == pl.String
     ]
-    # (A header among the rows makes text of every column.)
+    # A header among the rows turns every column into text.
     if not layout.skip_lines or not named or len(named) < min(frame.width, len(layout.names)):
         return frame
     again = pl.Series([True]).new_from_index(0, len(frame))
@@ -99,14 +108,13 @@ def read_parquet(source: Source) -> Table:
         raise UnreadableInput(
             f"the Parquet file is damaged: {printable(str(error))[:200]}",
             source=source.name,
-            remedy="if memdiag was killed while it wrote it, read the CSV beside it",
+            remedy="if memdiag was killed while writing it, read the CSV beside it",
         ) from error
-    frame = without_lists(frame)
-    return Table(names=tuple(frame.columns), columns=tuple(frame.get_columns()), first_line=None)
+    return Table.of(without_lists(frame))
 
 
 def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns whose cells are figures or texts: lists and bytes are neither."""
+    """The columns whose cells are numbers or text, not lists or bytes."""
     kept = [
         name
         for name, kind in frame.schema.items()
@@ -116,7 +124,7 @@ def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def torn_line(source: Source, layout: Layout) -> bool:
-    """The last line has no end and fewer cells than the others, or memdiag would have ended it."""
+    """Return True if the last line has no line end, and too few cells or memdiag wrote the file."""
     end = source.tail if source.tail else source.content
     if end.endswith((b"\n", b"\r")) or b"\n" not in end:
         return False
@@ -128,12 +136,12 @@ def torn_line(source: Source, layout: Layout) -> bool:
 
 
 def _header_alone(source: Source, layout: Layout) -> bool:
-    """Nothing but a plain header line stands before the figures."""
+    """Return True if exactly one plain header line precedes the rows."""
     return layout.skip_lines == 1 and not source.content.lstrip(b"\xef\xbb\xbf").startswith(b"#")
 
 
 def _rows(source: Source, layout: Layout, torn: bool) -> bytes:
-    """The lines of figures alone."""
+    """The rows without the lines before them."""
     raw = source.all_bytes()
     start = 0
     for _ in range(layout.skip_lines):
@@ -144,15 +152,14 @@ def _rows(source: Source, layout: Layout, torn: bool) -> bytes:
     return raw
 
 
-def _plain_figures(place: Path, head: bytes, layout: Layout) -> pl.DataFrame | None:
-    """A large table of figures and empty cells alone, read in place in half the time.
+def _plain_numbers(place: Path, head: bytes, layout: Layout) -> pl.DataFrame | None:
+    """A large table of only numbers and empty cells, read in place in half the time.
 
-    Half of the parser's time goes into looking for words that mean "no reading" and for comments.
-    None where any cell holds something else, which its `head` says of most: then the table has to
-    be read with all care.
+    Half of the parser's time goes into null words, comments and quotes. None if any cell holds
+    something else, which the `head` shows in most files: `_parse` then allows for all of these.
     """
 
-    def figures(source: Path | bytes) -> pl.DataFrame | None:
+    def numbers(source: Path | bytes) -> pl.DataFrame | None:
         frame = pl.read_csv(
             source,
             has_header=False,
@@ -160,27 +167,28 @@ def _plain_figures(place: Path, head: bytes, layout: Layout) -> pl.DataFrame | N
             skip_rows=1,
             infer_schema_length=_INFER_ROWS,
             truncate_ragged_lines=True,
+            quote_char=None,
             glob=False,
         )
         return frame if all(dtype.is_numeric() for dtype in frame.dtypes) else None
 
     try:
-        if figures(head[: head.rfind(b"\n") + 1]) is not None:
-            return figures(place)
+        if numbers(head[: head.rfind(b"\n") + 1]) is not None:
+            return numbers(place)
     except (pl.exceptions.PolarsError, OSError, ValueError):
         pass
     return None
 
 
 def _parse(source: Source, raw: bytes | None, layout: Layout) -> pl.DataFrame:
-    """Typed columns if the first rows tell the types rightly, text columns otherwise.
+    """Typed columns if the types of the first rows hold for all, text columns otherwise.
 
-    Reads `raw`, or the source in place, below its header, where there is none.
+    Reads `raw`; if it is None, the source in place, below its header.
     """
     place = source.path if raw is None else io.BytesIO(raw)
     assert place is not None
     if isinstance(place, Path):
-        frame = _plain_figures(place, source.content, layout)
+        frame = _plain_numbers(place, source.content, layout)
         if frame is not None:
             return frame
     failure: Exception | None = None
@@ -205,8 +213,8 @@ def _parse(source: Source, raw: bytes | None, layout: Layout) -> pl.DataFrame:
             if isinstance(place, io.BytesIO):
                 place.seek(0)
     raise UnreadableInput(
-        f"it is no table that can be read: {printable(str(failure).splitlines()[0])[:120]}",
+        f"its table cannot be parsed: {printable(str(failure).splitlines()[0])[:120]}",
         source=source.name,
         line=layout.skip_lines + 1,
-        remedy="check the quotes and the delimiters around that line",
+        remedy="check the quotes and delimiters around that line",
     )

@@ -1,4 +1,4 @@
-"""How many columns of a kind are read: a table may have a hundred thousand."""
+"""Limits for the number of columns: a table may have a hundred thousand."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from memdiag.errors import UnreadableInput
 from memdiag.recording.parsing.column_meaning import Meaning, Part
 
-# Each column of memory is judged by itself and with all the others: 2000 of 20 rows take four
-# seconds (measured on 2 cores), ten times as many several minutes. Left out, any of them might be
-# the one that grows. Of axes one is taken, and labels are put together to one: chosen.
+# Each memory column is analyzed by itself and with all others: 2000 of 20 rows take four seconds
+# (measured on 2 cores), ten times as many several minutes. None is left out, since it might be the
+# one that grows. One axis is used, and labels are joined to one: chosen.
 _MOST = {
     Part.METRIC: (2000, "memory or counts", "choose columns: --metric NAME, once for each"),
     Part.AXIS: (200, "steps or times", "leave some of them out"),
@@ -21,9 +21,9 @@ _MOST = {
 def not_too_wide(
     meanings: Iterable[Meaning], source: str, line: int | None, *, chosen: bool = False
 ) -> list[Meaning]:
-    """The meanings. Raises UnreadableInput where more columns play one part than are read.
+    """The meanings. Raises UnreadableInput if too many columns have one part.
 
-    chosen: the user said which columns are metrics.
+    chosen: the user chose the columns that are metrics.
     """
     found = []
     seen: Counter[Part] = Counter()
@@ -36,8 +36,7 @@ def not_too_wide(
         most, what, remedy = _MOST[part]
         if seen[part] > most:
             raise UnreadableInput(
-                f"more than {most:,} of its columns look like {what}: too many to be judged at "
-                "once",
+                f"more than {most:,} of its columns look like {what}: too many to analyze at once",
                 source=source,
                 line=line,
                 remedy=remedy,

@@ -1,1 +1,1 @@
-"""From the free text of a training log to a table."""
+"""Extracts a table from the free text of a training log."""

@@ -1,6 +1,6 @@
-"""What the numbers in a log's lines are: found on some lines, said as patterns for all.
+"""Finds what the numbers in a log's lines mean on some lines, as patterns for all lines.
 
-The patterns are made for polars, whose matching takes linear time on any line.
+The patterns are for polars, which matches any line in linear time.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from memdiag.recording.textlog.number_spans import (
 from memdiag.values.measurements import Unit
 
 _ZEROS = str.maketrans("123456789", "000000000")
-# A field must be in so many of the lines that hold the most frequent one of its kind.
+# A field must be in this share of the lines with the most frequent field of its kind.
 _SHARE = 0.05
 _SEEN_AT_LEAST = 3
 
-# The name of a number that stands alone at the start of lines.
+# The name of a number without words at the start of lines.
 LEADING = "index"
 
 _ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
-# `(3, 7) 512.30`: of which epoch and step, or layer and head.
+# `(3, 7) 512.30`: epoch and step, or layer and head.
 _LEADING_PAIR = re.compile(r"^\s*[(\[][^)\]]*[)\]]")
 _HEADING_ENDS = re.compile("[:|=0-9]")
-# In these headings figures without a unit of their own are bytes.
+# After these headings numbers without a unit are bytes.
 _BYTES_HEADINGS = re.compile(r"\bp(?:full)?mem(?:ory_info)?\(|\bsvmem\(", re.I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A number that comes again in many lines.
+    """A number that occurs in many lines.
 
-    name: what it is called, with its unit.
-    scaled: the unit stands behind the figures, which are turned into bytes where they are read.
-    pattern: for `str.extract_groups`: group 1 is the figure, group 2 its unit, which may be null.
-    quick: for `str.extract`: figures that have the one unit `unit`, as all that were seen; twice as
-        fast. "" where units differ, or where it could match another figure of the line.
-    by_unit: nothing but a unit of memory behind them tells the figures.
-    alike: where digits belong to the name, as in "gpu0 mem", finds names with any others as well.
+    name: its name and unit.
+    scaled: a unit follows the number, which is converted to bytes when it is read.
+    pattern: for `str.extract_groups`: group 1 is the number, group 2 its unit, which may be null.
+    quick: for `str.extract`: numbers with the one unit `unit`; twice as fast. "" if units differ,
+        or if it could match another number of the line.
+    by_unit: only the unit of memory after it shows what the number is.
+    alike: for names with digits, as in "gpu0 mem": finds the name with any other digits too.
     """
 
     name: str
@@ -67,27 +67,27 @@ class Field:
     by_unit: bool = False
 
     def find(self, line: str) -> tuple[tuple[int, int], str] | None:
-        """Where its figure stands in a line, and the unit of that; None where there is none."""
+        """The place of the number in a line, and its unit; None if there is none."""
         if self.quick and (found := re.search(self.quick, line)):
             return found.span(1), self.unit
         found = re.search(self.pattern, line)
         return None if found is None else (found.span(1), found.group(2) or "")
 
 
-def find_fields(lines: Sequence[str], of_so_many: str = "iteration") -> list[Field]:
+def find_fields(lines: Sequence[str], counted: str = "iteration") -> list[Field]:
     """The fields of these lines that are an axis or a metric, metrics first.
 
-    of_so_many: what `7/100` counts. Where nothing is found, lines that hold one figure, at their
-    end, are asked again for what more of their words say: `Memory consumed after parsing 20.25`.
+    counted: what `7/100` counts. If nothing is found, lines with a single number at their end are
+    searched again with more of their words: `Memory consumed after parsing 20.25`.
     """
-    found = _fields_of(lines, of_so_many, WORDS_KEPT)
+    found = _fields_of(lines, counted, WORDS_KEPT)
     if found:
         return found
     with_one = [line for line in lines if _ONE.fullmatch(line)]
-    return _fields_of(with_one, of_so_many, WORDS_OF_ALL) if with_one else []
+    return _fields_of(with_one, counted, WORDS_OF_ALL) if with_one else []
 
 
-def _fields_of(lines: Sequence[str], of_so_many: str, words: int) -> list[Field]:
+def _fields_of(lines: Sequence[str], counted: str, words: int) -> list[Field]:
     seen: Counter[Place] = Counter()
     units: dict[Place, Counter[str]] = {}
     known: dict[str, tuple[Number, ...]] = {}
@@ -103,10 +103,10 @@ def _fields_of(lines: Sequence[str], of_so_many: str, words: int) -> list[Field]
         if place.kind == "plain":
             continue
         unit = units[place].most_common(1)[0][0]
-        name = of_so_many if place.kind == "fraction" else _name(place, unit, heading)
+        name = counted if place.kind == "fraction" else _name(place, unit, heading)
         meaning = recognise(name)
         if meaning.part in {Part.METRIC, Part.AXIS}:
-            # (Of two figures of one name the quick pattern may not find the first.)
+            # (Of two numbers with one name the quick pattern may miss the first.)
             quick = place.kind == "label" and len(units[place]) == 1 and place not in repeated
             quick = quick and (bool(unit) or meaning.part is Part.AXIS)
             field = Field(
@@ -121,18 +121,18 @@ def _fields_of(lines: Sequence[str], of_so_many: str, words: int) -> list[Field]
             )
             fields.append((seen[place], field))
     metrics = _frequent((n, f) for n, f in fields if f.meaning.part is Part.METRIC)
-    if not metrics and (plain := _plain_figure(seen, lines)) is not None:
+    if not metrics and (plain := _plain_number(seen, lines)) is not None:
         metrics = [plain]
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
     return _own(metrics, lines) + axes if metrics else []
 
 
 def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
-    """Without figures known by their unit alone that are mostly those of a field with a name."""
-    return [f for f in metrics if f.by_unit is False or not _is_told(f, metrics, lines)]
+    """Drop numbers known only by their unit that mostly belong to a field with a name."""
+    return [f for f in metrics if not f.by_unit or not _has_name(f, metrics, lines)]
 
 
-def _is_told(field: Field, others: Sequence[Field], lines: Sequence[str]) -> bool:
+def _has_name(field: Field, others: Sequence[Field], lines: Sequence[str]) -> bool:
     named = [re.compile(other.pattern) for other in others if not other.by_unit]
     shared = found = 0
     for line in lines if named else ():
@@ -146,8 +146,8 @@ def _is_told(field: Field, others: Sequence[Field], lines: Sequence[str]) -> boo
 def _numbers_once(
     line: str, known: dict[str, tuple[Number, ...]], repeated: set[Place], words: int
 ) -> Iterable[Number]:
-    """The line's numbers, one of each place. Those of lines that differ in digits are the same,
-    but for digits in names. Places with several numbers in the line are added to `repeated`.
+    """The line's numbers, one of each place, remembered for lines that differ only in digits
+    (unless a name has digits). Places with several numbers in a line are added to `repeated`.
     """
     form = line.translate(_ZEROS)
     if form in known:
@@ -162,13 +162,13 @@ def _numbers_once(
 
 
 def _heading(lines: Sequence[str]) -> str:
-    """What most lines begin with, before the first colon or number."""
+    """The words that most lines begin with, before the first colon or number."""
     starts = Counter(_HEADING_ENDS.split(line, maxsplit=1)[0].strip() for line in lines)
     return starts.most_common(1)[0][0] if starts else ""
 
 
 def _name(place: Place, unit: str, heading: str) -> str:
-    """A name that `columns` understands."""
+    """A name that `recognise` understands."""
     if place.kind == "size":
         return f"memory ({unit})"
     if place.kind == "start":
@@ -201,7 +201,7 @@ def _unit_of_heading(heading: str) -> str:
 
 
 def _is_qualifier(label: str) -> bool:
-    """`current`, `peak`: of the memory that the line's heading speaks of."""
+    """Return True for `current`, `peak` and the like, which qualify the line's heading."""
     words = set(label.lower().split())
     return words <= {"current", "peak", "max", "now", "used", "usage", "total", "cur", "is", "at"}
 
@@ -210,8 +210,8 @@ _ANY_FIGURE = rf"({NUMBER})(?:(?:{OF})?[ ]?({UNIT}))?"
 
 
 def _quick_figure(unit: str) -> str:
-    """With a unit behind it, a figure needs no thousands: those that have some are no match then,
-    and are searched again.
+    """A number before this unit. Numbers with thousands separators do not match and are searched
+    again.
     """
     figure = rf"[-+]?[0-9]+{FRACTION}" if unit else NUMBER
     return f"({figure})[ ]?{unit}"
@@ -220,7 +220,7 @@ def _quick_figure(unit: str) -> str:
 def _pattern(
     place: Place, labels: Sequence[str], figure: str = _ANY_FIGURE, digits: str = ""
 ) -> str:
-    """digits: a pattern to stand for each digit of the name, "" for the digit itself."""
+    """digits: a pattern for each digit of the name, "" for the digit itself."""
     if place.kind == "label":
         tokens = re.findall(r"\w+|[^\w\s]", place.text)
         label = r"\s*".join(re.escape(token) for token in tokens)
@@ -243,7 +243,7 @@ def _pattern(
 
 
 def _before(text: str) -> str:
-    """Words of other scripts stand against the number before them without a blank."""
+    """Words of other scripts follow a number without a blank."""
     return r"(?:^|\W)" if text[:1].isascii() else r"(?:^|\W|[0-9])"
 
 
@@ -256,17 +256,17 @@ def _beyond(text: str, digits: str) -> str:
 
 
 def _frequent(fields: Iterable[tuple[int, Field]]) -> list[Field]:
-    """Those that are no chance find; each name once."""
+    """The fields that occur often enough; each name once."""
     counted = list(fields)
     most = max((n for n, _ in counted), default=0)
     kept = {f.name: f for n, f in reversed(counted) if n >= max(_SEEN_AT_LEAST, _SHARE * most)}
     return list(kept.values())[::-1]
 
 
-def _plain_figure(seen: Counter[Place], lines: Sequence[str]) -> Field | None:
-    """The one figure of lines such as `i=300: 183.84`, whose unit nobody knows.
+def _plain_number(seen: Counter[Place], lines: Sequence[str]) -> Field | None:
+    """The single number of lines such as `i=300: 183.84`, whose unit is unknown.
 
-    Of several (`300 183.84 20.5`) nobody knows which is memory.
+    Of several (`300 183.84 20.5`) any could be memory.
     """
     place = Place("plain", "")
     others = [p for p in seen if p.kind == "label" and recognise(p.text).part is not Part.AXIS]

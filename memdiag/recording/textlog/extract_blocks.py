@@ -1,4 +1,4 @@
-"""The figures of a log, block by block: of lines that are alike at once, of others by search."""
+"""Extracts the numbers of a log block by block: of similar lines at once, of others by search."""
 
 from __future__ import annotations
 
@@ -11,61 +11,60 @@ import numpy as np
 from memdiag.recording.inputs.lines import stamped
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part
-from memdiag.recording.parsing.fast_digits import figures_of
+from memdiag.recording.parsing.fast_digits import numbers_of
 from memdiag.recording.parsing.timestamps import moments, moments_of_marks
 from memdiag.recording.textlog.line_templates import Alike, Lines, Plan, plan
-from memdiag.recording.textlog.minmax_decimation import spared
+from memdiag.recording.textlog.minmax_decimation import decimated
 from memdiag.recording.textlog.search_lines import CARRIED, HEADING, TAGS, search
 
 if TYPE_CHECKING:
     from memdiag.recording.parsing.fast_digits import Bytes
     from memdiag.recording.textlog.discover_fields import Field
-    from memdiag.recording.textlog.dominant_template import Shape
     from memdiag.values.measurements import Floats, Ints
 
-# Of fewer lines of one form in a block it is quicker to search each, where many are left.
+# With fewer lines of one form in a block, searching each of them is faster if many are left.
 LINES_ALIKE = 24
 _FEW = 100
 _PLANS_AT_MOST = 20_000
-# What is held of a log: so many lines of figures, then those with the extremes.
+# This many lines with numbers are kept in memory, then only those with the extremes.
 ROWS_AT_MOST = 1 << 20
-# Lines of so many different phases or processes are then told apart.
+# This many different phases or processes are then kept apart.
 _TAGS_KEPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the lines of a block hold; lines that hold nothing are left out.
+    """The content of a block's lines, without empty lines.
 
-    figures: of each field, shape (fields, n), NaN where a line has none.
-    stamps: shape (n,), as `clocks.moments`.
-    tags: of `TAGS` the number among all that were seen, shape (n,); -1 for none. Those that no
-        line has are left out.
+    values: of each field, shape (fields, n), NaN where a line has none.
+    stamps: shape (n,), in seconds as from `moments`.
+    tags: for each name in `TAGS` the code of the tag, shape (n,); -1 for none. Names without any
+        tag are left out.
     """
 
-    figures: Floats
+    values: Floats
     stamps: Floats
     tags: dict[str, Ints]
 
     def tag(self, name: str) -> Ints:
-        """That tag of each line, to be written to."""
+        """The codes of this tag for each line, to be written to."""
         if name not in self.tags:
             self.tags[name] = np.full(len(self.stamps), -1)
         return self.tags[name]
 
     def of(self, rows: Ints) -> Found:
-        """What these lines hold."""
+        """The content of these lines."""
         return Found(
-            figures=self.figures[:, rows],
+            values=self.values[:, rows],
             stamps=self.stamps[rows],
             tags={name: codes[rows] for name, codes in self.tags.items()},
         )
 
 
-def _together(parts: Sequence[Found]) -> Found:
+def _joined(parts: Sequence[Found]) -> Found:
     names = dict.fromkeys(name for part in parts for name in part.tags)
     return Found(
-        figures=np.concatenate([part.figures for part in parts], axis=1),
+        values=np.concatenate([part.values for part in parts], axis=1),
         stamps=np.concatenate([part.stamps for part in parts]),
         tags={name: np.concatenate([part.tag(name) for part in parts]) for name in names},
     )
@@ -73,29 +72,27 @@ def _together(parts: Sequence[Found]) -> Found:
 
 def _nothing(fields: int, lines: int) -> Found:
     return Found(
-        figures=np.full((fields, lines), np.nan),
+        values=np.full((fields, lines), np.nan),
         stamps=np.full(lines, np.nan),
         tags={},
     )
 
 
-class Gatherer:
-    """Gathers what `fields` find.
+class Collector:
+    """Collects the numbers and tags of a log.
 
-    lines_alike: so many lines of one form are read at once.
-    rows_at_most: so many lines with figures are held; of more, `spared` says which stay.
-    coarseness: how often that was done.
+    lines_alike: at least this many lines of one form are read at once.
+    rows_at_most: this many lines with numbers are kept; of more, `decimated` keeps some.
+    coarseness: how often the lines were decimated.
     """
 
     def __init__(
         self,
         fields: Sequence[Field],
-        shape: Shape | None,
         lines_alike: int = LINES_ALIKE,
         rows_at_most: int = ROWS_AT_MOST,
     ) -> None:
         self.fields = fields
-        self._shape = shape
         self._lines_alike = lines_alike
         self._plans: dict[bytes, Plan | None] = {}
         self._seen: dict[str, dict[str, int]] = {name: {} for name in TAGS}
@@ -106,22 +103,22 @@ class Gatherer:
         self.coarseness = 0
 
     def read(self, lines: Lines) -> None:
-        """Takes what these lines hold."""
+        """Collect the content of these lines."""
         found = _nothing(len(self.fields), len(lines.starts))
         left = self._cut_alike(lines, np.arange(len(lines.starts)), self._lines_alike, found)
         if 0 < len(left) <= _FEW and self._lines_alike <= _FEW:
             left = self._cut_alike(lines.of(left), left, 1, found)
         if len(left):
             self._search(lines, left, found)
-        holds = np.isfinite(found.figures).any(axis=0)
+        holds = np.isfinite(found.values).any(axis=0)
         for codes in found.tags.values():
             holds |= codes >= 0
         self._add(found if holds.all() else found.of(np.flatnonzero(holds)))
 
     def _cut_alike(self, lines: Lines, rows: Ints, least: int, found: Found) -> Ints:
-        """Takes what lines hold of which there are so many of one form; the rows of the others.
+        """Collect the content of forms with at least this many lines; return the other rows.
 
-        rows: of each of the lines, in `found`.
+        rows: the row of each line in `found`.
         """
         left = np.ones(len(rows), dtype=bool)
         for alike in lines.alike(least):
@@ -133,16 +130,16 @@ class Gatherer:
     def _add(self, found: Found) -> None:
         self._carry(found)
         if self.coarseness:
-            found = self._spared(found, self.coarseness)
+            found = self._decimated(found, self.coarseness)
         self._parts.append(found)
         self._rows += len(found.stamps)
         if self._rows > self._rows_at_most:
-            self._parts = [self._spared(self.gathered(), 1)]
+            self._parts = [self._decimated(self.collected(), 1)]
             self._rows = len(self._parts[0].stamps)
             self.coarseness += 1
 
     def _carry(self, found: Found) -> None:
-        """Phases and processes that a line names hold for the lines below it."""
+        """A phase or process named by a line also applies to the lines below it."""
         for name in CARRIED & self._seen.keys():
             if not self._seen[name]:
                 continue
@@ -151,19 +148,19 @@ class Gatherer:
             found.tags[name] = codes[named][1:]
             self._last[name] = int(codes[named[-1]])
 
-    def _spared(self, found: Found, coarseness: int) -> Found:
+    def _decimated(self, found: Found, coarseness: int) -> Found:
         is_metric = np.array([field.meaning.part is Part.METRIC for field in self.fields])
-        figures = found.figures
+        values = found.values
         tags = [found.tag(name) for name, seen in self._seen.items() if 0 < len(seen) <= _TAGS_KEPT]
-        return found.of(spared(figures[is_metric], figures[~is_metric], tags, coarseness))
+        return found.of(decimated(values[is_metric], values[~is_metric], tags, coarseness))
 
-    def gathered(self) -> Found:
-        """All that was taken. Once only: it is given away."""
+    def collected(self) -> Found:
+        """All content. To be called once: the collection is then empty."""
         parts, self._parts = self._parts, []
-        return _together(parts)
+        return _joined(parts)
 
     def tags(self, name: str, codes: Ints) -> pl.Series:
-        """Tags by their numbers in `gathered`."""
+        """Tags by their codes in `collected`."""
         named = pl.Series(name, list(self._seen[name]), dtype=pl.String)
         return named.gather(pl.Series(codes).replace(-1, None))
 
@@ -176,10 +173,10 @@ class Gatherer:
         return self._plans[alike.form]
 
     def _cut(self, marks: Bytes, rows: Ints, how: Plan, found: Found) -> None:
-        for number, cut, factor in how.figures:
-            figures = figures_of(marks[:, cut.begin : cut.end], cut.text)
-            found.figures[number, rows] = figures * factor
-        if how.stamp is not None and (how.figures or how.tags):
+        for number, cut, factor in how.numbers:
+            numbers = numbers_of(marks[:, cut.begin : cut.end], cut.text)
+            found.values[number, rows] = numbers * factor
+        if how.stamp is not None and (how.numbers or how.tags):
             cut = how.stamp
             found.stamps[rows] = moments_of_marks(marks[:, cut.begin : cut.end], cut.text)
         for name, cut in how.tags.items():
@@ -199,11 +196,11 @@ class Gatherer:
 
     def _search(self, lines: Lines, rows: Ints, found: Found) -> None:
         texts = stamped(lines.texts(rows))
-        told = texts["line"].str.contains("[0-9]") | texts["line"].str.contains(HEADING)
-        texts, rows = texts.filter(told), rows[told.to_numpy()]
-        searched = search(texts, self.fields, self._shape)
+        relevant = texts["line"].str.contains("[0-9]") | texts["line"].str.contains(HEADING)
+        texts, rows = texts.filter(relevant), rows[relevant.to_numpy()]
+        searched = search(texts, self.fields)
         for number in range(len(self.fields)):
-            found.figures[number, rows] = searched[f"field {number}"].to_numpy()
+            found.values[number, rows] = searched[f"field {number}"].to_numpy()
         if searched["stamp"].null_count() < len(rows):
             found.stamps[rows] = moments(searched["stamp"])
         for name in TAGS:

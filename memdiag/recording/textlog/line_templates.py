@@ -1,8 +1,8 @@
-"""Lines by their form: what is left of a line when each of its digits is made a 0.
+"""Groups lines by their form: the line with each digit replaced by 0.
 
-A trainer prints the same words again and again around its figures. In all lines of one form each
-field's pattern finds its figure at the same place: so one line of them is searched, and the
-figures of all are taken from there at once.
+A trainer prints the same words around its numbers in many lines. In all lines of one form each
+field's number is at the same place: one line is searched, and the numbers of all lines are cut out
+there at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Ints
 
 _NEWLINE, _ZERO = ord("\n"), ord("0")
-# Of equally long lines so many are looked at for the forms that most of them have.
+# Of equally long lines this many are searched for frequent forms.
 _LOOKED_AT = 32
 
 
@@ -35,7 +35,7 @@ class Alike:
     """Lines of one form.
 
     rows: their numbers in the block, shape (n,), ascending.
-    form: the bytes of each, its digits made zeros, with the end of the line.
+    form: the bytes of each with zeros for digits, with the line end.
     marks: their own bytes, shape (n, length).
     """
 
@@ -46,11 +46,11 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """A block of text, line by line, without those that are empty.
+    """The lines of a block of text without empty ones.
 
     raw: its bytes, ending with a line.
     starts: where each line begins, shape (n,).
-    lengths: of each line in bytes, with its end, shape (n,).
+    lengths: of each line in bytes with its line end, shape (n,).
     """
 
     raw: bytes
@@ -58,7 +58,7 @@ class Lines:
     lengths: Ints
 
     def texts(self, rows: Ints) -> bytes:
-        """These lines."""
+        """The bytes of these lines."""
         if int(self.lengths[rows].sum()) == len(self.raw):
             return self.raw
         begins, ends = self.starts[rows], (self.starts + self.lengths)[rows]
@@ -66,22 +66,22 @@ class Lines:
         return b"".join(map(self.raw.__getitem__, places))
 
     def of(self, rows: Ints) -> Lines:
-        """These lines alone."""
+        """Only these lines."""
         return Lines(raw=self.raw, starts=self.starts[rows], lengths=self.lengths[rows])
 
     def line(self, row: int) -> bytes:
-        """One of them, without its end."""
+        """One line without its line end."""
         start = int(self.starts[row])
         return self.raw[start : start + int(self.lengths[row]) - 1]
 
     def zeroed(self) -> bytes:
-        """All bytes, each digit made a 0."""
+        """All bytes with 0 for each digit."""
         return _zeroed(np.frombuffer(self.raw, dtype=np.uint8)).tobytes()
 
     def alike(self, least: int) -> Iterator[Alike]:
-        """Groups of at least so many lines of one form; lines beyond the limit are in none."""
+        """Groups of at least `least` lines of one form; lines longer than the limit are in none."""
         lengths = np.minimum(self.lengths, LINE_LIMIT + 1).astype(np.uint16)
-        order = np.argsort(lengths, kind="stable")  # (numpy sorts small numbers fastest)
+        order = np.argsort(lengths, kind="stable")  # (numpy sorts uint16 fastest)
         ends = np.cumsum(np.bincount(lengths, minlength=LINE_LIMIT + 2))
         for length in 2 + np.flatnonzero(np.diff(ends[1 : LINE_LIMIT + 1]) >= least):
             rows = order[ends[length - 1] : ends[length]]
@@ -110,7 +110,7 @@ def lines_of(block: bytes) -> Lines:
 
 
 def _of_one_form(rows: Ints, marks: Bytes, least: int) -> Iterator[Alike]:
-    """Of equally long lines those that differ in their digits alone."""
+    """Groups of equally long lines that differ only in their digits."""
     left = np.arange(len(marks))
     for form in _frequent(marks):
         is_it = _are_of(form, marks if len(left) == len(marks) else marks[left])
@@ -132,14 +132,14 @@ def _of_one_form(rows: Ints, marks: Bytes, least: int) -> Iterator[Alike]:
 
 
 def _are_of(form: Bytes, marks: Bytes) -> NDArray[np.bool_]:
-    """Byte by byte whether it is as in this form: a digit where that has a 0."""
+    """For each byte whether it matches the form: a digit where that has a 0."""
     most = np.where(form == _ZERO, np.uint8(9), np.uint8(0))
     is_it: NDArray[np.bool_] = marks - form <= most
     return is_it
 
 
 def _frequent(marks: Bytes) -> Iterator[Bytes]:
-    """Forms of several of the lines that are looked at, the most frequent first."""
+    """Forms that several lines of a sample have, the most frequent first."""
     looked_at = Counter(_texts(_zeroed(marks[:: len(marks) // _LOOKED_AT + 1])))
     for text, count in looked_at.most_common(_LOOKED_AT // 4):
         if count > 1:
@@ -152,14 +152,14 @@ def _texts(marks: Bytes) -> list[bytes]:
 
 
 def _zeroed(marks: Bytes) -> Bytes:
-    """A copy with each digit made a 0: less what it is above 0."""
+    """A copy with 0 for each digit: minus its distance from 0."""
     above = marks - _ZERO
     above *= (above < 10).view(np.uint8)
     return np.subtract(marks, above, out=above)
 
 
 class _Numbered(dict[bytes, int]):
-    """Numbers what it is asked for, in order."""
+    """Numbers its keys in the order of their first use."""
 
     def __missing__(self, key: bytes) -> int:
         number = self[key] = len(self)
@@ -168,7 +168,7 @@ class _Numbered(dict[bytes, int]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """A piece of each line of a form: its place in bytes, and what stands there in one of them."""
+    """A piece of each line of a form: its place in bytes, and its text in one of them."""
 
     begin: int
     end: int
@@ -179,41 +179,41 @@ class Cut:
 class Plan:
     """What to cut out of the lines of one form.
 
-    figures: number of the field, where its figure is, and the bytes of the unit behind it, or 1.
+    numbers: index of the field, place of its number, and bytes per unit after it, or 1.
     tags: by name.
     """
 
     stamp: Cut | None
-    figures: tuple[tuple[int, Cut, float], ...]
+    numbers: tuple[tuple[int, Cut, float], ...]
     tags: Mapping[str, Cut]
 
 
 def plan(
     raw: bytes, fields: Sequence[Field], tags: Mapping[str, Sequence[str]], heading: str
 ) -> Plan | None:
-    """The plan for all lines of this one's form; None where they have to be searched one by one.
+    """The plan for all lines of this line's form; None if they must be searched one by one.
 
-    tags: patterns whose first group is the tag, by its name; the first that is found counts.
-    heading: pattern of lines without figures that are looked at all the same.
+    tags: patterns whose first group is the tag, by its name; the first match counts.
+    heading: pattern of lines without numbers that are read too.
     """
     whole = raw.decode("utf-8", errors="replace")[:LINE_LIMIT]
     stamped = split_stamp(whole)
     if "\ufffd" in whole or any(f.alike and re.search(f.alike, stamped.line) for f in fields):
         return None
     if not re.search("[0-9]", stamped.line) and not re.search(heading, stamped.line):
-        return Plan(stamp=None, figures=(), tags={})
+        return Plan(stamp=None, numbers=(), tags={})
 
     def cut(begin: int, end: int) -> Cut:
         text = whole[begin:end]
         at = begin if whole.isascii() else len(whole[:begin].encode())
         return Cut(begin=at, end=at + len(text.encode()), text=text)
 
-    figures = []
+    numbers = []
     for number, field in enumerate(fields):
         if (found := field.find(stamped.line)) is not None:
             place, unit = found
             factor = float(units.bytes_per_unit(unit) or 1)
-            figures.append((number, cut(*stamped.before(*place)), factor))
+            numbers.append((number, cut(*stamped.before(*place)), factor))
     named = {}
     for name, patterns in tags.items():
         hits = (re.search(pattern, stamped.line) for pattern in patterns)
@@ -221,4 +221,4 @@ def plan(
         if hit is not None:
             named[name] = cut(*stamped.before(*hit.span(1)))
     stamp = None if stamped.stamp is None else cut(*stamped.stamp)
-    return Plan(stamp=stamp, figures=tuple(figures), tags=named)
+    return Plan(stamp=stamp, numbers=tuple(numbers), tags=named)

@@ -1,7 +1,7 @@
-"""Of the lines of a log that is too long to be held: those with the extremes.
+"""Min-max decimation for logs that do not fit in memory.
 
-The analysis of a long series looks at the floors of blocks, and its peak. Both stay: of each
-bucket of lines the first, and those with the lowest and the highest figure of each metric.
+The analysis of a long series uses the floors of blocks and the peak. Both are kept: of each bucket
+of lines the first, and those with the lowest and the highest value of each metric.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     from memdiag.values.measurements import Floats, Ints
 
-# Each time at most one line of so many stays.
+# Each decimation keeps at most one of this many lines.
 _FACTOR = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buckets:
-    """Lines in groups.
+    """Groups of lines.
 
-    order: the lines, those of a group next to each other, in their own order within, shape (n,).
+    order: the lines sorted by group, in their original order within a group, shape (n,).
     numbers: the group of each in that order, ascending from 0, shape (n,).
     """
 
@@ -33,30 +33,30 @@ class Buckets:
     numbers: Ints
 
 
-def spared(metrics: Floats, axes: Floats, tags: Sequence[Ints], coarseness: int) -> Ints:
+def decimated(metrics: Floats, axes: Floats, tags: Sequence[Ints], coarseness: int) -> Ints:
     """The lines to keep, ascending: at most about one of 4 ** coarseness of those with a metric.
 
-    metrics, axes: their figures, shape (metrics, n) and (axes, n), NaN where a line has none.
-    tags: of lines, shape (n,); lines of different tags are in buckets of their own.
+    metrics, axes: their values, shape (metrics, n) and (axes, n), NaN where a line has none.
+    tags: of lines, shape (n,); lines with different tags are in different buckets.
     """
     keep = np.zeros(metrics.shape[1], dtype=bool)
     rows = np.flatnonzero(np.isfinite(metrics).any(axis=0))
     width = (2 * len(metrics) + 1) * _FACTOR**coarseness
     buckets = _buckets([tag[rows] for tag in tags], len(rows), width)
     keep[rows[buckets.order[_firsts(buckets.numbers)]]] = True
-    for figures in metrics:
-        for values in (figures, -figures):
+    for readings in metrics:
+        for values in (readings, -readings):
             keep[rows[_lowest(values[rows], buckets)]] = True
     kept = np.flatnonzero(keep)
-    for figures in axes:  # a position holds for the lines below it
-        named = np.where(np.isfinite(figures), np.arange(len(figures)), -1)
+    for readings in axes:  # a position also applies to the lines below it
+        named = np.where(np.isfinite(readings), np.arange(len(readings)), -1)
         before = np.maximum.accumulate(named)[kept]
         keep[before[before >= 0]] = True
     return np.flatnonzero(keep)
 
 
 def _buckets(tags: Sequence[Ints], rows: int, width: int) -> Buckets:
-    """Buckets of so many lines of the same tags."""
+    """Buckets of `width` lines with the same tags."""
     order = np.lexsort(tags) if tags else np.arange(rows)
     begins = np.zeros(rows, dtype=bool)
     begins[:1] = True
@@ -69,7 +69,7 @@ def _buckets(tags: Sequence[Ints], rows: int, width: int) -> Buckets:
 
 
 def _lowest(values: Floats, buckets: Buckets) -> Ints:
-    """Of each bucket with figures the line with the lowest, the first of several."""
+    """The line with the lowest value of each bucket, the first of several."""
     ordered = values[buckets.order]
     lows = np.fmin.reduceat(ordered, np.flatnonzero(_firsts(buckets.numbers)))
     lowest = np.flatnonzero(ordered == lows[buckets.numbers])

@@ -1,8 +1,9 @@
-"""Where the numbers of a line stand, and what the words around say of them.
+"""Finds the numbers of a line and names them by the words around them.
 
 A number is named by the words before it (`rss 823 MB`, `Peak mem 100.759 GB`, `memory: 6814`), or
-by the word after it (`6529 tensors`), or by its place and unit alone (`Step 80: 17,412 MB`). One
-among the words may say when (`Memory after step 10: 512 MB`) or of which (`memory_reserved(1)`).
+by the word after it (`6529 tensors`), or by its place and unit alone (`Step 80: 17,412 MB`). A
+number among the words may be a step (`Memory after step 10: 512 MB`) or an index
+(`memory_reserved(1)`).
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
 SIZE_UNIT = r"(?:[kKMGT]i?B|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
-# Used of all, with the unit behind both: `2571/15817MB`, `2571 / 15817 MB`.
+# Used and total, with one unit: `2571/15817MB`, `2571 / 15817 MB`.
 OF = r"[ ]?/[ ]?[0-9][0-9.]*"
-# (Words of other scripts stand against their numbers without a blank.)
+# (Words of other scripts touch their numbers.)
 _SCAN = re.compile(
     rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+)?(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?"
     rf"[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
@@ -28,16 +29,16 @@ _SCAN = re.compile(
 _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
-# "blocks starting from 1200": where something begins, no amount.
+# "blocks starting from 1200": a start, not an amount.
 _BOUNDS = frozenset({"from", "since", "until"})
 _TOTALS = frozenset({"of", "out of"})
 _RATES = frozenset({"per", "each"})
 _SOFT_CUT = r"[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
 _HARD_CUT = r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
-# Not behind a unit in brackets: "Memory usage (MB) at step".
+# Not after a unit in brackets: "Memory usage (MB) at step".
 _CUT_OF_ALL = re.compile(rf"{_HARD_CUT}|\]\s+(?=[A-Za-z])")
-# "Phase: train Step 10": the step is no "train Step", which "eval Step" would be another of.
+# "Phase: train Step 10": the name is "Step", not "train Step".
 _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\s)", re.I)
 # The key of a dictionary, as Python or JSON prints it: `'memory/max_mem_active(gib)': `.
 _KEY = re.compile(r"""['"]([^'"]{1,60})['"]\s*[:=]\s*$""")
@@ -47,15 +48,15 @@ WORDS_KEPT = 3
 WORDS_OF_ALL = 6
 _ZONE = re.compile(r"Z(?![A-Za-z0-9_])")
 
-# "Memory at step 10 (MB): 512": between the number that says when and the figure, its unit perhaps.
+# "Memory at step 10 (MB): 512": between the step and the value, perhaps with its unit.
 _THEN = re.compile(
     rf"\s*(?P<unit>[(\[]\s*(?:in\s+)?{SIZE_UNIT}\s*[)\]])?\s*(?:[:=]+|is|was)\s*(?={NUMBER})"
 )
 _WHOLE = re.compile("[0-9]+")
 WHEN = "\0"
-"""Where a number that says when stands in a place's text."""
+"""Replaces a step number in a place's text."""
 
-# "memory_reserved(1) 608174080": of which it is, and then the figure.
+# "memory_reserved(1) 608174080": an index, and then the value.
 _WHICH = re.compile(r"(\w+)[(\[]$")
 _WHICH_ENDS = re.compile(r"[)\]]\s*[:=]?\s*[-+]?[0-9]")
 # "GPU 0: 2796 MB", "GPU-1 memory (MB) 1400", "cuda:1 allocated 1400MB".
@@ -65,8 +66,8 @@ _DEVICE_ENDS = re.compile(r"\s*[:=]\s*[-+]?[0-9]|[:,]?\s+([A-Za-z_]+)")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a number stands: after a label, before a word, at the start, or by its unit; or beyond
-    a number that says when.
+    """Where a number is: after a label, before a word, at the start, by its unit, or beyond a
+    step number.
     """
 
     kind: str
@@ -74,13 +75,13 @@ class Place:
 
     @property
     def has_digits(self) -> bool:
-        """They belong to the name then, as in "gpu0 mem"."""
+        """Return True if the name has digits, as in "gpu0 mem"."""
         return re.search("[0-9]", self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number of a line and the unit behind it, "" for none."""
+    """One number of a line and the unit after it, "" for none."""
 
     place: Place
     unit: str
@@ -88,10 +89,10 @@ class Number:
 
 def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
     """The line's numbers that may be readings or positions; the last `words` before one name it."""
-    zone = _ZONE.match(line)  # of the time that stood there
+    zone = _ZONE.match(line)  # of the time before it
     end, unlabelled, bare, beyond = zone.end() if zone else 0, 0, False, ""
     for match in _SCAN.finditer(line):
-        if _says_which(line, match):
+        if _is_index(line, match):
             continue
         between = line[end : match.start()]
         end = match.end()
@@ -107,7 +108,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
             yield Number(Place("label", position), "")
         elif label and not _belongs_to_next(label, line, end):
             yield Number(Place("label", label), unit)
-        elif not match.group("figure").startswith(("+", "-")):  # "(+1,853 MB)": what was added
+        elif not match.group("figure").startswith(("+", "-")):  # "(+1,853 MB)": an increase
             if place := _unlabelled(match, unit, label, first=unlabelled == 0):
                 if place.kind != "size" or not bare:
                     yield Number(place, unit)
@@ -119,8 +120,8 @@ def _belongs_to_next(label: str, line: str, end: int) -> bool:
     return label.rsplit(maxsplit=1)[-1] in PREPOSITIONS and _AFTER.match(line, end) is not None
 
 
-def _says_which(line: str, match: re.Match[str]) -> bool:
-    """A number in a name before the figure: of which device, of which of several."""
+def _is_index(line: str, match: re.Match[str]) -> bool:
+    """Return True for an index in a name: of a device, of one of several."""
     figure = match.group("figure")
     if match.group("unit") or not _WHOLE.fullmatch(figure) or len(figure) > 3:
         return False
@@ -134,8 +135,8 @@ def _says_which(line: str, match: re.Match[str]) -> bool:
 
 
 def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[str, str] | None:
-    """In "Memory after step 10: 512 MB" the word for when, and all before the figure; "" where
-    nothing but a preposition stands before that word. None where the number does not say when.
+    """In "Memory after step 10: 512 MB" the word "step", and all before the value ("" if only a
+    preposition precedes the word). None if the number is not a step.
     """
     words = label.split()
     if len(words) < 2 or match.group("unit") or not _WHOLE.fullmatch(match.group("figure")):
@@ -154,7 +155,7 @@ def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[st
 
 
 def without_when(text: str) -> str:
-    """What the figure beyond is of: `Memory (MB)` of "Memory at step 10 (MB): 512"."""
+    """The name of the value: `Memory (MB)` for "Memory at step 10 (MB): 512"."""
     before, _, unit = text.partition(WHEN)
     words = before.split()[:-1]
     while words and words[-1].lower() in PREPOSITIONS:
@@ -163,8 +164,8 @@ def without_when(text: str) -> str:
 
 
 def _is_no_reading(between: str, label: str, unit: str) -> bool:
-    """What something is called ("NVIDIA A100-SXM4-80GB"), where it begins, or how much there is
-    ("of 32 GB", "/ 32 GB").
+    """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a start, or a total ("of 32 GB",
+    "/ 32 GB").
     """
     if label.lower() in _TOTALS:
         return True
@@ -174,7 +175,7 @@ def _is_no_reading(between: str, label: str, unit: str) -> bool:
 
 
 def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> Place | None:
-    """Where a number stands that no word before it names."""
+    """The place of a number without a name before it."""
     after = _AFTER.match(match.string, match.end())
     if not unit and after and _names_number(after.group(1), bool(label)):
         return Place("before", after.group(1))
@@ -188,7 +189,7 @@ def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> 
 
 
 def _names_number(word: str, after_preposition: bool) -> bool:
-    """The word behind a number says what is counted: `6529 tensors`, `after 3 run(s)`."""
+    """Return True if the word after a number names what it counts: `6529 tensors`, `3 run(s)`."""
     meaning = recognise(word)
     if meaning.part is Part.AXIS:
         return after_preposition

@@ -1,16 +1,14 @@
-"""Lines searched for the figures of fields and for tags, one by one."""
+"""Searches lines for the numbers of fields and for tags."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memdiag.recording.inputs.lines import in_order
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.textlog.discover_fields import Field
-from memdiag.recording.textlog.dominant_template import Shape
 from memdiag.values import units
 
-# Patterns for what tells the lines of one log apart, by its name; the first that is found counts.
+# Patterns of tags, by name; the first match counts.
 TAGS: dict[str, tuple[str, ...]] = {
     "phase": (
         r"(?i)\bphase(?: transition)?\b\W*(?:\w+\s*(?:->|→|=>)\s*)?([A-Za-z_][\w-]*)",
@@ -25,36 +23,20 @@ HEADING = r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
 """A line that names the phase of those below it, such as `=== Phase: eval ===`."""
 
 CARRIED = frozenset({"phase", "pid"})
-"""They hold for the lines below the one that names them."""
+"""Tags that also apply to the lines below."""
 
-ANY_TAG = (
+_ANY_TAG = (
     "(?i)phase|stage|mode|split|pid|process|rank|worker|replica"
-    r"|(?:gpu|device|cuda)[ :#\\-]{0,4}\[?[0-9]"  # in lines, and in patterns of shapes
+    r"|(?:gpu|device|cuda)[ :#-]{0,2}[0-9]"
 )
 
 
-def search(lines: pl.DataFrame, fields: Sequence[Field], shape: Shape | None) -> pl.DataFrame:
+def search(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
     """One row per line with a number; a column per field, and the tags where there are any."""
-    if shape is None:
-        return _searched(lines, fields)
-    groups = lines["line"].str.extract_groups(shape.pattern).struct.unnest().get_columns()
-    has_it = groups[0].is_not_null()
-    figures = [
-        (groups[number - 1].cast(pl.Float64) * factor).alias(f"field {n}")
-        for n, (number, factor) in enumerate(shape.figures)
-    ]
-    found = lines.select("stamp").with_columns(figures)
-    if has_it.all():
-        return found
-    return in_order(found.filter(has_it), _searched(lines.filter(~has_it), fields), has_it)
-
-
-def _searched(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
-    """As `search`, field by field."""
     line = pl.col("line")
     found = lines.select(  # in one go: polars then works on several columns at once
         "stamp",
-        *(_tags() if lines["line"].str.contains(ANY_TAG).any() else ()),
+        *(_tags() if lines["line"].str.contains(_ANY_TAG).any() else ()),
         *(
             (line.str.extract(f.quick, 1) if f.quick else line.str.extract_groups(f.pattern)).alias(
                 f"field {n}"
@@ -77,11 +59,11 @@ def _tags() -> list[pl.Expr]:
     ]
 
 
-def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
-    """As `_values`, which is asked for the lines that the quick pattern does not match."""
+def _quick_values(numbers: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
+    """As `_values`, which searches the lines that the quick pattern does not match."""
     factor = float(units.bytes_per_unit(field.unit) or 1)
-    values = _figures(figures) * factor
-    missing = figures.is_null()
+    values = _numbers(numbers) * factor
+    missing = numbers.is_null()
     if missing.any():
         others = lines.filter(missing)
         rest = _values(others.str.extract_groups(field.pattern), field, others)
@@ -91,9 +73,9 @@ def _quick_values(figures: pl.Series, field: Field, lines: pl.Series) -> pl.Seri
 
 
 def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
-    """The figures, in bytes where a unit of memory stands behind them."""
-    figures, suffix = groups.struct.unnest().get_columns()
-    values = _figures(figures)
+    """The values, in bytes if a unit of memory follows."""
+    numbers, suffix = groups.struct.unnest().get_columns()
+    values = _numbers(numbers)
     found = suffix.unique().drop_nulls().to_list()
     factors = {unit: units.bytes_per_unit(unit) for unit in found}
     known = {unit: float(factor) for unit, factor in factors.items() if factor is not None}
@@ -106,8 +88,8 @@ def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
     return scaled
 
 
-def _figures(texts: pl.Series) -> pl.Series:
-    figures: pl.Series = texts.cast(pl.Float64, strict=False)
-    if figures.null_count() > texts.null_count():
-        figures = texts.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
-    return figures
+def _numbers(texts: pl.Series) -> pl.Series:
+    numbers: pl.Series = texts.cast(pl.Float64, strict=False)
+    if numbers.null_count() > texts.null_count():
+        numbers = texts.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
+    return numbers

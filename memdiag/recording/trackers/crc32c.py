@@ -1,4 +1,4 @@
-"""CRC-32C, by which TensorBoard's event files check the lengths of their records."""
+"""CRC-32C, the checksum in TensorBoard's event files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TABLE = tuple(_entry(byte) for byte in range(256))
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of a few bytes; for many this would be slow."""
+    """The checksum of a few bytes; slow for many."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -23,6 +23,6 @@ def crc32c(data: bytes) -> int:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """As TFRecords store it: rotated and moved, so that checksums of checksums differ."""
+    """The checksum as TFRecords store it: rotated, plus a constant."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -1,6 +1,6 @@
 """MLflow's file store: one file per metric, of lines `timestamp value step`.
 
-The time counts milliseconds from 1970. `mlruns/EXPERIMENT/RUN/metrics/` holds the files of a run;
+The time is in milliseconds since 1970. `mlruns/EXPERIMENT/RUN/metrics/` holds the files of a run;
 names with slashes (`system/gpu_0_memory_usage_megabytes`) are files in folders there.
 """
 
@@ -21,7 +21,7 @@ from memdiag.recording.tables.table import Table
 from memdiag.safe_open import read_regular
 from memdiag.values.sanitize import printable
 
-# After the step, newer versions name the data set and the model that the figure is about.
+# After the step, newer versions name the data set and the model.
 _LINE = r"^(1[0-9]{12}) ([-+0-9.eEnaifNIF]+)(?: (-?[0-9]+))?(?: [^ ]+){0,3}$"
 _FOLDER = "metrics"
 _LOOKED_AT = 8
@@ -29,37 +29,40 @@ _FILES_AT_MOST = 2000
 _LINE_BYTES = 200
 
 
-def read_metric(source: Source) -> Table | None:
-    """The file of one metric, named as the file; None if it is none."""
+def is_metric(source: Source) -> bool:
+    """Return True if the first lines are those of a metric's file."""
     first = [line for line in source.head().split("\n")[:_LOOKED_AT] if line.strip()]
-    if not first or not all(re.match(_LINE, line.strip()) for line in first):
-        return None
+    return bool(first) and all(re.match(_LINE, line.strip()) for line in first)
+
+
+def read_metric(source: Source) -> Table:
+    """The file of one metric, which has the name of the file."""
     name = "value" if source.name == STDIN else _metric_name(Path(source.name))
     return _as_table({name: _lines(source.all_bytes())}, source.name)
 
 
 def is_run(directory: Path) -> bool:
-    """It is the directory of a run's metrics."""
+    """Return True if this is the directory of a run's metrics."""
     if directory.name != _FOLDER or not stat.S_ISDIR(mode_of(directory) or 0):
         return False
     return any(_files(directory))
 
 
 def runs_in(directory: Path) -> list[Path]:
-    """The metrics' directories in it: of a run, an experiment, or a whole `mlruns`."""
+    """The directories of metrics in a run, an experiment, or a whole `mlruns`."""
     below = (_FOLDER, f"*/{_FOLDER}", f"*/*/{_FOLDER}")
     inside = [path for pattern in below for path in sorted(directory.glob(pattern))]
     return [path for path in (directory, *inside) if is_run(path)]
 
 
 def read_run(directory: Path, at_most_bytes: int) -> Table:
-    """All metrics of a run as one table. Raises UnreadableInput if they hold more than that."""
+    """All metrics of a run as one table. Raises UnreadableInput if they are larger."""
     metrics = {}
     left_bytes = at_most_bytes
     for path in sorted(_files(directory))[:_FILES_AT_MOST]:
         try:
             content = read_regular(path, most_bytes=left_bytes + 1)
-        except OSError:  # gone, or another by now
+        except OSError:  # deleted or replaced meanwhile
             continue
         left_bytes -= len(content)
         if left_bytes < 0:
@@ -69,7 +72,7 @@ def read_run(directory: Path, at_most_bytes: int) -> Table:
 
 
 def _files(directory: Path) -> Iterator[Path]:
-    """Files of the directory and its folders that begin like a metric's."""
+    """Files in the directory and below that begin like a metric's."""
     for path in directory.rglob("*"):
         try:
             begin = read_regular(path, most_bytes=_LINE_BYTES)
@@ -98,7 +101,7 @@ def _lines(content: bytes) -> pl.DataFrame:
 
 
 def _as_table(metrics: dict[str, pl.DataFrame], source: str) -> Table:
-    """Figures of one moment and step in one row, in the order of time."""
+    """One row per moment and step, in the order of time."""
     tall = [
         frame.select(
             pl.col("timestamp").cast(pl.Int64),
@@ -111,15 +114,12 @@ def _as_table(metrics: dict[str, pl.DataFrame], source: str) -> Table:
     ]
     if not tall:
         raise UnreadableInput(
-            "its metrics hold no figures", source=source, remedy="name the directory of another run"
+            "its metrics have no numbers", source=source, remedy="name the directory of another run"
         )
     rows = pl.concat(tall).unique(["timestamp", "step", "metric"], keep="last", maintain_order=True)
     wide = rows.pivot("metric", index=["timestamp", "step"], values="value").sort(
         ["timestamp", "step"]
     )
     names = list(metrics)
-    return Table(
-        names=("timestamp", "step", *(printable(names[int(at)]) for at in wide.columns[2:])),
-        columns=tuple(wide.get_columns()),
-        first_line=None,
-    )
+    named = (printable(names[int(at)]) for at in wide.columns[2:])
+    return Table.of(wide, ("timestamp", "step", *named))

@@ -1,6 +1,6 @@
-"""The wire format of protocol buffers, as far as a reader without their schema needs it.
+"""The wire format of protocol buffers, read without a schema.
 
-https://protobuf.dev/programming-guides/encoding: a message is a row of fields, each a key (its
+https://protobuf.dev/programming-guides/encoding: a message is a sequence of fields, each a key (its
 number and wire type in a varint) and a value.
 """
 
@@ -16,13 +16,13 @@ _LONGEST_VARINT = 10
 
 
 class Malformed(ValueError):
-    """The bytes are no message."""
+    """The bytes are not a message."""
 
 
 def fields(message: Message) -> Iterator[tuple[int, int, int | bytes]]:
     """(number, wire type, value) of each field: an int for varints, else the value's bytes.
 
-    Raises Malformed where the message ends within a field, or a wire type is unknown.
+    Raises Malformed if the message ends within a field, or a wire type is unknown.
     """
     at, end = 0, len(message)
     while at < end:
@@ -54,4 +54,4 @@ def _varint(message: Message, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             return value & (1 << 64) - 1, at + place + 1
-    raise Malformed("a number without end")
+    raise Malformed("a number is too long")

@@ -1,10 +1,10 @@
-"""TensorBoard's event files: scalars out of TFRecords of protocol buffers.
+"""TensorBoard's event files: scalars in TFRecords of protocol buffers.
 
-A file is a row of records: length (8 bytes), its checksum (4), an `Event` of that length, its
-checksum (4). Of an Event these fields matter (tensorflow/core/util/event.proto, framework/
+A file is a sequence of records: length (8 bytes), its checksum (4), an `Event` of that length, its
+checksum (4). These fields of an Event are read (tensorflow/core/util/event.proto, framework/
 summary.proto and tensor.proto): wall_time = 1, step = 2, summary = 5; of a Summary: value = 1; of
 a Value: tag = 1, simple_value = 2, tensor = 8; of a tensor: dtype = 1, content = 4, and values of
-a type of their own. All else, images and histograms among it, is passed over.
+a type of their own. Everything else, such as images and histograms, is skipped.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from memdiag.recording.trackers.protobuf_wire import BYTES, Malformed, Message, 
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM_BYTES = 4
-# An event of scalars has a few hundred bytes. Larger ones hold pictures, sound or a graph.
+# An event of scalars has a few hundred bytes. Larger ones have images, audio or a graph.
 _LARGEST_EVENT_BYTES = 1 << 20
-_LONGEST_EVENT_BYTES = 1 << 31  # a message of protocol buffers can't be longer
+_LONGEST_EVENT_BYTES = 1 << 31  # the limit of protocol buffers
 _MOST_TAGS = 20_000
 
 _WALL_TIME, _STEP, _SUMMARY = 1, 2, 5
 _VALUE = 1
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _DTYPE, _CONTENT = 1, 4
-# Type of tensor -> (how its bytes are packed, the field that else holds its values).
+# Type of tensor -> (format of its bytes, the alternative field of its values).
 _TENSORS: dict[int | bytes | None, tuple[str, int]] = {
     1: ("<f", 5),
     2: ("<d", 6),
@@ -49,7 +49,7 @@ _TENSORS: dict[int | bytes | None, tuple[str, int]] = {
 
 @dataclass(slots=True)
 class _Scalars:
-    """One row per step: a row begins where the step moves, or a tag comes again."""
+    """One row per step: a row begins where the step changes, or a tag is repeated."""
 
     at: array[float] = field(default_factory=lambda: array("d"))
     steps: array[float] = field(default_factory=lambda: array("d"))
@@ -57,7 +57,7 @@ class _Scalars:
     values: dict[str, array[float]] = field(default_factory=dict)
 
     def add(self, at: float, step: int, tag: str, value: float) -> None:
-        """One scalar. Beyond so many tags, new ones are passed over."""
+        """Add one scalar. Above the limit of tags, new ones are skipped."""
         rows = self.rows.get(tag)
         if rows is None:
             if len(self.rows) >= _MOST_TAGS:
@@ -74,13 +74,13 @@ class _Scalars:
 
 
 def read_events(source: Source, options: ReadOptions) -> Table:
-    """Steps, times and the scalars that are memory, or that the user asks for."""
+    """Steps, times, and the scalars that are memory or that the user asks for."""
     scalars = _Scalars()
     with source.opened() as file:
         notes = tuple(_gather(file, scalars))
     if not scalars.at:
         raise UnreadableInput(
-            "no scalars are logged in this event file",
+            "this event file has no scalars",
             source=source.name,
             remedy="log memory as one: writer.add_scalar('memory/rss_mb', rss_mb, step)",
         )
@@ -88,7 +88,7 @@ def read_events(source: Source, options: ReadOptions) -> Table:
 
 
 def _gather(file: BinaryIO, scalars: _Scalars) -> Iterator[str]:
-    """Fills the scalars; yields notes of what could not be read."""
+    """Fill the scalars; yield notes on what could not be read."""
     number = 0
     while header := file.read(_HEADER.size):
         number += 1
@@ -130,7 +130,7 @@ def _take(event: bytes, scalars: _Scalars) -> None:
 
 
 def _scalar(value: Message) -> tuple[str, float | None]:
-    """Tag and number of a summary's value; None where it is no scalar."""
+    """Tag and number of a summary's value; None if it is not a scalar."""
     tag, scalar = "", None
     for number, kind, content in fields(value):
         if not isinstance(content, bytes):
@@ -145,7 +145,7 @@ def _scalar(value: Message) -> tuple[str, float | None]:
 
 
 def _tensor(tensor: Message) -> float | None:
-    """The number in a tensor of one element, however it is packed; None for all others."""
+    """The number in a tensor of one element; None for other tensors."""
     found = {number: value for number, _, value in fields(tensor)}
     packing, own = _TENSORS.get(found.get(_DTYPE), ("", 0))
     content = found.get(_CONTENT) or found.get(own)

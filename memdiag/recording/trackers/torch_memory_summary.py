@@ -1,4 +1,4 @@
-"""`torch.cuda.memory_summary()`, printed again and again in a log."""
+"""`torch.cuda.memory_summary()`, printed repeatedly in a log."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from memdiag.recording.tables.table import Table
 
 _TITLE = r"PyTorch \w+ memory summary, device ID ([0-9]+)"
 _HINT = b" memory summary, device ID "
-# As it names them; of the columns the first is the current usage, the second the peak.
+# Of the columns the first is the current usage, the second the peak.
 _ROWS = ("Allocated memory", "Active memory", "GPU reserved memory", "Allocations")
 _CELL = r"\s*([0-9]+ *(?:[KMGTP]i?B|B|[KM])?)\s*\|"
 _AXES = ("step", "iteration", "epoch", "batch")
 
 
+def has_summaries(source: Source) -> bool:
+    """Return True if the beginning has the title of a summary."""
+    return source.begins_with(_HINT)
+
+
 def read_summaries(source: Source) -> Table | None:
-    """One row per summary: its device, what it holds, and the step named last before it."""
-    if not source.begins_with(_HINT):
-        return None
+    """One row per summary: its device, its readings, and the last step named before it."""
     line = pl.col("line")
     found = [line.str.extract(_TITLE, 1).alias("gpu")]
     found += [line.str.extract(rf"\|\s*{row}\s*\|{_CELL}", 1).alias(row) for row in _ROWS]
@@ -55,10 +58,9 @@ def _as_table(lines: pl.DataFrame) -> Table | None:
     if not any(name in names for name in carried):
         rows = rows.with_columns(pl.int_range(pl.len()).over("gpu").alias("sample"))
         names.append("sample")
-    columns = tuple(_plain(rows[name]) for name in names)
     return Table(
         names=tuple("timestamp" if name == "stamp" else name for name in names),
-        columns=columns,
+        columns=tuple(_plain(rows[name]) for name in names),
         first_line=None,
     )
 

@@ -1,9 +1,8 @@
 """Snapshots of torch's CUDA memory (`torch.cuda.memory._dump_snapshot`), from their traces.
 
-A snapshot has `segments` (what the allocator holds now) and, where a history was recorded,
-`device_traces`: per device the last allocations and releases in order. The level at the end is in
-the segments, so that the levels before it follow by taking the events back, however many were
-forgotten before the first.
+A snapshot has `segments` (what the allocator holds now) and, if a history was recorded,
+`device_traces`: per device the last allocations and releases in order. The segments give the level
+at the end; undoing the events one by one gives the levels before it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from memdiag.recording.tables.table import Table
 from memdiag.recording.trackers.safe_unpickler import NotPlain, load
 from memdiag.values.sanitize import printable
 
-# What an event adds to (allocated, reserved). A release counts from when it is asked for.
+# What an event adds to (allocated, reserved). A release counts from its request.
 _ADDS = {
     "alloc": (1, 0),
     "free_requested": (-1, 0),
@@ -31,7 +30,7 @@ _ADDS = {
     "segment_free": (0, -1),
     "segment_unmap": (0, -1),
 }
-# A small pickle can name one list of events many times.
+# A small pickle can refer to one list of events many times.
 _EVENTS_AT_MOST = 30_000_000
 
 
@@ -60,7 +59,7 @@ def read_snapshot(source: Source) -> Table:
     traces = snapshot.get("device_traces") if isinstance(snapshot, dict) else None
     if not isinstance(traces, list):
         raise UnreadableInput(
-            "this pickle is no snapshot of torch's memory",
+            "this pickle is not a snapshot of torch's memory",
             source=source.name,
             remedy="write one with torch.cuda.memory._dump_snapshot('snapshot.pickle')",
         )
@@ -72,17 +71,12 @@ def read_snapshot(source: Source) -> Table:
     ]
     if not tables:
         raise UnreadableInput(
-            "this snapshot holds no history: it is one moment",
+            "this snapshot has no history, only a single moment",
             source=source.name,
             remedy="call torch.cuda.memory._record_memory_history() when the training begins",
         )
-    rows = pl.concat(tables)
-    return Table(
-        names=tuple(rows.columns),
-        columns=tuple(rows.get_columns()),
-        first_line=None,
-        notes=("memory is followed from event to event of the allocator's trace",),
-    )
+    note = "memory is followed from event to event of the allocator's trace"
+    return Table.of(pl.concat(tables), notes=(note,))
 
 
 def _refuse_endless(traces: list[Any], source: str) -> None:

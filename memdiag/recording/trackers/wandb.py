@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memdiag.errors import UnreadableInput
+from memdiag.recording.inputs.opening import HEAD_BYTES
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.table import Table
@@ -21,31 +22,26 @@ _MOST_RUNS, _MOST_CELLS = 1000, 50_000_000
 _HINTS = re.compile(rb"_step|_runtime|__MIN|__MAX|system[./](?:gpu|proc|memory)")
 _CHARTED = re.compile(r"(?P<run>.+?) - (?P<metric>.+)", re.S)
 _SYSTEM = re.compile(r"system[./](?P<name>.+)", re.S)
-# By their names these are amounts; they are percent (docs.wandb.ai, system metrics reference).
+# Named like amounts, but in percent (docs.wandb.ai, system metrics reference).
 _GPU_BUSY = re.compile(r"gpu\.(?:process\.)?[0-9]+\.memory")
 _PERCENT = re.compile(r"gpu\.(?:process\.)?[0-9]+\.memoryAllocated|memory|memory_percent")
 
 
 def may_be_history(source: Source) -> bool:
-    """Something that W&B writes stands at the beginning."""
-    return _HINTS.search(source.content[: 1 << 16]) is not None
+    """Return True if the beginning has names that W&B writes."""
+    return _HINTS.search(source.content[:HEAD_BYTES]) is not None
 
 
 def as_history(table: Table) -> Table | None:
-    """The table with plain names, several runs below each other; None if it is no history."""
+    """The table with plain names, several runs below each other; None if it is not a history."""
     names = [name.strip() for name in table.names]
-    charted = _charts(names)
+    # `RUN - METRIC__MIN` and `__MAX` beside `RUN - METRIC`.
+    charted = any(name.endswith(_SPREADS) and _CHARTED.fullmatch(name) for name in names)
     if not charted and not _OWN & set(names) and not any(map(_SYSTEM.match, names)):
         return None
     if charted:
         table = _by_run(table, names)
     return replace(table, names=tuple(map(_plain, table.names)))
-
-
-def _charts(names: Sequence[str]) -> bool:
-    """`RUN - METRIC__MIN` and `__MAX` beside `RUN - METRIC`."""
-    spreads = [name for name in names if name.endswith(_SPREADS) and _CHARTED.fullmatch(name)]
-    return bool(spreads)
 
 
 def _by_run(table: Table, names: Sequence[str]) -> Table:
@@ -62,27 +58,21 @@ def _by_run(table: Table, names: Sequence[str]) -> Table:
     for run, columns in runs.items():
         frame = pl.DataFrame({**shared, **columns})
         frames.append(frame.with_columns(pl.lit(run).alias("process")) if len(runs) > 1 else frame)
-    rows = pl.concat(frames, how="diagonal_relaxed")
-    return Table(
-        names=tuple(rows.columns),
-        columns=tuple(rows.get_columns()),
-        first_line=None,
-        notes=table.notes,
-    )
+    return Table.of(pl.concat(frames, how="diagonal_relaxed"), notes=table.notes)
 
 
 def _refuse_too_many(rows: int, runs: Mapping[str, Mapping[str, pl.Series]]) -> None:
-    """Below each other, runs take a row for each of theirs, and a column for each metric of any."""
+    """Raise UnreadableInput for too many cells: each run adds its rows, and a column per metric."""
     metrics = {metric for columns in runs.values() for metric in columns}
     if len(runs) > _MOST_RUNS or rows * len(runs) * len(metrics) > _MOST_CELLS:
         raise UnreadableInput(
-            f"its chart has {len(metrics):,} metrics of {len(runs):,} runs, too many to be judged",
+            f"its chart has {len(metrics):,} metrics of {len(runs):,} runs, too many to analyze",
             remedy="export fewer runs at once",
         )
 
 
 def _plain(name: str) -> str:
-    """Without `system.`, which is where W&B puts its own readings, and with the unit if it is %."""
+    """Without the prefix `system.` of W&B's own readings, and with the unit if it is %."""
     found = _SYSTEM.fullmatch(name.strip())
     if found is None:
         return name
