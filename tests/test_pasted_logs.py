@@ -101,6 +101,7 @@ def is_meant(wanted: dict[str, Any], one: Series) -> bool:
         is_named(wanted, one)
         and is_one_of(first, wanted["first"])
         and is_one_of(last, wanted["last"])
+        and wanted.get("unit", "bytes") in {"any", one.unit.value}
         and wanted.get("falling", one.falling) == one.falling
     )
 
