@@ -43,8 +43,9 @@ HEAD = """# Verdict, rate and kind on {count} real programs
 
 Made by `make bench-programs`: each program of `benchmarks/programs/cases` runs {runs} times for
 {seconds:g} s under `memdiag run`, {jobs} at a time on {cores} cores{load}. What each of them does
-is told in `benchmarks/programs/truths.toml`. Rates are medians of the runs that found the leak, in
-bytes per step, or per second where memdiag sees no steps. WARMUP and STABLE count as the same.
+is told in `benchmarks/programs/truths.toml`; `benchmarks/programs/check_truths.py` looks whether it
+is true, without memdiag. Rates are medians of the runs that found the leak, in bytes per step, or
+per second where memdiag sees no steps. WARMUP and STABLE count as the same.
 
 """
 COLUMNS = ("program", "style", "verdict", "growth", "true", "what grows", "")
@@ -174,7 +175,8 @@ def figure(name: str, part: int, of: int, *, most: float = 1.0, least: float = 0
     share = part / of if of else least
     bar = f"at least {least:.0%}" if least else f"at most {most:.0%}"
     ok = least <= share <= most
-    text = f"* {name}: {part} of {of} ({share:.1%}; bar: {bar}){'' if ok else ' MISSED'}"
+    percent = f"{share:.1%}; " if of else ""
+    text = f"* {name}: {part} of {of} ({percent}bar: {bar}){'' if ok else ' MISSED'}"
     return Figure(text=text, ok=ok)
 
 
