@@ -7,7 +7,7 @@ from collections import deque
 import torch
 from torch import nn
 
-RATE = 25  # steps per second
+RATE = 12  # steps per second
 
 
 def main(seconds: float) -> None:
@@ -18,7 +18,7 @@ def main(seconds: float) -> None:
     start = time.monotonic()
     steps = 0
     while (now := time.monotonic()) - start < seconds:
-        batch = torch.randn(128, 128)
+        batch = torch.randn(256, 128)
         window.append(batch)
         mean = window[0].mean(0)
         loss = (net(batch) - mean).square().mean()

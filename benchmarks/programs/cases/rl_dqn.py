@@ -10,8 +10,8 @@ import torch
 from _cart import CartPole
 from torch import nn
 
-PACE = 0.02
-FRAME = 2000  # "pixels" that go with each state
+PACE = 0.05
+FRAME = 5000  # "pixels" that go with each state
 
 
 class Agent:
