@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-VOCABULARY = 12_000
+VOCABULARY = 5_000
 
 
 class Tokenizer:
