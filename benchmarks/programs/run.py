@@ -1,159 +1,209 @@
-"""Is the verdict right on 22 real trainings, within a minute each, and what leaks named?
+"""Is the verdict right on 95 programs of many styles, each time, and what leaks named?
 
-    python benchmarks/programs/run.py [--seconds 55] [--jobs 1] [--write] [CASE ...]
+    python benchmarks/programs/run.py [--runs 5] [--seconds 55] [--jobs 1] [--load]
+                                      [--results FILE] [--resume] [--write] [PROGRAM ...]
 
-Runs each case of `cases.py` under `memdiag run`, and prints verdict, rate beside the true one, and
-the kind of memory that memdiag names (`leaking` in its JSON), with the process where that is not
-the main one. Bars: every verdict right, every rate within 15 %, every kind right. A warm-up that is
-called stable counts as right, and the other way round: neither is a leak. Not a part of `make
-bench`: the whole takes 25 minutes, half of that with two at a time. `--write` puts all of it into
-docs/programs.md.
+Runs each program of `cases/` under `memdiag run`, so many times, and holds what memdiag says
+against truths.toml: the verdict, the growth per step (per second where the program has no steps
+that memdiag knows of), the kind of memory (`leaking` in the JSON) and the process. WARMUP and
+STABLE count as the same: neither is a leak. A program whose packages are not installed is left out,
+and that is told.
+
+Figures, and their bars: verdicts that are wrong (none), that are left open (INCONCLUSIVE; at most
+5 %), programs of the same verdict in all runs (95 %), and of the leaks that were found those whose
+rate is within 15 % of the truth (95 %) and whose kind and process are right (95 %). `--load` keeps
+each core busy with a process of its own meanwhile.
+
+Each run is appended to the results as one line of JSON. `--resume` takes from there what has been
+run already, with the same number of seconds and the same load; without it they begin anew.
+`--write` puts all of it into docs/programs.md. Not a part of `make bench`: 5 runs of all take seven
+hours, one at a time.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
 import sys
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-HERE = Path(__file__).resolve().parent
-CASES = HERE / "cases.py"
-DOCUMENT = HERE.parent.parent / "docs" / "programs.md"
-RATE_BAR = 0.15
-CALM = frozenset({"stable", "warmup"})
-HEAD = """# Verdict, rate and kind on 22 real trainings
+from judge import Outcome, Row, judged
+from truths import Truth, all_truths
 
-Made by `make bench-programs`: each program of `benchmarks/programs/cases.py` runs for {seconds:g} s
-under `memdiag run`, {jobs} at a time on {cores} cores. Bars: every verdict right, every rate within
-15 %, every kind of memory named.
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCUMENT = ROOT / "docs" / "programs.md"
+RESULTS = ROOT / "bench-output" / "programs.jsonl"
+HEAD = """# Verdict, rate and kind on {count} real programs
+
+Made by `make bench-programs`: each program of `benchmarks/programs/cases` runs {runs} times for
+{seconds:g} s under `memdiag run`, {jobs} at a time on {cores} cores{load}. What each of them does
+is told in `benchmarks/programs/truths.toml`; `benchmarks/programs/check_truths.py` looks whether it
+is true, without memdiag. Rates are medians of the runs that found the leak, in bytes per step, or
+per second where memdiag sees no steps. WARMUP and STABLE count as the same.
 
 """
+COLUMNS = ("program", "style", "verdict", "growth", "true", "what grows", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Truth:
-    """What a case does. bytes_per_step: 0 where it does not leak; process: "" for the main one."""
+class Figure:
+    """A share with its bar; text is ready to print."""
 
-    bytes_per_step: float = 0.0
-    kind: str = ""
-    process: str = ""
-
-
-# Tensors are 4 bytes per value. What surrounds one takes 357 bytes of malloc (mallinfo2 over 20,000
-# kept `torch.empty`, torch 2.13), and some 40 of Python's own allocator (estimated).
-_AROUND = 400
-TRUTHS = {
-    "stable_mlp": Truth(),
-    "stable_cnn": Truth(),
-    "loss_items": Truth(),
-    "evaluation_spikes": Truth(),
-    "sawtooth_of_cycles": Truth(),
-    "checkpoint_spikes": Truth(),
-    "growing_batch": Truth(),
-    "workers_prefetch": Truth(),
-    "cache_fills": Truth(),
-    "replay_buffer": Truth(),
-    "varied_lengths": Truth(),
-    "features_of_keys": Truth(),
-    "history": Truth(bytes_per_step=200 * 64 * 4 + _AROUND, kind="tensors"),
-    "small_dict": Truth(bytes_per_step=256 * 4 + _AROUND, kind="tensors"),
-    "hook_activations": Truth(bytes_per_step=512 * 64 * 4 + _AROUND, kind="tensors"),
-    "graph_of_losses": Truth(bytes_per_step=8192 * 4 + 2 * _AROUND, kind="graph"),
-    "numpy_metrics": Truth(bytes_per_step=5000 * 8, kind="native"),
-    "native": Truth(bytes_per_step=50_000, kind="native"),
-    "cycles_without_collector": Truth(bytes_per_step=16_384 * 4 + _AROUND, kind="tensors"),
-    "worker": Truth(bytes_per_step=8 * 4096, kind="native", process="DataLoader worker 0"),
-    "evaluations": Truth(bytes_per_step=15 / 20 * (32 * 64 * 4 + _AROUND), kind="tensors"),
-    "python_objects": Truth(bytes_per_step=40 * (184 + 56 + 32), kind="python_objects"),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """What came out of a case, ready to print."""
-
-    cells: tuple[str, ...]
-    wrong: tuple[str, ...]
+    text: str
+    ok: bool
 
 
 def main() -> int:
+    options = parsed()
+    truths = {truth.name: truth for truth in options.truths}
+    lacking = {name: truth.missing() for name, truth in truths.items() if truth.missing()}
+    wanted = [
+        (truths[n], r) for r in range(1, options.runs + 1) for n in truths if n not in lacking
+    ]
+    outcomes = earlier(options) if options.resume else []
+    known = {(o.program, o.run) for o in outcomes}
+    outcomes = [o for o in outcomes if (o.program, o.run) in {(t.name, r) for t, r in wanted}]
+    todo = [(truth, run) for truth, run in wanted if (truth.name, run) not in known]
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        options.results.open("a" if options.resume else "w", encoding="utf-8") as kept,
+        busy_cores(options.load),
+        ThreadPoolExecutor(options.jobs) as pool,
+    ):
+        going = [pool.submit(judged, truth, run, options.seconds) for truth, run in todo]
+        for ended in as_completed(going):
+            outcome = ended.result()
+            setting = {"seconds": options.seconds, "load": options.load}
+            kept.write(json.dumps({**outcome.as_json(), **setting}) + "\n")
+            kept.flush()
+            outcomes.append(outcome)
+            print(told(outcome), flush=True)
+    rows = [row for truth in truths.values() if (row := row_of(truth, outcomes)).outcomes]
+    figures = all_figures(rows)
+    document = "\n".join(lines(rows, lacking, figures))
+    print("\n" + document)
+    if options.write:
+        DOCUMENT.write_text(head(options, len(rows)) + document + "\n", encoding="utf-8")
+    return 0 if all(figure.ok for figure in figures) else 1
+
+
+def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5, help="of each program")
     parser.add_argument("--seconds", type=float, default=55.0)
     parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
+    parser.add_argument("--load", action="store_true", help="keep each core busy meanwhile")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--resume", action="store_true", help="go on with what --results holds")
     parser.add_argument("--write", action="store_true", help="into docs/programs.md")
-    parser.add_argument("case", nargs="*", help="all without any")
+    parser.add_argument("--style", action="append", default=[], help="these styles only")
+    parser.add_argument("program", nargs="*", help="all without any")
     options = parser.parse_args()
-    unknown = [name for name in options.case if name not in TRUTHS]
-    if unknown:
-        parser.error(f"no case {unknown[0]!r}; there are: {', '.join(TRUTHS)}")
-    names = options.case or list(TRUTHS)
-    lines = [
-        "| program | verdict | bytes per step | true | what grows | |",
-        "|---|---|---|---|---|---|",
-    ]
-    print("\n".join(lines), flush=True)
-    right = 0
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for row in pool.map(lambda name: judge(name, options.seconds), names):
-            told = "ok" if not row.wrong else "WRONG: " + ", ".join(row.wrong)
-            lines.append(f"| {' | '.join(row.cells)} | {told} |")
-            print(lines[-1], flush=True)
-            right += not row.wrong
-    lines += ["", f"{right} of {len(names)} right in verdict, rate and kind."]
-    print("\n".join(lines[-2:]))
-    if options.write:
-        head = HEAD.format(seconds=options.seconds, jobs=options.jobs, cores=os.cpu_count())
-        DOCUMENT.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
-    return 0 if right == len(names) else 1
+    truths = all_truths()
+    if unknown := [name for name in options.program if name not in truths]:
+        parser.error(f"no program {unknown[0]!r}; there are: {', '.join(truths)}")
+    styles = {truth.style for truth in truths.values()}
+    if unknown := [style for style in options.style if style not in styles]:
+        parser.error(f"no style {unknown[0]!r}; there are: {', '.join(sorted(styles))}")
+    chosen = [truths[name] for name in options.program or truths]
+    options.truths = [t for t in chosen if not options.style or t.style in options.style]
+    return options
 
 
-def judge(name: str, seconds: float) -> Row:
-    """Run a case and hold what memdiag says against the truth."""
-    truth = TRUTHS[name]
-    found = recorded(name, seconds)
-    verdict = found["verdict"]
-    if not truth.kind:
-        wrong = () if verdict in CALM else ("verdict",)
-        return Row(cells=(name, verdict, "", "", ""), wrong=wrong)
-    decisive = found["series"][found["decided_by"]]
-    growth = decisive.get("growth_per_x")
-    near = growth is not None and abs(growth["value"] / truth.bytes_per_step - 1) <= RATE_BAR
-    leaking = found["leaking"] or {"kind": "not told", "share": None}
-    process = "" if decisive["process"] in {"main", "tree"} else decisive["process"]
-    checks = {
-        "verdict": verdict == "leak",
-        "rate": near,
-        "kind": (leaking["kind"], process) == (truth.kind, truth.process),
+def earlier(options: argparse.Namespace) -> list[Outcome]:
+    """What the results hold of the same setting; the last line may have been cut off."""
+    outcomes = []
+    text = options.results.read_text(encoding="utf-8") if options.results.exists() else ""
+    if text and not text.endswith("\n"):
+        text = text[: text.rfind("\n") + 1]
+        options.results.write_text(text, encoding="utf-8")
+    for line in text.splitlines():
+        fields = json.loads(line)
+        if (fields.pop("seconds"), fields.pop("load")) == (options.seconds, options.load):
+            outcomes.append(Outcome(**fields))
+    return outcomes
+
+
+@contextlib.contextmanager
+def busy_cores(wanted: bool) -> Iterator[None]:
+    spin = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(spin) for _ in range(os.cpu_count() or 1)] if wanted else []
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def row_of(truth: Truth, outcomes: Sequence[Outcome]) -> Row:
+    return Row(truth=truth, outcomes=tuple(o for o in outcomes if o.program == truth.name))
+
+
+def told(outcome: Outcome) -> str:
+    """A line while the benchmark runs."""
+    rate = "" if outcome.rate is None else f" {outcome.rate:,.0f} per {outcome.axis}"
+    true = f" (true {outcome.true:,.0f})" if outcome.true else ""
+    why = outcome.error or f"{outcome.reason}, {outcome.metric} of {outcome.process}"
+    return f"{outcome.program} {outcome.run}: {outcome.verdict}{rate}{true} {outcome.kind}; {why}"
+
+
+def all_figures(rows: Sequence[Row]) -> list[Figure]:
+    runs = sum(len(row.outcomes) for row in rows)
+    found = sum(len(row.found) for row in rows)
+    count = {
+        what: sum(row.count(what=what) for row in rows)
+        for what in ("wrong", "open", "rate", "kind")
     }
-    share = "" if leaking["share"] is None else f" ({leaking['share']:.0%})"
-    cells = (
-        name,
-        verdict,
-        "-" if growth is None else f"{growth['value']:,.0f}",
-        f"{truth.bytes_per_step:,.0f}",
-        leaking["kind"].replace("_", " ") + share + (f" in {process}" if process else ""),
+    same = sum(row.same for row in rows)
+    return [
+        figure("wrong", count["wrong"], runs, most=0.0),
+        figure("open", count["open"], runs, most=0.05),
+        figure("same verdict in all runs", same, len(rows), least=0.95),
+        figure("rate of found leaks within 15 %", count["rate"], found, least=0.95),
+        figure("kind and process of found leaks", count["kind"], found, least=0.95),
+    ]
+
+
+def figure(name: str, part: int, of: int, *, most: float = 1.0, least: float = 0.0) -> Figure:
+    share = part / of if of else least
+    bar = f"at least {least:.0%}" if least else f"at most {most:.0%}"
+    ok = least <= share <= most
+    percent = f"{share:.1%}; " if of else ""
+    text = f"* {name}: {part} of {of} ({percent}bar: {bar}){'' if ok else ' MISSED'}"
+    return Figure(text=text, ok=ok)
+
+
+def lines(rows: Sequence[Row], lacking: dict[str, str], figures: Sequence[Figure]) -> Iterator[str]:
+    yield from (figure.text for figure in figures)
+    yield ""
+    yield f"| {' | '.join(COLUMNS)} |".replace("|  |", "| |")
+    yield "|---" * len(COLUMNS) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row.cells())} |"
+    if lacking:
+        yield ""
+        yield "Left out, because a package is not installed: " + "; ".join(
+            f"{name} ({package})" for name, package in lacking.items()
+        )
+
+
+def head(options: argparse.Namespace, count: int) -> str:
+    load = ", each of which is kept busy by another process" if options.load else ""
+    return HEAD.format(
+        count=count,
+        runs=options.runs,
+        seconds=options.seconds,
+        jobs=options.jobs,
+        cores=os.cpu_count(),
+        load=load,
     )
-    return Row(cells=cells, wrong=tuple(what for what, ok in checks.items() if not ok))
-
-
-def recorded(name: str, seconds: float) -> dict[str, Any]:
-    """The finding on one run."""
-    with tempfile.TemporaryDirectory() as directory:
-        report = Path(directory) / "found.json"
-        command = [sys.executable, "-m", "memdiag", "run", "--quiet", "--json-file", str(report)]
-        command += ["--", sys.executable, str(CASES), name, str(seconds)]
-        ended = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True)
-        if not report.exists():
-            sys.exit(f"{name}: memdiag made no report\n{ended.stderr}")
-        (found,) = json.loads(report.read_text())["recordings"]
-    return dict(found)
 
 
 if __name__ == "__main__":
