@@ -11,6 +11,7 @@
 #   make bench-programs  verdict, rate and kind of memory on 22 real trainings; half an hour
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
 #   make fmt       format and fix what can be fixed
+#   make rooms     redraw the picture of the packages in docs/architecture.md
 #   make readme    rewrite the README's help screens and reports from what memdiag really prints
 #   make clean     remove what was built
 #
@@ -46,7 +47,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 .PHONY: help demo test test-all check check-static fmt readme bench clean install
 .PHONY: bench-slow pictures fuzz kills behaviour attack gpu-check trainers bench-programs
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme check-touches
-.PHONY: check-decision check-schemas
+.PHONY: check-decision check-schemas check-rooms rooms
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -66,7 +67,7 @@ check: check-static test-all
 
 # Each of these says what it looks at, and then nothing if all is well.
 check-static: check-format check-lint check-types check-imports check-sizes check-readme \
-	check-touches check-decision check-schemas
+	check-touches check-decision check-schemas check-rooms
 
 check-format: $(READY)
 	@echo "format"; $(BIN)/ruff format --check --quiet .
@@ -90,6 +91,9 @@ check-readme: $(READY)
 check-touches: $(READY)
 	@echo "what is opened, made and executed"; $(BIN)/python tools/touches.py --check
 
+check-rooms: $(READY)
+	@echo "picture of the packages"; $(BIN)/python tools/rooms.py --check
+
 check-decision: $(READY)
 	@echo "what decides, and its numbers"; $(BIN)/python tools/decision_table.py --check
 
@@ -112,6 +116,10 @@ bench-slow: $(READY) $(TORCH_READY) $(BENCH_READY)
 # Half an hour, half of that with ARGS="--write --jobs 2"; ARGS="native worker" runs these alone.
 bench-programs: $(READY) $(TORCH_READY)
 	@$(BIN)/python benchmarks/programs/run.py $(if $(ARGS),$(ARGS),--write)
+
+# The picture of the packages in docs/architecture.md.
+rooms: $(READY)
+	@$(BIN)/python tools/rooms.py
 
 pictures: $(READY) $(BENCH_READY)
 	@$(BIN)/python tools/method_pictures.py
