@@ -49,7 +49,7 @@ def analyze(
     settled = settle(gate)
     inputs = Inputs(reading)
     sources = inputs.sources(files)
-    reports = outputs.reports(report, settled)
+    reports = outputs.reports(report)
     outputs.check(reports, inputs=outputs.of_sources(sources), force=report.force)
 
     def judge(recording: Recording) -> RecordingFinding:

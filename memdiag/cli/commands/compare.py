@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from memdiag.values.comparison import Comparison
     from memdiag.values.measurements import Recording
 
-WITHOUT = {"phase_column", "planned_x", "why"} | {f.name for f in fields(GateOptions)} - {
-    "inconclusive"
-}
+WITHOUT = {"phase_column", "planned_x", "why", "junitxml", "markdown"} | {
+    f.name for f in fields(GateOptions)
+} - {"inconclusive"}
 
 Runs = Annotated[
     list[str] | None,
@@ -80,7 +80,7 @@ def compare(
     inputs = Inputs(reading)
     before, after = map(inputs.sources, _named(runs, sides))
     settled = settle(gate)
-    reports = outputs.reports(report, settled)
+    reports = outputs.reports(report)
     outputs.check(reports, inputs=outputs.of_sources([*before, *after]), force=report.force)
     compared = _compared(before, after, inputs, against)
     code = of_comparison(compared, settled.inconclusive)

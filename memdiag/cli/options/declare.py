@@ -35,8 +35,8 @@ def option(
     parse: converts the text that was given, or a default that is text. shown: as in `typer.Option`.
     """
     names = (name, short) if short else (name,)
-    declared = {"option": typer.Option(*names, metavar=metavar, help=help, **shown), "parse": parse}
-    return field(default=default, metadata=declared)
+    shown_as = typer.Option(*names, metavar=metavar, help=help, **shown)
+    return field(default=default, metadata={"option": shown_as, "parse": parse, "name": name})
 
 
 def repeatable(name: str, metavar: str, help: str) -> Any:  # noqa: A002 - as in Typer

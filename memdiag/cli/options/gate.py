@@ -110,15 +110,6 @@ class GateOptions:
         "Exit with the status of a COMMAND that fails, or always with the verdict's.  "
         "[default: command]",
     )
-    junitxml: Path | None = option(
-        "--junitxml",
-        "FILE",
-        "Write a JUnit report: a test case for each series and budget.",
-        parse=Path,
-    )
-    markdown: Path | None = option(
-        "--markdown", "FILE", "Write the report as Markdown.", parse=Path
-    )
 
 
 _BUDGET_KINDS = {
@@ -129,12 +120,12 @@ _BUDGET_KINDS = {
 }
 _LEVELS = {"warn-at": MarkLevel.WARNING, "critical-at": MarkLevel.CRITICAL}
 # What the environment and pyproject.toml cannot set.
-_COMMAND_LINE_ONLY = frozenset({"model_params", "junitxml", "markdown"})
+_COMMAND_LINE_ONLY = frozenset({"model_params"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What was settled: budgets, what fails, and where CI's reports go."""
+    """What was settled: budgets, and what fails."""
 
     budgets: tuple[Budget, ...] = ()
     fail_on: frozenset[FailOn] = DEFAULT_FAIL_ON
@@ -144,8 +135,6 @@ class Gate:
     gpu_limit_bytes: int | None = None
     thresholds: tuple[Threshold, ...] = ()
     model_params: int | None = None
-    junitxml: Path | None = None
-    markdown: Path | None = None
 
     @property
     def failing(self) -> frozenset[Outcome]:
@@ -199,8 +188,6 @@ def settle(
         gpu_limit_bytes=_size(given.get("gpu-limit")),
         thresholds=tuple(_thresholds(given)),
         model_params=options.model_params,
-        junitxml=options.junitxml,
-        markdown=options.markdown,
     )
 
 

@@ -10,13 +10,12 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os.path import isdir, isfile  # unlike Path's, they never raise
 from pathlib import Path
 
 from memdiag import safe_open
 from memdiag.cli.options.declare import flag, option
-from memdiag.cli.options.gate import Gate
 from memdiag.errors import CannotMeasure, OutputExists, UsageError
 from memdiag.recording.native.sidecar import files_of, sidecar_path
 from memdiag.values.sanitize import printable
@@ -33,6 +32,15 @@ class ReportOptions:
     json_file: Path | None = option(
         "--json-file", "FILE", "Write the report to FILE as JSON.", parse=Path
     )
+    junitxml: Path | None = option(
+        "--junitxml",
+        "FILE",
+        "Write a JUnit report: a test case for each series and budget.",
+        parse=Path,
+    )
+    markdown: Path | None = option(
+        "--markdown", "FILE", "Write the report as Markdown.", parse=Path
+    )
     force: bool = flag("--force", help="Overwrite FILE even if memdiag did not write it.")
 
 
@@ -44,14 +52,10 @@ class Named:
     where: str
 
 
-def reports(options: ReportOptions, gate: Gate) -> list[Named]:
+def reports(options: ReportOptions) -> list[Named]:
     """The report files that were requested."""
-    named = {
-        "--json-file": options.json_file,
-        "--junitxml": gate.junitxml,
-        "--markdown": gate.markdown,
-    }
-    return [Named(path=path, where=option) for option, path in named.items() if path is not None]
+    given = ((f.metadata.get("name", ""), getattr(options, f.name)) for f in fields(options))
+    return [Named(path=path, where=name) for name, path in given if isinstance(path, Path)]
 
 
 def of_sources(sources: Sequence[str]) -> list[Named]:
@@ -206,10 +210,10 @@ def _resolved(path: Path) -> tuple[Path, bool]:
 
 def _is_replaceable(head: bytes) -> bool:
     """Return True for the beginning of a memdiag report, or of an empty file."""
-    from memdiag.report.formats import json_documents, junit, markdown
+    from memdiag.report.formats.files import FORMATS
 
-    beginnings = (json_documents.BEGINNING, junit.BEGINNING, *markdown.BEGINNINGS)
-    return not head or head.startswith(tuple(text.encode() for text in beginnings))
+    beginnings = (text.encode() for known in FORMATS.values() for text in known.beginnings)
+    return not head or head.startswith(tuple(beginnings))
 
 
 def _identity(path: Path) -> tuple[object, ...] | None:

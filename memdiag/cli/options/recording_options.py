@@ -116,7 +116,7 @@ def checked(
     if tags is not None and tags.file is not None:
         read.append(outputs.Named(path=tags.file, where="--tags-from"))
     outputs.check(
-        outputs.reports(report, options.gate),
+        outputs.reports(report),
         inputs=read,
         recording=outputs.of_recording(options.output) if options.output is not None else (),
         force=report.force,

@@ -22,10 +22,13 @@ def publish(
 
     code: the exit code that the reports state.
     """
+    from memdiag.report.formats.files import FORMATS
+
     failed = []
-    for report in reports(options, gate):
+    for report in reports(options):
         try:
-            write(report, _text(report.where, diagnosis, gate, code), force=options.force)
+            text = FORMATS[report.where].render(diagnosis, gate.failing, code)
+            write(report, text, force=options.force)
         except MemdiagError as error:
             failed.append(error)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY", ""):
@@ -39,20 +42,6 @@ def publish(
         for line in github_annotations.commands(diagnosis, failing=gate.failing):
             print(line, file=sys.stderr)
     return failed
-
-
-def _text(option: str, diagnosis: Diagnosis, gate: Gate, code: int) -> str:
-    if option == "--junitxml":
-        from memdiag.report.formats import junit
-
-        return junit.document(diagnosis, failing=gate.failing)
-    if option == "--markdown":
-        from memdiag.report.formats import markdown
-
-        return markdown.document(diagnosis)
-    from memdiag.report.formats import json_documents
-
-    return json_documents.text(json_documents.diagnosis(diagnosis, code))
 
 
 def _append(path: Path, text: str) -> None:
