@@ -123,7 +123,7 @@ def test_action_runs_a_command_and_reports(act: Act, tmp_path: Path) -> None:
     report = json.loads((tmp_path / ended.outputs["report"]).read_text())
     assert ended.outputs["verdict"] == report["verdict"]
     assert ended.outputs["exit-code"] == "0"
-    assert report["recordings"][0]["budgets"][0]["budget"] == "--max-peak 1 TB"
+    assert report["recordings"][0]["budgets"][0]["budget"]["text"] == "--max-peak 1 TB"
     ET.parse(tmp_path / "memdiag-report" / "memdiag.xml")
     assert (tmp_path / "summary.md").read_text().startswith("### ")
 

@@ -31,6 +31,7 @@ _SIGNATURE = 1.0  # a header or line that only this tool writes
 _HINT = 0.9  # names that the tool uses, in a file of a general format
 _REFUSED = 0.8  # a listing that looks like a table
 _DOCUMENT = 0.7  # JSON or Markdown
+_LINES = 0.6  # a JSON object per line, unless all of them are one document
 _TABLE = 0.5  # rows of equal length
 _NUMBERS = 0.4  # numbers without names
 _TEXT = 0.2  # lines of text
@@ -109,7 +110,7 @@ def _read_pattern(source: Source, options: ReadOptions) -> Table | None:
 
 
 _JSON = Format("json", _DOCUMENT, is_json, lambda source, _: read_json(source))
-_JSONL = Format("jsonl", _DOCUMENT, is_jsonl, lambda source, _: read_jsonl(source))
+_JSONL = Format("jsonl", _LINES, is_jsonl, lambda source, _: read_jsonl(source))
 _CSV = Format("csv", _TABLE, _has_names, _read_csv)
 
 
