@@ -22,10 +22,10 @@ def publish(
 
     code: the exit code that the reports state.
     """
-    from memdiag.report.formats.files import FORMATS
-
     failed = []
     for report in reports(options):
+        from memdiag.report.formats.files import FORMATS  # only if there is one
+
         try:
             text = FORMATS[report.where].render(diagnosis, gate.failing, code)
             write(report, text, force=options.force)
