@@ -8,7 +8,8 @@
 #                  ARGS="decide live" runs these alone
 #   make bench-slow, pictures, fuzz, kills, behaviour, attack, gpu-check   longer ones, for those
 #                  who need them
-#   make bench-programs  verdict, rate and kind of memory on 22 real trainings; half an hour
+#   make bench-programs  verdict, rate and kind of memory of 95 real programs, five runs of each: hours;
+#                  ARGS="--runs 1 --jobs 2 --style numpy" for less
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
 #   make fmt       format and fix what can be fixed
 #   make rooms     redraw the picture of the packages in docs/architecture.md
@@ -113,7 +114,8 @@ bench: $(READY) $(TORCH_READY) $(BENCH_READY)
 bench-slow: $(READY) $(TORCH_READY) $(BENCH_READY)
 	@$(BIN)/python benchmarks/decide.py --slow $(if $(SEED),--seed $(SEED))
 
-# Half an hour, half of that with ARGS="--write --jobs 2"; ARGS="native worker" runs these alone.
+# Seven hours, half of that with ARGS="--write --jobs 2"; --resume continues an interrupted call, and
+# ARGS="--runs 1 native worker" runs these alone.
 bench-programs: $(READY) $(TORCH_READY)
 	@$(BIN)/python benchmarks/programs/run.py $(if $(ARGS),$(ARGS),--write)
 

@@ -43,8 +43,8 @@ HEAD = """# Verdict, rate and kind on {count} real programs
 
 Made by `make bench-programs`: each program of `benchmarks/programs/cases` runs {runs} times for
 {seconds:g} s under `memdiag run`, {jobs} at a time on {cores} cores{load}. What each of them does
-is told in `benchmarks/programs/truths.toml`; `benchmarks/programs/check_truths.py` looks whether it
-is true, without memdiag. Rates are medians of the runs that found the leak, in bytes per step, or
+is in `benchmarks/programs/truths.toml`; `benchmarks/programs/check_truths.py` measures that without
+memdiag. Rates are medians of the runs that found the leak, in bytes per step, or
 per second where memdiag sees no steps. WARMUP and STABLE count as the same.
 
 """
@@ -97,10 +97,10 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="of each program")
     parser.add_argument("--seconds", type=float, default=55.0)
-    parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="this many at a time")
     parser.add_argument("--load", action="store_true", help="keep each core busy meanwhile")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--resume", action="store_true", help="go on with what --results holds")
+    parser.add_argument("--resume", action="store_true", help="continue with what --results holds")
     parser.add_argument("--write", action="store_true", help="into docs/programs.md")
     parser.add_argument("--style", action="append", default=[], help="these styles only")
     parser.add_argument("program", nargs="*", help="all without any")
