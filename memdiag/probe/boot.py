@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+from time import monotonic
 
 from . import allocators
 from .heartbeat import Heartbeat
@@ -21,11 +22,16 @@ if TYPE_CHECKING:
     from .census import Census
     from .fits import Fits
     from .hooks import Hooks
+    from .libraries import Libraries
+    from .loop_steps import LoopSteps
     from .training import Training
     from .watcher import Watcher
 
 # `memdiag.tags` looks for an attribute `listener` of a module of this name.
 PACKAGE = "_memdiag_probe"
+# A framework that was imported is waited for so long before the iterations of loops are taken for
+# steps: what comes before a training is none of it. Chosen.
+_FRAMEWORK_S = 30.0
 # What a framework has only once its import is complete.
 _COMPLETE = {
     "torch": "Tensor",
@@ -33,6 +39,9 @@ _COMPLETE = {
     "tensorflow": "config",
     "keras": "callbacks",
     "numpy": "ndarray",
+    "tqdm": "trange",
+    "sklearn": "clone",
+    "gymnasium": "wrappers",
 }
 
 
@@ -56,6 +65,9 @@ def boot(directory: str) -> Probe:
         ("tensorflow", probe.tensorflow_loaded),
         ("keras", probe.keras_loaded),
         ("numpy", probe.numpy_loaded),
+        ("tqdm", lambda module: probe.library_loaded("hook_tqdm", module)),
+        ("sklearn", lambda module: probe.library_loaded("hook_sklearn", module)),
+        ("gymnasium", lambda module: probe.library_loaded("hook_gymnasium", module)),
     ):
         module = sys.modules.get(name)
         if module is not None and hasattr(module, _COMPLETE[name]):
@@ -78,6 +90,10 @@ class Probe:
         self._training: Training | None = None
         self._fits: Fits | None = None
         self._hooks: Hooks | None = None
+        self._loops: LoopSteps | None = None
+        self._libraries: Libraries | None = None
+        self._began_s = monotonic()
+        self._may_tell_until_s = 0.0
         self._heartbeat = Heartbeat(self._beat)
         self._paused = self._left = False
         # What computes is worth to be measured without a framework, and what one was let into.
@@ -102,6 +118,10 @@ class Probe:
         atexit.unregister(self._session.last_words)
         self._session.close()
         self._heartbeat.stop()
+        if self._loops is not None:
+            self._loops.stop()
+        if self._libraries is not None:
+            self._libraries.remove()
         self._watcher = self._census = self._training = None
         for finder in [one for one in sys.meta_path if isinstance(one, Finder)]:
             finder.leave()
@@ -133,6 +153,8 @@ class Probe:
         session.learn_ranks()
         session.catch_up()
         session.look_at_clock()
+        if self._loops is not None:
+            self._loops.look()
         if session.steps_told == self._steps_seen and self._measures:
             session.beat()
             if self._census is not None:
@@ -141,7 +163,27 @@ class Probe:
 
     def _begin_to_measure(self) -> None:
         self._measures = True
+        self._count_loops()
         self._heartbeat.start()
+
+    def _count_loops(self) -> None:
+        """Have iterations of loops be the steps where nobody tells any."""
+        try:
+            from .loop_steps import LoopSteps, wanted
+
+            if self._loops is None and not self._left and wanted():
+                self._loops = LoopSteps(self._session, self._began_s, self._waits)
+                self._loops.start()
+                self._session.after_step = self._tick
+        except Exception:
+            return
+
+    def _waits(self, now_s: float) -> bool:
+        """Return True if a framework that was loaded may still begin to tell steps."""
+        training = self._training
+        return now_s < self._may_tell_until_s or (
+            training is not None and training.iterations.began
+        )
 
     def torch_loaded(self, torch: Any) -> None:
         """The program has imported torch to the end."""
@@ -162,6 +204,7 @@ class Probe:
         from .training import Training
 
         self._training = Training(self._session)
+        self._may_tell_until_s = monotonic() + _FRAMEWORK_S
         self._hooks = Hooks(torch, self._training)
         for part in self._hooks.install():
             self._session.note(f"this version of torch has no place for the {part} hook", "step")
@@ -205,6 +248,7 @@ class Probe:
         try:
             from .fits import Fits
 
+            self._may_tell_until_s = monotonic() + _FRAMEWORK_S
             self._fits = Fits(self._session, self._fit_began)
             self._fits.install(keras)
         except Exception:
@@ -216,6 +260,20 @@ class Probe:
             self._begin_to_measure()
         except Exception:
             return
+
+    def library_loaded(self, hook: str, module: Any) -> None:
+        """The program has imported a library whose iterations may be its steps."""
+        try:
+            self._begin_to_measure()
+            if self._loops is None:
+                return
+            if self._libraries is None:
+                from .libraries import Libraries
+
+                self._libraries = Libraries(self._loops)
+            getattr(self._libraries, hook)(module)
+        except Exception:
+            return  # a version without a place for it
 
     def _fit_began(self) -> None:
         """Keras may train with torch, whose hooks would count the same once more."""
@@ -258,6 +316,8 @@ class Probe:
             if self._left:
                 return
             self._heartbeat.after_fork_in_child()
+            if self._loops is not None:
+                self._loops.forked()
             self._session.after_fork_in_child()
             if self._census is not None:
                 self._census.after_fork_in_child()

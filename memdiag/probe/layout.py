@@ -120,6 +120,8 @@ KIND_MASK = 0xFF
 # Told by the probe itself, not by a tag in the program. There is one such phase at most: one that
 # begins ends the one before.
 AUTO = 0x100
+# Of a step that the probe tells: an iteration of a loop, which anybody who knows better overrules.
+LOOP = 0x200
 
 
 def text_bytes(text: str, room: int) -> bytes:

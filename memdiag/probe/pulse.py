@@ -22,9 +22,10 @@ class Pulse:
     iterations so far. due_s: the next step that ends at this moment or later (on the monotonic
     clock) is measured; what was reached before is told with the next record, whatever that is.
     look_at: the iteration of `sole` that looks at the clock again; those before it only count.
+    by_loop: what was reached are iterations of a loop, of which no framework has told.
     """
 
-    __slots__ = ("_heed", "due_s", "look_at", "reached", "sole")
+    __slots__ = ("_heed", "by_loop", "due_s", "look_at", "reached", "sole")
 
     def __init__(self) -> None:
         self.sole: Hashable = None
@@ -34,8 +35,13 @@ class Pulse:
     def forked(self) -> None:
         """In a forked child: it starts from nothing."""
         self.follow(None)
-        self.reached = 0
+        self.begin()
         self.measure_next()
+
+    def begin(self) -> None:
+        """Who counts from now on begins at 1."""
+        self.reached = 0
+        self.by_loop = False
 
     def when_followed(self, heed: Callable[[bool], None]) -> None:
         """Have `heed` called with whether more than the steps of `sole` is listened to."""

@@ -36,6 +36,7 @@ _PATIENCE = 3
 # Chosen: programs that tag a step do so after an iteration, or after an epoch of hundreds.
 _GRACE_STEPS = 200
 _AUTO_STEP, _BEAT = layout.STEP | layout.AUTO, layout.METERS | layout.AUTO
+_LOOP_STEP = _AUTO_STEP | layout.LOOP
 _CUDA = "vram"  # of layout.ALLOCATORS
 _WITH_STEPS = {"allocated_bytes": ABSENT, "reserved_bytes": ABSENT}
 
@@ -131,6 +132,7 @@ class Session:
     def auto_step(self, n: int, now_s: float) -> None:
         """Iteration `n` has ended, by what the hooks see: unless the program tells its own."""
         try:
+            self.pulse.by_loop = False
             self.pulse.reached = n
             if now_s < self.pulse.due_s and self._ring is not None:
                 return  # told with the next record, whatever that is
@@ -140,11 +142,30 @@ class Session:
         except Exception:
             self._failed()
 
+    def loop_step(self, n: int, now_s: float) -> None:
+        """Iteration `n` of a loop has ended: unless anybody else tells steps."""
+        try:
+            pulse = self.pulse
+            if not pulse.by_loop:
+                if pulse.reached:
+                    return
+                pulse.by_loop = True
+            pulse.reached = n
+            if now_s >= pulse.due_s and self._takes_reached():
+                self._step = n
+                self._end_step(_LOOP_STEP)
+        except Exception:
+            self._failed()
+
+    def steps_are_told(self) -> bool:
+        """Return True if the program or a framework tells the steps."""
+        return self._tags_steps or (self.pulse.reached > 0 and not self.pulse.by_loop)
+
     def catch_up(self) -> None:
         """Tell the last iteration, where that waits for the next record."""
         try:
             if self._step != self.pulse.reached and self._takes_reached():
-                self._write(_AUTO_STEP)
+                self._write(self._auto_kind())
         except Exception:
             self._failed()
 
@@ -301,8 +322,8 @@ class Session:
         ring = self._opened()
         if self._step != self.pulse.reached and self._takes_reached():
             self._step = self.pulse.reached
-            if kind != _AUTO_STEP:
-                ring.step(_AUTO_STEP, 0, self._step)
+            if kind != self._auto_kind():
+                ring.step(self._auto_kind(), 0, self._step)
         number = ring.name(name) if name else layout.NO_NAME
         ring.write(kind, number, self._thread(), self._step, value, readings)
         self._failures = 0
@@ -334,6 +355,9 @@ class Session:
         """A program that has imported memdiag is given some iterations to begin with its own."""
         n = self.pulse.reached
         return not self._tags_steps and n > 0 and (n > _GRACE_STEPS or "memdiag" not in sys.modules)
+
+    def _auto_kind(self) -> int:
+        return _LOOP_STEP if self.pulse.by_loop else _AUTO_STEP
 
     def _end_step(self, kind: int) -> None:
         self._steps += 1

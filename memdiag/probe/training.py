@@ -172,6 +172,8 @@ class Training:
     def _ended(self, iterations: int) -> None:
         if self._is_silent:
             return
+        if self.pulse.by_loop:
+            self.pulse.begin()
         self.pulse.reached += iterations
         self._tell(monotonic())
         if self._detailed and self._base == TRAIN and self._backward_depth == 0:

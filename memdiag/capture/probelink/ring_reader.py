@@ -55,6 +55,7 @@ class Event:
         host's; else None.
     readings: canonical metric -> value, taken by the process itself at this very moment.
     auto: told by the probe (a hook in torch), not by a tag in the program.
+    loop: of such a step: an iteration of a loop, which no framework has told.
     thread: 0 for the process's main thread, else a number that tells threads apart.
     """
 
@@ -68,6 +69,7 @@ class Event:
     readings: dict[str, int]
     auto: bool
     thread: int
+    loop: bool = False
 
     @property
     def rss_bytes(self) -> int | None:
@@ -250,6 +252,7 @@ class RingReader:
             readings=known,
             auto=auto,
             thread=thread,
+            loop=bool(flags & layout.LOOP),
         )
 
     def _name(self, index: int) -> str:
