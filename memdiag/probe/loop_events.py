@@ -1,8 +1,9 @@
 """Counts the jumps back of loops that samples of the stacks have found (Python 3.12 and later).
 
 `sys.monitoring` tells of jumps in chosen functions alone: nothing else is slowed. A function is
-chosen when one and the same call of it is on a stack in two samples in a row. Of frames only code,
-position and identity are read; none is kept.
+chosen when one and the same call of it is on a stack in two samples in a row, the outermost first:
+what a loop that went round has called is another call, even if it has the same address. Of frames
+only code, position and identity are read; none is kept.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class LoopEvents:
         seen: set[tuple[int, int]],
         now_s: float,
     ) -> None:
-        importing = False
+        importing, may_arm = False, True
         for depth, (code, at, call) in enumerate(calls):
             importing = importing or code.co_filename.startswith(_IMPORT)
             if is_standard(code) or (importing and is_package(code)):
@@ -178,15 +179,20 @@ class LoopEvents:
             armed = self._armed.get(key)
             if armed is not None:
                 armed.depth = min(depth, armed.depth)
-                self._is_inside(armed, at, thread, now_s)
-            elif (key, call) in self._before:
-                self._arm(code, depth, thread)
+                may_arm = self._is_inside(armed, at, thread, now_s) and may_arm
+            elif may_arm and (key, call) in self._before:
+                may_arm = not self._arm(code, depth, thread)
 
-    def _is_inside(self, armed: _Armed, at: int, thread: int, now_s: float) -> None:
+    def _is_inside(self, armed: _Armed, at: int, thread: int, now_s: float) -> bool:
+        """Return True if what it calls may still be what it called at the sample before."""
+        is_still = True
         loops = [loop for loop in list(self.loops.values()) if loop.code is armed.code]
         for loop in loops:
             loop.depth = armed.depth
+            went_round, loop.n_before = loop.n != loop.n_before, loop.n
             if loop.head <= at <= loop.end:
+                if loop.owner == OWN and (went_round or loop.is_hot):
+                    is_still = False
                 if loop.thread == thread:
                     (loop.into or loop).active_s = now_s
                 elif now_s - loop.seen_s() > QUIET_S:
@@ -198,14 +204,18 @@ class LoopEvents:
             for loop in hot:
                 loop.is_hot, loop.short, loop.window_s = False, 0, 0.0
             self._enable(armed.code)
+        return is_still
 
-    def _arm(self, code: CodeType, depth: int, thread: int) -> None:
+    def _arm(self, code: CodeType, depth: int, thread: int) -> bool:
+        """Watch a function, if there is a loop in it. Return True if it is watched from now on."""
         most = _MOST_OF_LIBRARIES if is_package(code) else _MOST
         if id(code) in self._armed or len(self._armed) >= most:
-            return
-        if _JUMP in code.co_code[::2]:
-            self._armed[id(code)] = _Armed(code, depth, thread)
-            self._enable(code)
+            return False
+        if _JUMP not in code.co_code[::2]:
+            return False
+        self._armed[id(code)] = _Armed(code, depth, thread)
+        self._enable(code)
+        return True
 
     def _enable(self, code: CodeType) -> None:
         # Off and on: that brings back what was disabled, of ours alone.

@@ -11,7 +11,7 @@ import os
 import sys
 from time import monotonic
 
-from . import loop_events, loops
+from . import loops
 from .roles import multiprocessing_role
 
 TYPE_CHECKING = False
@@ -57,6 +57,8 @@ class LoopSteps:
 
     def start(self) -> None:
         """Begin to count loops where this Python lets us."""
+        from . import loop_events
+
         self._events = loop_events.begin()
 
     def stop(self) -> None:

@@ -36,7 +36,8 @@ class Loop:
     end: offset of the last jump back to `head` that was seen. active_s: when a sample of the stack
     was last inside of it. tell: called after each iteration of the loop whose iterations are steps.
     into: the same loop under its other head. extra: iterations that were counted under that one.
-    total: how many there will be in all, 0 if nobody says.
+    n_before: iterations at the last sample of the stack. total: how many there will be in all, 0
+    if nobody says.
     """
 
     __slots__ = (
@@ -51,6 +52,7 @@ class Loop:
         "is_hot",
         "last_s",
         "n",
+        "n_before",
         "owner",
         "short",
         "tell",
@@ -64,7 +66,7 @@ class Loop:
     def __init__(self, code: CodeType, head: int, depth: int, thread: int, owner: int) -> None:
         self.code, self.head, self.end = code, head, head
         self.depth, self.thread, self.owner = depth, thread, owner
-        self.n = self.extra = self.short = self.total = 0
+        self.n = self.n_before = self.extra = self.short = self.total = 0
         self.began_s = self.last_s = self.active_s = self.window_s = 0.0
         self.took_s = [float("inf")] * _WINDOW
         self.is_hot = False
