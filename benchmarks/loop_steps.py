@@ -173,7 +173,7 @@ def leak(python: str, seconds: float) -> int:
         for kind, process in started.items():
             process.wait()
             document = json.loads((Path(directory) / f"{kind}.json").read_text())
-            right = right and report(kind, document)
+            right = report(kind, document) and right
     return 0 if right else 1
 
 
@@ -182,7 +182,7 @@ def report(kind: str, document: dict[str, Any]) -> bool:
     print(f"{kind}: {verdict}")
     for recording in document["recordings"]:
         print("", *recording["notes"], sep="\n    ")
-    return (verdict == "LEAK") == (kind == "leaks")
+    return (verdict == "leak") == (kind == "leaks")
 
 
 def main() -> int:

@@ -103,6 +103,7 @@ class Probe:
         if watcher is not None:
             session.after_step = self._tick
             session.beat()  # what that imports is imported in the main thread, while nobody forks
+            self._count_loops()
             self._heartbeat.start()
 
     def when_gone(self, then: Callable[[], None]) -> None:

@@ -92,10 +92,19 @@ class LoopSteps:
                 self.stop()
                 return
             now_s = monotonic()
+            if self._waits(now_s):
+                return
             if now_s >= self._look_s or self._is_quiet(now_s):
                 self._look(now_s)
         except Exception:
-            self.is_over = True
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self.is_over = True
+        try:
+            self._close()
+        except Exception:
+            return
 
     def _close(self) -> None:
         events, self._events = self._events, None
@@ -125,7 +134,7 @@ class LoopSteps:
             return True
         if not any(loop.owner != loops.LIBRARY for loop in running):
             self._sweep(now_s)
-        if not self._settling_s or now_s - self._settling_s < SETTLE_S or self._waits(now_s):
+        if not self._settling_s or now_s - self._settling_s < SETTLE_S:
             return False
         threading = sys.modules.get("threading")
         best = loops.best(running, loops.main_thread_of(threading))
