@@ -158,9 +158,9 @@ class LoopSteps:
         if chosen in running:
             return True
         is_inside = any(
-            loop.thread == chosen.thread and loop.depth <= chosen.depth and loop is not chosen
-            for loop in running
-            if loop.owner == chosen.owner and _may_enclose(loop, chosen)
+            now_s - loop.active_s < loops.QUIET_S and _may_enclose(loop, chosen)
+            for loop in self._known()
+            if loop.owner == chosen.owner and loop.thread == chosen.thread
         )
         ran_s = chosen.last_s - chosen.began_s
         return is_inside and now_s - chosen.seen_s() < ran_s

@@ -136,7 +136,9 @@ def test_place_is_harmless_on_a_terminal() -> None:
 
 def test_batches_go_on_after_an_evaluation_that_is_shorter_than_they_ran(loop) -> None:
     steps = LoopSteps(None, 0.0, lambda _: False)  # type: ignore[arg-type]
-    epochs, batches = loop(30.0, until_s=100.0), loop(0.02, depth=1, times=1000)
+    epochs, batches = loop(30.0, times=1), loop(0.02, depth=1, times=1000)
+    steps.add(epochs)
+    steps.add(batches)
     epochs.code = code_of("def epochs(): pass\n")
     for now_s, goes_on in ((101.0, True), (110.0, True), (121.0, False)):
         epochs.active_s = now_s
