@@ -287,6 +287,10 @@ class Session:
         key = (event.process, is_step)
         if is_tag and not event.auto:
             self._origins[key] = Origin.PROGRAM
+        elif event.loop:
+            self._origins.setdefault(key, Origin.LOOP)
+        elif is_tag and self._origins.get(key) is Origin.LOOP:
+            del self._origins[key]
         return self._origins.get(key, Origin.PROBE)
 
 

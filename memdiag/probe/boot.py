@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+from time import monotonic
 
 from . import framework_allocators
 from .guard import never_raises
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
     from .keras_fit import KerasFits
+    from .libraries import Libraries
+    from .loop_steps import LoopSteps
     from .tensor_sampler import TensorSampler
     from .torch_hooks import TorchHooks
     from .torch_training import TorchTraining
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 # `memdiag.tags` looks for an attribute `listener` of a module of this name.
 PACKAGE = "_memdiag_probe"
+# Iterations of loops are no steps for this long after the import of a framework, which may still
+# report its own. Heuristic: preparations before a training take less.
+_FRAMEWORK_S = 30.0
 # An attribute that each framework has only once its import is complete.
 _COMPLETE = {
     "torch": "Tensor",
@@ -34,6 +40,9 @@ _COMPLETE = {
     "tensorflow": "config",
     "keras": "callbacks",
     "numpy": "ndarray",
+    "tqdm": "trange",
+    "sklearn": "clone",
+    "gymnasium": "wrappers",
 }
 
 
@@ -73,6 +82,10 @@ class Probe:
         self._training: TorchTraining | None = None
         self._fits: KerasFits | None = None
         self._hooks: TorchHooks | None = None
+        self._loops: LoopSteps | None = None
+        self._libraries: Libraries | None = None
+        self._began_s = monotonic()
+        self._framework_until_s = 0.0
         self._heartbeat = Heartbeat(self._beat)
         self._paused = self._detached = False
         # A process is measured once it computes (imports a framework), or if memdiag attached.
@@ -82,6 +95,7 @@ class Probe:
         if watcher is not None:
             session.after_step = self._tick
             session.beat()  # do its imports in the main thread, while nothing forks
+            self._count_loops()
             self._heartbeat.start()
 
     def on_detach(self, then: Callable[[], None]) -> None:
@@ -97,6 +111,10 @@ class Probe:
         atexit.unregister(self._session.record_exit)
         self._session.close()
         self._heartbeat.stop()
+        if self._loops is not None:
+            self._loops.stop()
+        if self._libraries is not None:
+            self._libraries.remove()
         self._watcher = self._tensor_sampler = self._training = None
         for hook in [one for one in sys.meta_path if isinstance(one, ImportHook)]:
             hook.detach()
@@ -128,6 +146,8 @@ class Probe:
         session.update_ranks()
         session.catch_up()
         session.check_clock_next()
+        if self._loops is not None:
+            self._loops.update()
         if session.steps_recorded == self._steps_seen and self._measures:
             session.beat()
             if self._tensor_sampler is not None:
@@ -136,7 +156,25 @@ class Probe:
 
     def _start_measuring(self) -> None:
         self._measures = True
+        self._count_loops()
         self._heartbeat.start()
+
+    @never_raises
+    def _count_loops(self) -> None:
+        """Use iterations of loops as steps while no better source reports any."""
+        from .loop_steps import LoopSteps, is_enabled
+
+        if self._loops is None and not self._detached and is_enabled():
+            self._loops = LoopSteps(self._session, self._began_s, self._awaits_framework)
+            self._loops.start()
+            self._session.after_step = self._tick
+
+    def _awaits_framework(self, now_s: float) -> bool:
+        """Return True if an imported framework may still report steps."""
+        training = self._training
+        return now_s < self._framework_until_s or (
+            training is not None and training.iterations.began
+        )
 
     # -- a framework was imported completely ---------------------------------------------------
 
@@ -172,6 +210,7 @@ class Probe:
         try:
             from .keras_fit import KerasFits
 
+            self._framework_until_s = monotonic() + _FRAMEWORK_S
             self._fits = KerasFits(self._session, self._fit_began)
             self._fits.install(keras)
         except Exception:
@@ -182,11 +221,38 @@ class Probe:
         """Measure: the program may train without any framework."""
         self._start_measuring()
 
+    @never_raises
+    def tqdm_loaded(self, tqdm: Any) -> None:
+        """Count the iterations of progress bars."""
+        self._follow_library("hook_tqdm", tqdm)
+
+    @never_raises
+    def sklearn_loaded(self, sklearn: Any) -> None:
+        """Count the fits."""
+        self._follow_library("hook_sklearn", sklearn)
+
+    @never_raises
+    def gymnasium_loaded(self, gymnasium: Any) -> None:
+        """Count the episodes."""
+        self._follow_library("hook_gymnasium", gymnasium)
+
+    def _follow_library(self, hook: str, module: Any) -> None:
+        """Set a hook of `Libraries`. Raises if this version of the library does not support it."""
+        self._start_measuring()
+        if self._loops is None:
+            return
+        if self._libraries is None:
+            from .libraries import Libraries
+
+            self._libraries = Libraries(self._loops)
+        getattr(self._libraries, hook)(module)
+
     def _follow_training(self, torch: Any) -> None:
         from .torch_hooks import TorchHooks
         from .torch_training import TorchTraining
 
         self._training = TorchTraining(self._session)
+        self._framework_until_s = monotonic() + _FRAMEWORK_S
         self._hooks = TorchHooks(torch, self._training)
         for part in self._hooks.install():
             self._session.note(f"this version of torch does not support the {part} hook", "step")
@@ -249,7 +315,7 @@ class Probe:
             return
         self._heartbeat.after_fork_in_child()
         self._session.after_fork_in_child()
-        for part in (self._tensor_sampler, self._training, self._fits):
+        for part in (self._loops, self._tensor_sampler, self._training, self._fits):
             if part is not None:
                 part.after_fork_in_child()
         on_multiprocessing_child(self._worker_started)

@@ -120,6 +120,8 @@ KIND_MASK = 0xFF
 # From the probe itself, not from a tag in the program. At most one such phase is open: a new one
 # ends the one before.
 AUTO = 0x100
+# With STEP and AUTO: an iteration of a loop. Any other source of steps has priority.
+LOOP = 0x200
 
 
 def text_bytes(text: str, room: int) -> bytes:

@@ -38,6 +38,7 @@ _PATIENCE = 3
 # Heuristic: programs tag a step after each iteration, or after an epoch of hundreds.
 _GRACE_STEPS = 200
 _AUTO_STEP, _BEAT = ring_format.STEP | ring_format.AUTO, ring_format.SAMPLE | ring_format.AUTO
+_LOOP_STEP = _AUTO_STEP | ring_format.LOOP
 _CUDA = "vram"  # of ring_format.ALLOCATORS
 _WITH_STEPS = {"allocated_bytes": ABSENT, "reserved_bytes": ABSENT}
 
@@ -145,6 +146,7 @@ class Session:
     def auto_step(self, n: int, now_s: float) -> None:
         """A hook has seen the end of iteration `n`. Ignored if the program tags its steps."""
         try:
+            self.step_state.by_loop = False
             self.step_state.reached = n
             if now_s < self.step_state.due_s and self._ring is not None:
                 return  # the next record, of any kind, carries it
@@ -154,11 +156,30 @@ class Session:
         except Exception:
             self._failed()
 
+    def loop_step(self, n: int, now_s: float) -> None:
+        """Iteration `n` of a loop has ended. Ignored if another source reports steps."""
+        try:
+            state = self.step_state
+            if not state.by_loop:
+                if state.reached:
+                    return
+                state.by_loop = True
+            state.reached = n
+            if now_s >= state.due_s and self._takes_reached():
+                self._step = n
+                self._end_step(_LOOP_STEP)
+        except Exception:
+            self._failed()
+
+    def has_better_steps(self) -> bool:
+        """Return True if the program tags its steps or a framework reports them."""
+        return self._tags_steps or (self.step_state.reached > 0 and not self.step_state.by_loop)
+
     @_counts_failures
     def catch_up(self) -> None:
         """Record the last iteration, if it waits for the next record."""
         if self._step != self.step_state.reached and self._takes_reached():
-            self._write(_AUTO_STEP)
+            self._write(self._auto_kind())
 
     @_counts_failures
     def auto_phase(self, name: str) -> None:
@@ -291,8 +312,8 @@ class Session:
         ring = self._opened()
         if self._step != self.step_state.reached and self._takes_reached():
             self._step = self.step_state.reached
-            if kind != _AUTO_STEP:
-                ring.step(_AUTO_STEP, 0, self._step)
+            if kind != self._auto_kind():
+                ring.step(self._auto_kind(), 0, self._step)
         number = ring.name(name) if name else ring_format.NO_NAME
         ring.write(kind, number, self._thread(), self._step, value, readings)
         self._failures = 0
@@ -325,6 +346,9 @@ class Session:
         """
         n = self.step_state.reached
         return not self._tags_steps and n > 0 and (n > _GRACE_STEPS or "memdiag" not in sys.modules)
+
+    def _auto_kind(self) -> int:
+        return _LOOP_STEP if self.step_state.by_loop else _AUTO_STEP
 
     def _end_step(self, kind: int) -> None:
         self._steps += 1

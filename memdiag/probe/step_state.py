@@ -23,9 +23,10 @@ class StepState:
     due_s: a step that ends at or after this moment (monotonic clock) is measured. Steps before it
         are recorded with the next record of any kind.
     check_clock_at: the iteration of `sole` that checks the clock again; those before only count.
+    by_loop: `reached` counts iterations of a loop; no framework has reported any.
     """
 
-    __slots__ = ("_on_change", "check_clock_at", "due_s", "reached", "sole")
+    __slots__ = ("_on_change", "by_loop", "check_clock_at", "due_s", "reached", "sole")
 
     def __init__(self) -> None:
         self.sole: Hashable = None
@@ -35,8 +36,13 @@ class StepState:
     def after_fork_in_child(self) -> None:
         """Start from zero in a forked child."""
         self.follow(None)
-        self.reached = 0
+        self.restart()
         self.measure_next()
+
+    def restart(self) -> None:
+        """Count from 1 again, for another source of steps."""
+        self.reached = 0
+        self.by_loop = False
 
     def on_scope_change(self, on_change: Callable[[bool], None]) -> None:
         """Call `on_change` with True if everything is followed, False if only `sole` is."""

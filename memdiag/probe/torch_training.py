@@ -172,6 +172,8 @@ class TorchTraining:
     def _ended(self, iterations: int) -> None:
         if self._is_silent:
             return
+        if self.step_state.by_loop:
+            self.step_state.restart()
         self.step_state.reached += iterations
         self._record(monotonic())
         if self._detailed and self._base == TRAIN and self._backward_depth == 0:

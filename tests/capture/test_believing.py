@@ -7,8 +7,8 @@ from process_tables import FakeClock, FakeTable
 from memdiag.capture.logtags.patterns import TagKind
 from memdiag.capture.logtags.tagger import LogEvent
 from memdiag.capture.probelink.ring_reader import Event, Kind
-from memdiag.capture.process.step_and_phase import Origin
-from memdiag.capture.process.tree import ProcessId, ProcessTree
+from memdiag.capture.process.step_and_phase import Origin, Timeline
+from memdiag.capture.process.tree import TREE, ProcessId, ProcessTree
 from memdiag.capture.session import Session
 
 
@@ -52,7 +52,15 @@ class Job:
         )
         self.now_s = 1000.0
 
-    def probe(self, kind: Kind, *, auto: bool, step: int | None = None, phase: str = "") -> None:
+    def probe(
+        self,
+        kind: Kind,
+        *,
+        auto: bool,
+        step: int | None = None,
+        phase: str = "",
+        loop: bool = False,
+    ) -> None:
         facts = {"name": phase, "value": None, "readings": {}, "thread": 0}
         event = Event(
             process=self.root,
@@ -61,6 +69,7 @@ class Job:
             step=step,
             phase=phase,
             auto=auto,
+            loop=loop,
             **facts,
         )
         self.channel.events.append(event)
@@ -133,3 +142,35 @@ def test_a_counter_of_a_log_is_the_whole_trees_and_cannot_pose_as_a_reading():
     job.now_s += 0.1
     sample = job.session.tick(job.now_s)[0]
     assert (sample.process, sample.step, sample.readings) == ("tree", 3, {"counter_rss_bytes": 7})
+
+
+def test_loggers_patterns_win_over_a_loop_that_is_counted() -> None:
+    job = Job(Origin.LOGGER)
+    job.probe(Kind.STEP, auto=True, step=412, loop=True)
+    assert job.where()[0] == 412
+    job.says(TagKind.STEP, value=40)
+    assert job.where()[0] == 40
+
+
+def test_framework_that_follows_a_loop_wins_over_loggers_patterns() -> None:
+    job = Job(Origin.LOGGER)
+    job.probe(Kind.STEP, auto=True, step=412, loop=True)
+    job.says(TagKind.STEP, value=40)
+    job.where()
+    job.probe(Kind.STEP, auto=True, step=1)
+    assert job.where()[0] == 1
+
+
+def test_steps_of_a_framework_are_the_jobs_beside_more_iterations_of_a_loop() -> None:
+    timeline = Timeline()
+    launcher, trainer = ProcessId(10, 1), ProcessId(11, 1)
+    for step in range(1, 100):
+        timeline.move(launcher, step=step, phase="", step_by=Origin.LOOP)
+    assert timeline.where(TREE)[0] == 99
+    timeline.move(trainer, step=1, phase="", step_by=Origin.PROBE)
+    assert timeline.where(TREE)[0] == 1
+    timeline.move(launcher, step=100, phase="", step_by=Origin.LOOP)
+    assert timeline.where(TREE)[0] == 1
+    timeline.forget(trainer)
+    timeline.move(launcher, step=101, phase="", step_by=Origin.LOOP)
+    assert timeline.where(TREE)[0] == 101

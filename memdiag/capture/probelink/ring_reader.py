@@ -55,6 +55,7 @@ class Event:
         host's; else None.
     readings: canonical metric -> value, read by the process itself at this moment.
     auto: recorded by the probe (a hook in torch), not by a tag in the program.
+    loop: the step is an iteration of a loop of the program; no framework has reported it.
     thread: 0 for the process's main thread, else a number that identifies the thread.
     """
 
@@ -68,6 +69,7 @@ class Event:
     readings: dict[str, int]
     auto: bool
     thread: int
+    loop: bool = False
 
     @property
     def rss_bytes(self) -> int | None:
@@ -253,6 +255,7 @@ class RingReader:
             readings=known,
             auto=auto,
             thread=thread,
+            loop=bool(flags & ring_format.LOOP),
         )
 
     def _name(self, index: int) -> str:

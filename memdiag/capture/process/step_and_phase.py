@@ -17,10 +17,11 @@ class Origin(enum.IntEnum):
     """Sources of steps and phases. The higher one has priority."""
 
     NONE = 0
-    LOGGER = 1  # a log's lines, read by the patterns of common loggers
-    PROBE = 2  # hooks in the training's library
-    LOG = 3  # a log's lines, read by patterns of the user's
-    PROGRAM = 4  # tags in the program
+    LOOP = 1  # iterations of a loop of the program, counted by the probe
+    LOGGER = 2  # a log's lines, read by the patterns of common loggers
+    PROBE = 3  # hooks in the training's library
+    LOG = 4  # a log's lines, read by patterns of the user's
+    PROGRAM = 5  # tags in the program
 
 
 @dataclass(slots=True)
@@ -35,7 +36,8 @@ class _Position:
 class Timeline:
     """The current step and phase of each process that sends them, and of the job.
 
-    The job has those of the process with most steps so far. A log is about the job.
+    The job has those of the process with most steps so far; processes whose steps are only
+    iterations of a loop come last. A log is about the job.
     """
 
     def __init__(self, *, awaits_log_steps: bool = False) -> None:
@@ -66,7 +68,7 @@ class Timeline:
             position.step_by = max(position.step_by, step_by)
         if phase:
             position.phase_by = max(position.phase_by, phase_by)
-        if position.steps > self._leader.steps:
+        if _rank(position) > _rank(self._leader):
             self._leader = position
 
     def log_step(self, step: int, by: Origin) -> None:
@@ -120,3 +122,8 @@ class Timeline:
             return False
         counted = max(position.steps for position in followed)
         return counted <= _GRACE_STEPS and all(p.step_by <= Origin.PROBE for p in followed)
+
+
+def _rank(position: _Position) -> tuple[bool, int]:
+    """Order of the processes: steps of a better source than a loop first, then most steps."""
+    return position.steps > 0 and position.step_by > Origin.LOOP, position.steps

@@ -19,6 +19,9 @@ from sabotage import functions, sabotaged
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+# This training uses neither Keras nor steps from loops.
+UNUSED = ("keras_fit.py", "libraries.py", "loop_events.py", "loop_steps.py", "loops.py")
+
 
 def let_in(probe: Path, channel: str) -> None:
     spec = spec_from_file_location(
@@ -81,8 +84,7 @@ def main() -> None:
     warnings.simplefilter("error")
     torch.set_num_threads(1)
     expected = train()
-    # Keras is none of this training's.
-    faults = [(file, name) for file, name in functions(source) if file != "fits.py"]
+    faults = [(file, name) for file, name in functions(source) if file not in UNUSED]
     for file, name in [("", ""), *faults]:
         sys.stdout.flush()
         pid = os.fork()
