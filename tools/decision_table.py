@@ -75,6 +75,7 @@ def stages() -> Iterator[tuple[str, Sequence[Rule]]]:
     yield "for a leak, under waves", (decide.WAVES,)
     yield "for stable, after all", tuple(check for check, _ in decide.SETTLES)
     yield "against stable, by what is known beside it", decide.IN_CONTEXT
+    yield "across: for a warm-up", across.EXPLAINS
     yield "across: against a leak", across.OVERRULES
     yield "across: for a leak, against stable", across.CONFIRMS
     yield "across: for stable", across.SETTLES

@@ -43,6 +43,7 @@ _SAFE = frozenset({"closing", "kind_of", "temporary_name", "is_file_or_link", "N
 # Whose name it is, and what is done about it. One entry for each file of the table.
 WHY = {
     "capture/process/cgroup.py": "kernel files below /sys/fs/cgroup",
+    "capture/process/cgroup_charge.py": "kernel files below /sys/fs/cgroup and /proc",
     "capture/probelink/channel.py": (
         "channels: private directories by descriptor, nothing followed, no wait"
     ),

@@ -31,7 +31,7 @@ _OWN_COLUMNS = (
     | _ALLOCATORS
     | {"at_s", "step", "phase", "pid", "process"}
 )
-_OWN_COLUMNS |= {*ADDITIVE, "vram_bytes", "processes"}
+_OWN_COLUMNS |= {*ADDITIVE, "vram_bytes", "cgroup_anon_bytes", "processes"}
 
 
 class Session:

@@ -33,6 +33,9 @@ PACKAGE = "_memdiag_probe"
 # Iterations of loops are no steps for this long after the import of a framework, which may still
 # report its own. Heuristic: preparations before a training take less.
 _FRAMEWORK_S = 30.0
+# While the program imports its modules it is not measured yet, for at most this time: a program may
+# run inside of an import. Heuristic.
+_LONGEST_IMPORT_S = 20.0
 # An attribute that each framework has only once its import is complete.
 _COMPLETE = {
     "torch": "Tensor",
@@ -91,6 +94,8 @@ class Probe:
         # A process is measured once it computes (imports a framework), or if memdiag attached.
         self._measures = watcher is not None
         self._steps_seen = (0, 0)
+        # Until when the main thread may be importing the program's modules.
+        self._may_import_until_s = monotonic() + _LONGEST_IMPORT_S
         self._on_detach: Callable[[], None] | None = None
         if watcher is not None:
             session.after_step = self._tick
@@ -148,11 +153,19 @@ class Probe:
         session.check_clock_next()
         if self._loops is not None:
             self._loops.update()
-        if session.steps_recorded == self._steps_seen and self._measures:
+        is_idle = session.steps_recorded == self._steps_seen
+        if is_idle and self._measures and not self._is_importing():
             session.beat()
             if self._tensor_sampler is not None:
                 self._tensor_sampler.tick()
         self._steps_seen = session.steps_recorded
+
+    def _is_importing(self) -> bool:
+        """Return True while the main thread imports modules before the program's first step."""
+        if self._session.steps_recorded != (0, 0) or monotonic() > self._may_import_until_s:
+            self._may_import_until_s = 0.0
+            return False
+        return self._session.is_main_thread_in("<frozen importlib._bootstrap>")
 
     def _start_measuring(self) -> None:
         self._measures = True

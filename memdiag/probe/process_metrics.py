@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from time import monotonic
+from time import monotonic, thread_time
 
 from .ring_format import ABSENT
 
@@ -21,6 +21,10 @@ SHARE = 0.001
 _GROWTH, _GRACE_S = 4.0, 20e-6
 # Readings in a row at phases that begin and end shortly after each other. Heuristic.
 _BURST = 8
+# A metric with a larger first share is read at intervals of at most this part of the time since its
+# first reading, until its usual share allows more: eleven readings in the last half of a run,
+# whatever its length. Heuristic.
+_PART_OF_AGE = 1 / 16
 # Readings further apart than this leave gaps in a recording. Heuristic.
 _SELDOM_S = 4.0
 _LIBRARIES_WITH_MALLOC = (b"jemalloc", b"tcmalloc", b"mimalloc", b"libhoard", b"libsnmalloc")
@@ -31,9 +35,11 @@ _SELF_TEST_BYTES = 1 << 16
 class Budgeted:
     """A reading that takes at most a share of the time: the next one waits for cost / share.
 
-    say: called once, with a sentence, if readings are rare. burst: this many readings may follow
-    each other at once after a pause that pays for them. credit_s: the time that readings may take
-    beyond their share, available at the start.
+    The cost is CPU time: on a busy machine the clock also counts other programs. say: called once,
+    with a sentence, if readings are rare. burst: this many readings may follow each other at once
+    after a pause that pays for them. credit_s: the time that readings may take beyond their share,
+    available at the start. first_share: the share at first, if it is larger. It falls to the usual
+    one as the run gets longer, so that the readings are spread over the run whatever its length.
     """
 
     def __init__(
@@ -44,11 +50,15 @@ class Budgeted:
         burst: int = 0,
         credit_s: float = 0.0,
         share: float = SHARE,
+        first_share: float = 0.0,
     ) -> None:
         self._read = read
         self._burst = burst
-        self._ahead_s = credit_s / share
+        self._ahead_s = 0.0 if first_share else credit_s / share
+        self._credit_s = self._most_credit_s = credit_s if first_share else 0.0
         self._share = share
+        self._first_share = first_share
+        self._began_s = self._charged_s = -1.0
         self._say = say
         self._said = False
         self._cost_s = 0.0
@@ -57,13 +67,12 @@ class Budgeted:
 
     def __call__(self) -> Any:
         """The reading, or ABSENT if it is too early for one."""
-        began_s = monotonic()
-        if began_s < self.not_before_s:
+        if monotonic() < self.not_before_s:
             self.took_s = 0.0
             return ABSENT
+        began_s = thread_time()
         value = self._read()
-        ended_s = monotonic()
-        self.charge(ended_s - began_s, ended_s)
+        self.charge(thread_time() - began_s, monotonic())
         return value
 
     def charge(self, took_s: float, now_s: float) -> None:
@@ -71,6 +80,19 @@ class Budgeted:
         self.took_s = took_s
         self._cost_s = min(took_s, _GROWTH * self._cost_s + _GRACE_S)
         wait_s = self._cost_s / self._share
+        if self._first_share:
+            if self._began_s < 0:
+                self._began_s = self._charged_s = now_s
+            # A pause pays for readings without a wait, as the start does.
+            paused_s = max(0.0, now_s - max(self._charged_s, self.not_before_s))
+            saved_s = self._credit_s + paused_s * self._share
+            self._credit_s = min(self._most_credit_s, saved_s)
+            self._charged_s = now_s
+            soon_s = max(self._cost_s / self._first_share, (now_s - self._began_s) * _PART_OF_AGE)
+            wait_s = min(wait_s, soon_s)
+        if self._credit_s > 0:
+            self._credit_s -= self._cost_s
+            return
         rested_s = max(self._burst * wait_s, self._ahead_s)
         self.not_before_s = wait_s + max(self.not_before_s, now_s - rested_s)
         if wait_s > _SELDOM_S and not self._said:
@@ -93,10 +115,11 @@ class BudgetedMetric:
         *,
         share: float = SHARE,
         credit_s: float = 0.0,
+        first_share: float = 0.0,
         burst_at_phases: int = _BURST,
     ) -> None:
-        """share, credit_s: at steps."""
-        self.at_steps = Budgeted(read, say, share=share, credit_s=credit_s)
+        """share, credit_s, first_share: at steps."""
+        self.at_steps = Budgeted(read, say, share=share, credit_s=credit_s, first_share=first_share)
         self.at_phases = Budgeted(read, lambda _: None, burst=burst_at_phases)
 
 

@@ -7,7 +7,7 @@ steps are recorded without readings, and the cost of each reading is measured as
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, thread_time
 
 from . import ring_format
 from .framework_allocators import Allocators, ReadAt
@@ -40,6 +40,9 @@ _MALLOC, _BLOCKS, _RESIDENT, _AROUND, _INSIDE = 0.0004, 0.0003, 0.0001, 0.0003, 
 # measured too: two hundred steps of a few milliseconds get a hundred readings of some 100 us, and
 # twenty of Python's blocks of 300 us. Heuristic.
 _MALLOC_S, _BLOCKS_S, _RESIDENT_S, _AROUND_S = 6e-3, 7e-3, 1e-3, 8e-3
+# The shares at first of malloc and of Python's blocks, so that readings of 2 ms, in a process with
+# many free chunks, are 20 in the first minute, as many as a verdict takes. Heuristic.
+_MALLOC_FIRST, _BLOCKS_FIRST = 0.001, 0.0008
 # The first readings are taken without a pause, the next ones take at most this share of the time.
 # Heuristic.
 _FIRST, _DENSE = 32, 0.005
@@ -70,7 +73,9 @@ class MetricSchedule:
         self._inside = Budgeted(self._rss, _nothing, share=_INSIDE)
         blocks = python_blocks()
         self._blocks = (
-            None if blocks is None else self._meter("python_blocks", blocks, _BLOCKS, _BLOCKS_S)
+            None
+            if blocks is None
+            else self._meter("python_blocks", blocks, _BLOCKS, _BLOCKS_S, _BLOCKS_FIRST)
         )
         self._blocks_due_s = 0.0
         self._malloc: BudgetedMetric | None = None
@@ -93,11 +98,14 @@ class MetricSchedule:
         return self._all(values, self._resident.at_steps(), self._read_blocks(now_s)), values
 
     def took_since(self, began_s: float) -> None:
-        """All work of a measured step is done: set when the next step may be measured."""
+        """All work of a measured step is done: set when the next step may be measured.
+
+        began_s: the CPU time of this thread when it began.
+        """
         malloc, resident, around = self._malloc, self._resident.at_steps, self._around
         main = resident if malloc is None else malloc.at_steps
         now_s = monotonic()
-        took_s = now_s - began_s
+        took_s = thread_time() - began_s
         if self._blocks is not None:
             took_s -= self._blocks.at_steps.took_s
         around.charge(max(0.0, took_s - resident.took_s - main.took_s), now_s)
@@ -160,13 +168,22 @@ class MetricSchedule:
             self._note(found, "malloc_bytes")
         else:
             self._in_use = found
-            self._malloc = self._meter("malloc_bytes", found, _MALLOC, _MALLOC_S)
+            self._malloc = self._meter("malloc_bytes", found, _MALLOC, _MALLOC_S, _MALLOC_FIRST)
 
     def _meter(
-        self, metric: str, read: Callable[[], int], share: float, credit_s: float
+        self,
+        metric: str,
+        read: Callable[[], int],
+        share: float,
+        credit_s: float,
+        first_share: float,
     ) -> BudgetedMetric:
         return BudgetedMetric(
-            read, lambda text: self._note(text, metric), share=share, credit_s=credit_s
+            read,
+            lambda text: self._note(text, metric),
+            share=share,
+            credit_s=credit_s,
+            first_share=first_share,
         )
 
 

@@ -10,7 +10,7 @@ import sys
 from _thread import get_ident
 from math import isfinite
 from operator import index
-from time import monotonic
+from time import monotonic, thread_time
 
 from . import ring_format
 from .framework_allocators import packed
@@ -77,7 +77,7 @@ class Session:
         self._open: dict[int, list[str]] = {}
         self._tags_steps = self._tags_phases = self._tags_epochs = False
         self._auto_phase = ""
-        self._has_noted = False
+        self._has_noted = self._is_over = False
         self._role_unknown = False
         self._ranks_written = (-1, -1, -1)
         self._steps = 0
@@ -215,19 +215,30 @@ class Session:
 
     @_counts_failures
     def beat(self) -> None:
-        """Record the readings of this moment without a step."""
-        self._measure(_BEAT)
+        """Record the readings of this moment without a step, unless the program has ended."""
+        if not self._is_over:
+            self._measure(_BEAT)
 
     @_counts_failures
     def record_exit(self) -> None:
         """Record the last readings at the program's end, and whether it ran out of memory."""
         self.catch_up()
+        self._is_over = True
         found = out_of_memory()
         readings, values = self.schedule.at_end()
         if found is not None:
             text, about = found
             self._write(ring_format.OUT_OF_MEMORY | ring_format.AUTO, text, about, readings)
         self._write_allocators(values)
+
+    def is_main_thread_in(self, filename: str) -> bool:
+        """Return True if a function of this source file is on the stack of the main thread."""
+        frame = sys._current_frames().get(self._main_thread)
+        while frame is not None:
+            if frame.f_code.co_filename == filename:
+                return True
+            frame = frame.f_back
+        return False
 
     @property
     def steps_recorded(self) -> tuple[int, int]:
@@ -358,9 +369,9 @@ class Session:
             self.after_step()
 
     def _measure(self, kind: int) -> None:
-        began_s = monotonic()
+        began_s = thread_time()
         is_beat = kind == _BEAT
-        readings, values = self.schedule.at_step(began_s, is_beat=is_beat)
+        readings, values = self.schedule.at_step(monotonic(), is_beat=is_beat)
         self._write(kind, readings=readings)
         self._write_allocators(values)
         self.schedule.took_since(began_s)

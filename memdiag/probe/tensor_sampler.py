@@ -24,6 +24,9 @@ SHARE = 0.001
 CREDIT_S = 0.4
 FIRST_S = 8.0
 _AT_LEAST_S = 8.0
+# Later counts are this part of the time since the start apart, until the share alone allows more:
+# the credit is spread over the first minutes. Heuristic.
+_PART_OF_AGE = 1 / 6
 
 
 class TensorSampler:
@@ -72,7 +75,9 @@ class TensorSampler:
             cost_s /= 2  # the next count skips these, which take as long as the rest
         # The next count, at the same cost, must fit into the share of all time until then.
         enough_s = self._began_s + (self._spent_s + cost_s - CREDIT_S) / SHARE
-        self._due_s = max(now_s + _AT_LEAST_S, enough_s)
+        age_s = now_s - self._began_s
+        apart_s = max(_AT_LEAST_S, min(age_s * _PART_OF_AGE, cost_s / SHARE))
+        self._due_s = max(now_s + apart_s, enough_s)
         if readings is None:
             self._note_why_not()
         else:

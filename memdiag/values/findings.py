@@ -302,6 +302,7 @@ class EvidenceKind(enum.Enum):
     PROCESSES_GROW = "processes_grow"  # the number of processes grows
     COUNTER_GROWS = "counter_grows"  # a user's counter grows with the memory
     COUNT_GROWS = "count_grows"  # memory is stable, a count beside it grows
+    UNSHARED = "unshared"  # forked workers make copies of the parent's pages
     EARLIER_RUN = "earlier_run"  # an earlier run of the process was excluded
 
 

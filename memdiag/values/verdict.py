@@ -29,6 +29,7 @@ class Reason(enum.Enum):
     FALLING = "falling"  # memory is released in the last segment
     BOUNDED_CYCLES = "bounded_cycles"  # sawtooth or spikes on a flat floor
     NEGLIGIBLE = "negligible"  # grows, but too slowly to matter over any horizon
+    UNSHARED = "unshared"  # copies of pages that processes shared: RSS bounds them
     # leak
     GROWTH_AFTER_PLATEAU = "growth_after_plateau"
     OUTLASTS_WARMUP = "outlasts_warmup"  # steady growth, longer than warm-ups last

@@ -1,7 +1,8 @@
 import pytest
 from process_tables import FakeClock, FakeTable
 
-from memdiag.capture.process.tree import DetailSource, ProcessId, ProcessTree
+from memdiag.capture.process.memory_details import DetailSource
+from memdiag.capture.process.tree import ProcessId, ProcessTree
 from memdiag.values.measurements import Unavailable
 
 

@@ -147,6 +147,7 @@ def test_at_the_end_only_those_are_asked_that_outlive_the_others() -> None:
 def test_a_slow_allocator_is_read_within_its_budget(monkeypatch) -> None:
     now = [0.0]
     monkeypatch.setattr("memdiag.probe.process_metrics.monotonic", lambda: now[0])
+    monkeypatch.setattr("memdiag.probe.process_metrics.thread_time", lambda: now[0])
     calls = []
 
     def slow() -> dict[str, int]:

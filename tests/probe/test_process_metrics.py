@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from memdiag.probe import process_metrics
@@ -23,6 +25,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(process_metrics, "monotonic", clock)
+    monkeypatch.setattr(process_metrics, "thread_time", clock)
     return clock
 
 
@@ -80,3 +83,34 @@ def test_credit_is_there_at_the_start_and_only_once(clock) -> None:
     clock.s += 1.0
     later = sum(meter() != ABSENT for _ in range(1000))
     assert 95 <= later <= 105
+
+
+def moments(clock: Clock, cost_s: float, *, for_s: float) -> list[float]:
+    """When a metric of that cost, with a first share and a credit for two, is read."""
+
+    def read() -> int:
+        clock.s += cost_s
+        return 7
+
+    began_s = clock.s
+    meter = Budgeted(read, lambda _: None, share=4e-4, first_share=1e-3, credit_s=2 * cost_s)
+    found = []
+    while clock.s < began_s + for_s:
+        if meter() != ABSENT:
+            found.append(clock.s - began_s)
+        clock.s += 0.05
+    return found
+
+
+@pytest.mark.parametrize("for_s", [30.0, 60.0, 120.0])
+def test_expensive_readings_are_spread_over_a_short_run(clock, for_s: float) -> None:
+    """Readings of 2.6 ms, in a run whose length nobody knows beforehand."""
+    found = moments(clock, 2.6e-3, for_s=for_s)
+    assert min(20.0, for_s / 3) <= len(found) <= 50
+    assert sum(at_s > for_s / 2 for at_s in found) >= 5
+    assert max(b - a for a, b in pairwise(found)) <= for_s / 10
+
+
+def test_expensive_readings_take_their_usual_share_of_a_long_run(clock) -> None:
+    found = moments(clock, 2.6e-3, for_s=3600.0)
+    assert len(found) * 2.6e-3 <= 4e-4 * 3600.0 + 0.1

@@ -13,6 +13,7 @@ from memdiag.analysis.decision.across.series_set import (
     SeriesSet,
     is_active,
     is_pair,
+    lost_by,
     name,
     speed,
 )
@@ -54,11 +55,21 @@ def evidence(
             for other in series.same(subject)
             for kind in _statements(subject, other, series)
         ]
-    return (*_consistent(out), *_events(findings))
+    return (*_consistent(out), *_unshared(series, policy), *_events(findings))
 
 
 def _evidence(kind: EvidenceKind, subject: Finding, against: Finding, says: Verdict) -> Evidence:
     return Evidence(kind=kind, subject=name(subject), against=name(against), supports=says)
+
+
+def _unshared(series: SeriesSet, policy: Policy) -> Iterator[Evidence]:
+    """Forked workers that make copies of the parent's pages."""
+    trees = [f for f in series.findings if f.process == "tree"]
+    for finding in sorted(trees, key=lambda f: f.role is not Role.PROPORTIONAL):
+        resident = lost_by(finding, series, policy.common.little)
+        if resident is not None:
+            yield _evidence(EvidenceKind.UNSHARED, finding, resident, Verdict.WARMUP)
+            return
 
 
 def _events(findings: Sequence[Finding]) -> Iterator[Evidence]:

@@ -41,6 +41,11 @@ class MemoryGroup:
         name = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
         return _number(level / name)
 
+    def anonymous_bytes(self) -> int | None:
+        """The anonymous memory charged to the group and those below it; None if unknown."""
+        name = "anon" if self.version == 2 else "total_rss"
+        return _counter(self.levels[0] / "memory.stat", name)
+
     def oom_kills(self) -> int | None:
         """How many processes of the group the OOM killer has killed; None if unknown."""
         name = "memory.events" if self.version == 2 else "memory.oom_control"

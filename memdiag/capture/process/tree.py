@@ -219,21 +219,3 @@ class ProcessTree:
         del self._alive[process.id.pid]
         self._name_until.pop(process.id.pid, None)
         self._table.forget(process.id)
-
-
-class DetailSource:
-    """USS, PSS and swap: a `Source` to be read in the background."""
-
-    def __init__(self, table: ProcessTable) -> None:
-        self._table = table
-
-    def read(
-        self, processes: Iterable[Process]
-    ) -> dict[ProcessId, Mapping[str, int | Unavailable]]:
-        """`uss_bytes`, `pss_bytes` and `swap_bytes` of each live process."""
-        found: dict[ProcessId, Mapping[str, int | Unavailable]] = {}
-        for process in processes:
-            details = self._table.details(process.id)
-            if details is not None:
-                found[process.id] = details
-        return found

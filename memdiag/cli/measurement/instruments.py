@@ -17,20 +17,19 @@ from memdiag.capture.gpu.source import GpuSource
 from memdiag.capture.probelink import channel
 from memdiag.capture.probelink.uninstrumented import UninstrumentedProcesses
 from memdiag.capture.process.cgroup import oom_counters
+from memdiag.capture.process.cgroup_charge import GroupCharge
 from memdiag.capture.process.clock import Budget, MonotonicClock
+from memdiag.capture.process.memory_details import DetailSource
 from memdiag.capture.process.memory_limits import LimitWatch
 from memdiag.capture.process.sampler import Background
-from memdiag.capture.process.tree import DetailSource, ProcessTree
+from memdiag.capture.process.tree import ProcessTree
 from memdiag.capture.session import Session
 from memdiag.cli.measurement.subject import Access
 from memdiag.cli.options.recording_options import RecordingOptions
 from memdiag.values.measurements import Ending, Limit, Missing
 
-# The share of the time that may be spent in smaps_rollup, which holds the lock of the target's
-# address space while it is read (11-16 ms per GiB, measured), and how often at most: USS changes no
-# faster than RSS. Heuristic: with the fast readings (0.5% for 10 processes at 10 Hz) and NVML it
-# stays well under 1% of a core (benchmarks/gpu_sampling).
-_DETAIL_SHARE, _DETAIL_EVERY_S = 0.0008, 1.0
+# The details are due at most this often: they change no faster than RSS. Heuristic.
+_DETAIL_EVERY_S = 1.0
 # Larger jobs are listed in part. Heuristic.
 _MOST_PROCESSES = 1000
 
@@ -43,7 +42,8 @@ class Instruments:
         self._options = options
         self._access = access
         rest_s = max(options.interval_s, _DETAIL_EVERY_S)
-        budget = Budget(clock=MonotonicClock(), share=_DETAIL_SHARE, at_least_s=rest_s)
+        # The source has a budget of its own.
+        budget = Budget(clock=MonotonicClock(), share=1.0, at_least_s=rest_s)
         details = DetailSource(access.table)
         self._details = Background(details, budget=budget, name="memdiag-smaps_rollup")
         self._gpu = GpuSource(interval_s=options.interval_s, environ=access.environ)
@@ -60,7 +60,8 @@ class Instruments:
     def session(self, root: int, *, began_s: float) -> Session:
         """What samples process `root` and its descendants from now on."""
         access = self._access
-        self._limits = LimitWatch(root)
+        limits = self._limits = LimitWatch(root)
+        charge = GroupCharge(lambda: limits.group, helpers=access.strangers)
         uninstrumented = None
         # That there is nowhere to write was reported already.
         if sys.platform.startswith("linux") and not (access.is_ours and access.directory is None):
@@ -72,7 +73,7 @@ class Instruments:
             tree=tree,
             root=root,
             began_at_s=began_s,
-            sources=(self._details, self._gpu, self._limits),
+            sources=(self._details, self._gpu, limits, charge),
             channel=self._channel,
             whole_channel=access.is_ours,
             uninstrumented=uninstrumented,

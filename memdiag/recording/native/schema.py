@@ -28,6 +28,7 @@ METRIC_ROLES = {
     "rss_bytes": Role.RESIDENT,
     "uss_bytes": Role.UNIQUE,
     "pss_bytes": Role.PROPORTIONAL,
+    "cgroup_anon_bytes": Role.PROPORTIONAL,
     "swap_bytes": Role.SWAP,
     "vram_bytes": Role.DEVICE,
     "vram_allocated_bytes": Role.DEVICE_ALLOCATED,

@@ -112,6 +112,10 @@ _PROCESSES = (
     "Look for processes that are started repeatedly and never joined, such as the workers of a "
     "DataLoader that is created in each epoch."
 )
+_UNSHARED = (
+    "To keep the parent's data shared, hold it in arrays (NumPy, PyArrow, a tensor) instead of "
+    "lists and dictionaries of Python objects, or use fewer workers."
+)
 _COUNTED = frozenset({EvidenceKind.COUNT_GROWS, EvidenceKind.PROCESSES_GROW})
 _BY_COUNT = {
     Role.TENSORS: _TENSORS_KEPT,
@@ -158,6 +162,9 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             if finding.recurring is None and not any(p.is_attributed for p in finding.phases):
                 yield _FINER_TAGS if finding.phases else _TAGS
         case Verdict.WARMUP:
+            if any(e.kind is EvidenceKind.UNSHARED for e in found.evidence):
+                yield _UNSHARED
+                return
             accumulating = list(_accumulating(found))
             fix = "" if accumulating else "Nothing to fix. "
             yield f"{fix}Size for the plateau: {_peaks(found, finding)}."

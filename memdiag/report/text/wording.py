@@ -23,6 +23,7 @@ REASONS = {
     Reason.FALLING: "falling",
     Reason.BOUNDED_CYCLES: "fluctuates around a stable baseline",
     Reason.NEGLIGIBLE: "grows too slowly to matter",
+    Reason.UNSHARED: "bounded, workers copy shared pages",
     Reason.GROWTH_AFTER_PLATEAU: "grows again after a plateau",
     Reason.OUTLASTS_WARMUP: "grows longer than warm-ups do",
     Reason.REGULAR_GROWTH: "grows by equal amounts",
@@ -107,6 +108,11 @@ EVIDENCE = {
     EvidenceKind.COUNT_GROWS: (
         "The number of {against} grows nevertheless: they are small, or share their memory."
     ),
+    EvidenceKind.UNSHARED: (
+        "Workers are un-sharing the parent's data ({subject} grew, {against} did not): to read a "
+        "Python object is to write its reference count, and a forked process that writes to a page "
+        "gets a copy of it."
+    ),
     EvidenceKind.EARLIER_RUN: (
         "An earlier run of the process was excluded; the verdict is about the last one."
     ),
@@ -135,6 +141,7 @@ _METRICS = {
     "rss_bytes": "RSS",
     "uss_bytes": "USS",
     "pss_bytes": "PSS",
+    "cgroup_anon_bytes": "cgroup memory",
     "vram_bytes": "VRAM",
     "swap_bytes": "swap",
     "tensors": "tensors",

@@ -25,6 +25,8 @@ from memdiag.analysis.decision.across.exact_metrics import (
 )
 from memdiag.analysis.decision.across.garbage import uncollected_garbage
 from memdiag.analysis.decision.across.processes import (
+    counted_again,
+    lost_sharing,
     read_more_often,
     short_lived_process,
     stable_processes,
@@ -35,6 +37,7 @@ from memdiag.analysis.decision.across.series_set import (
     PYTHON_BLOCKS,
     SeriesSet,
     decided,
+    lost_by,
     speed,
 )
 from memdiag.analysis.decision.case import Rule
@@ -49,8 +52,11 @@ OVERRULES = (
     settled_malloc,
     stable_part,
     stable_processes,
+    counted_again,
     uncollected_garbage,
 )
+# First: growth that is bounded, whatever its own verdict.
+EXPLAINS = (lost_sharing,)
 # then what an exact metric adds.
 CONFIRMS = (exact_meter,)
 # What keeps an inconclusive series from leaving the recording inconclusive.
@@ -64,7 +70,7 @@ SETTLES = (
 
 def everything() -> tuple[Rule, ...]:
     """Every check across series, for the documentation and the ablation."""
-    return (*OVERRULES, *CONFIRMS, *SETTLES)
+    return (*EXPLAINS, *OVERRULES, *CONFIRMS, *SETTLES)
 
 
 # Which of several leaking series is the most informative: an exact metric has the true rate, a
@@ -93,8 +99,10 @@ _LARGEST_SMALL_BYTES = 512  # exact: SMALL_REQUEST_THRESHOLD
 def correct(findings: Sequence[Finding], policy: Policy = DEFAULT) -> tuple[Finding, ...]:
     """The findings, each corrected where a more exact series of the same memory says more."""
     series = SeriesSet(findings=findings, policy=policy)
+    explained = tuple(_corrected(f, EXPLAINS, series) for f in findings)
+    series = replace(series, findings=explained)
     overruled = tuple(
-        _corrected(f, OVERRULES, series) if f.verdict is Verdict.LEAK else f for f in findings
+        _corrected(f, OVERRULES, series) if f.verdict is Verdict.LEAK else f for f in explained
     )
     series = replace(series, findings=overruled)
     return tuple(_corrected(f, CONFIRMS, series) for f in overruled)
@@ -222,8 +230,19 @@ def _owns(finding: Finding, series: SeriesSet) -> bool:
 
 def _asked_first(stable: Sequence[int], series: SeriesSet) -> int:
     """Device and resident memory before the rest; a warm-up is worth reporting, a stable series is
-    not, nor is one that was seen for a small part of the run."""
+    not, nor is one that was seen for a small part of the run. Where the processes of a tree lose
+    the pages that they shared, RSS does not show it, and the tree's PSS or charge goes first."""
     findings = series.findings
+    unshared = [
+        i
+        for i in stable
+        if findings[i].process == "tree"
+        and lost_by(findings[i], series, series.policy.common.little)
+    ]
+    if unshared:
+        return max(
+            unshared, key=lambda i: (findings[i].role is Role.PROPORTIONAL, findings[i].samples)
+        )
     most = max(findings[i].samples for i in stable)
     candidates = [i for i in stable if findings[i].role in _SPEAK] or list(stable)
     return min(

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from memdiag.analysis.decision.across.series_set import COUNTS, ON_DEVICE, SeriesSet, name
+from memdiag.analysis.decision.across.series_set import (
+    COUNTS,
+    ON_DEVICE,
+    Changes,
+    SeriesSet,
+    lost_by,
+    name,
+)
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import PAGES
 from memdiag.values.findings import Finding
@@ -33,6 +40,66 @@ def stable_processes(finding: Finding, series: SeriesSet) -> Argument | None:
         numbers={"parts": float(len(parts))},
         reason=Reason.OVERRULED,
     )
+
+
+@Rule
+def lost_sharing(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] | None:
+    """USS or PSS grows and RSS, which counts a shared page once per process, does not.
+
+    The same pages are shared less and less: forked workers make copies of the parent's pages, also
+    of those that they only read. RSS is the bound: then every process has its own copy. If the
+    growth of one process of a tree is open, `bounded_by` settles it.
+    """
+    resident = lost_by(finding, series)
+    is_open = finding.verdict is Verdict.INCONCLUSIVE and finding.process == "tree"
+    if resident is None or not (is_open or finding.verdict is Verdict.LEAK):
+        return None
+    common, reporting = series.policy.common, series.policy.reporting
+    argument = Argument(
+        text="RSS did not grow: workers copy pages that they shared with their parent, "
+        "{grown_y} so far, and {bound_y} (RSS) is the most that it can reach",
+        numbers={
+            "grown_y": finding.latest_value - finding.start_value,
+            "bound_y": resident.peak_value,
+        },
+        against=name(resident),
+        reason=Reason.UNSHARED,
+        verdict=Verdict.WARMUP,
+    )
+    few = finding.samples < common.few_samples
+    most = reporting.few_confidence if few else reporting.borrowed_confidence
+    sure = min(resident.confidence, reporting.borrowed_confidence, most)
+    within = [hit for hit in finding.limit_hits if hit.limit_bytes <= resident.peak_value]
+    return argument, {
+        "confidence": sure,
+        "need_more": None,
+        "onset_x": None,
+        "forecasts": (),
+        "limit_hits": tuple(within),
+    }
+
+
+@Rule
+def counted_again(finding: Finding, series: SeriesSet) -> Argument | None:
+    """RSS of the tree grows and its PSS or its cgroup's charge, which count each page once, do not.
+
+    Processes map the same pages one after the other: a file in memory, the parent's data.
+    """
+    if finding.process != "tree" or finding.role is not Role.RESIDENT:
+        return None
+    common = series.policy.common
+    grown = series.rise(finding, finding)
+    for other in series.findings:
+        counts_once = other.process == "tree" and other.role is Role.PROPORTIONAL
+        if not counts_once or other.verdict not in CALM or other.samples < common.few_samples:
+            continue
+        if series.rise(other, finding) <= common.little * grown:
+            return Argument(
+                text="memory that counts each shared page once does not grow",
+                against=name(other),
+                reason=Reason.OVERRULED,
+            )
+    return None
 
 
 @Rule

@@ -108,6 +108,28 @@ def decided(finding: Finding, argument: Argument, changes: Changes) -> Finding:
     )
 
 
+def lost_by(finding: Finding, series: SeriesSet, least_share: float = 0.0) -> Finding | None:
+    """The RSS of the same process or tree, if a USS or PSS rose and RSS did not: the growth is
+    pages that are no longer shared, at most all of RSS.
+
+    least_share: least part of the USS or PSS that the growth is.
+    """
+    if finding.role not in (Role.UNIQUE, Role.PROPORTIONAL):
+        return None
+    common = series.policy.common
+    grown = series.rise(finding, finding.first_x)
+    least = max(least_share, common.stable_growth) * finding.latest_value
+    if grown <= max(common.touched_bytes, least):
+        return None
+    for f in series.findings:
+        same = f.process == finding.process and f.axis == finding.axis
+        if same and f.role is Role.RESIDENT and f.verdict in CALM:
+            level = series.rise(f, finding.first_x) <= common.little * grown
+            if level and f.peak_value >= finding.peak_value:
+                return f
+    return None
+
+
 def onset(finding: Finding) -> float:
     """Where its growth began; its start where that is not known."""
     return finding.first_x if finding.onset_x is None else finding.onset_x.value

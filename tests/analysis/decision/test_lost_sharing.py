@@ -1,0 +1,29 @@
+"""Forked workers copy the pages of their parent: PSS grows and RSS does not."""
+
+from __future__ import annotations
+
+import numpy as np
+from analysis.decision.builders import MB, asked, every
+from memory_series import noisy
+
+from memdiag.values.measurements import Role
+from memdiag.values.verdict import Side, Verdict
+
+GROWN = 120 * MB + 1 * MB * np.arange(400.0)
+PROPORTIONAL = every(
+    1, noisy(GROWN, 1e-4), role=Role.PROPORTIONAL, metric="pss_bytes", process="tree"
+)
+
+
+def test_copies_of_shared_pages_are_a_warmup() -> None:
+    resident = every(1, noisy(np.full(400, 4e9), 1e-5), process="tree")
+    found = asked("lost_sharing", PROPORTIONAL, resident)
+    assert found.sides == {Side.ACROSS}
+    assert found.verdicts == (Verdict.WARMUP, Verdict.LEAK)
+
+
+def test_growth_of_both_is_a_leak() -> None:
+    resident = every(1, noisy(3e9 + GROWN, 1e-5), process="tree")
+    found = asked("lost_sharing", PROPORTIONAL, resident)
+    assert not found.sides
+    assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)

@@ -1,0 +1,41 @@
+"""What is measured belongs to the program: not its imports, and not its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memdiag.capture.probelink.channel import ChannelReader
+from memdiag.probe.session import Session
+
+IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(str(tmp_path))
+
+
+def asked(session: Session) -> bool:
+    return session.is_main_thread_in(IMPORT_SYSTEM)
+
+
+def test_an_import_is_seen_on_the_stack_of_the_main_thread(session, monkeypatch) -> None:
+    importing = asked.__code__.replace(co_filename=IMPORT_SYSTEM)
+    monkeypatch.setattr(asked, "__code__", importing)
+    assert asked(session)
+
+
+def test_code_that_runs_after_its_imports_is_in_none(session) -> None:
+    assert not asked(session)
+
+
+def test_nothing_is_measured_while_the_process_ends(session, tmp_path) -> None:
+    reader = ChannelReader(tmp_path)
+    session.beat()
+    assert [event for event in reader.drain() if "rss_bytes" in event.readings]
+    session.record_exit()
+    reader.drain()
+    session.beat()
+    assert not [event for event in reader.drain() if "rss_bytes" in event.readings]
