@@ -169,11 +169,21 @@ def _whole_plateau(prepared: Prepared, decision: Decision, policy: Policy) -> De
     if decision.verdict not in CALM or len(prepared.x) < 2:
         return decision
     binned, first = decision.binned, _plateau_start(prepared, decision, policy)
-    if binned is None or first >= decision.tail:
+    if decision.verdict is Verdict.WARMUP and first == 0:
+        first = _level_since(prepared, policy)
+    if binned is None or first == decision.tail or (first > decision.tail > 0):
         return decision
     bin_first = int(np.searchsorted(binned.start, first))
     fitted = trend(binned.x[bin_first:], binned.y[bin_first:], binned.floor(prepared.noise))
     return replace(decision, tail=first, trend=fitted)
+
+
+def _level_since(prepared: Prepared, policy: Policy) -> int:
+    """The first reading after which none lies clearly below the last one: of a warm-up that is one
+    regime with its plateau."""
+    y = prepared.y
+    below = np.flatnonzero(y < y[-1] - policy.common.stable_growth * prepared.level)
+    return int(min(below[-1] + 1, len(y) - 1)) if len(below) else 0
 
 
 def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:

@@ -45,6 +45,19 @@ BACKGROUND_PER_STEP: Mapping[Role, float] = MappingProxyType(
     {Role.IN_USE: 200.0, Role.OBJECTS: 8.0}
 )
 
+# Of calm starts of labelled series, the part that grew by a twentieth later: of steps one in two
+# (the first steps of a long run), of a clock and of whole operations one in four.
+LATER_GROWTH: Mapping[AxisKind, float] = MappingProxyType(
+    {
+        AxisKind.STEP: 0.5,
+        AxisKind.TICK: 0.5,
+        AxisKind.REQUEST: 0.25,
+        AxisKind.SECONDS: 0.25,
+        AxisKind.EPOCH: 0.25,
+        AxisKind.INDEX: 0.25,
+    }
+)
+
 CORPUS = "fixtures/corpus and what its threads say"
 
 EXACT_ROLES = frozenset(
@@ -249,6 +262,18 @@ class Reporting:
     borrowed_confidence: float = number(0.95, "1", "most that is borrowed from another metric")
     most_confidence: float = number(0.999, "1", "most confidence in any verdict")
     few_confidence: float = number(0.99, "1", "most confidence in one from few readings")
+    later_growth: Mapping[AxisKind, float] = number(
+        LATER_GROWTH,
+        "1",
+        "part of the calm runs shorter than any warm-up that grow later",
+        "benchmarks/decide.py, starts",
+    )
+    leak_readings: float = number(
+        4.0,
+        "readings",
+        "the odds that a leak is right are at most the square of its readings over this",
+        "benchmarks/decide.py, starts",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
