@@ -30,6 +30,8 @@ class WarmupLength:
     kind of axis that are *not* so regular, as odds. 1 where straight ramps are common."""
     exact_odds: float = 1.0
     """The same for an exact metric that grows by the same amount every time."""
+    paced_odds: float = 1.0
+    """The same for memory in use that grows at a constant pace, between all parts of its growth."""
 
     def survival(self, length: float) -> float:
         """Probability that a warm-up's growth lasts longer than `length` (axis units)."""
@@ -72,6 +74,9 @@ EXACT_ROLES = frozenset(
     }
 )
 """Metrics without pages, pools or neighbors: they count exactly what is held."""
+
+HELD = frozenset({Role.DEVICE_ALLOCATED, Role.IN_USE, Role.TENSORS, Role.OBJECTS})
+"""Exact metrics of what a program holds at this moment: no garbage, and no counts of events."""
 
 PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 """Roles that count pages of a process, whatever is in them."""
@@ -160,6 +165,12 @@ class Prior:
     exact_odds: float = number(
         10.0, "odds", "factor for the same increment of an exact metric per request or cycle"
     )
+    paced_odds: float = number(
+        5.5,
+        "odds",
+        "factor for memory in use at a constant pace in time: pages ramp so, what is held seldom",
+        "benchmarks/programs/run.py --seconds 55",
+    )
     leak_posterior: float = number(0.9, "1", "posterior from which the verdict is LEAK")
     plateau_odds: float = number(
         60.0, "odds", "factor for growth that began after an endless plateau"
@@ -180,7 +191,9 @@ class Prior:
             AxisKind.EPOCH: WarmupLength(
                 median=self.median_epochs, shape=self.shape, regular_odds=regular
             ),
-            AxisKind.SECONDS: WarmupLength(median=self.median_s, shape=self.shape_s),
+            AxisKind.SECONDS: WarmupLength(
+                median=self.median_s, shape=self.shape_s, paced_odds=self.paced_odds
+            ),
             AxisKind.REQUEST: WarmupLength(
                 median=self.median_steps,
                 shape=self.shape_s,
