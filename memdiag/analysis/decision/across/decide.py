@@ -2,7 +2,7 @@
 
 1. A leak of a coarse metric is overruled where a more exact one of the same memory does not grow,
    and left open where it may be garbage; a leak of an exact metric confirms the coarse ones around
-   it.
+   it. Each metric speaks for the stretch that its readings cover.
 2. A leak of one process's memory is a leak. So is one of Python's blocks, each of which is memory:
    small ones come out of arenas of 1 MB, so that pages show them late, and in steps.
 3. Without one, an inconclusive series of memory leaves the recording inconclusive, unless other
@@ -20,6 +20,7 @@ from memdiag.analysis.decision.across.exact_metrics import (
     bounded_by,
     exact_meter,
     holes,
+    read_to_the_end,
     settled_malloc,
     stable_part,
 )
@@ -45,6 +46,7 @@ from memdiag.values.verdict import CALM, Reason, Verdict
 
 # What takes a leak away, asked about the findings as they are,
 OVERRULES = (
+    read_to_the_end,
     holes,
     settled_malloc,
     stable_part,
@@ -58,6 +60,7 @@ SETTLES = (
     stable_processes,
     read_more_often,
     bounded_by,
+    read_to_the_end,
     short_lived_process,
 )
 
