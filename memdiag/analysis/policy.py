@@ -259,7 +259,7 @@ class Reporting:
     """Numbers that do not change a verdict: which series decides, rates, confidence, how long."""
 
     falling_errors: float = number(3.0, "standard errors", "of a slope that is called falling")
-    owns: float = number(0.5, "growth", "of a tree that a process has to itself")
+    owns: float = number(0.8, "growth", "of a tree that a process has to itself: of two, neither")
     overlooked: float = number(2.0, "1", "times malloc's growth that pages grow by")
     alone: float = number(0.9, "growth", "of all like it that a process has to itself")
     rate_widening: float = number(

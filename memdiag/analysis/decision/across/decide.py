@@ -179,18 +179,24 @@ def _most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
 
     A leak that another series confirmed (`exact_meter`) has a rate of its own that means little:
     pages rise by fragmentation, or were rarely read. Fragmentation also makes pages rise by a
-    multiple of the leak, so an exact metric goes before pages whose growth has found its phase.
+    multiple of the leak, so an exact metric goes before pages whose growth has found its phase. One
+    that was read a few times alone goes behind those that were read often.
     """
     owners = {f.process for f in series.findings if _owns(f, series)}
+    if not owners:  # several leak: the whole is the sum of them
+        leaks = [at for at in leaks if series.findings[at].process == "tree"] or leaks
 
-    def key(at: int) -> tuple[bool, bool, bool, bool, bool, int, float]:
+    most = max(series.findings[at].samples for at in leaks)
+
+    def key(at: int) -> tuple[bool, bool, bool, bool, bool, bool, int, float]:
         finding = series.findings[at]
+        rare = finding.samples < min(series.policy.common.few_samples, most)
         owns = finding.process in owners
         borrowed = finding.reason is Reason.EXACT_METRIC
         explained = any(phase.is_attributed for phase in finding.phases)
         rank = _rank(finding, _MOST_INFORMATIVE)
         exact, partial = finding.role in EXACT_ROLES, _overlooks_objects(finding, series)
-        return not owns, partial, borrowed, not exact, not explained, rank, -speed(finding)
+        return not owns, rare, partial, borrowed, not exact, not explained, rank, -speed(finding)
 
     return min(leaks, key=key)
 
@@ -210,7 +216,7 @@ def _overlooks_objects(malloc: Finding, series: SeriesSet) -> bool:
 
 
 def _owns(finding: Finding, series: SeriesSet) -> bool:
-    """Return True if its process has most of the whole tree's growth, in the same kind of memory.
+    """Return True if its process has nearly all of the tree's growth, in the same kind of memory.
 
     Metrics that the tree does not have (malloc, counts) cannot show that, unless it has none.
     """
