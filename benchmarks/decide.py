@@ -3,20 +3,24 @@
     python benchmarks/decide.py [--seed S] [--per-family N] [--slow] [--no-peers] [--write]
 
 Seeded series of known truth (`_series.py`), the labelled real corpus (fixtures/corpus), the
-calibration of the confidence, "how much longer" and the interval of the rate. Fails when a bar is
+calibration of the confidence (of finished runs, and of the starts of runs, which the rest of each
+bears out or not), "how much longer" and the interval of the rate. Fails when a bar is
 missed. `--write` puts the table and a plot into docs/.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import _sets
 import numpy as np
 from _peers import peers
+from _prefixes import Start, group_of, starts
 from _referee import Judged, Rates, corpus
 from _rows import Row, at_least, at_most, missed, table
 from _series import FAMILIES, Made, make
@@ -28,6 +32,10 @@ from memdiag.values.verdict import Verdict
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 LENGTHS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)
 CORPUS_FALSE, CORPUS_MISSED = 1, 2
+STARTS = 10
+"""Seeded series of each family whose starts are judged."""
+MOST_GAP = 0.1
+"""Most difference between the confidence of starts and the share of them that are right."""
 LIMITS = """## Where bars collide
 
 The values are in [bench.md](bench.md), sections `decide`, `live` and `phases`; each is made by the
@@ -120,6 +128,32 @@ def calibration_rows(judged: Sequence[Judged]) -> list[Row]:
             good=error <= 0.05,
         ),
     ]
+
+
+def start_rows(on: str, judged: Sequence[Start]) -> Iterator[Row]:
+    """Of verdicts on the starts of series: how many the rest bears out, beside their confidence."""
+    known = [one for one in judged if one.right is not None]
+    for said in ("stable", "leak"):
+        for label, least, below in (("< 10", 0, 10), ("10 to 19", 10, 20), (">= 20", 20, math.inf)):
+            part = [
+                one
+                for one in known
+                if group_of(one.finding) == said and least <= one.finding.samples < below
+            ]
+            if not part:
+                continue
+            right = float(np.mean([bool(one.right) for one in part]))
+            sure = float(np.mean([one.finding.confidence for one in part]))
+            # (A fixed number of readings meets long ramps in their middle: leaks of many are not
+            # what a finished run shows.)
+            judged_here = said == "stable" and on.startswith("corpus")
+            yield Row(
+                on=on,
+                figure=f"{said}, {label} readings: right, confidence",
+                value=f"{right:.0%}, {sure:.0%} ({len(part)})",
+                bar=f"+-{MOST_GAP:.0%}" if judged_here else "-",
+                good=abs(right - sure) <= MOST_GAP if judged_here else None,
+            )
 
 
 def rate_row(cases: Sequence[Case]) -> Row:
@@ -255,6 +289,8 @@ def main() -> int:
     real = list(corpus())
     rows = [*seeded_rows(cases), *corpus_rows(real), *calibration_rows([*judged, *real])]
     rows += [rate_row(cases), *longer_rows(cases)]
+    rows += start_rows("corpus, starts", list(starts([_sets.corpus()])))
+    rows += start_rows("seeded, starts", list(starts([_sets.seeded(options.seed, STARTS)])))
     if not options.no_peers:
         rows += peer_rows(cases)
     print(table(rows))

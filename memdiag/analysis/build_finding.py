@@ -42,6 +42,7 @@ def build_finding(
     pace, per_epoch = prepared.seconds_per_x, series.x_per_epoch
     x, y, attributed = prepared.all_x, prepared.recorded_y, _phases(series, prepared, decision)
     ahead = forecast.positions(_first(x), _last(x), context.planned_x)
+    end = max(len(y) - prepared.dropped_end, 1)  # (the tear-down is no part of the run)
     return Finding(
         metric=series.metric,
         column=series.column,
@@ -56,7 +57,7 @@ def build_finding(
         first_x=_first(x),
         last_x=_last(x),
         start_value=_first(y),
-        latest_value=_last(y[: max(len(y) - prepared.dropped_end, 1)]),
+        latest_value=_last(y[:end]),
         peak_value=_peak(prepared),
         segments=_segments(prepared, decision),
         growth_per_x=growth,
@@ -69,7 +70,7 @@ def build_finding(
         need_more=need_more(decision, prepared, policy),
         phases=() if attributed is None else attributed.phases,
         recurring=None if attributed is None else attributed.recurring,
-        trace=_trace(x, y),
+        trace=_trace(x[:end], y[:end]),
         tops=_tops(prepared),
         peaks_grow=peaks_grow(decision, prepared, policy),
         restarts=prepared.restarts,
@@ -169,11 +170,21 @@ def _whole_plateau(prepared: Prepared, decision: Decision, policy: Policy) -> De
     if decision.verdict not in CALM or len(prepared.x) < 2:
         return decision
     binned, first = decision.binned, _plateau_start(prepared, decision, policy)
-    if binned is None or first >= decision.tail:
+    if decision.verdict is Verdict.WARMUP and first == 0:
+        first = _level_since(prepared, policy)
+    if binned is None or first == decision.tail or (first > decision.tail > 0):
         return decision
-    bin_first = int(np.searchsorted(binned.start, first))
+    bin_first = min(int(np.searchsorted(binned.start, first)), len(binned.x) - 2)
     fitted = trend(binned.x[bin_first:], binned.y[bin_first:], binned.floor(prepared.noise))
     return replace(decision, tail=first, trend=fitted)
+
+
+def _level_since(prepared: Prepared, policy: Policy) -> int:
+    """The first reading that is as high as those of the second half, of a warm-up that is one
+    regime with its plateau."""
+    y = prepared.y
+    low = float(y[len(y) // 2 :].min()) - policy.common.stable_growth * prepared.level
+    return int(np.argmax(y >= low))
 
 
 def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:
@@ -297,7 +308,8 @@ def _tops(prepared: Prepared) -> tuple[tuple[float, float], ...]:
     """A thumbnail of the highest readings at each position, where there are several."""
     if prepared.sign < 0 or prepared.tops is prepared.all_y:
         return ()
-    return _trace(prepared.all_x, prepared.tops)
+    end = max(len(prepared.all_x) - prepared.dropped_end, 1)
+    return _trace(prepared.all_x[:end], prepared.tops[:end])
 
 
 def _trace(x: Floats, y: Floats) -> tuple[tuple[float, float], ...]:

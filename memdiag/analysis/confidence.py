@@ -3,7 +3,10 @@
 Verdicts are grouped by kind, reason and number of samples; the shares come from labelled series
 (`tools/refit_confidence.py`, docs/method.md), shrunk towards the larger group where a cell has few.
 The share of a LEAK is multiplied by its posterior: labelled series have no warm-up as long as the
-longest ones in practice, the prior does. No verdict from few samples is ever certain.
+longest ones in practice, the prior does.
+
+No verdict is surer than so few readings and so short a run allow (`most_by_length`): a run that
+ends before warm-ups usually do has not shown what comes after.
 """
 
 from __future__ import annotations
@@ -38,8 +41,25 @@ def confidence(decision: Decision, prepared: Prepared, policy: Policy) -> float:
     right = RIGHT_OF_GROUP[kind] if share is None else share
     few = prepared.samples < policy.common.few_samples
     cap = given.few_confidence if few else given.most_confidence
+    cap = min(cap, most_by_length(decision, prepared, policy))
     if decision.verdict is Verdict.LEAK:
         right *= decision.posterior
     if decision.verdict is Verdict.INCONCLUSIVE:
         cap = min(cap, given.open_confidence)
     return min(right, cap)
+
+
+def most_by_length(decision: Decision, prepared: Prepared, policy: Policy) -> float:
+    """Most confidence, 0..1, that so short a run allows in a verdict of this kind.
+
+    Of runs that are calm and still shorter than most warm-ups, some grow later. Of leaks seen in a
+    few readings, some are the ramp of a warm-up that was read rarely.
+    """
+    given = policy.reporting
+    if decision.verdict is Verdict.LEAK:
+        return 1 / (1 + (given.leak_readings / max(prepared.samples, 1)) ** 2)
+    if decision.verdict is Verdict.INCONCLUSIVE:
+        return 1.0
+    kind = prepared.axis.kind
+    later = given.later_growth[kind]
+    return 1 - later * policy.prior.warmup_lengths[kind].survival(prepared.run)

@@ -30,6 +30,8 @@ class WarmupLength:
     kind of axis that are *not* so regular, as odds. 1 where straight ramps are common."""
     exact_odds: float = 1.0
     """The same for an exact metric that grows by the same amount every time."""
+    paced_odds: float = 1.0
+    """The same for memory in use that grows at a constant pace, between all parts of its growth."""
 
     def survival(self, length: float) -> float:
         """Probability that a warm-up's growth lasts longer than `length` (axis units)."""
@@ -43,6 +45,19 @@ class WarmupLength:
 # moved by 6.5 where a step accumulates four backward passes and two values are kept of it.
 BACKGROUND_PER_STEP: Mapping[Role, float] = MappingProxyType(
     {Role.IN_USE: 200.0, Role.OBJECTS: 8.0}
+)
+
+# Of calm starts of labelled series, the part that grew by a twentieth later: of steps one in two
+# (the first steps of a long run), of a clock and of whole operations one in four.
+LATER_GROWTH: Mapping[AxisKind, float] = MappingProxyType(
+    {
+        AxisKind.STEP: 0.5,
+        AxisKind.TICK: 0.5,
+        AxisKind.REQUEST: 0.25,
+        AxisKind.SECONDS: 0.25,
+        AxisKind.EPOCH: 0.25,
+        AxisKind.INDEX: 0.25,
+    }
 )
 
 CORPUS = "fixtures/corpus and what its threads say"
@@ -59,6 +74,9 @@ EXACT_ROLES = frozenset(
     }
 )
 """Metrics without pages, pools or neighbors: they count exactly what is held."""
+
+HELD = frozenset({Role.DEVICE_ALLOCATED, Role.IN_USE, Role.TENSORS, Role.OBJECTS})
+"""Exact metrics of what a program holds at this moment: no garbage, and no counts of events."""
 
 PAGES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 """Roles that count pages of a process, whatever is in them."""
@@ -147,6 +165,12 @@ class Prior:
     exact_odds: float = number(
         10.0, "odds", "factor for the same increment of an exact metric per request or cycle"
     )
+    paced_odds: float = number(
+        5.5,
+        "odds",
+        "factor for memory in use at a constant pace in time: pages ramp so, what is held seldom",
+        "benchmarks/programs/run.py --seconds 55",
+    )
     leak_posterior: float = number(0.9, "1", "posterior from which the verdict is LEAK")
     plateau_odds: float = number(
         60.0, "odds", "factor for growth that began after an endless plateau"
@@ -167,7 +191,9 @@ class Prior:
             AxisKind.EPOCH: WarmupLength(
                 median=self.median_epochs, shape=self.shape, regular_odds=regular
             ),
-            AxisKind.SECONDS: WarmupLength(median=self.median_s, shape=self.shape_s),
+            AxisKind.SECONDS: WarmupLength(
+                median=self.median_s, shape=self.shape_s, paced_odds=self.paced_odds
+            ),
             AxisKind.REQUEST: WarmupLength(
                 median=self.median_steps,
                 shape=self.shape_s,
@@ -233,7 +259,7 @@ class Reporting:
     """Numbers that do not change a verdict: which series decides, rates, confidence, how long."""
 
     falling_errors: float = number(3.0, "standard errors", "of a slope that is called falling")
-    owns: float = number(0.5, "growth", "of a tree that a process has to itself")
+    owns: float = number(0.8, "growth", "of a tree that a process has to itself: of two, neither")
     overlooked: float = number(2.0, "1", "times malloc's growth that pages grow by")
     alone: float = number(0.9, "growth", "of all like it that a process has to itself")
     rate_widening: float = number(
@@ -249,6 +275,18 @@ class Reporting:
     borrowed_confidence: float = number(0.95, "1", "most that is borrowed from another metric")
     most_confidence: float = number(0.999, "1", "most confidence in any verdict")
     few_confidence: float = number(0.99, "1", "most confidence in one from few readings")
+    later_growth: Mapping[AxisKind, float] = number(
+        LATER_GROWTH,
+        "1",
+        "part of the calm runs shorter than any warm-up that grow later",
+        "benchmarks/decide.py, starts",
+    )
+    leak_readings: float = number(
+        4.0,
+        "readings",
+        "the odds that a leak is right are at most the square of its readings over this",
+        "benchmarks/decide.py, starts",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

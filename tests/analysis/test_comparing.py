@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from memory_series import judge, noisy, series_of
 
 from memdiag.analysis.comparison.compare import compare
 from memdiag.analysis.diagnose import diagnose
@@ -320,3 +321,21 @@ def test_known_effects_are_named_and_a_halved_rate_is_never_no_effect() -> None:
         right += found[module.CASES[name][3]]
         total += found.total()
     assert right / total >= 0.9  # 0.95 over many more in benchmarks/comparing.py
+
+
+def test_a_leak_before_and_a_warm_up_after_is_a_leak_that_is_gone() -> None:
+    """Whatever the warm-up rises by: the leak had risen by less when it ended."""
+    steps = np.arange(1000.0)
+    leak = judge(series_of(noisy(1e9 + 1e5 * steps)))
+    for minus in (20, 60, 150):
+        warm = judge(series_of(noisy(1e9 + 3e8 * (1 - np.exp(-steps / minus)), seed=1)))
+        assert compare([leak], [warm]).effect is Effect.FIXED
+
+
+def test_a_leak_that_is_gone_comes_before_a_higher_level_of_another_metric() -> None:
+    steps = np.arange(1000.0)
+    leak, level = noisy(1e9 + 1e6 * steps), noisy(np.full(1000, 1e9), seed=1)
+    private = {"role": Role.PROPORTIONAL, "metric": "pss_bytes"}
+    before = judge(series_of(leak), series_of(level, process="worker", **private))
+    after = judge(series_of(level), series_of(2 * level, process="worker", **private))
+    assert compare([before], [after]).effect is Effect.FIXED

@@ -68,6 +68,12 @@ def test_kept_losses_are_graphs_and_no_tensors() -> None:
     assert found.kind is MemoryKind.GRAPH
 
 
+def test_kept_losses_are_graphs_where_what_these_saved_counts_as_tensors() -> None:
+    found = kind(malloc_bytes=7850, python_blocks=2, tensors=3, tensor_bytes=7000, graph_nodes=7)
+    assert found is not None
+    assert found.kind is MemoryKind.GRAPH
+
+
 def test_what_is_in_no_tensor_no_graph_and_no_small_object_is_native() -> None:
     found = kind(malloc_bytes=50_000, python_blocks=1, tensors=0, tensor_bytes=0, graph_nodes=0)
     assert found is not None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from memory_series import judge, series_of
+from memory_series import judge, noisy, series_of
 from report import diagnoses
 from report.diagnoses import interval
 
@@ -222,3 +222,18 @@ def test_calm_pages_say_nothing_of_a_device() -> None:
     )
     found = judge(_of("main", level, at), device, _of("tree", level, at))
     assert found.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7])
+def test_two_workers_that_leak_both_count(share: float) -> None:
+    """The rate of a leak is that of all of it."""
+    steps = np.arange(800.0)
+    one = noisy(3e8 + 2e5 * share * steps, seed=1)
+    other = noisy(3e8 + 2e5 * (1 - share) * steps, seed=2)
+    main = noisy(np.full(800, 1e9), seed=3)
+    parts = {"main": main, "worker 1": one, "worker 2": other, "tree": main + one + other}
+    found = judge(*(series_of(y, process=process) for process, y in parts.items())).deciding
+    assert found is not None
+    assert found.process == "tree"
+    assert found.growth_per_x is not None
+    assert found.growth_per_x.low <= 2e5 <= found.growth_per_x.high

@@ -68,6 +68,13 @@ class Side:
         onsets = [_shifted(f, f.onset_x.value) for f in self.findings if f.onset_x is not None]
         return max(onsets, default=self.first_x)
 
+    @property
+    def level_since_x(self) -> float:
+        """Where its plateau begins, in the run in which it began last: what a warm-up rises by
+        before hides a leak on the other side, and is none."""
+        since = [_shifted(f, f.plateau.since_x.value) for f in self.findings if f.plateau]
+        return max(since, default=self.first_x)
+
     def pooled(self, measure: Callable[[Finding], Estimate | None]) -> Estimate | None:
         """The runs that have this measure as one; None where none has."""
         each = [measure(f) for f in self.findings]
@@ -78,8 +85,8 @@ class Side:
 class Pair:
     """Both sides of one series and what was measured on them.
 
-    late: both sides' rise since the leak's onset (from `late_from` on), None where the shorter
-    side ends before it.
+    late: both sides' rise since the leak's onset and the end of the other side's warm-up (from
+    `late_from` on), None where the shorter side ends before that.
     """
 
     base: Side
@@ -122,8 +129,11 @@ def measured(base: Side, candidate: Side) -> Pair:
         both = base.pooled(read), candidate.pooled(read)
         if both[0] is not None and both[1] is not None:
             estimates[measure] = both[0], both[1]
-    leaking = [s.onset_x for s in (base, candidate) if s.verdict is Verdict.LEAK]
-    since = max([common[0], *leaking])
+    starts = [
+        side.onset_x if side.verdict is Verdict.LEAK else side.level_since_x
+        for side in (base, candidate)
+    ]
+    since = max([common[0], *starts])
     late = tuple(side.pooled(lambda f: _rise(f, since, common[1])) for side in (base, candidate))
     return Pair(
         base=base,

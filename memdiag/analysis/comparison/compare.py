@@ -104,6 +104,10 @@ def _deciding(series: Sequence[SeriesComparison], focus: Sequence[bool]) -> int 
     # Where both runs rest on different series, the one that was a leak is the question asked.
     leaks = [at for at in ours if Verdict.LEAK in series[at].base_verdicts]
     bad = [at for at in memory if series[at].effect in BAD]
+    if any(series[at].effect is Effect.FIXED for at in ours):
+        # A leak that is gone matters more than a level that is higher.
+        bad = [at for at in bad if Verdict.LEAK in series[at].candidate_verdicts]
+        ours = [at for at in ours if at in leaks]
     return min([*bad, *(leaks or ours)], key=rank, default=None)
 
 

@@ -66,6 +66,9 @@ def _kind(
     of_tensors = tensors is not None and tensors >= MOST * whole  # perhaps in shared memory
     if malloc is not None and in_use < MOST * whole and not of_tensors:
         return _unused(rates.get("malloc_free_bytes"), whole)
+    if _is_graph(nodes, rates.get("tensors")):
+        rest = 1.0 - objects / in_use if in_use > 0 else 1.0
+        return Leaking(kind=MemoryKind.GRAPH, share=max(rest, 0.0))
     if tensors is not None and tensors >= MOST * in_use:
         return Leaking(kind=MemoryKind.TENSORS, share=min(1.0, tensors / max(in_use, tensors)))
     if objects >= MOST * in_use:
@@ -77,6 +80,14 @@ def _kind(
     rest = 1.0 - (max(tensors, 0.0) + objects) / in_use
     kind = MemoryKind.GRAPH if nodes >= LEAST_NODES else MemoryKind.NATIVE
     return Leaking(kind=kind, share=min(1.0, max(rest, 0.0)))
+
+
+def _is_graph(nodes: float | None, tensors: float | None) -> bool:
+    """Return True if a graph grows with the tensors that are kept: each of them holds nodes of its
+    own, and what those have saved, which counts as tensors or not, goes with them."""
+    if nodes is None or nodes < LEAST_NODES:
+        return False
+    return tensors is not None and nodes > max(tensors, 0.0) > 0
 
 
 def _unused(free: float | None, whole: float) -> Leaking | None:

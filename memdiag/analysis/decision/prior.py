@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from memdiag.analysis.decision.regimes import RegimeFit, r_squared
-from memdiag.analysis.policy import EXACT_ROLES, Policy
-from memdiag.analysis.stats.changepoint import Piece
+from memdiag.analysis.policy import EXACT_ROLES, HELD, Policy
+from memdiag.analysis.stats.changepoint import Piece, stretches
 from memdiag.values.measurements import AxisKind, Role
 
 
@@ -113,6 +113,8 @@ def regular_odds(fit: RegimeFit, policy: Policy) -> float:
     odds = 1.0
     if in_use and fit.prepared.axis.kind is AxisKind.STEP:
         odds = policy.common.margin  # (pages, pools and holes, which fill for long, are not in it)
+    if _is_paced(fit, policy):
+        odds *= length.paced_odds
     if is_exact(fit, policy):
         return length.exact_odds * odds
     half = len(x) // 2
@@ -120,6 +122,20 @@ def regular_odds(fit: RegimeFit, policy: Policy) -> float:
     late = (y[-1] - y[half]) / (x[-1] - x[half])
     is_line = r_squared(x, y) >= policy.common.regular_r2
     return length.regular_odds * odds if is_line and late > policy.common.slowing * early else 1.0
+
+
+def _is_paced(fit: RegimeFit, policy: Policy) -> bool:
+    """Return True for what a program holds that grew at a constant pace: between no two parts of
+    the last regime much faster or slower than on the whole."""
+    common, first = policy.common, fit.first_sample
+    x, y = fit.prepared.x[first:], fit.prepared.y[first:]
+    least = common.blocks if fit.prepared.floors else common.window_samples
+    if fit.prepared.role not in HELD or len(x) < least:
+        return False
+    parts = stretches(x, y, common.cycles, policy)
+    rates = np.diff(parts.y) / np.diff(parts.x)
+    mean = float(rates.mean())
+    return mean > 0 and bool(np.abs(rates - mean).max() <= common.short_share * mean)
 
 
 def is_exact(fit: RegimeFit, policy: Policy) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from memdiag.report.sections import budgets, headline
-from memdiag.report.sections.series_table import ranked
+from memdiag.report.sections.series_table import latest, ranked
 from memdiag.report.text import numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.values.findings import Diagnosis, Finding, RecordingFinding, Standing
@@ -76,7 +76,7 @@ def _rows(findings: Sequence[Finding]) -> list[list[str]]:
         rows.append(
             [
                 _safe(series_names.series(finding, _SCREEN)),
-                numbers.quantity(finding.latest_value, finding.unit),
+                latest(finding, findings),
                 numbers.quantity(finding.peak_value, finding.unit),
                 "" if rate is None else _safe(rate.full(_SCREEN.plus_minus)),
                 f"{finding.verdict.name}, {wording.REASONS[finding.reason]}",

@@ -128,7 +128,7 @@ _TAGS = (
 )
 _FINER_TAGS = (
     "The tagged phases do not locate the growth, or ran too rarely. Tag smaller phases, or record "
-    "a longer run."
+    "a run twice as long."
 )
 _MORE_DATA = {
     Reason.TOO_FEW_SAMPLES: "Sample more often (--interval) if the run cannot be longer.",
@@ -174,7 +174,8 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             if any(e.kind is EvidenceKind.IN_USE_FLAT for e in found.evidence):
                 yield _HOLES
             if finding.peaks_grow:
-                yield "Nothing to fix now. Record a longer run to see how far the peaks rise."
+                longer = forecast.longer(finding)
+                yield f"Nothing to fix now. {longer}, to see how far the peaks rise."
         case Verdict.INCONCLUSIVE:
             if finding.reason is Reason.OVERRULED:
                 yield from _what(found, finding, screen)
@@ -248,4 +249,4 @@ def _inconclusive(found: RecordingFinding, finding: Finding, screen: Screen) -> 
     if finding.reason in _MORE_DATA:
         yield _MORE_DATA[finding.reason]
     elif finding.need_more is None:
-        yield "Record a longer run of the same job."
+        yield f"{forecast.longer(finding)}."

@@ -119,9 +119,17 @@ def needs(finding: Finding, need: NeedMore, screen: Screen) -> str:
     """How much longer the run must be recorded, and why."""
     if need.more_x is None and need.more_s is None:
         why = need.why or "not decidable in this run"
-        return f"Record a longer run of the same job: {series_names.stopped(why, screen)}"
+        return f"{longer(finding)}: {series_names.stopped(why, screen)}"
     why = f": {series_names.stopped(need.why, screen)}" if need.why else "."
     return f"Run for {_amount(finding, need)} to reach a verdict{why}"
+
+
+def longer(finding: Finding) -> str:
+    """The request for a longer run, with its length where that is known."""
+    length = finding.last_x - finding.first_x
+    if not length > 0:
+        return "Record a longer run of the same job"
+    return f"Record a run twice as long, of {series_names.stretch(finding, 2 * length)}"
 
 
 def _amount(finding: Finding, need: NeedMore) -> str:

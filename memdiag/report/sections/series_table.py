@@ -16,6 +16,7 @@ from memdiag.values.measurements import Role
 from memdiag.values.verdict import Reason, Verdict
 
 _ROWS = 8
+_STALE = 0.1  # of the run: a last reading that is older says nothing of now
 _MANY = 20  # samples from which an interval is always shown
 ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
 # They explain other series.
@@ -100,7 +101,7 @@ def _drawn(
     """The table with these columns; `cells` is the most that a name may take."""
     names = [series_names.metric(f.metric, screen, cells=cells) for f in shown]
     processes = [series_names.process(f.process, screen, cells=cells) for f in shown]
-    now = [numbers.quantity(f.latest_value, f.unit) for f in shown]
+    now = [latest(f, shown) for f in shown]
     peaks = [numbers.quantity(f.peak_value, f.unit) for f in shown]
     columns = [Column("series", [Text(name) for name in names])]
     if any(processes):
@@ -114,9 +115,24 @@ def _drawn(
     return text_layout.table(columns, gap=3 if peak else 2)
 
 
+def latest(finding: Finding, among: Sequence[Finding]) -> str:
+    """Its value now; "-" with the age of its last reading where others on its axis are newer."""
+    end = max(f.last_x for f in among if f.axis == finding.axis)
+    age = end - finding.last_x
+    if age <= _STALE * (end - finding.first_x):
+        return numbers.quantity(finding.latest_value, finding.unit)
+    return f"- ({series_names.stretch(finding, age)} old)"
+
+
 def _growth(finding: Finding, screen: Screen, interval: bool) -> Text:
     rate = rates.of(finding)
-    if rate is None or _is_meaningless(finding):
+    leaks = finding.verdict is Verdict.LEAK
+    if leaks and rate is None:
+        # (Its own rate would not be that of the leak: it is what the other one's says.)
+        other = next((a.against for a in finding.trail if a.is_decisive and a.against), "")
+        metric = other.rpartition(" ")[2]
+        return Text(f"with {series_names.metric(metric, screen)}" if metric else "grows")
+    if rate is None or (not leaks and _is_meaningless(finding)):
         return Text("-")
     return Text(rate.full(screen.plus_minus) if interval else rate.brief())
 

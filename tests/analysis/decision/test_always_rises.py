@@ -20,3 +20,10 @@ def test_readings_that_rise_ever_slower_may_be() -> None:
     found = asked("always_rises", every(1, 1e9 * np.array([1.2, 4.8, 7, 8, 8.2, 8.3])))
     assert not found.sides
     assert found.verdicts == (Verdict.WARMUP, Verdict.WARMUP)
+
+
+def test_a_whole_run_that_still_rises_at_its_end_is_not_calm() -> None:
+    """Five steps: the rises slow down, and no two readings are level."""
+    found = asked("always_rises", every(1, 1e6 * np.array([500, 520, 541, 552, 556])))
+    assert found.sides == {Side.AGAINST_CALM}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)

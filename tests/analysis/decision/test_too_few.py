@@ -25,3 +25,14 @@ def test_the_same_readings_over_ten_seconds_are_judged() -> None:
     found = asked("too_few", series_of(START, np.arange(12.0), kind=AxisKind.SECONDS))
     assert not found.sides
     assert found.verdicts == (Verdict.WARMUP, Verdict.WARMUP)
+
+
+def test_many_readings_do_not_make_a_second_longer() -> None:
+    y = np.concatenate([START, np.tile([14.2e6, 14.204e6], 40)])
+    brief = series_of(y, 0.01 * np.arange(len(y)), kind=AxisKind.SECONDS)
+    assert asked("too_few", brief).verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)
+
+
+def test_a_sleep_of_a_second_is_not_judged() -> None:
+    brief = series_of(np.full(10, 4e6), 0.1 * np.arange(10), kind=AxisKind.SECONDS)
+    assert asked("too_few", brief).verdicts == (Verdict.INCONCLUSIVE, Verdict.STABLE)

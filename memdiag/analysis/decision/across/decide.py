@@ -2,7 +2,7 @@
 
 1. A leak of a coarse metric is overruled where a more exact one of the same memory does not grow,
    and left open where it may be garbage; a leak of an exact metric confirms the coarse ones around
-   it.
+   it. Each metric speaks for the stretch that its readings cover.
 2. A leak of one process's memory is a leak. So is one of Python's blocks, each of which is memory:
    small ones come out of arenas of 1 MB, so that pages show them late, and in steps.
 3. Without one, an inconclusive series of memory leaves the recording inconclusive, unless other
@@ -20,6 +20,7 @@ from memdiag.analysis.decision.across.exact_metrics import (
     bounded_by,
     exact_meter,
     holes,
+    read_to_the_end,
     settled_malloc,
     stable_part,
 )
@@ -48,6 +49,7 @@ from memdiag.values.verdict import CALM, Reason, Verdict
 
 # What takes a leak away, asked about the findings as they are,
 OVERRULES = (
+    read_to_the_end,
     holes,
     settled_malloc,
     stable_part,
@@ -64,6 +66,7 @@ SETTLES = (
     stable_processes,
     read_more_often,
     bounded_by,
+    read_to_the_end,
     short_lived_process,
 )
 
@@ -184,18 +187,24 @@ def _most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
 
     A leak that another series confirmed (`exact_meter`) has a rate of its own that means little:
     pages rise by fragmentation, or were rarely read. Fragmentation also makes pages rise by a
-    multiple of the leak, so an exact metric goes before pages whose growth has found its phase.
+    multiple of the leak, so an exact metric goes before pages whose growth has found its phase. One
+    that was read a few times alone goes behind those that were read often.
     """
     owners = {f.process for f in series.findings if _owns(f, series)}
+    if not owners:  # several leak: the whole is the sum of them
+        leaks = [at for at in leaks if series.findings[at].process == "tree"] or leaks
 
-    def key(at: int) -> tuple[bool, bool, bool, bool, bool, int, float]:
+    most = max(series.findings[at].samples for at in leaks)
+
+    def key(at: int) -> tuple[bool, bool, bool, bool, bool, bool, int, float]:
         finding = series.findings[at]
+        rare = finding.samples < min(series.policy.common.few_samples, most)
         owns = finding.process in owners
         borrowed = finding.reason is Reason.EXACT_METRIC
         explained = any(phase.is_attributed for phase in finding.phases)
         rank = _rank(finding, _MOST_INFORMATIVE)
         exact, partial = finding.role in EXACT_ROLES, _overlooks_objects(finding, series)
-        return not owns, partial, borrowed, not exact, not explained, rank, -speed(finding)
+        return not owns, rare, partial, borrowed, not exact, not explained, rank, -speed(finding)
 
     return min(leaks, key=key)
 
@@ -215,7 +224,7 @@ def _overlooks_objects(malloc: Finding, series: SeriesSet) -> bool:
 
 
 def _owns(finding: Finding, series: SeriesSet) -> bool:
-    """Return True if its process has most of the whole tree's growth, in the same kind of memory.
+    """Return True if its process has nearly all of the tree's growth, in the same kind of memory.
 
     Metrics that the tree does not have (malloc, counts) cannot show that, unless it has none.
     """

@@ -42,7 +42,7 @@ def stable_part(finding: Finding, series: SeriesSet) -> Argument | None:
     for other in series.same(finding):
         if other.verdict not in CALM or other.samples < finding.samples // 2:
             continue
-        if _contains(finding, other, series):
+        if _contains(finding, other, series) and series.saw(other, finding):
             return Argument(
                 text="a metric that counts memory in it more exactly does not grow",
                 against=name(other),
@@ -85,7 +85,7 @@ def holes(finding: Finding, series: SeriesSet) -> Argument | None:
     if finding.role not in PAGES:
         return None
     common = series.policy.common
-    same = [f for f in series.same(finding) if f.axis == finding.axis]
+    same = [f for f in series.same(finding) if f.axis == finding.axis and series.saw(f, finding)]
     stable = {f.metric for f in same if f.verdict in CALM and f.samples >= common.few_samples}
     grown = series.rise(finding, finding)
     small = grown <= common.little * finding.peak_value
@@ -143,6 +143,29 @@ def _slow_since(
 
 
 @Rule
+def read_to_the_end(finding: Finding, series: SeriesSet) -> Argument | None:
+    """An exact metric grew as long as it was read, and what contains its memory did not since.
+
+    It decides for the stretch that its readings cover, and not against newer ones.
+    """
+    containing = PART_OF.get(finding.role, ())
+    rate = 0.0 if finding.growth_per_x is None else finding.growth_per_x.value
+    for f in series.same(finding):
+        if f.role not in containing or f.verdict not in CALM or series.is_as_recent(finding, f):
+            continue
+        due = rate * (f.last_x - finding.last_x)
+        if series.rise(f, finding.last_x) < series.policy.common.most * due:
+            return Argument(
+                text="its readings end at {last_x}, and what contains its memory does not grow "
+                "after that",
+                numbers={"last_x": finding.last_x},
+                against=name(f),
+                reason=Reason.OVERRULED,
+            )
+    return None
+
+
+@Rule
 def exact_meter(finding: Finding, series: SeriesSet) -> Argument | tuple[Argument, Changes] | None:
     """A coarse metric that rises with a leaking exact one leaks; one that hides it is open."""
     if finding.verdict is Verdict.LEAK:
@@ -160,7 +183,7 @@ def exact_meter(finding: Finding, series: SeriesSet) -> Argument | tuple[Argumen
                 verdict=Verdict.LEAK,
             )
             return confirmed, _borrowed(finding, exact, series)
-        if finding.verdict in CALM:
+        if finding.verdict in CALM and series.is_as_recent(exact, finding):
             overruled = Argument(
                 text="a metric that counts memory in it exactly leaks, which it does not show",
                 reason=Reason.OVERRULED,
@@ -198,7 +221,8 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
     common, reporting = series.policy.common, series.policy.reporting
-    level = [f for f in series.same(finding) if f.verdict in CALM]
+    same = series.same(finding)
+    level = [f for f in same if f.verdict in CALM and series.saw(f, finding)]
     as_often = {f.role for f in level if f.samples >= finding.samples}
     known = {f.role for f in level if f.samples >= common.few_samples and f.metric not in IN_PART}
     malloc = any(f.metric == MALLOC and f.samples >= common.few_samples for f in level)

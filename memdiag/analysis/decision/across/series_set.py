@@ -81,6 +81,21 @@ class SeriesSet:
         late = [v for x, v in points[-most:] if x >= points[-1][0] - tenth]
         return mean(late) - mean(early)
 
+    def is_as_recent(self, other: Finding, finding: Finding) -> bool:
+        """Return True if `other` was read until about where `finding` was; those of different axes
+        cannot be told apart."""
+        length = finding.last_x - finding.first_x
+        lag = finding.last_x - other.last_x
+        return other.axis != finding.axis or lag <= self.policy.common.slight * length
+
+    def saw(self, other: Finding, finding: Finding) -> bool:
+        """Return True if `other` was read while nearly all of the growth of `finding` took place:
+        of what came later it knows nothing."""
+        if self.is_as_recent(other, finding):
+            return True
+        later, grown = self.rise(finding, other.last_x), self.rise(finding, finding)
+        return later <= self.policy.common.short_share * grown
+
     def first(self, checks: Sequence[Rule], finding: Finding) -> tuple[Argument, Changes] | None:
         """The first argument about the finding, with the facts that it changes.
 

@@ -22,18 +22,40 @@ def negligible(case: Case, window: Window) -> Argument | None:
     """Growth that stays negligible over the run's plan, or over a horizon that few runs reach.
 
     A training keeps a little of every step (loss histories, interned objects); nobody looks for a
-    leak of a hundred bytes a step over a million steps.
+    leak of a hundred bytes a step over a million steps. What healthy jobs keep per step is held
+    against the lower end of the rate, if the rate itself is not beyond twice as much; if it is, the
+    series is left open.
     """
     prepared, slope = window.fit.prepared, window.trend.slope
     horizon, grown, least = extrapolate(prepared, slope, case.policy, case.context.planned_x)
-    if grown >= least:
+    numbers = {"grown_y": grown, "horizon_x": horizon, "least_y": least}
+    if grown < least:
+        return Argument(
+            text="it would grow by {grown_y} in {horizon_x}, and less than {least_y} does not "
+            "matter",
+            numbers=numbers,
+            reason=Reason.NEGLIGIBLE,
+            verdict=Verdict.STABLE,
+        )
+    low = (slope - window.trend.half_width()) * horizon
+    usual = _background(prepared, case.policy) * horizon
+    if usual <= 0 or low >= usual:
         return None
+    is_usual = grown < 2 * least
     return Argument(
-        text="it would grow by {grown_y} in {horizon_x}, and less than {least_y} does not matter",
-        numbers={"grown_y": grown, "horizon_x": horizon, "least_y": least},
-        reason=Reason.NEGLIGIBLE,
-        verdict=Verdict.STABLE,
+        text="it would grow by {grown_y} in {horizon_x}, or by only {low_y}, and healthy jobs gain "
+        "{least_y}",
+        numbers={**numbers, "low_y": max(low, 0.0)},
+        reason=Reason.NEGLIGIBLE if is_usual else Reason.UNCERTAIN_TREND,
+        verdict=Verdict.STABLE if is_usual else Verdict.INCONCLUSIVE,
     )
+
+
+def _background(prepared: Prepared, policy: Policy) -> float:
+    """What healthy jobs gain of this metric per step; 0 on other axes."""
+    if prepared.axis.kind is not AxisKind.STEP:
+        return 0.0
+    return policy.materiality.background_per_step.get(prepared.role, 0.0)
 
 
 def extrapolate(
@@ -48,9 +70,7 @@ def extrapolate(
     least = policy.common.stable_growth * prepared.level
     if prepared.unit is Unit.BYTES:
         least = max(least, min(given.least_bytes, policy.common.most * prepared.level))
-    if kind is AxisKind.STEP:
-        least = max(least, given.background_per_step.get(prepared.role, 0.0) * horizon)
-    return horizon, grown, least
+    return horizon, grown, max(least, _background(prepared, policy) * horizon)
 
 
 @Rule

@@ -14,13 +14,13 @@ from memdiag.values.verdict import Argument, Reason, Verdict
 class TooFew:
     """Beside `Policy.common.fewest`."""
 
-    span_s: float = number(2.0, "s", "shortest that few readings may cover")
+    span_s: float = number(10.0, "s", "shortest time to be judged: imports take seconds")
 
 
 @rule(TooFew())
 def too_few(case: Case, window: Window | None, parameters: TooFew) -> Argument | None:
-    """So few readings, or so short a time with few of them, cover only the start of a program: its
-    interpreter and imports.
+    """So few readings, or so short a time, cover only the start of a program: its interpreter and
+    imports.
     """
     x, y, common = case.prepared.x, case.prepared.y, case.policy.common
     readings = {"readings": float(len(y))}
@@ -31,12 +31,12 @@ def too_few(case: Case, window: Window | None, parameters: TooFew) -> Argument |
             reason=Reason.TOO_FEW_SAMPLES,
         )
     span = float(x[-1] - x[0])
-    brief = case.prepared.axis.kind is AxisKind.SECONDS and span < parameters.span_s
-    if not brief or len(y) >= common.few_samples or not y.max() > y.min():
+    if case.prepared.axis.kind is not AxisKind.SECONDS or span >= parameters.span_s:
         return None
     return Argument(
-        text="there are too few readings ({readings} in {span_x})",
-        numbers={**readings, "span_x": span},
+        text="the recording is too short ({readings} readings in {span_x}): in less than "
+        "{least_x}, a program shows little more than its start",
+        numbers={**readings, "span_x": span, "least_x": parameters.span_s},
         reason=Reason.TOO_FEW_SAMPLES,
     )
 

@@ -41,16 +41,20 @@ def always_rises(case: Case, window: Window) -> Argument | None:
     """A last regime of few readings, each above the one before, by rises that do not slow down.
 
     Growth that speeds up does not lie on a line, and leaves a scatter in which any line could be
-    chance.
+    chance. Rises that slow down are a warm-up, except where they are the whole run, not each
+    smaller than the one before, and the last is not yet slight: nothing of it is level then.
     """
     common = case.policy.common
     y = case.prepared.y[case.fit.first_sample :]
     rises = np.diff(y)
     if not common.fewest <= len(y) < common.few_samples or not (rises > 0).all():
         return None
-    if _slow_down(rises, common.slowing) or _slow_down(rises[:-1], common.slowing):
-        return None  # (the last may be a spike)
     rise = float(y[-1] - y[0])
+    by_turns = case.fit.tail == 0 and not (np.diff(rises) < 0).all()
+    goes_on = by_turns and float(rises[-1]) > common.slight * rise
+    slows = _slow_down(rises, common.slowing) or _slow_down(rises[:-1], common.slowing)
+    if slows and not goes_on:
+        return None  # (the last may be a spike)
     if rise <= common.stable_growth * case.prepared.level:
         return None
     return Argument(
