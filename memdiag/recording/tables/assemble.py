@@ -21,6 +21,7 @@ from memdiag.recording.tables.axis import (
     without_durations,
 )
 from memdiag.recording.tables.group_processes import Group, encode, split
+from memdiag.recording.tables.impossible_readings import without_impossible
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import Axis, AxisKind, Phases, Recording, Series, Unit
 from memdiag.values.sanitize import printable
@@ -112,6 +113,9 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
             without = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
             notes.append(f"{without} of {name} without a number{where}: left out")
         metric = _in_final_unit(name, meaning, cells)
+        possible, wrong = without_impossible(metric.values, name, meaning.role)
+        notes.extend(wrong)
+        metric = replace(metric, values=possible)
         if not np.isfinite(metric.values).any():
             continue
         if _is_capacity(metric, len(plan.metrics)):
