@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.values.measurements import Unit
+from memdiag.values.measurements import AxisKind, Unit
 
 FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
@@ -33,6 +33,8 @@ PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
 _BOUNDS = frozenset({"from", "since", "until"})
 _TOTALS = frozenset({"of", "out of"})
 _RATES = frozenset({"per", "each"})
+# Their words name a position, whatever stands before them.
+_OF_TRAINING = frozenset({AxisKind.STEP, AxisKind.EPOCH})
 _SOFT_CUT = r"[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
 _HARD_CUT = r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
@@ -136,7 +138,7 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
 
 def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[str, str] | None:
     """In "Memory after step 10: 512 MB" the word "step", and all before the value ("" if only a
-    preposition precedes the word). None if the number is not a step.
+    preposition precedes the word, or no value follows). None if the number is not a step.
     """
     words = label.split()
     if len(words) < 2 or match.group("unit") or not _WHOLE.fullmatch(match.group("figure")):
@@ -149,9 +151,14 @@ def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[st
     if all(word.lower() in PREPOSITIONS for word in every[:-1]):
         return words[-1], ""
     then = _THEN.match(line, match.end())
-    if then is None:
-        return None
+    if then is None:  # "INFO step=10", "heartbeat step=10"
+        is_named = words[-2].lower() not in PREPOSITIONS
+        return (words[-1], "") if is_named and _is_of_training(words[-1]) else None
     return words[-1], " ".join(every[-WORDS_OF_ALL:]) + WHEN + (then["unit"] or "")
+
+
+def _is_of_training(word: str) -> bool:
+    return recognise(word).axis in _OF_TRAINING
 
 
 def without_when(text: str) -> str:
