@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Floats, Ints
 
 _MAX_NAME = 120
+_NAMED = 6
 # A program has a dozen phases; batch numbers as phases would be as many as samples.
 _PHASES_AT_MOST = 200
 _PAGE_BYTES = 4096
@@ -43,6 +44,7 @@ class Plan:
     metrics: (column, meaning) with a METRIC's meaning.
     axes: candidates for the axis; the clock among them gives `at_s`.
     labels: (name to put before bare numbers, column).
+    left_out: names of columns that look like memory and are not analyzed.
     must_exist: the user asked for the metrics: one without numbers is an error, not skipped.
     """
 
@@ -52,6 +54,7 @@ class Plan:
     pid: int | None = None
     generation: int | None = None
     labels: tuple[tuple[str, int], ...] = ()
+    left_out: tuple[str, ...] = ()
     must_exist: bool = False
 
 
@@ -70,6 +73,8 @@ class _Metric:
 def assemble(table: Table, plan: Plan, source: str) -> Recording:
     """The recording of a table. Raises UnreadableInput if nothing can be analyzed."""
     notes = list(table.notes)
+    if plan.left_out:
+        notes.append(f"not read as memory in use: {_listed(plan.left_out)}")
     metrics = _metrics(table, plan, source, notes)
     groups = split(
         len(table),
@@ -93,6 +98,11 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     for group in groups:
         series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))
     return Recording(source=source, series=tuple(series), notes=tuple(dict.fromkeys(notes)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(printable(name[:_MAX_NAME]) for name in names[:_NAMED]) + more
 
 
 def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_Metric]:

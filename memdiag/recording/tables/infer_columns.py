@@ -14,7 +14,7 @@ from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
 from memdiag.recording.parsing.cells import holds_bytes, to_numbers, to_seconds
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import NO_AMOUNTS, REQUESTS
+from memdiag.recording.parsing.column_vocabulary import MEMORY, NO_AMOUNTS, REQUESTS
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
 from memdiag.recording.tables.axis import Candidate, rises_strictly
@@ -66,6 +66,7 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
         pid=pid,
         generation=_first(meanings, Part.GENERATION, taken),
         labels=tuple(labels),
+        left_out=() if options.metrics else _left_out(table, meanings, metrics, taken),
         must_exist=bool(options.metrics),
     )
 
@@ -178,6 +179,30 @@ def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning
         return metrics
     free = {at for at, meaning in host if "free" in meaning.metric.split("_")}
     return [(at, meaning) for at, meaning in metrics if at not in free]
+
+
+def _left_out(
+    table: Table,
+    meanings: list[Meaning],
+    metrics: list[tuple[int, Meaning]],
+    taken: set[int | None],
+) -> tuple[str, ...]:
+    """The columns of numbers that look like memory by their names or units, and are not taken."""
+    used = {at for at, _ in metrics} | taken
+    return tuple(
+        table.names[at]
+        for at, meaning in enumerate(meanings)
+        if at not in used
+        and (meaning.part is Part.METRIC or _looks_like_memory(table.names[at], meaning))
+        and _has_numbers(table.columns[at])
+    )
+
+
+def _looks_like_memory(name: str, meaning: Meaning) -> bool:
+    if meaning.part is not Part.OTHER:
+        return False
+    words = take_apart(name)
+    return bool(words.bytes_per_unit) or not MEMORY.isdisjoint(words.words)
 
 
 def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:
