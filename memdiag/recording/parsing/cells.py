@@ -27,6 +27,11 @@ _NUMBER = rf"{_PREFIX}({_DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0
 # After it: a remark in brackets, the total, signs: `580 MB (+62 MB)`, `1.2GiB / 8GiB`.
 _REMARK = r"(?:\s*[(\[].*|\s*/\s*[0-9].*|\s*[^\x00-\x7f]+)?"
 _UNIT = rf"{_NUMBER}(?:/[0-9]+)?\s*([A-Za-z%]*){_REMARK}[\s*`]*$"
+# `22.8 -> 22.7 GB` ends with the later value, `807 ± 2 MiB` has its spread, and in
+# `3.02 / 24.00 GiB` one unit stands for both.
+_BEFORE = r"^.*[0-9].*(?:->|→|=>|⇒|➜|➔)\s*"
+_SPREAD = r"\s*(?:±|\+/?-)\s*[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?"
+_OF_TOTAL = r"^([^/A-Za-z]*[0-9])\s*/\s*[0-9][0-9.,]*\s*([A-Za-z]+)"
 _WITH_UNIT = re.compile(_UNIT)
 _PERHAPS_BYTES = re.compile(r"[0-9.,_]\s*[BKMGTPbkmgtp]")
 _CELL_LENGTH = 200
@@ -141,6 +146,7 @@ def _floats(column: pl.Series) -> Floats:
 
 
 def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:
+    text = text.str.replace(_BEFORE, "").str.replace(_SPREAD, "").str.replace(_OF_TOTAL, "$1 $2")
     numbers = text.str.extract(_NUMBER, 1).str.strip_chars()
     suffix = text.str.extract(_UNIT, 2).str.to_lowercase()
     known = {unit: _factor(unit) for unit in suffix.drop_nulls().unique().to_list()}

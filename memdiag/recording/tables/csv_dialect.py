@@ -115,11 +115,13 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     return _named(header, cells[first][0] + 1, width, delimiter)
 
 
-_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:")
+_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|[^\w%#]+")
 
 
 def _are_names(header: list[str]) -> bool:
-    """Return True for names separated by blanks. "RSS (MB)" and "Memory usage:" are one name."""
+    """Return True for names separated by blanks. "RSS (MB)", "Memory usage:" and "before -> after"
+    are one name.
+    """
     return recognisable(header) and not any(map(_NO_NAME.fullmatch, header[1:]))
 
 

@@ -191,7 +191,7 @@ def _left_out(
     used = {at for at, _ in metrics} | taken
     return tuple(
         table.names[at]
-        for at, meaning in enumerate(meanings)
+        for at, meaning in enumerate(islice(meanings, _COLUMNS_LOOKED_AT))
         if at not in used
         and (meaning.part is Part.METRIC or _looks_like_memory(table.names[at], meaning))
         and _has_numbers(table.columns[at])

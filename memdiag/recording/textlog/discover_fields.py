@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from memdiag.recording.parsing.column_meaning import Meaning, Part, recognise
 from memdiag.recording.textlog.number_spans import (
+    ARROW,
     FRACTION,
     NUMBER,
     OF,
@@ -169,8 +170,8 @@ def _heading(lines: Sequence[str]) -> str:
 
 def _name(place: Place, unit: str, heading: str) -> str:
     """A name that `recognise` understands."""
-    if place.kind == "size":
-        return f"memory ({unit})"
+    if place.kind == "size" or place == Place("later", ""):
+        return f"memory ({unit})" if unit else "later"
     if place.kind == "start":
         return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, LEADING)
     label = without_when(place.text) if place.kind == "beyond" else place.text
@@ -228,6 +229,12 @@ def _pattern(
         shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
         before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else _before(place.text)
         return rf"{before}{label}-?[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
+    if place.kind == "later":
+        tokens = re.findall(r"\w+|[^\w\s]", place.text)
+        label = r"\s*".join(re.escape(token) for token in tokens)
+        label = re.sub("[0-9]", digits, label) if digits else label
+        named = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}" if label else r"(?:^|\s)"
+        return rf"{named}{NUMBER}(?:[ ]?{UNIT})?{ARROW}{figure}(?:[^0-9A-Za-z_]|$)"
     if place.kind == "beyond":
         before = _before(place.text) + _beyond(place.text, digits)
         return rf"{before}[^0-9A-Za-z+\-.]*(?:is|was)?\s*{figure}(?:\W|$)"

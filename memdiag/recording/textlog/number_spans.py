@@ -26,6 +26,13 @@ _SCAN = re.compile(
     rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+)?(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?"
     rf"[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
 )
+# "reserved 21.9 -> 21.7 GiB": only the later value is in use.
+ARROW = r"\s*(?:->|→|=>|⇒|➜)\s*"
+_THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
+# "1342 objects collected": no level.
+_HAPPENED = re.compile(
+    r"\s*\w+\s+(?:collected|freed|released|removed|deleted|created|reclaimed|loaded|processed)\b"
+)
 _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
@@ -68,8 +75,8 @@ _DEVICE_ENDS = re.compile(r"\s*[:=]\s*[-+]?[0-9]|[:,]?\s+([A-Za-z_]+)")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a number is: after a label, before a word, at the start, by its unit, or beyond a
-    step number.
+    """Where a number is: after a label, before a word, at the start, by its unit, beyond a step
+    number, or later than another value ("21.9 -> 21.7 GiB").
     """
 
     kind: str
@@ -92,21 +99,23 @@ class Number:
 def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
     """The line's numbers that may be readings or positions; the last `words` before one name it."""
     zone = _ZONE.match(line)  # of the time before it
-    end, unlabelled, bare, beyond = zone.end() if zone else 0, 0, False, ""
-    for match in _SCAN.finditer(line):
-        if _is_index(line, match):
-            continue
+    end, unlabelled, bare = zone.end() if zone else 0, 0, False
+    awaited: Place | None = None  # of the next number
+    for match in (found for found in _SCAN.finditer(line) if not _is_index(line, found)):
         between = line[end : match.start()]
         end = match.end()
         unit = match.group("unit") or ""
         label = _label(between, words)
-        if beyond:
-            yield Number(Place("beyond", beyond), unit)
-            beyond = ""
+        if awaited is not None:
+            yield Number(awaited, unit)
+            awaited = None
+        elif _THEN_LATER.match(line, end) is not None:
+            awaited = Place("later", label)
         elif _is_no_reading(between, label, unit):
             continue
         elif (when := _when(between, label, line, match)) is not None:
             position, beyond = when
+            awaited = Place("beyond", beyond) if beyond else None
             yield Number(Place("label", position), "")
         elif label and not _belongs_to_next(label, line, end):
             yield Number(Place("label", label), unit)
@@ -184,6 +193,8 @@ def _is_no_reading(between: str, label: str, unit: str) -> bool:
 def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> Place | None:
     """The place of a number without a name before it."""
     after = _AFTER.match(match.string, match.end())
+    if not unit and _HAPPENED.match(match.string, match.end()):
+        return None
     if not unit and after and _names_number(after.group(1), bool(label)):
         return Place("before", after.group(1))
     if re.fullmatch(SIZE_UNIT, unit):
