@@ -69,6 +69,15 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     return next(named, found[0] if found else _single_column(rows) or _in_prose(rows))
 
 
+def is_header_alone(head: str) -> bool:
+    """Return True if the only line has the names of an axis and of memory."""
+    lines = [line for line in head.splitlines() if line.strip()]
+    return len(lines) == 1 and any(
+        not any(map(is_number, names)) and _of_a_run(names)
+        for names in (split_line(lines[0].lstrip("# "), delimiter) for delimiter in _DELIMITERS)
+    )
+
+
 def split_line(line: str, delimiter: str) -> list[str]:
     """The cells of one line."""
     if delimiter == WHITESPACE:

@@ -33,6 +33,8 @@ _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
 _HAPPENED = re.compile(
     r"\s*\w+\s+(?:collected|freed|released|removed|deleted|created|reclaimed|loaded|processed)\b"
 )
+# "118MB/s", "5 MB per step": no amount.
+_PER = re.compile(r"\s?/\s?(?:s|sec|min|h|it|iter|step)\b|\s+per\b")
 _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
@@ -198,12 +200,18 @@ def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> 
     if not unit and after and _names_number(after.group(1), bool(label)):
         return Place("before", after.group(1))
     if re.fullmatch(SIZE_UNIT, unit):
-        return Place("size", "")
+        counted = len(unit) == 1 and after and not _may_follow(after.group(1))
+        return None if counted or _PER.match(match.string, match.end()) else Place("size", "")
     if match.group("total"):
         return Place("fraction", "")
     if first and not match.string[: match.start()].strip(_STRIP):
         return Place("start", "")
     return None if unit else Place("plain", "")
+
+
+def _may_follow(word: str) -> bool:
+    """Return True if the word after "1.3G" does not show that it counts something else."""
+    return recognise(word).part is Part.METRIC or word.lower() in {*PREPOSITIONS, "of", "used"}
 
 
 def _names_number(word: str, after_preposition: bool) -> bool:
