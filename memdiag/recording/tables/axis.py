@@ -29,11 +29,15 @@ _ROWS_PER_BLOCK = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A column that may be the axis: its values over all rows, in seconds for a clock."""
+    """A column that may be the axis: its values over all rows, in seconds for a clock.
+
+    is_assumed: its name does not show what it counts.
+    """
 
     axis: Axis
     values: Floats
     rank: int
+    is_assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,7 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
     return Plan(
         metrics=tuple(metrics),
         axes=tuple(axes),
+        x_is=options.x_is,
         phase=phase,
         pid=pid,
         generation=_first(meanings, Part.GENERATION, taken),
@@ -277,7 +278,8 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # by its name, or several small units per row
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)
-    return Candidate(axis=axis, values=values, rank=meaning.rank)
+    assumed = meaning.axis is None
+    return Candidate(axis=axis, values=values, rank=meaning.rank, is_assumed=assumed)
 
 
 def _is_request(name: str) -> bool:
