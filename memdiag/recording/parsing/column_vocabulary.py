@@ -35,7 +35,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.SECONDS,
         _ranked(
             "time elapsed timestamp ts datetime date clock runtime walltime uptime t at seconds"
-            " relative"
+            " relative datum uhrzeit zeit fecha hora"
         ),
     ),
     (

@@ -15,6 +15,7 @@ from memdiag.recording.parsing.cells import holds_bytes, to_numbers, to_seconds
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import MEMORY, NO_AMOUNTS, REQUESTS
+from memdiag.recording.parsing.timestamps import is_date_alone, is_time_alone
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
 from memdiag.recording.tables.axis import Candidate, rises_strictly
@@ -256,6 +257,8 @@ def _axes(
         for at, meaning in enumerate(meanings)
         if meaning.part is Part.AXIS and at not in used and at != x
     ]
+    if (whole := _date_and_time(table, meanings)) is not None:
+        found = [c for c in found if c.axis.kind is not AxisKind.SECONDS] + [whole]
     found = [candidate for candidate in found if np.isfinite(candidate.values).sum() > 1]
     if x is None:
         return found
@@ -268,6 +271,24 @@ def _axes(
         )
     clocks = [c for c in found if c.axis.kind is AxisKind.SECONDS]
     return [chosen, *(clocks if chosen.axis.kind is not AxisKind.SECONDS else [])]
+
+
+def _date_and_time(table: Table, meanings: list[Meaning]) -> Candidate | None:
+    """The clock of a column of dates and one of times of day beside each other."""
+    clocks = [
+        (at, as_series(table.columns[at]).str.strip_chars())
+        for at, meaning in enumerate(meanings)
+        if meaning.axis is AxisKind.SECONDS and is_text(table.columns[at])
+    ]
+    date = next((one for one in clocks if is_date_alone(one[1])), None)
+    time = next((one for one in clocks if is_time_alone(one[1])), None)
+    if date is None or time is None:
+        return None
+    axis = Axis(
+        name=printable(f"{table.names[date[0]]} {table.names[time[0]]}"[:80]), kind=AxisKind.SECONDS
+    )
+    values = to_seconds(date[1] + " " + time[1], 1.0)
+    return Candidate(axis=axis, values=values, rank=meanings[date[0]].rank)
 
 
 def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:

@@ -41,6 +41,9 @@ _ONWARDS = 0.6
 _DENSE = 0.2
 _HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
 _DIGIT = "[0-9]"
+_COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
+_COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2} ?[KMGTkmgt]i?[Bb]\b")
+_POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+ ?[KMGTkmgt]i?[Bb]\b")
 _FORMS_AT_MOST = 4000
 _FORMS_NOTED = 500
 # YOLO's heading, above lines that begin with `7/100`.
@@ -53,8 +56,11 @@ def read_text(source: Source) -> Table | None:
     collector: Collector | None = None
     filled = 0
     notes: tuple[str, ...] = ()
+    decimal_commas: bool | None = None
     for block in blocks(source):
-        lines = lines_of(block)
+        if decimal_commas is None:
+            decimal_commas = _has_decimal_commas(block)
+        lines = lines_of(_COMMA.sub(b".", block) if decimal_commas else block)
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
             notes = left_out(_each_of_memory(lines), collector.fields)
@@ -66,6 +72,12 @@ def read_text(source: Source) -> Table | None:
     if table is None:
         return None
     return replace(table, notes=(*notes, _DECIMATED) if collector.coarseness else notes)
+
+
+def _has_decimal_commas(block: bytes) -> bool:
+    """Return True if several sizes have one or two decimals after a comma, and none has a point."""
+    sizes = len(_COMMA_SIZE.findall(block))
+    return sizes >= _ROWS_AT_LEAST and _POINT_SIZE.search(block) is None
 
 
 def _collector_for(lines: Lines) -> Collector | None:
