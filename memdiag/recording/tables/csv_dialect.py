@@ -121,9 +121,18 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         return _headerless(cells, first, width, delimiter)
     if not body or not _mostly_numbers(body, width):
         return None
-    if delimiter == WHITESPACE and (len(header) != width or not _are_names(header)):
+    is_indexed = len(header) == width - 1 and _of_a_run(header) and _counts(body)
+    if delimiter == WHITESPACE and not (
+        _are_names(header) and (len(header) == width or is_indexed)
+    ):
         return None
     return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+def _counts(rows: list[list[str]]) -> bool:
+    """Return True if the first cells are row numbers, which pandas prints without a name."""
+    numbers = [int(row[0]) for row in rows if row[0].isdecimal()]
+    return len(numbers) * 2 > len(rows) and all(a < b for a, b in pairwise(numbers))
 
 
 _NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|[^\w%#]+")
