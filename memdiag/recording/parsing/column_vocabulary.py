@@ -73,6 +73,7 @@ NO_AMOUNTS = _words(
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
     " temperature power fan cores tried increment delta diff difference growth grew change eta"
     " cumulative cumulatively cumulated lifetime fragmentation blocksize params parameters tokens"
+    " estimated"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.
 NO_LEVELS = tuple(map(_words, ("num allocs", "largest alloc", "largest block", "largest tensor")))

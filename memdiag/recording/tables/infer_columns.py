@@ -14,7 +14,7 @@ from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
 from memdiag.recording.parsing.cells import holds_bytes, to_numbers, to_seconds
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import MEMORY, NO_AMOUNTS, REQUESTS
+from memdiag.recording.parsing.column_vocabulary import ALLOCATED, MEMORY, NO_AMOUNTS, REQUESTS
 from memdiag.recording.parsing.timestamps import is_date_alone, is_time_alone
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
@@ -149,7 +149,7 @@ def _metrics(
         if meaning.part is Part.METRIC and at not in taken
     ]
     if found:
-        return _without_free(found)
+        return _without_sums(table, _without_free(found))
     looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
     numeric = [at for at, column in enumerate(looked_at) if _has_numbers(column)]
     if not numeric:
@@ -205,6 +205,15 @@ def _looks_like_memory(name: str, meaning: Meaning) -> bool:
         return False
     words = take_apart(name)
     return bool(words.bytes_per_unit) or not MEMORY.isdisjoint(words.words)
+
+
+def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """Drop the total of what is allocated beside it: it sums up all allocations ever made."""
+    words = {at: set(take_apart(table.names[at]).words) for at, _ in metrics}
+    amounts = [found for found in words.values() if found and found <= ALLOCATED]
+    return [
+        (at, m) for at, m in metrics if words[at] - {"total"} not in amounts or words[at] in amounts
+    ]
 
 
 def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:

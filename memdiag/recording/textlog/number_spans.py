@@ -55,6 +55,9 @@ _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\
 _KEY = re.compile(r"""['"]([^'"]{1,60})['"]\s*[:=]\s*$""")
 _MODEL = re.compile(r"\w-$")
 _STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
+# Words that make another figure of the same words: "Max GPU memory allocated".
+_QUALIFIERS = frozenset({"max", "maximum", "peak", "min", "minimum", "average", "avg", "mean"})
+_QUALIFIERS |= frozenset({"cumulative", "free", "available", "estimated"})
 WORDS_KEPT = 3
 WORDS_OF_ALL = 6
 _ZONE = re.compile(r"Z(?![A-Za-z0-9_])")
@@ -228,6 +231,8 @@ def _label(between: str, most: int) -> str:
     if key is not None and any(c.isalpha() for c in key[1]):
         return key[1].strip()
     words = _words(_CUT, _TAG.sub("|", between))
+    kept = next((n for n, word in enumerate(words) if word.lower() in _QUALIFIERS), len(words))
+    most = max(most, min(len(words) - kept, WORDS_OF_ALL))
     return " ".join(words[-most:]) if any(c.isalpha() for c in "".join(words)) else ""
 
 

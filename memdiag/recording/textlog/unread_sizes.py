@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from memdiag.recording.parsing.column_meaning import Part
+from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.textlog.discover_fields import Field
-from memdiag.recording.textlog.number_spans import NUMBER, SIZE_UNIT
+from memdiag.recording.textlog.number_spans import NUMBER, SIZE_UNIT, Place, numbers_in
 from memdiag.values.sanitize import printable
 
 _SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_])(?:/s\b)?")
@@ -43,9 +44,17 @@ def _unread(line: str, metrics: Sequence[Field], axes: Sequence[Field]) -> list[
     unread = [
         size for size in sizes if not any(a < size.end(1) and size.start(1) < b for a, b in read)
     ]
-    if unread or sizes or found or _OF_MEMORY.match(line) is None:
-        return [_around(line, size) for size in unread]
+    labels = [number.place.text for number in numbers_in(line) if _is_of_memory(number.place)]
+    if unread or labels or sizes or found or _OF_MEMORY.match(line) is None:
+        return [_around(line, size) for size in unread] + labels
     return [line.strip()[:_LONGEST].strip()]
+
+
+def _is_of_memory(place: Place) -> bool:
+    """Return True for a number that allocations name and that is no amount in use."""
+    if place.kind != "label" or recognise(place.text).part is not Part.OTHER:
+        return False
+    return any(word.startswith("alloc") for word in take_apart(place.text).words)
 
 
 def _around(line: str, size: re.Match[str]) -> str:
