@@ -126,7 +126,7 @@ def _tag(name: Name) -> Meaning | None:
         return Meaning(part=Part.GENERATION)
     if len(words & PHASES) == 1 and words <= PHASES | PHASE_FILLERS:
         return Meaning(part=Part.PHASE)
-    if words & LABELS and words <= LABELS | LABEL_FILLERS:
+    if name.words == ("name",) or (words & LABELS and words <= LABELS | LABEL_FILLERS):
         return Meaning(part=Part.LABEL)
     return None
 

@@ -68,7 +68,7 @@ def read_text(source: Source) -> Table | None:
             collector.read(lines)
     if collector is None:
         return None
-    table = _as_table(collector, filled)
+    table = _as_table(collector, filled, source)
     if table is None:
         return None
     return replace(table, notes=(*notes, _DECIMATED) if collector.coarseness else notes)
@@ -155,7 +155,7 @@ def read_pattern(source: Source, pattern: str) -> Table:
     return Table(names=tuple(names), columns=columns, first_line=None)
 
 
-def _as_table(collector: Collector, lines: int) -> Table | None:
+def _as_table(collector: Collector, lines: int, source: Source) -> Table | None:
     found, fields = collector.collected(), collector.fields
     metrics = [n for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
     axes = [n for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
@@ -169,6 +169,12 @@ def _as_table(collector: Collector, lines: int) -> Table | None:
     most = max((int((~np.isnan(rows.values[n])).sum()) for n in metrics), default=0)
     carrying = [n for n in axes if not own and _fills_half(rows.values[n])]
     is_ordered = bool(own) or _fills_half(rows.stamps)
+    if own and 0 < most < _ROWS_AT_LEAST:
+        raise UnreadableInput(
+            f"no memory readings over enough steps: only {most} lines have them",
+            source=source.name,
+            remedy=f"paste at least {_ROWS_AT_LEAST} such lines",
+        )
     if most < _ROWS_AT_LEAST or (not is_ordered and len(rows.stamps) < _DENSE * lines):
         return None
     return _named(collector, rows, [*(own or carrying), *metrics])
