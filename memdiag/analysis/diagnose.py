@@ -85,6 +85,11 @@ def _find(series: Series, recording: Recording, policy: Policy) -> Finding | Non
         return None
     ranks = len({one.process for one in recording.series if one.is_rank})
     records = ranks if series.process == "tree" else int(series.is_rank)
-    context = Context(planned_x=recording.planned_x, records=records, limits=recording.limits)
+    context = Context(
+        planned_x=recording.planned_x,
+        records=records,
+        limits=recording.limits,
+        unread_share=series.unread_share,
+    )
     decided = decide.decide(prepared, policy, context)
     return build_finding(series, prepared, decided, policy, context)

@@ -55,7 +55,8 @@ def _read(source: str, options: ReadOptions) -> Recording:
     else:
         with contextlib.closing(open_source(source, options)) as opened:
             table, format_ = read_table(opened, options)
-    if is_native(table.names) and not (options.x or options.metrics or options.phase_column):
+    as_recorded = not (options.x or options.x_is or options.metrics or options.phase_column)
+    if is_native(table.names) and as_recorded:
         return native_columns.recording_of(table, source)
     plan = infer_columns.plan(table, options, source)
     recording = assemble(table, plan, source)

@@ -7,12 +7,22 @@ from typing import Protocol
 
 from memdiag.errors import UsageError
 from memdiag.values import units
-from memdiag.values.measurements import Unit
+from memdiag.values.measurements import AxisKind, Unit
 
 DEFAULT_MAX_INPUT_BYTES = 8 * 10**9
 
 _COUNTS = {"count", "counts", "number", "1"}
 _PERCENTS = {"percent", "%", "pct"}
+
+
+X_KINDS = {
+    "step": AxisKind.STEP,
+    "epoch": AxisKind.EPOCH,
+    "second": AxisKind.SECONDS,
+    "sample": AxisKind.INDEX,
+    "operation": AxisKind.REQUEST,
+}
+"""What an axis may count, as `--x-is` names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +49,8 @@ class ReadOptions:
     """How to read a source.
 
     x: column to take as the axis, "" to find one.
+    x_is: what the axis counts, None to infer it. Rows without an axis, or with only a clock, are
+        then counted as that.
     metrics: columns to take as metrics, () to find them.
     phase_column: column to take as the phase, "" to find one.
     format: name of the format (`registry.FORMATS`), "" to recognize it.
@@ -50,6 +62,7 @@ class ReadOptions:
     """
 
     x: str = ""
+    x_is: AxisKind | None = None
     metrics: tuple[MetricChoice, ...] = ()
     phase_column: str = ""
     format: str = ""
@@ -80,3 +93,14 @@ def parse_metric(text: str) -> MetricChoice:
             remedy="use one of B, KB, MB, GB, KiB, MiB, GiB, count, percent",
         )
     return MetricChoice(name=name, unit=Unit.BYTES, factor=float(factor))
+
+
+def parse_x_is(text: str) -> AxisKind | None:
+    """What the axis counts, None for "". Raises UsageError."""
+    kind = X_KINDS.get(text.strip().lower().removesuffix("s"))
+    if kind is None and text:
+        raise UsageError(
+            f"unknown unit of the axis {text!r} for --x-is",
+            remedy=f"use one of {', '.join(X_KINDS)}",
+        )
+    return kind

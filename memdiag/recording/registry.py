@@ -17,7 +17,7 @@ from memdiag.recording.monitors.memray_stats import is_stats, read_stats
 from memdiag.recording.monitors.prometheus import is_range, read_range
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
-from memdiag.recording.tables.csv_dialect import Layout, find_layout
+from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone
 from memdiag.recording.tables.table import Table, read_parquet, read_text_table
 from memdiag.recording.textlog.read_text import read_pattern, read_text
 from memdiag.recording.trackers.mlflow import is_metric, read_metric
@@ -34,6 +34,7 @@ _DOCUMENT = 0.7  # JSON or Markdown
 _LINES = 0.6  # a JSON object per line, unless all of them are one document
 _TABLE = 0.5  # rows of equal length
 _NUMBERS = 0.4  # numbers without names
+_HEADER = 0.3  # names of columns and nothing else
 _TEXT = 0.2  # lines of text
 _NAMELESS = 0.1  # a table that cannot be read
 
@@ -83,6 +84,19 @@ def _read_csv(source: Source, options: ReadOptions) -> Table | None:
 def _read_numbers(source: Source, options: ReadOptions) -> Table | None:
     layout = _layout(source)
     return None if layout is None else read_bare(source, layout)
+
+
+def _is_header_alone(source: Source) -> bool:
+    return source.whole and is_header_alone(source.first_lines())
+
+
+def _refuse_header(source: Source, options: ReadOptions) -> Table | None:
+    raise UnreadableInput(
+        "no memory readings: it has a header and no rows",
+        source=source.name,
+        line=1,
+        remedy="the program may have ended before it wrote the first row: record again",
+    )
 
 
 def _refuse_nameless(source: Source, options: ReadOptions) -> Table | None:
@@ -152,11 +166,12 @@ FORMATS: tuple[Format, ...] = (
     _CSV,
     Format("numbers", _TABLE, _is_single_column, _read_numbers),
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
+    Format("header", _HEADER, _is_header_alone, _refuse_header),
     Format("text", _TEXT, _always, lambda source, _: read_text(source)),
     Format("nameless", _NAMELESS, _is_nameless, _refuse_nameless),
 )
 _BY_CONFIDENCE = sorted(FORMATS, key=lambda family: -family.confidence)
-_REFUSALS = {"nameless", "listing"}
+_REFUSALS = {"nameless", "listing", "header"}
 
 
 def read_table(source: Source, options: ReadOptions) -> tuple[Table, str]:

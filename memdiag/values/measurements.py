@@ -114,6 +114,7 @@ class Series:
     resolution: the rounding of the values in `unit` (printed in MB: 1e6), 0 if unknown.
     x_per_epoch: length of one epoch on the axis, None if unknown or if the axis counts epochs.
     is_rank: the process is a rank of a distributed job.
+    unread_share: part of the column's cells, 0..1, with text that could not be read as numbers.
     """
 
     metric: str
@@ -131,6 +132,7 @@ class Series:
     resolution: float = 0.0
     x_per_epoch: float | None = None
     is_rank: bool = False
+    unread_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

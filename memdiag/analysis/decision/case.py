@@ -126,12 +126,14 @@ class Context:
     planned_x: where the run is planned to end. records: how many of torch's flight recorders (one
     of each rank) the series' memory includes. limits: of the recording. merges: of a run that is
     watched: how often its readings were merged in pairs; None for a finished recording.
+    unread_share: part of the series' cells, 0..1, that could not be read.
     """
 
     planned_x: float | None = None
     records: int = 0
     limits: Sequence[Limit] = ()
     merges: int | None = None
+    unread_share: float = 0.0
 
 
 class Case:

@@ -16,7 +16,13 @@ import numpy as np
 from memdiag.analysis.decision import ends, windows
 from memdiag.analysis.decision.case import Case, Context, Decision, Rule, Window
 from memdiag.analysis.decision.growth import not_evidence, slowing, weak_evidence
-from memdiag.analysis.decision.stability import at_limit, at_once, may_grow, no_growth
+from memdiag.analysis.decision.stability import (
+    at_limit,
+    at_once,
+    may_grow,
+    no_growth,
+    unread_cells,
+)
 from memdiag.values.verdict import Argument, Reason, Side, Verdict
 
 if TYPE_CHECKING:
@@ -90,7 +96,7 @@ SETTLES = (
     ),
 )
 # What objects to any stable verdict, by what is known beside the readings.
-IN_CONTEXT = (at_limit.at_limit,)
+IN_CONTEXT = (at_limit.at_limit, unread_cells.unread_cells)
 
 
 def everything() -> tuple[Rule, ...]:

@@ -41,6 +41,12 @@ class InputOptions:
     """How `analyze` and `compare` read files. planned_x: where the run is planned to end."""
 
     x: str = option("--x", "COLUMN", "Column to use as the x axis.", default="")
+    x_is: str = option(
+        "--x-is",
+        "UNIT",
+        "What the x axis counts: step, epoch, second, sample, operation.",
+        default="",
+    )
     metric: tuple[str, ...] = repeatable(
         "--metric",
         "NAME[=UNIT]",
@@ -79,10 +85,11 @@ class Inputs:
 
     def __init__(self, options: InputOptions) -> None:
         """Raises UsageError."""
-        from memdiag.recording.read_options import ReadOptions, parse_metric
+        from memdiag.recording.read_options import ReadOptions, parse_metric, parse_x_is
 
         given = {one.name: getattr(options, one.name) for one in fields(options)}
         metrics = tuple(map(parse_metric, given.pop("metric")))
+        given["x_is"] = parse_x_is(given["x_is"])
         del given["planned_x"]  # not for reading
         self.options = ReadOptions(metrics=metrics, progress=ReadingBar(), **given)
         self.failures: list[Failure] = []

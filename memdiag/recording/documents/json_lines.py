@@ -15,10 +15,14 @@ _NESTING = 4
 
 
 def is_jsonl(source: Source) -> bool:
-    """Return True if the first line is an object, or the beginning of a very long one."""
-    first = source.content.lstrip().split(b"\n", 1)[0].strip()
+    """Return True if the first of several lines is an object, or the beginning of a very long one.
+
+    An object alone is a JSON document.
+    """
+    first, _, others = source.content.lstrip().partition(b"\n")
+    first = first.strip()
     is_object = first.startswith(b"{") and first.endswith(b"}") and b'"' in first
-    return is_object or _is_endless(source)
+    return (is_object and bool(others.strip())) or _is_endless(source)
 
 
 def read_jsonl(source: Source) -> Table:

@@ -1,4 +1,4 @@
-"""Removes what copying from a terminal or an issue adds to a log: fences, quotes, prompts."""
+"""Removes what copying from a terminal or an issue adds: fences, quotes, prompts, boxes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ _QUOTED = 0.6
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
 
+# Tables in box drawing characters, as rich prints them: bars, rules, and outer borders.
+_BOXED = re.compile(r"(?m)^\s*[│┃║]")
+_BOXED_LINES_AT_LEAST = 3
+_AS_ASCII = str.maketrans(
+    dict.fromkeys("│┃║├┼┤┝┿┥┠╂┨┡╇┩┣╋┫╞╪╡╟╫╢╠╬╣", "|")
+    | dict.fromkeys("─━═┄┅┈┉╌╍", "-")
+    | dict.fromkeys("┌┬┐└┴┘┏┳┓┗┻┛╔╦╗╚╩╝╭╮╰╯┕┷┙┍┯┑┖┸┚┎┰┒╘╧╛╒╤╕╙╨╜╓╥╖", " ")
+)
+
+
 def without_escapes(raw: bytes) -> bytes:
     """The text without terminal escape sequences."""
     return _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
@@ -28,7 +38,7 @@ def unwrapped(text: bytes) -> bytes:
     """The text without these. Their lines stay, empty, so that line numbers do not change, except
     at the start, where readers look for headers.
     """
-    plain = without_escapes(text)
+    plain = _without_boxes(without_escapes(text))
     lines = plain.split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
@@ -45,3 +55,13 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 def _is_wrapping(line: bytes) -> bool:
     return _FENCE.fullmatch(line) is not None or _PROMPT.match(line) is not None
+
+
+def _without_boxes(text: bytes) -> bytes:
+    """Tables in box drawing characters with bars and rules of ASCII."""
+    if b"\xe2\x94" not in text and b"\xe2\x95" not in text:
+        return text
+    decoded = text.decode("utf-8", errors="surrogateescape")
+    if len(_BOXED.findall(decoded)) < _BOXED_LINES_AT_LEAST:
+        return text
+    return decoded.translate(_AS_ASCII).encode("utf-8", errors="surrogateescape")

@@ -22,15 +22,24 @@ NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Per
 
 # A number may have a prefix (`t+240`, `~12`), a total (`3/100`) and a unit.
 _PREFIX = r"^[\s*`~#]*(?:[A-Za-z]{1,10}\s*[+=:#]\s*)?"
-_DIGITS = r"[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+|[0-9][0-9_]*,?[0-9]*)(?:\.[0-9]*)?"
+_DIGITS = (
+    r"[-+]?(?:[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+"  # 1.204,5
+    r"|(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+|[0-9][0-9_]*,?[0-9]*)(?:\.[0-9]*)?)"
+)
 _NUMBER = rf"{_PREFIX}({_DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
 # After it: a remark in brackets, the total, signs: `580 MB (+62 MB)`, `1.2GiB / 8GiB`.
 _REMARK = r"(?:\s*[(\[].*|\s*/\s*[0-9].*|\s*[^\x00-\x7f]+)?"
 _UNIT = rf"{_NUMBER}(?:/[0-9]+)?\s*([A-Za-z%]*){_REMARK}[\s*`]*$"
+# `22.8 -> 22.7 GB` ends with the later value, `807 ± 2 MiB` has its spread, and in
+# `3.02 / 24.00 GiB` one unit stands for both.
+_BEFORE = r"^.*[0-9].*(?:->|→|=>|⇒|➜|➔)\s*"
+_SPREAD = r"\s*(?:±|\+/?-)\s*[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?"
+_OF_TOTAL = r"^([^/A-Za-z]*[0-9])\s*/\s*[0-9][0-9.,]*\s*([A-Za-z]+)"
 _WITH_UNIT = re.compile(_UNIT)
 _PERHAPS_BYTES = re.compile(r"[0-9.,_]\s*[BKMGTPbkmgtp]")
 _CELL_LENGTH = 200
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
+_DOTTED = re.compile(r"[-+]?[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?")
 _LOOKED_AT = 2000
 _MOST = 1e30
 # Times since 1970 are larger than the times of any run: 1e8 s is 1973.
@@ -141,6 +150,7 @@ def _floats(column: pl.Series) -> Floats:
 
 
 def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:
+    text = text.str.replace(_BEFORE, "").str.replace(_SPREAD, "").str.replace(_OF_TOTAL, "$1 $2")
     numbers = text.str.extract(_NUMBER, 1).str.strip_chars()
     suffix = text.str.extract(_UNIT, 2).str.to_lowercase()
     known = {unit: _factor(unit) for unit in suffix.drop_nulls().unique().to_list()}
@@ -160,10 +170,11 @@ def _factor(unit: str) -> float:
 
 
 def _plain(numbers: pl.Series) -> pl.Series:
-    """Without thousands separators; any other comma is a decimal comma."""
+    """Without thousands separators; any other comma is a decimal comma, also in "1.204,5"."""
     grouped = numbers.drop_nulls().unique().to_list()
     commas = [number for number in grouped if "," in number]
     is_decimal = commas and not all(_THOUSANDS.fullmatch(number) for number in commas)
-    if is_decimal and not any("." in number for number in grouped):
+    if is_decimal and all(map(_DOTTED.fullmatch, (n for n in grouped if "." in n))):
+        numbers = numbers.str.replace_all(".", "", literal=True)
         return numbers.str.replace_all(",", ".", literal=True).str.replace_all("[_' ]", "")
     return numbers.str.replace_all("[,_' ]", "")

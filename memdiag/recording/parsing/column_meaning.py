@@ -6,8 +6,10 @@ The words are in `column_vocabulary`; the first rule that fits decides.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from memdiag.recording.parsing.column_names import Name, take_apart
 from memdiag.recording.parsing.column_vocabulary import (
@@ -18,18 +20,22 @@ from memdiag.recording.parsing.column_vocabulary import (
     COUNTS,
     DEVICE,
     FALLING,
+    FALLING_FILLERS,
     GENERATIONS,
+    HOST,
     LABEL_FILLERS,
     LABELS,
     MEMORY,
     MEMORY_ENDINGS,
     NO_AMOUNTS,
+    NO_LEVELS,
     NVIDIA_MEMORY,
     PAIRS,
     PHASE_FILLERS,
     PHASES,
     PIDS,
     TOTAL_OF,
+    UTILIZATION,
 )
 from memdiag.values.measurements import AxisKind, Role, Unit
 
@@ -69,6 +75,7 @@ class Meaning:
     rank: int = 0
 
 
+_OF_FREE = FALLING | FALLING_FILLERS | MEMORY | DEVICE | HOST | LABELS | LABEL_FILLERS
 OTHER = Meaning(part=Part.OTHER)
 
 
@@ -97,7 +104,7 @@ def as_metric(column: str, unit: Unit | None = None, factor: float = 1.0) -> Mea
         role=role,
         unit=unit,
         factor=factor,
-        falling=bool(FALLING & set(name.words)),
+        falling=_is_falling(name.words),
     )
 
 
@@ -119,7 +126,7 @@ def _tag(name: Name) -> Meaning | None:
         return Meaning(part=Part.GENERATION)
     if len(words & PHASES) == 1 and words <= PHASES | PHASE_FILLERS:
         return Meaning(part=Part.PHASE)
-    if words & LABELS and words <= LABELS | LABEL_FILLERS:
+    if name.words == ("name",) or (words & LABELS and words <= LABELS | LABEL_FILLERS):
         return Meaning(part=Part.LABEL)
     return None
 
@@ -150,7 +157,7 @@ def _axis(name: Name) -> Meaning | None:
 
 def _metric(name: Name) -> Meaning | None:
     words = set(name.words)
-    if name.rate or words & NO_AMOUNTS or name.seconds_per_unit is not None:
+    if name.rate or name.seconds_per_unit is not None or _is_no_level(name):
         return None
     if not name.bytes_per_unit and not name.percent:
         for role, nouns in COUNTS:
@@ -166,9 +173,35 @@ def _metric(name: Name) -> Meaning | None:
         role=_role(name),
         unit=unit,
         factor=float(name.bytes_per_unit or 1),
-        falling=bool(words & FALLING),
+        falling=_is_falling(name.words),
         capacity=bool(words & CAPACITY) or _is_total(words),
     )
+
+
+def _is_no_level(name: Name) -> bool:
+    """Return True if it is a rate, a load, a sum over the run or the size of one part."""
+    words = set(name.words)
+    if any(together <= words for together in NO_LEVELS):
+        return True
+    others = words & NO_AMOUNTS
+    return bool(others) and not (others <= UTILIZATION and _is_share_in_use(name))
+
+
+def _is_share_in_use(name: Name) -> bool:
+    """Return True for `mem_util_percent` of a machine, not for a device's `utilization.memory`."""
+    words = name.words
+    used = any(a in MEMORY and b in UTILIZATION for a, b in pairwise(words))
+    return name.percent and used and not DEVICE & set(words)
+
+
+def _is_falling(words: Sequence[str]) -> bool:
+    """Return True for free or available memory, which falls while the memory in use grows.
+
+    Other words after it make it memory that is kept: `free_not_returned`.
+    """
+    named = [at for at, word in enumerate(words) if word in FALLING]
+    others = set(words[named[0] :] if named else ()) - _OF_FREE
+    return bool(named) and not any(map(str.isalpha, others))
 
 
 def _is_total(words: set[str]) -> bool:
@@ -186,6 +219,8 @@ def _role(name: Name) -> Role:
     for role, pair in PAIRS:
         if pair <= words:
             return role
+    if not _is_falling(name.words):
+        words -= FALLING
     for role, any_of, and_any_of in AMOUNTS:
         if words & any_of and (not and_any_of or words & and_any_of):
             return role

@@ -35,7 +35,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.SECONDS,
         _ranked(
             "time elapsed timestamp ts datetime date clock runtime walltime uptime t at seconds"
-            " relative"
+            " relative datum uhrzeit zeit fecha hora"
         ),
     ),
     (
@@ -72,8 +72,21 @@ NO_AMOUNTS = _words(
     "bandwidth clock clocks util utilization speed throughput rate disk network net io read write"
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
     " temperature power fan cores tried increment delta diff difference growth grew change eta"
+    " cumulative cumulatively cumulated lifetime fragmentation blocksize params parameters tokens"
+    " estimated"
 )
+# Together these words name no amount in use: how often something happened, or the size of one part.
+NO_LEVELS = tuple(map(_words, ("num allocs", "largest alloc", "largest block", "largest tensor")))
+# A total of these that stands beside its own amount sums up all that was ever allocated.
+ALLOCATED = _words("alloc allocated")
+# Of memory in percent: used, not busy. (A device's drivers call the load of its bus the same.)
+UTILIZATION = _words("util utilization")
 FALLING = _words("available avail free remaining headroom")
+# Words that may follow, besides those of memory and machines.
+FALLING_FILLERS = _words(
+    "physical virtual phys proc process left space bytes kernel pod container instance worker rank"
+    " current now still total min percent cur at the"
+)
 CAPACITY = _words("limit capacity")
 TOTAL_OF = _words("mem memory ram vram swap host system")
 DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")

@@ -26,6 +26,11 @@ _CLOCK = re.compile(
 )
 
 
+_TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*([AaPp][Mm])?"
+# `3/11/2025 9:30 PM`, `11.03.2025 21:30`.
+_DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})"
+_NO_MONTH = 12
+
 # `2h`, `1h 10m`, `~5 min`, `T+30s`, `after 2 days`.
 _SPAN = (
     r"^[^A-Za-z0-9]*(?:t|after|at|day)?[^A-Za-z0-9.-]*"
@@ -57,7 +62,17 @@ def spans_of(text: pl.Series) -> Floats:
 
 def is_clock(text: pl.Series) -> bool:
     """Return True if some of these cells are dates or times of day."""
-    return bool(text.str.contains("[0-9]:[0-9]|^[0-9]{4}-[0-9]").any())
+    return bool(text.str.contains(rf"[0-9]:[0-9]|^[0-9]{{4}}-[0-9]|{_DAY_AND_MONTH}").any())
+
+
+def is_date_alone(text: pl.Series) -> bool:
+    """Return True if all cells are dates without a time of day."""
+    return bool(text.str.contains(rf"{_DAY_AND_MONTH}$|^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}$").all())
+
+
+def is_time_alone(text: pl.Series) -> bool:
+    """Return True if all cells are times of day."""
+    return bool(text.str.contains(rf"^{_TIME}$").all())
 
 
 def seconds_of(text: pl.Series) -> Floats:
@@ -100,9 +115,47 @@ def _moments(text: pl.Series) -> Floats:
     plain = plain.str.replace(r"(?:Z|[-+]\d\d:?\d\d)$", "")
     dates = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
     seconds = _floats(dates.dt.epoch("us")) * 1e-6
-    return (
-        np.where(np.isnan(seconds), _times_of_day(plain), seconds) if dates.has_nulls() else seconds
+    if not dates.has_nulls():
+        return seconds
+    seconds = np.where(np.isnan(seconds), _with_day_and_month(text), seconds)
+    return np.where(np.isnan(seconds), _times_of_day(plain), seconds)
+
+
+def _with_day_and_month(text: pl.Series) -> Floats:
+    """Seconds since 1970 of dates that begin with the day or the month."""
+    groups = text.str.extract_groups(rf"{_DAY_AND_MONTH}(?:[ ,T]+{_TIME})?$").struct.unnest()
+    parts = [_floats(part.cast(pl.Float64, strict=False)) for part in groups.get_columns()[:6]]
+    first, second, year = parts[:3]
+    clock = sum(
+        np.nan_to_num(part) * unit_s for part, unit_s in zip(parts[3:], _SPAN_S[1:], strict=True)
     )
+    half = groups.to_series(6).str.to_lowercase().fill_null("")
+    hours = np.nan_to_num(parts[3])
+    clock = clock + np.where((half == "pm").to_numpy() & (hours < _NO_MONTH), _DAY_S / 2, 0.0)
+    clock = clock - np.where((half == "am").to_numpy() & (hours == _NO_MONTH), _DAY_S / 2, 0.0)
+    if not np.isfinite(year).any():
+        return year
+    ways = [(first, second), (second, first)]  # (day, month)
+    dates = [_days(year, month, day) * _DAY_S + clock for day, month in ways]
+    separator = "." in (text.drop_nulls().filter(np.isfinite(year)).first() or "")[:3]
+    return min(dates[:: 1 if separator else -1], key=_disorder)
+
+
+def _disorder(seconds: Floats) -> tuple[int, int, float]:
+    """How badly dates fit a log: those that do not exist, steps back, and the time they span."""
+    known = seconds[np.isfinite(seconds)]
+    span = float(known.max() - known.min()) if known.size else 0.0
+    return -known.size, int((np.diff(known) < 0).sum()), span
+
+
+def _days(year: Floats, month: Floats, day: Floats) -> Floats:
+    """Days since 1970, NaN where there is no such date."""
+    exists = np.isfinite(year) & (month >= 1) & (month <= _NO_MONTH) & (day >= 1)
+    years, months, days = (np.where(exists, part, 1).astype(int) for part in (year, month, day))
+    first = (years - 1970).astype("M8[Y]").astype("M8[M]") + (months - 1).astype("m8[M]")
+    date = first.astype("M8[D]") + (days - 1).astype("m8[D]")
+    exists &= date.astype("M8[M]") == first
+    return np.where(exists, date.astype(np.int64), np.nan)
 
 
 def _times_of_day(text: pl.Series) -> Floats:

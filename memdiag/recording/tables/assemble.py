@@ -21,6 +21,7 @@ from memdiag.recording.tables.axis import (
     without_durations,
 )
 from memdiag.recording.tables.group_processes import Group, encode, split
+from memdiag.recording.tables.impossible_readings import without_impossible
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import Axis, AxisKind, Phases, Recording, Series, Unit
 from memdiag.values.sanitize import printable
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Floats, Ints
 
 _MAX_NAME = 120
+_COUNTED = {
+    AxisKind.STEP: "steps",
+    AxisKind.EPOCH: "epochs",
+    AxisKind.SECONDS: "seconds",
+    AxisKind.REQUEST: "operations",
+    AxisKind.INDEX: "samples",
+    AxisKind.TICK: "samples at an unknown interval",
+}
+_NAMED = 6
 # A program has a dozen phases; batch numbers as phases would be as many as samples.
 _PHASES_AT_MOST = 200
 _PAGE_BYTES = 4096
@@ -41,16 +51,20 @@ class Plan:
 
     metrics: (column, meaning) with a METRIC's meaning.
     axes: candidates for the axis; the clock among them gives `at_s`.
+    x_is: what the user says that the axis counts.
     labels: (name to put before bare numbers, column).
+    left_out: names of columns that look like memory and are not analyzed.
     must_exist: the user asked for the metrics: one without numbers is an error, not skipped.
     """
 
     metrics: tuple[tuple[int, Meaning], ...]
     axes: tuple[Candidate, ...]
+    x_is: AxisKind | None = None
     phase: int | None = None
     pid: int | None = None
     generation: int | None = None
     labels: tuple[tuple[str, int], ...] = ()
+    left_out: tuple[str, ...] = ()
     must_exist: bool = False
 
 
@@ -64,11 +78,14 @@ class _Metric:
     unit: Unit | None
     values: Floats
     resolution: float
+    unread_share: float
 
 
 def assemble(table: Table, plan: Plan, source: str) -> Recording:
     """The recording of a table. Raises UnreadableInput if nothing can be analyzed."""
     notes = list(table.notes)
+    if plan.left_out:
+        notes.append(f"not read as memory in use: {_listed(plan.left_out)}")
     metrics = _metrics(table, plan, source, notes)
     groups = split(
         len(table),
@@ -78,11 +95,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     )
     _refuse_single_rows(table, groups, source)
     axes = without_durations(plan.axes, [group.rows for group in groups])
-    chosen = choose(axes)
-    if chosen is None:
-        notes.append("no step or time column: the rows are counted")
-        row = Axis(name="row", kind=AxisKind.INDEX)
-        chosen = Candidate(axis=row, values=np.arange(len(table), dtype=float), rank=0)
+    chosen = _chosen(choose(axes), len(table), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
     phase = None
@@ -92,6 +105,30 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     for group in groups:
         series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))
     return Recording(source=source, series=tuple(series), notes=tuple(dict.fromkeys(notes)))
+
+
+def _chosen(
+    found: Candidate | None, rows: int, x_is: AxisKind | None, notes: list[str]
+) -> Candidate:
+    """The axis, or a count of the rows, with what it counts; a note says so if it is assumed."""
+    is_clock = found is not None and found.axis.kind is AxisKind.SECONDS
+    if found is None or (is_clock and x_is not in {None, AxisKind.SECONDS}):
+        if found is None:
+            notes.append("no step or time column: the rows are counted")
+        row = Axis(name="row", kind=AxisKind.INDEX)
+        found = Candidate(axis=row, values=np.arange(rows, dtype=float), rank=0, is_assumed=True)
+    if x_is is not None:
+        notes.append(f"{found.axis.name} counts {_COUNTED[x_is]}: set by --x-is")
+        return replace(found, axis=replace(found.axis, kind=x_is))
+    if found.is_assumed:
+        counted = _COUNTED[found.axis.kind]
+        notes.append(f"{found.axis.name} is assumed to count {counted}: set it with --x-is step")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(printable(name[:_MAX_NAME]) for name in names[:_NAMED]) + more
 
 
 def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_Metric]:
@@ -112,6 +149,9 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
             without = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
             notes.append(f"{without} of {name} without a number{where}: left out")
         metric = _in_final_unit(name, meaning, cells)
+        possible, wrong = without_impossible(metric.values, name, meaning.role)
+        notes.extend(wrong)
+        metric = replace(metric, values=possible)
         if not np.isfinite(metric.values).any():
             continue
         if _is_capacity(metric, len(plan.metrics)):
@@ -139,7 +179,14 @@ def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:
         unit=unit,
         values=measurable(_scaled(cells.values, factor)),
         resolution=step,
+        unread_share=_unread_share(cells),
     )
+
+
+def _unread_share(cells: Cells) -> float:
+    if not cells.unread:
+        return 0.0
+    return cells.unread / (cells.unread + int(np.isfinite(cells.values).sum()))
 
 
 def _scaled(values: Floats, factor: float) -> Floats:
@@ -253,6 +300,7 @@ def _series_of(
             phases=phases,
             falling=metric.meaning.falling,
             resolution=metric.resolution,
+            unread_share=metric.unread_share,
             x_per_epoch=x_per_epoch,
         )
         for metric in metrics

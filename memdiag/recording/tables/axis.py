@@ -19,6 +19,8 @@ _FEW_STEPS = 8
 _MANY_SAMPLES_PER_STEP = 4
 # A clock may be set back, or several threads may write a log: at most this share of the rows.
 _BACKWARDS = 0.05
+# A position does not move in either direction more often than this. Heuristic.
+_BOTH_WAYS = 0.2
 # Start-up: the counter has its first value for this many rows, and this many times longer than a
 # later value on average.
 _START_UP_ROWS = 8
@@ -29,11 +31,15 @@ _ROWS_PER_BLOCK = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A column that may be the axis: its values over all rows, in seconds for a clock."""
+    """A column that may be the axis: its values over all rows, in seconds for a clock.
+
+    is_assumed: its name does not show what it counts.
+    """
 
     axis: Axis
     values: Floats
     rank: int
+    is_assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +71,26 @@ def choose(candidates: list[Candidate]) -> Candidate | None:
 def without_durations(
     candidates: Sequence[Candidate], groups: Sequence[Ints | slice]
 ) -> list[Candidate]:
-    """Leave out time columns that often decrease: the duration of a step is not a clock.
+    """Leave out time columns that often decrease: the duration of a step is not a clock. Beside a
+    clock, leave out counts that go up and down: requests in each interval are no position.
 
     groups: the rows of each process. A time that is the only axis stays in any order.
     """
     clocks = [c for c in candidates if c.axis.kind is AxisKind.SECONDS]
     running = [c for c in clocks if _increases(c.values, groups)]
     others = [c for c in candidates if c.axis.kind is not AxisKind.SECONDS]
+    if running:
+        others = [c for c in others if not _goes_both_ways(c.values, groups)]
     return others + running if others or running else clocks
+
+
+def _goes_both_ways(values: Floats, groups: Sequence[Ints | slice]) -> bool:
+    up = down = moves = 0
+    for rows in groups:
+        steps = np.diff(values[rows][np.isfinite(values[rows])])
+        up, down = up + int((steps > 0).sum()), down + int((steps < 0).sum())
+        moves += steps.size
+    return min(up, down) > _BOTH_WAYS * moves
 
 
 def _increases(values: Floats, groups: Sequence[Ints | slice]) -> bool:

@@ -20,7 +20,8 @@ _COUNT_AND_VALUE = 2
 _ROWS_IN_PROSE = 4
 # A printed number, perhaps with a unit or a percent sign: 17,412 MB; 2.6G; 1e-3; inf.
 NUMBER = re.compile(
-    r"[\s*`~\"]*[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+\.?[0-9]*|[0-9][0-9_]*[.,]?[0-9]*|\.[0-9]+"
+    r"[\s*`~\"]*[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+\.?[0-9]*|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+"
+    r"|[0-9][0-9_]*[.,]?[0-9]*|\.[0-9]+"
     r"|nan|inf)(?:[eE][-+]?[0-9]+)?"
     r"\s*[A-Za-z%]{0,5}[\s*`\"]*",
     re.I,
@@ -30,7 +31,8 @@ _LONGEST_NUMBER = 100
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 _DATE = re.compile(
     r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
-    r"|[0-9]{1,2}:[0-9]{2}:[0-9.,]+)\"?\s*"
+    r"|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}(?:[ ,T]+[0-9:.]+(?:\s*[AaPp][Mm])?)?"
+    r"|[0-9]{1,2}:[0-9]{2}:[0-9.,]+|[0-9]{1,2}:[0-9]{2}\s*[AaPp][Mm])\"?\s*"
 )
 
 
@@ -67,6 +69,15 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name.
     named = (layout for layout in found if layout.names[:1] != ("",))
     return next(named, found[0] if found else _single_column(rows) or _in_prose(rows))
+
+
+def is_header_alone(head: str) -> bool:
+    """Return True if the only line has the names of an axis and of memory."""
+    lines = [line for line in head.splitlines() if line.strip()]
+    return len(lines) == 1 and any(
+        not any(map(is_number, names)) and _of_a_run(names)
+        for names in (split_line(lines[0].lstrip("# "), delimiter) for delimiter in _DELIMITERS)
+    )
 
 
 def split_line(line: str, delimiter: str) -> list[str]:
@@ -110,16 +121,27 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         return _headerless(cells, first, width, delimiter)
     if not body or not _mostly_numbers(body, width):
         return None
-    if delimiter == WHITESPACE and (len(header) != width or not _are_names(header)):
+    is_indexed = len(header) == width - 1 and _of_a_run(header) and _counts(body)
+    if delimiter == WHITESPACE and not (
+        _are_names(header) and (len(header) == width or is_indexed)
+    ):
         return None
     return _named(header, cells[first][0] + 1, width, delimiter)
 
 
-_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:")
+def _counts(rows: list[list[str]]) -> bool:
+    """Return True if the first cells are row numbers, which pandas prints without a name."""
+    numbers = [int(row[0]) for row in rows if row[0].isdecimal()]
+    return len(numbers) * 2 > len(rows) and all(a < b for a, b in pairwise(numbers))
+
+
+_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|[^\w%#]+")
 
 
 def _are_names(header: list[str]) -> bool:
-    """Return True for names separated by blanks. "RSS (MB)" and "Memory usage:" are one name."""
+    """Return True for names separated by blanks. "RSS (MB)", "Memory usage:" and "before -> after"
+    are one name.
+    """
     return recognisable(header) and not any(map(_NO_NAME.fullmatch, header[1:]))
 
 

@@ -14,7 +14,8 @@ from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
 from memdiag.recording.parsing.cells import holds_bytes, to_numbers, to_seconds
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import NO_AMOUNTS, REQUESTS
+from memdiag.recording.parsing.column_vocabulary import ALLOCATED, MEMORY, NO_AMOUNTS, REQUESTS
+from memdiag.recording.parsing.timestamps import is_date_alone, is_time_alone
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
 from memdiag.recording.tables.axis import Candidate, rises_strictly
@@ -62,10 +63,12 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
     return Plan(
         metrics=tuple(metrics),
         axes=tuple(axes),
+        x_is=options.x_is,
         phase=phase,
         pid=pid,
         generation=_first(meanings, Part.GENERATION, taken),
         labels=tuple(labels),
+        left_out=() if options.metrics else _left_out(table, meanings, metrics, taken),
         must_exist=bool(options.metrics),
     )
 
@@ -146,7 +149,7 @@ def _metrics(
         if meaning.part is Part.METRIC and at not in taken
     ]
     if found:
-        return _without_free(found)
+        return _without_sums(table, _without_free(found))
     looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
     numeric = [at for at, column in enumerate(looked_at) if _has_numbers(column)]
     if not numeric:
@@ -178,6 +181,39 @@ def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning
         return metrics
     free = {at for at, meaning in host if "free" in meaning.metric.split("_")}
     return [(at, meaning) for at, meaning in metrics if at not in free]
+
+
+def _left_out(
+    table: Table,
+    meanings: list[Meaning],
+    metrics: list[tuple[int, Meaning]],
+    taken: set[int | None],
+) -> tuple[str, ...]:
+    """The columns of numbers that look like memory by their names or units, and are not taken."""
+    used = {at for at, _ in metrics} | taken
+    return tuple(
+        table.names[at]
+        for at, meaning in enumerate(islice(meanings, _COLUMNS_LOOKED_AT))
+        if at not in used
+        and (meaning.part is Part.METRIC or _looks_like_memory(table.names[at], meaning))
+        and _has_numbers(table.columns[at])
+    )
+
+
+def _looks_like_memory(name: str, meaning: Meaning) -> bool:
+    if meaning.part is not Part.OTHER:
+        return False
+    words = take_apart(name)
+    return bool(words.bytes_per_unit) or not MEMORY.isdisjoint(words.words)
+
+
+def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """Drop the total of what is allocated beside it: it sums up all allocations ever made."""
+    words = {at: set(take_apart(table.names[at]).words) for at, _ in metrics}
+    amounts = [found for found in words.values() if found and found <= ALLOCATED]
+    return [
+        (at, m) for at, m in metrics if words[at] - {"total"} not in amounts or words[at] in amounts
+    ]
 
 
 def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:
@@ -230,6 +266,8 @@ def _axes(
         for at, meaning in enumerate(meanings)
         if meaning.part is Part.AXIS and at not in used and at != x
     ]
+    if (whole := _date_and_time(table, meanings)) is not None:
+        found = [c for c in found if c.axis.kind is not AxisKind.SECONDS] + [whole]
     found = [candidate for candidate in found if np.isfinite(candidate.values).sum() > 1]
     if x is None:
         return found
@@ -244,6 +282,24 @@ def _axes(
     return [chosen, *(clocks if chosen.axis.kind is not AxisKind.SECONDS else [])]
 
 
+def _date_and_time(table: Table, meanings: list[Meaning]) -> Candidate | None:
+    """The clock of a column of dates and one of times of day beside each other."""
+    clocks = [
+        (at, as_series(table.columns[at]).str.strip_chars())
+        for at, meaning in enumerate(meanings)
+        if meaning.axis is AxisKind.SECONDS and is_text(table.columns[at])
+    ]
+    date = next((one for one in clocks if is_date_alone(one[1])), None)
+    time = next((one for one in clocks if is_time_alone(one[1])), None)
+    if date is None or time is None:
+        return None
+    axis = Axis(
+        name=printable(f"{table.names[date[0]]} {table.names[time[0]]}"[:80]), kind=AxisKind.SECONDS
+    )
+    values = to_seconds(date[1] + " " + time[1], 1.0)
+    return Candidate(axis=axis, values=values, rank=meanings[date[0]].rank)
+
+
 def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     kind = meaning.axis or AxisKind.INDEX
     column = table.columns[at]
@@ -252,7 +308,8 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # by its name, or several small units per row
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)
-    return Candidate(axis=axis, values=values, rank=meaning.rank)
+    assumed = meaning.axis is None
+    return Candidate(axis=axis, values=values, rank=meaning.rank, is_assumed=assumed)
 
 
 def _is_request(name: str) -> bool:

@@ -15,12 +15,15 @@ from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.native.schema import is_native
 from memdiag.recording.parsing.cells import NULLS
 from memdiag.recording.tables.csv_dialect import WHITESPACE, Layout
+from memdiag.values import units
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
     from memdiag.recording.lazy_polars import Column
 
 _INFER_ROWS = 1000
+# Rows of larger files are not counted for a note.
+_RAGGED_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +76,55 @@ def read_text_table(source: Source, layout: Layout) -> Table:
     torn = torn_line(source, layout)
     in_place = source.path is not None and not source.whole and not torn
     in_place = in_place and layout.delimiter != WHITESPACE and _header_alone(source, layout)
-    frame = _parse(source, None if in_place else _rows(source, layout, torn), layout)
+    raw = None if in_place else _rows(source, layout, torn)
+    frame = _parse(source, raw, layout)
     if all(column.has_nulls() for column in frame.get_columns()):
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     frame = _without_headers(frame, layout)
-    notes = ("the last line is torn off and was left out",) if torn else ()
+    notes: tuple[str, ...] = ("the last line is torn off and was left out",) if torn else ()
+    notes += () if raw is None else _ragged(raw, layout)
     names = layout.names + tuple("" for _ in range(frame.width - len(layout.names)))
-    return Table.of(frame, names[: frame.width], first_line=layout.skip_lines + 1, notes=notes)
+    names, first_line = names[: frame.width], layout.skip_lines + 1
+    if (units_ := _row_of_units(frame)) is not None:
+        names = tuple(f"{n} ({u})" if u else n for n, u in zip(names, units_, strict=True))
+        frame, first_line = frame.slice(1), first_line + 1
+    return Table.of(frame, names, first_line=first_line, notes=notes)
+
+
+def _ragged(raw: bytes, layout: Layout) -> tuple[str, ...]:
+    """A note about rows with more or fewer cells than the header, () if there are none."""
+    if layout.delimiter == WHITESPACE or b'"' in raw or len(raw) > _RAGGED_BYTES:
+        return ()
+    delimiter, width = layout.delimiter.encode(), layout.columns - 1
+    lines = [line.rstrip() for line in raw.split(b"\n")]
+    widths = [
+        (at, line.count(delimiter))
+        for at, line in enumerate(lines, layout.skip_lines + 1)
+        if line and not line.startswith(b"#")
+    ]
+    short = [at for at, found in widths if found < width]
+    long = [at for at, found in widths if found > width]
+    if not short and not long:
+        return ()
+    rows = "1 row has" if len(short) + len(long) == 1 else f"{len(short) + len(long)} rows have"
+    first = min(short + long)
+    return (f"{rows} more or fewer cells than the header, the first is line {first}",)
+
+
+def _row_of_units(frame: pl.DataFrame) -> list[str] | None:
+    """The units in the first row, "" where a column has none; None if it has no unit of memory."""
+    if not len(frame):
+        return None
+    cells = ["" if cell is None else str(cell).strip(" []()") for cell in frame.row(0)]
+    known = [units.bytes_per_unit(cell) is not None for cell in cells]
+    others = all(
+        cell in {"", "%", "-"} or units.seconds_per_unit(cell) is not None
+        for cell, is_size in zip(cells, known, strict=True)
+        if not is_size
+    )
+    if not any(known) or not others:
+        return None
+    return [cell if size else "" for cell, size in zip(cells, known, strict=True)]
 
 
 def _without_headers(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:

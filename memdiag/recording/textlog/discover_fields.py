@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memdiag.recording.parsing.column_meaning import Meaning, Part, recognise
+from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.textlog.number_spans import (
+    ARROW,
     FRACTION,
     NUMBER,
     OF,
@@ -32,6 +33,11 @@ _ZEROS = str.maketrans("123456789", "000000000")
 # A field must be in this share of the lines with the most frequent field of its kind.
 _SHARE = 0.05
 _SEEN_AT_LEAST = 3
+
+# Words beside a size whose unit is a letter.
+_OF_AMOUNTS = frozenset(
+    {"used", "use", "usage", "current", "peak", "max", "now", "total", "size", "consumed", "is"}
+)
 
 # The name of a number without words at the start of lines.
 LEADING = "index"
@@ -104,7 +110,7 @@ def _fields_of(lines: Sequence[str], counted: str, words: int) -> list[Field]:
             continue
         unit = units[place].most_common(1)[0][0]
         name = counted if place.kind == "fraction" else _name(place, unit, heading)
-        meaning = recognise(name)
+        meaning = OTHER if _is_count(place, unit) else recognise(name)
         if meaning.part in {Part.METRIC, Part.AXIS}:
             # (Of two numbers with one name the quick pattern may miss the first.)
             quick = place.kind == "label" and len(units[place]) == 1 and place not in repeated
@@ -169,8 +175,8 @@ def _heading(lines: Sequence[str]) -> str:
 
 def _name(place: Place, unit: str, heading: str) -> str:
     """A name that `recognise` understands."""
-    if place.kind == "size":
-        return f"memory ({unit})"
+    if place.kind == "size" or place == Place("later", ""):
+        return f"memory ({unit})" if unit else "later"
     if place.kind == "start":
         return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, LEADING)
     label = without_when(place.text) if place.kind == "beyond" else place.text
@@ -185,6 +191,16 @@ def _name(place: Place, unit: str, heading: str) -> str:
         return label
     unit = unit or ("%" if "percent" in label.lower() else _unit_of_heading(heading))
     return f"{label} ({unit})" if unit else label
+
+
+def _is_count(place: Place, unit: str) -> bool:
+    """Return True for "rows 228K" and "tokens 2.1B": letters alone are thousands as well as bytes,
+    so that they need a word of memory before them.
+    """
+    if len(unit) != 1 or place.kind != "label" or recognise(unit).axis is not None:
+        return False
+    words = set(place.text.lower().split())
+    return recognise(place.text).part is Part.OTHER and words.isdisjoint(_OF_AMOUNTS)
 
 
 def _about(heading: str) -> str:
@@ -228,6 +244,12 @@ def _pattern(
         shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
         before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else _before(place.text)
         return rf"{before}{label}-?[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
+    if place.kind == "later":
+        tokens = re.findall(r"\w+|[^\w\s]", place.text)
+        label = r"\s*".join(re.escape(token) for token in tokens)
+        label = re.sub("[0-9]", digits, label) if digits else label
+        named = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}" if label else r"(?:^|\s)"
+        return rf"{named}{NUMBER}(?:[ ]?{UNIT})?{ARROW}{figure}(?:[^0-9A-Za-z_]|$)"
     if place.kind == "beyond":
         before = _before(place.text) + _beyond(place.text, digits)
         return rf"{before}[^0-9A-Za-z+\-.]*(?:is|was)?\s*{figure}(?:\W|$)"

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.values.measurements import Unit
+from memdiag.values.measurements import AxisKind, Unit
 
 FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
@@ -26,6 +26,15 @@ _SCAN = re.compile(
     rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+)?(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?"
     rf"[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
 )
+# "reserved 21.9 -> 21.7 GiB": only the later value is in use.
+ARROW = r"\s*(?:->|→|=>|⇒|➜)\s*"
+_THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
+# "1342 objects collected": no level.
+_HAPPENED = re.compile(
+    r"\s*\w+\s+(?:collected|freed|released|removed|deleted|created|reclaimed|loaded|processed)\b"
+)
+# "118MB/s", "5 MB per step": no amount.
+_PER = re.compile(r"\s?/\s?(?:s|sec|min|h|it|iter|step)\b|\s+per\b")
 _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
@@ -33,6 +42,8 @@ PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
 _BOUNDS = frozenset({"from", "since", "until"})
 _TOTALS = frozenset({"of", "out of"})
 _RATES = frozenset({"per", "each"})
+# Their words name a position, whatever stands before them.
+_OF_TRAINING = frozenset({AxisKind.STEP, AxisKind.EPOCH})
 _SOFT_CUT = r"[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
 _HARD_CUT = r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
@@ -44,6 +55,9 @@ _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\
 _KEY = re.compile(r"""['"]([^'"]{1,60})['"]\s*[:=]\s*$""")
 _MODEL = re.compile(r"\w-$")
 _STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
+# Words that make another figure of the same words: "Max GPU memory allocated".
+_QUALIFIERS = frozenset({"max", "maximum", "peak", "min", "minimum", "average", "avg", "mean"})
+_QUALIFIERS |= frozenset({"cumulative", "free", "available", "estimated"})
 WORDS_KEPT = 3
 WORDS_OF_ALL = 6
 _ZONE = re.compile(r"Z(?![A-Za-z0-9_])")
@@ -66,8 +80,8 @@ _DEVICE_ENDS = re.compile(r"\s*[:=]\s*[-+]?[0-9]|[:,]?\s+([A-Za-z_]+)")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a number is: after a label, before a word, at the start, by its unit, or beyond a
-    step number.
+    """Where a number is: after a label, before a word, at the start, by its unit, beyond a step
+    number, or later than another value ("21.9 -> 21.7 GiB").
     """
 
     kind: str
@@ -90,21 +104,23 @@ class Number:
 def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
     """The line's numbers that may be readings or positions; the last `words` before one name it."""
     zone = _ZONE.match(line)  # of the time before it
-    end, unlabelled, bare, beyond = zone.end() if zone else 0, 0, False, ""
-    for match in _SCAN.finditer(line):
-        if _is_index(line, match):
-            continue
+    end, unlabelled, bare = zone.end() if zone else 0, 0, False
+    awaited: Place | None = None  # of the next number
+    for match in (found for found in _SCAN.finditer(line) if not _is_index(line, found)):
         between = line[end : match.start()]
         end = match.end()
         unit = match.group("unit") or ""
         label = _label(between, words)
-        if beyond:
-            yield Number(Place("beyond", beyond), unit)
-            beyond = ""
+        if awaited is not None:
+            yield Number(awaited, unit)
+            awaited = None
+        elif _THEN_LATER.match(line, end) is not None:
+            awaited = Place("later", label)
         elif _is_no_reading(between, label, unit):
             continue
         elif (when := _when(between, label, line, match)) is not None:
             position, beyond = when
+            awaited = Place("beyond", beyond) if beyond else None
             yield Number(Place("label", position), "")
         elif label and not _belongs_to_next(label, line, end):
             yield Number(Place("label", label), unit)
@@ -136,7 +152,7 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
 
 def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[str, str] | None:
     """In "Memory after step 10: 512 MB" the word "step", and all before the value ("" if only a
-    preposition precedes the word). None if the number is not a step.
+    preposition precedes the word, or no value follows). None if the number is not a step.
     """
     words = label.split()
     if len(words) < 2 or match.group("unit") or not _WHOLE.fullmatch(match.group("figure")):
@@ -149,9 +165,14 @@ def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[st
     if all(word.lower() in PREPOSITIONS for word in every[:-1]):
         return words[-1], ""
     then = _THEN.match(line, match.end())
-    if then is None:
-        return None
+    if then is None:  # "INFO step=10", "heartbeat step=10"
+        is_named = words[-2].lower() not in PREPOSITIONS
+        return (words[-1], "") if is_named and _is_of_training(words[-1]) else None
     return words[-1], " ".join(every[-WORDS_OF_ALL:]) + WHEN + (then["unit"] or "")
+
+
+def _is_of_training(word: str) -> bool:
+    return recognise(word).axis in _OF_TRAINING
 
 
 def without_when(text: str) -> str:
@@ -177,15 +198,23 @@ def _is_no_reading(between: str, label: str, unit: str) -> bool:
 def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> Place | None:
     """The place of a number without a name before it."""
     after = _AFTER.match(match.string, match.end())
+    if not unit and _HAPPENED.match(match.string, match.end()):
+        return None
     if not unit and after and _names_number(after.group(1), bool(label)):
         return Place("before", after.group(1))
     if re.fullmatch(SIZE_UNIT, unit):
-        return Place("size", "")
+        counted = len(unit) == 1 and after and not _may_follow(after.group(1))
+        return None if counted or _PER.match(match.string, match.end()) else Place("size", "")
     if match.group("total"):
         return Place("fraction", "")
     if first and not match.string[: match.start()].strip(_STRIP):
         return Place("start", "")
     return None if unit else Place("plain", "")
+
+
+def _may_follow(word: str) -> bool:
+    """Return True if the word after "1.3G" does not show that it counts something else."""
+    return recognise(word).part is Part.METRIC or word.lower() in {*PREPOSITIONS, "of", "used"}
 
 
 def _names_number(word: str, after_preposition: bool) -> bool:
@@ -202,6 +231,8 @@ def _label(between: str, most: int) -> str:
     if key is not None and any(c.isalpha() for c in key[1]):
         return key[1].strip()
     words = _words(_CUT, _TAG.sub("|", between))
+    kept = next((n for n, word in enumerate(words) if word.lower() in _QUALIFIERS), len(words))
+    most = max(most, min(len(words) - kept, WORDS_OF_ALL))
     return " ".join(words[-most:]) if any(c.isalpha() for c in "".join(words)) else ""
 
 

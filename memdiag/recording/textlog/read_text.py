@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import compress, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from memdiag.recording.textlog.discover_fields import LEADING, Field, find_field
 from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Found
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.search_lines import TAGS
+from memdiag.recording.textlog.unread_sizes import left_out
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
 
@@ -40,7 +41,11 @@ _ONWARDS = 0.6
 _DENSE = 0.2
 _HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
 _DIGIT = "[0-9]"
+_COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
+_COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2} ?[KMGTkmgt]i?[Bb]\b")
+_POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+ ?[KMGTkmgt]i?[Bb]\b")
 _FORMS_AT_MOST = 4000
+_FORMS_NOTED = 500
 # YOLO's heading, above lines that begin with `7/100`.
 _OF_EPOCHS = re.compile(rb"Epoch {2,}[A-Za-z_]+ {2,}[A-Za-z_]")
 _DECIMATED = f"of more than {ROWS_AT_MOST:,} lines with values those with the extremes were kept"
@@ -50,18 +55,29 @@ def read_text(source: Source) -> Table | None:
     """The table in a log, None if its lines have no memory values, or too few."""
     collector: Collector | None = None
     filled = 0
+    notes: tuple[str, ...] = ()
+    decimal_commas: bool | None = None
     for block in blocks(source):
-        lines = lines_of(block)
+        if decimal_commas is None:
+            decimal_commas = _has_decimal_commas(block)
+        lines = lines_of(_COMMA.sub(b".", block) if decimal_commas else block)
         filled += len(lines.starts)
-        collector = collector or _collector_for(lines)
+        if collector is None and (collector := _collector_for(lines)) is not None:
+            notes = left_out(_each_of_memory(lines), collector.fields)
         if collector is not None:
             collector.read(lines)
     if collector is None:
         return None
-    table = _as_table(collector, filled)
-    if table is None or not collector.coarseness:
-        return table
-    return replace(table, notes=(_DECIMATED,))
+    table = _as_table(collector, filled, source)
+    if table is None:
+        return None
+    return replace(table, notes=(*notes, _DECIMATED) if collector.coarseness else notes)
+
+
+def _has_decimal_commas(block: bytes) -> bool:
+    """Return True if several sizes have one or two decimals after a comma, and none has a point."""
+    sizes = len(_COMMA_SIZE.findall(block))
+    return sizes >= _ROWS_AT_LEAST and _POINT_SIZE.search(block) is None
 
 
 def _collector_for(lines: Lines) -> Collector | None:
@@ -81,6 +97,17 @@ def _to_look_at(lines: Lines) -> Sequence[str]:
     if len(chosen) > _LOOKED_AT:
         chosen = chosen[:: len(chosen) // _LOOKED_AT + 1]
     return [_without_stamp(lines.line(n)) for n in (*chosen, *others)]
+
+
+def _each_of_memory(lines: Lines) -> Iterator[str]:
+    """One line of each form that mentions memory, in their order."""
+    first: dict[bytes, int] = {}
+    forms = (form for form in lines.zeroed().split(b"\n") if form)
+    for n, form in enumerate(forms):
+        first.setdefault(form, n)
+    _, of_memory = _relevant(list(first))
+    chosen = (n for form, n in first.items() if form in of_memory)
+    return (_without_stamp(lines.line(n)) for n in islice(chosen, _FORMS_NOTED))
 
 
 def _relevant(forms: Sequence[bytes]) -> tuple[set[bytes], set[bytes]]:
@@ -128,7 +155,7 @@ def read_pattern(source: Source, pattern: str) -> Table:
     return Table(names=tuple(names), columns=columns, first_line=None)
 
 
-def _as_table(collector: Collector, lines: int) -> Table | None:
+def _as_table(collector: Collector, lines: int, source: Source) -> Table | None:
     found, fields = collector.collected(), collector.fields
     metrics = [n for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
     axes = [n for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
@@ -142,6 +169,12 @@ def _as_table(collector: Collector, lines: int) -> Table | None:
     most = max((int((~np.isnan(rows.values[n])).sum()) for n in metrics), default=0)
     carrying = [n for n in axes if not own and _fills_half(rows.values[n])]
     is_ordered = bool(own) or _fills_half(rows.stamps)
+    if own and 0 < most < _ROWS_AT_LEAST:
+        raise UnreadableInput(
+            f"no memory readings over enough steps: only {most} lines have them",
+            source=source.name,
+            remedy=f"paste at least {_ROWS_AT_LEAST} such lines",
+        )
     if most < _ROWS_AT_LEAST or (not is_ordered and len(rows.stamps) < _DENSE * lines):
         return None
     return _named(collector, rows, [*(own or carrying), *metrics])

@@ -36,6 +36,7 @@ REASONS = {
     Reason.RECLAIMED_BEFORE: "as much was released before",
     Reason.UNCERTAIN_TREND: "growth possible but not confirmed",
     Reason.AT_LIMIT: "flat only because a limit is reached",
+    Reason.UNREAD_CELLS: "too many cells could not be read",
     Reason.FEW_PAGES: "within first-touch page growth",
     Reason.FILLING: "may be a fixed-size buffer filling up",
     Reason.NOT_COLLECTED: "garbage rarely collected so far",

@@ -1,0 +1,64 @@
+"""Reports the sizes in a log's lines that no series was read from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.textlog.discover_fields import Field
+from memdiag.recording.textlog.number_spans import NUMBER, SIZE_UNIT, Place, numbers_in
+from memdiag.values.sanitize import printable
+
+_SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_])(?:/s\b)?")
+# A number and a word of memory, in any order, as in "estimated size (MB): 813".
+_OF_MEMORY = re.compile(
+    r"(?i)(?=.*[0-9])(?:.*[(\[][kmgt]i?b[)\]]|.*(?<![a-z])(?:mem(?:ory)?|rss|vram|alloc\w*)(?![a-z]))"
+)
+_STARTS = re.compile(r"[,;|{(\t]|\s-\s|\.\s|->")
+_LONGEST = 48
+_SHOWN = 4
+
+
+def left_out(lines: Iterable[str], fields: Sequence[Field]) -> tuple[str, ...]:
+    """A note with an example of each kind of size that is in no field, () if there are none."""
+    metrics = [field for field in fields if field.meaning.part is Part.METRIC]
+    axes = [field for field in fields if field.meaning.part is Part.AXIS]
+    examples: dict[str, str] = {}
+    for line in lines:
+        for text in _unread(line, metrics, axes):
+            examples.setdefault(re.sub(r"[^A-Za-z]+", " ", text), text)
+    if not examples:
+        return ()
+    shown = ", ".join(f'"{printable(text)}"' for text in list(examples.values())[:_SHOWN])
+    more = f" and {len(examples) - _SHOWN} more" if len(examples) > _SHOWN else ""
+    return (f"not read as memory in use: {shown}{more}",)
+
+
+def _unread(line: str, metrics: Sequence[Field], axes: Sequence[Field]) -> list[str]:
+    """The sizes of a line that no field takes; the line itself if it is about memory."""
+    found = [place[0] for field in metrics if (place := field.find(line)) is not None]
+    sizes = list(_SIZE.finditer(line))
+    read = [*found, *(place[0] for field in axes if (place := field.find(line)) is not None)]
+    unread = [
+        size for size in sizes if not any(a < size.end(1) and size.start(1) < b for a, b in read)
+    ]
+    labels = [number.place.text for number in numbers_in(line) if _is_of_memory(number.place)]
+    if unread or labels or sizes or found or _OF_MEMORY.match(line) is None:
+        return [_around(line, size) for size in unread] + labels
+    return [line.strip()[:_LONGEST].strip()]
+
+
+def _is_of_memory(place: Place) -> bool:
+    """Return True for a number that allocations name and that is no amount in use."""
+    if place.kind != "label" or recognise(place.text).part is not Part.OTHER:
+        return False
+    return any(word.startswith("alloc") for word in take_apart(place.text).words)
+
+
+def _around(line: str, size: re.Match[str]) -> str:
+    """The size with the words that belong to it."""
+    before = _STARTS.split(line[: size.start()])
+    words = before[-1].strip() or " ".join(before[-2:]).strip()
+    return f"{words} {size.group()}".strip()[-_LONGEST:].strip()

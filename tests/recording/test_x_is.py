@@ -1,0 +1,48 @@
+"""What the axis counts: assumed and reported, or set by the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memdiag.errors import UsageError
+from memdiag.recording.read import read
+from memdiag.recording.read_options import X_KINDS, ReadOptions, parse_x_is
+from memdiag.values.measurements import AxisKind
+
+ROWS = "".join(f"{1000 + n}\n" for n in range(10))
+
+
+def written(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    return str(path)
+
+
+def test_rows_without_an_axis_are_reported_as_samples(tmp_path: Path) -> None:
+    recording = read(written(tmp_path, "rss_mb\n" + ROWS))
+    assert "row is assumed to count samples: set it with --x-is step" in recording.notes
+
+
+@pytest.mark.parametrize("name", X_KINDS)
+def test_the_user_says_what_rows_are(tmp_path: Path, name: str) -> None:
+    source = written(tmp_path, "rss_mb\n" + ROWS)
+    recording = read(source, ReadOptions(x_is=parse_x_is(name)))
+    (series,) = recording.series
+    assert series.axis.kind is X_KINDS[name]
+    assert any("set by --x-is" in note for note in recording.notes)
+    assert not any("assumed" in note for note in recording.notes)
+
+
+def test_rows_with_only_a_clock_are_counted_as_what_the_user_says(tmp_path: Path) -> None:
+    rows = "".join(f"{n * 30},{1000 + n}\n" for n in range(10))
+    source = written(tmp_path, "time_s,rss_mb\n" + rows)
+    (series,) = read(source, ReadOptions(x_is=AxisKind.STEP)).series
+    assert series.x.tolist() == list(range(10))
+    assert series.at_s is not None
+
+
+def test_an_unknown_unit_of_the_axis_is_refused() -> None:
+    with pytest.raises(UsageError, match="--x-is"):
+        parse_x_is("parsec")
