@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 # `memdiag.tags` looks for an attribute `listener` of a module of this name.
 PACKAGE = "_memdiag_probe"
-# Iterations of loops are no steps for this long after the import of a framework, which may still
-# report its own. Heuristic: preparations before a training take less.
+# For this long after the import of a framework, iterations of loops are not steps: what precedes a
+# training is not part of it. Heuristic.
 _FRAMEWORK_S = 30.0
 # While the program imports its modules it is not measured yet, for at most this time: a program may
 # run inside of an import. Heuristic.

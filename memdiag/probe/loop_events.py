@@ -184,7 +184,10 @@ class LoopEvents:
                 may_watch = not self._watch(code, depth, thread)
 
     def _update_loops(self, watched: _Watched, at: int, thread: int, now_s: float) -> bool:
-        """Return True if the callees may still be those of the previous sample."""
+        """Update the loops of a function that is at instruction `at`.
+
+        Return True if its callees may still be those of the previous sample.
+        """
         is_same = True
         loops = [loop for loop in list(self.loops.values()) if loop.code is watched.code]
         for loop in loops:
