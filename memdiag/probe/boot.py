@@ -116,17 +116,14 @@ class Probe:
         atexit.unregister(self._session.record_exit)
         self._session.close()
         self._heartbeat.stop()
+        imports = [one.detach for one in sys.meta_path if isinstance(one, ImportHook)]
+        parts = (self._libraries, self._hooks, self._fits)
+        undo = [*imports, *(part.remove for part in parts if part is not None)]
         if self._loops is not None:
-            self._loops.stop()
-        if self._libraries is not None:
-            self._libraries.remove()
+            undo.append(self._loops.stop)
         self._watcher = self._tensor_sampler = self._training = None
-        for hook in [one for one in sys.meta_path if isinstance(one, ImportHook)]:
-            hook.detach()
-        if self._hooks is not None:
-            self._hooks.remove()
-        if self._fits is not None:
-            self._fits.remove()
+        for one in undo:  # a failure of one must not leave the others behind
+            never_raises(one)()
         if self._resume in gc.callbacks:
             gc.callbacks.remove(self._resume)
         if self._on_detach is not None:
