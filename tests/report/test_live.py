@@ -13,7 +13,7 @@ FULL = Status(
     processes=5,
     step=12_345,
     phase="train/forward",
-    leaning="warmup",
+    verdict="warmup",
     growth="+0.1 MB per step",
 )
 

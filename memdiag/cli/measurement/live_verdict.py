@@ -50,8 +50,8 @@ def growth_text(found: Finding) -> str:
 class FinalRules:
     """Judges what was recorded so far, as the report will, in a thread beside the measurement.
 
-    The live verdict does not apply the rules across series: a job must not be stopped for a leak
-    that the report then denies.
+    The live verdict keeps bins of a long run, not all of its readings, so the two may differ in
+    close cases: no leak that the report would deny is shown, and no job is stopped for one.
     """
 
     def __init__(self, files: RecordingFiles) -> None:

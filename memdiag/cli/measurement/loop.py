@@ -227,9 +227,16 @@ class Measurement:
             processes=int(readings.get("processes", 0)),
             step=step,
             phase=phase,
-            leaning=found.verdict.value if found is not None else "",
+            verdict=self._shown(found),
             growth=growth_text(found) if found is not None else "",
         )
+
+    def _shown(self, found: Finding | None) -> str:
+        """The live verdict; a LEAK only once the final rules have found it in what was recorded."""
+        if found is None:
+            return ""
+        denied = found.verdict is Verdict.LEAK and not self._leaks()
+        return (Verdict.INCONCLUSIVE if denied else found.verdict).value
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:

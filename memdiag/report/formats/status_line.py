@@ -30,7 +30,7 @@ _FEWEST_ROWS, _FEWEST_COLUMNS = 6, 20
 class Status:
     """The content of the line. Empty or None parts are left out.
 
-    growth: finished text ("+1.2 MB per step"); leaning: "stable", "leak?", ...
+    growth: finished text ("+1.2 MB per step"); verdict: "stable", "leak", ...
     """
 
     elapsed_s: float
@@ -38,7 +38,7 @@ class Status:
     processes: int = 0
     step: int | None = None
     phase: str = ""
-    leaning: str = ""
+    verdict: str = ""
     growth: str = ""
 
 
@@ -59,8 +59,8 @@ def _parts(status: Status) -> list[str]:
         parts.append(f"step {status.step:,}")
     if status.memory_bytes is not None:
         parts.append(numbers.size(status.memory_bytes))
-    if status.leaning:
-        parts.append(f"{status.leaning} {status.growth}".rstrip())
+    if status.verdict:
+        parts.append(f"{status.verdict} {status.growth}".rstrip())
     if status.phase:
         phase = printable(status.phase)
         parts.append(phase if cell_len(phase) <= 24 else set_cell_size(phase, 21) + "...")
