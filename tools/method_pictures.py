@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib
 
@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from memdiag.analysis.decision import decide
-from memdiag.analysis.decision.case import Case, Context, Proposal, Window
+from memdiag.analysis.decision.case import Case, Context, Rule, Window
 from memdiag.analysis.diagnose import diagnose
 from memdiag.analysis.policy import DEFAULT
 from memdiag.analysis.preprocessing.prepare import prepare
@@ -100,9 +100,7 @@ def draw(axis: Axes, name: str, finding: Finding) -> None:
 Mark = Callable[["Axes", Case, Window], None]
 
 
-def draw_window(
-    axis: Axes, recording: Recording, metric: str, proposal: Proposal[Any], mark: Mark
-) -> None:
+def draw_window(axis: Axes, recording: Recording, metric: str, proposal: Rule, mark: Mark) -> None:
     """One series, the window that proposes a leak in it, and what that window looks at."""
     series = next(s for s in recording.series if s.metric == metric)
     case = Case(prepare(series, DEFAULT), DEFAULT, Context())
@@ -111,7 +109,7 @@ def draw_window(
     prepared = case.prepared
     first = float(prepared.x[min(window.first_sample, len(prepared.x) - 1)])
     if proposal is decide.WAVES:
-        first = float(window.view.prepared.x[0])
+        first = float(window.fit.prepared.x[0])
     axis.axvspan(first, float(prepared.x[-1]), color="#fddbc7", alpha=0.5, linewidth=0)
     axis.plot(prepared.all_x, prepared.all_y / 1e6, ".", color=GREY, markersize=2)
     mark(axis, case, window)
@@ -125,18 +123,18 @@ def draw_window(
 
 def by_steps(axis: Axes, case: Case, window: Window) -> None:
     """The level after each step."""
-    steps = case.stairs
+    steps = case.staircase
     assert steps is not None
     axis.plot(steps.at, steps.level / 1e6, "o-", color=RED, markersize=4, linewidth=1)
 
 
 def by_regimes(axis: Axes, case: Case, window: Window) -> None:
     """The regimes; those of the window in red, each with a dot where it begins."""
-    x, y = case.view.binned.x, case.view.binned.y
-    for piece in case.view.segmentation.pieces:
+    x, y = case.fit.binned.x, case.fit.binned.y
+    for piece in case.fit.segmentation.pieces:
         at, level = x[piece.first : piece.last], y[piece.first : piece.last].mean()
         fitted = level + piece.slope * (at - at.mean())
-        inside = piece.first >= window.view.tail
+        inside = piece.first >= window.fit.tail
         axis.plot(at, fitted / 1e6, color=RED if inside else BLUE, linewidth=1.8)
         if inside:
             axis.plot(at[:1], fitted[:1] / 1e6, "o", color=RED, markersize=4)
@@ -154,12 +152,12 @@ def by_blocks(axis: Axes, case: Case, window: Window) -> None:
 
 def by_turns(axis: Axes, case: Case, window: Window) -> None:
     """The turning points, highs brought down by the height of the waves."""
-    turned = window.view.prepared
+    turned = window.fit.prepared
     axis.plot(turned.x, turned.y / 1e6, "o-", color=RED, markersize=4, linewidth=1)
 
 
 STAIRCASE, LAST_REGIME, WHOLE_CLIMB = decide.WINDOWS
-PANELS: tuple[tuple[Recording, str, Proposal[Any], Mark], ...] = (
+PANELS: tuple[tuple[Recording, str, Rule, Mark], ...] = (
     (_series.make("leak_stairs", 77, 6).recording(), "rss_bytes", STAIRCASE, by_steps),
     (_series.make("leak_late", 77, 10).recording(), "rss_bytes", LAST_REGIME, by_regimes),
     (corpus("own_leak_dict_5k_steps"), "malloc_inuse_bytes", WHOLE_CLIMB, by_regimes),
