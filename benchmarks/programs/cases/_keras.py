@@ -1,4 +1,4 @@
-"""A small Keras training for so many seconds, with the backend that is there."""
+"""A small Keras training that runs for a given time, with the installed backend."""
 
 from __future__ import annotations
 

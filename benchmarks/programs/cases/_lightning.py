@@ -1,4 +1,4 @@
-"""A small Lightning training for so many seconds."""
+"""A small Lightning training that runs for a given time."""
 
 from __future__ import annotations
 

@@ -66,8 +66,7 @@ class DetailSource:
         for identity in sorted(identities, key=self._turn):
             if self._is_read(identity) or spent_s >= _ROUND_S or self._earned_s <= self._spent_s:
                 break
-            last = self._latest.get(identity)
-            if last is not None and last.long and now_s - last.at_s < _PAUSE_S:
+            if self._waits(identity, now_s):
                 continue
             turn = self._read(identity, now_s)
             if turn is None:
@@ -93,9 +92,12 @@ class DetailSource:
 
     def _is_done(self, identity: ProcessId, now_s: float) -> bool:
         """Return True if the process was read in this pass, or is to be read rarely."""
+        return self._waits(identity, now_s) or self._is_read(identity)
+
+    def _waits(self, identity: ProcessId, now_s: float) -> bool:
+        """Return True if the process takes long to read, and was read less than a minute ago."""
         last = self._latest.get(identity)
-        waits = last is not None and last.long and now_s - last.at_s < _PAUSE_S
-        return waits or self._is_read(identity)
+        return last is not None and last.long and now_s - last.at_s < _PAUSE_S
 
     def _earn(self, now_s: float, *, is_tree: bool) -> None:
         """Add to the CPU time that readings may take, for the time since the last round."""
