@@ -10,8 +10,12 @@
 #                  who need them
 #   make bench-programs  verdict, rate and kind of memory of 95 real programs, five runs of each: hours;
 #                  ARGS="--runs 1 --jobs 2 --style numpy" for less
+#   make bench-culprits  who names the line that leaks, on 76 programs: memdiag and other tools
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
 #   make fmt       format and fix what can be fixed
+#   make gallery   pictures of real runs, for docs/gallery.md
+#   make uplot     renew the released file of uPlot that HTML reports hold (needs npm)
+#   make notebook  run docs/notebook.ipynb, and keep what it shows
 #   make rooms     redraw the picture of the packages in docs/architecture.md
 #   make readme    rewrite the README's help screens and reports from what memdiag really prints
 #   make clean     remove what was built
@@ -47,8 +51,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check check-static fmt readme bench clean install
 .PHONY: bench-slow pictures fuzz kills behaviour attack gpu-check trainers bench-programs
+.PHONY: bench-culprits
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme check-touches
-.PHONY: check-decision check-schemas check-rooms rooms
+.PHONY: check-decision check-schemas check-rooms check-uplot check-api rooms uplot notebook gallery
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -68,7 +73,7 @@ check: check-static test-all
 
 # Each of these says what it looks at, and then nothing if all is well.
 check-static: check-format check-lint check-types check-imports check-sizes check-readme \
-	check-touches check-decision check-schemas check-rooms
+	check-touches check-decision check-schemas check-rooms check-uplot check-api
 
 check-format: $(READY)
 	@echo "format"; $(BIN)/ruff format --check --quiet .
@@ -95,8 +100,14 @@ check-touches: $(READY)
 check-rooms: $(READY)
 	@echo "picture of the packages"; $(BIN)/python tools/rooms.py --check
 
+check-api: $(READY)
+	@echo "reference of the Python interface"; $(BIN)/python tools/api_page.py --check
+
 check-decision: $(READY)
 	@echo "what decides, and its numbers"; $(BIN)/python tools/decision_table.py --check
+
+check-uplot: $(READY)
+	@echo "files of uPlot"; $(BIN)/python tools/uplot.py --check
 
 check-schemas: $(READY)
 	@echo "JSON schemas"; $(BIN)/python tools/schemas.py --check
@@ -119,9 +130,26 @@ bench-slow: $(READY) $(TORCH_READY) $(BENCH_READY)
 bench-programs: $(READY) $(TORCH_READY)
 	@$(BIN)/python benchmarks/programs/run.py $(if $(ARGS),$(ARGS),--write)
 
+# Who names the line that leaks, memdiag and other tools, on the programs of fixtures/programs/leaks.
+# An hour or two; ARGS="--tools memdiag --only losses_kept" for less.
+bench-culprits: $(READY) $(TORCH_READY) $(BENCH_READY)
+	@$(BIN)/python benchmarks/culprits.py $(if $(ARGS),$(ARGS),--write)
+
 # The picture of the packages in docs/architecture.md.
 rooms: $(READY)
 	@$(BIN)/python tools/rooms.py
+
+# The released file of uPlot that HTML reports hold: ARGS=1.6.32 for another version. Needs npm.
+uplot: $(READY)
+	@$(BIN)/python tools/uplot.py $(ARGS)
+
+# Pictures of real runs, for docs/gallery.md: some minutes. Look at them.
+gallery: $(READY) $(TORCH_READY)
+	@$(BIN)/python tools/gallery.py $(ARGS)
+
+# The guide with what its cells show.
+notebook: $(READY)
+	@$(BIN)/python -m jupyter execute --inplace docs/notebook.ipynb
 
 pictures: $(READY) $(BENCH_READY)
 	@$(BIN)/python tools/method_pictures.py

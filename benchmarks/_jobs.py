@@ -25,7 +25,7 @@ from _one_meter import Maker
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.values.measurements import Recording
-from memdiag.values.verdict import CALM, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 TRUTHS = ("bounded", "truncated", "leak", "grey")
 
@@ -56,7 +56,7 @@ _MAKERS: Mapping[str, Maker] = MappingProxyType(
         "full_cache_and_leak": many.leak_beside_full_cache,
         "native_leak": many.native_leak,
         "malloc_leak": many.malloc_leak,
-        "tensors": many.tensors_calm,
+        "tensors": many.tensors_stable,
         "tensors_leak": many.tensors_leak,
         "objects_leak": many.objects_leak,
         "garbage_waits": partial(many.garbage, then="waits"),
@@ -100,10 +100,10 @@ def make(family: str, seed: int, number: int) -> Job:
 
 
 def is_wrong(truth: str, verdict: Verdict) -> bool:
-    """A false alarm, or a leak that is called calm."""
+    """A false alarm, or a leak that is called stable."""
     if verdict is Verdict.LEAK:
         return truth in ("bounded", "truncated")
-    return truth == "leak" and verdict in CALM
+    return truth == "leak" and verdict in STABLE_OR_WARMUP
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--per-family", type=int, default=20)
     parser.add_argument("--list", action="store_true", help="name each wrong verdict")
     given = parser.parse_args(arguments)
-    print(f"{'family':24}{'truth':11}{'jobs':>5}{'leak':>6}{'open':>6}{'calm':>6}  wrong")
+    print(f"{'family':24}{'truth':11}{'jobs':>5}{'leak':>6}{'open':>6}{'stable':>6}  wrong")
     for family in given.families or FAMILIES:
         said: Counter[tuple[str, str]] = Counter()
         wrong: dict[str, list[str]] = {}
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 told = "" if by is None else f" {by.process} {by.metric} {by.reason}"
                 wrong.setdefault(job.truth, []).append(f"{job.name}: {found.verdict.name}{told}")
         for truth in [t for t in TRUTHS if any(key[0] == t for key in said)]:
-            counts = [said[truth, verdict] for verdict in ("leak", "open", "calm")]
+            counts = [said[truth, verdict] for verdict in ("leak", "open", "stable")]
             figures = "".join(f"{count:6}" for count in counts)
             print(f"{family:24}{truth:11}{sum(counts):5}{figures}  {len(wrong.get(truth, []))}")
             if given.list:
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _short(verdict: Verdict) -> str:
     if verdict is Verdict.LEAK:
         return "leak"
-    return "calm" if verdict in CALM else "open"
+    return "stable" if verdict in STABLE_OR_WARMUP else "open"
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def holes(rng: Random) -> Drawn:
     """Pages grow by holes between blocks of different sizes; what is in use does not."""
     run = training(rng)
     more = between(rng, 5, 300) * MB * _up_to(rng, run)
-    held = Memory.calm(run).and_more(holes=more)
+    held = Memory.stable(run).and_more(holes=more)
     return Drawn(truth="bounded", series=_main(run, held))
 
 
@@ -59,7 +59,7 @@ def full_cache(rng: Random) -> Drawn:
     after = np.maximum(run.at - full_at, 0.0) / run.length
     creep = size * rng.uniform(0.01, 0.15) * (1 - np.exp(-after / rng.uniform(0.05, 0.3)))
     part = size * rng.uniform(0.05, 0.3) * np.minimum(run.at / full_at, 1.0)
-    held = Memory.calm(run).and_more(in_use=filled, holes=part + creep)
+    held = Memory.stable(run).and_more(in_use=filled, holes=part + creep)
     return Drawn(truth="bounded", series=_main(run, held))
 
 
@@ -70,7 +70,9 @@ def leak_beside_full_cache(rng: Random) -> Drawn:
     full_at = run.length * rng.uniform(0.2, 0.65)
     size = between(rng, 10, 800) * MB
     grown = size * rng.uniform(0.3, 1.5) * run.at / run.length
-    held = Memory.calm(run).and_more(in_use=size * np.minimum(run.at / full_at, 1.0), mapped=grown)
+    held = Memory.stable(run).and_more(
+        in_use=size * np.minimum(run.at / full_at, 1.0), mapped=grown
+    )
     found = _main(run, held)
     least = _beyond_holes(found, held)
     return Drawn(truth=truth_of_growth(run, grown, least, since=full_at), series=found)
@@ -93,17 +95,17 @@ def _leak(run: Run, held: Memory, grown: Floats, best: str, shown: Floats) -> Dr
 def touched_holes(rng: Random) -> Drawn:
     """malloc holds memory free that was never touched; it is, little by little."""
     run = training(rng)
-    held = Memory.calm(run)
+    held = Memory.stable(run)
     untouched = float(held.holes.max()) * rng.uniform(0.2, 1) * (1 - _up_to(rng, run))
     found = _main(run, held.and_more(mapped=-untouched * run.started))
     return Drawn(truth="bounded", series=found)
 
 
 def native_leak(rng: Random) -> Drawn:
-    """A library maps pages and forgets them: malloc and Python's blocks are calm."""
+    """A library maps pages and forgets them: malloc and Python's blocks are stable."""
     run = training(rng)
     grown = between(rng, 300, 3e5) * run.at
-    held = Memory.calm(run).and_more(mapped=grown)
+    held = Memory.stable(run).and_more(mapped=grown)
     found = _main(run, held)
     return Drawn(truth=truth_of_growth(run, grown, _beyond_holes(found, held)), series=found)
 
@@ -112,7 +114,7 @@ def malloc_leak(rng: Random) -> Drawn:
     """What leaks fills holes first; pages show it late, and in steps of what malloc takes."""
     run = training(rng)
     grown = between(rng, 250, 2e5) * run.at
-    held = Memory.calm(run)
+    held = Memory.stable(run)
     room = between(rng, 1, 200) * MB * run.started
     unit = float(rng.choice([132e3, 1e6, 4e6, 64e6]))
     beyond = np.ceil(np.maximum(grown - room, 0.0) / unit) * unit
@@ -129,21 +131,21 @@ def tensors_leak(rng: Random) -> Drawn:
     kept = np.floor(run.at / every)
     around = 400.0  # bytes beside a tensor's storage
     held = replace(
-        Memory.calm(run),
+        Memory.stable(run),
         tensors=np.round(rng.uniform(30, 2000) * run.started) + kept,
         tensor_bytes=between(rng, 1, 100) * MB * run.started + size * kept,
     ).and_more(in_use=(size + around) * kept)
     return _leak(run, held, (size + around) * kept, "malloc_bytes", held.in_use)
 
 
-def tensors_calm(rng: Random) -> Drawn:
+def tensors_stable(rng: Random) -> Drawn:
     """Tensors in cycles come and go as the collector finds them; few looks meet them."""
     run = training(rng)
     period = between(rng, 20, 400)
     kept = np.floor((run.at % period) * rng.uniform(0.2, 1))
     size = between(rng, 1e3, 1e5)
     held = replace(
-        Memory.calm(run),
+        Memory.stable(run),
         tensors=np.round(rng.uniform(30, 2000) * run.started) + kept,
         tensor_bytes=between(rng, 1, 100) * MB * run.started + size * kept,
     ).and_more(in_use=size * kept)
@@ -154,7 +156,7 @@ def objects_leak(rng: Random) -> Drawn:
     """Small Python objects are kept; their arenas of 1 MB are lost in the noise of pages."""
     run = training(rng)
     grown = between(rng, 12, 400) * run.at
-    held = Memory.calm(run).and_more(blocks=grown)
+    held = Memory.stable(run).and_more(blocks=grown)
     drawn = _leak(run, held, grown, "python_blocks", held.blocks)
     slight = grown[-1] < 12 * run.length
     return replace(drawn, truth="grey") if slight else drawn
@@ -171,7 +173,7 @@ def garbage(rng: Random, *, then: str) -> Drawn:
     old = rate * (run.at % period)
     kept = rate * rng.uniform(0.3, 2) * run.at if then == "kept" else np.zeros(len(run.at))
     freed_bytes = bytes_of_each * (np.maximum.accumulate(old) - old)
-    held = Memory.calm(run).and_more(
+    held = Memory.stable(run).and_more(
         blocks=old + kept,
         in_use=bytes_of_each * (old + kept),
         holes=rng.uniform(0.2, 1) * freed_bytes,
@@ -200,7 +202,7 @@ def shared_pages(rng: Random, *, leaks: bool) -> Drawn:
     size = between(rng, 20, 4000) * MB
     touched = size * np.minimum(run.at / (run.length * between(rng, 0.3, 2)), 1.0)
     grown = (between(rng, 500, 2e5) if leaks else 0.0) * run.at
-    held = Memory.calm(run).and_more(shared=touched, mapped=grown)
+    held = Memory.stable(run).and_more(shared=touched, mapped=grown)
     noise = Noise.of_pages(rng, 0.1 * float(held.mapped[-1]))
     pages = noise.on(rng, held.resident())
     unique = np.maximum(pages - held.shared, 4096.0)
@@ -241,7 +243,7 @@ def device(rng: Random, *, grows: str) -> Drawn:
         series_of(run, "vram_inactive_split_bytes", np.maximum(reserved - live, 0), "main"),
     )
     if rng.uniform() < 0.7:
-        found += meters(run, Memory.calm(run), "main", exact=rng.uniform() < 0.5)
+        found += meters(run, Memory.stable(run), "main", exact=rng.uniform() < 0.5)
     if grows == "reserved":
         return Drawn(truth="bounded", series=found)
     if grows == "driver":

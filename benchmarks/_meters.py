@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memdiag.recording.native.schema import METRIC_ROLES
 from memdiag.values.measurements import Axis, AxisKind, Phases, Series, Unit
+from memdiag.values.metrics import METRIC_ROLES
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -244,7 +244,7 @@ class Memory:
     tensor_bytes: Floats | None = None
 
     @classmethod
-    def calm(cls, run: Run, *, small: bool = False) -> Memory:
+    def stable(cls, run: Run, *, small: bool = False) -> Memory:
         """A program that has loaded what it needs. small: a helper such as a loader's worker."""
         rng, started = run.rng, run.started
         scale = 0.3 if small else 1.0

@@ -36,7 +36,7 @@ def r2_rule(x: Floats, y: Floats) -> bool:
 def predict_linear(x: Floats, y: Floats) -> bool:
     """A line through the last fifth passes +10 % within another run."""
     k = max(4, len(y) // 5)
-    return _ols(x[-k:], y[-k:])[0] * (x[-1] - x[0]) > 0.10 * float(np.median(y[-k:]))
+    return _ols(x[-k:], y[-k:])[0] * float(x[-1] - x[0]) > 0.10 * float(np.median(y[-k:]))
 
 
 def _thin(x: Floats, y: Floats) -> tuple[Floats, Floats]:

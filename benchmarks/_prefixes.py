@@ -14,7 +14,7 @@ import numpy as np
 
 from memdiag.analysis.diagnose import judge
 from memdiag.values.measurements import AxisKind, Phases, Recording, Series
-from memdiag.values.verdict import CALM, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 if TYPE_CHECKING:
     from _sets import Set
@@ -99,4 +99,4 @@ def _right(verdict: Verdict, series: Series, number: int, truth: str) -> bool | 
 
 def group_of(found: Finding) -> str:
     """ "leak" or "stable"."""
-    return "stable" if found.verdict in CALM else "leak"
+    return "stable" if found.verdict in STABLE_OR_WARMUP else "leak"

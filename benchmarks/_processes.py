@@ -47,14 +47,14 @@ def workers(rng: Random, *, leaks: bool) -> Drawn:
     """A loader's workers. One keeps what it loads, or all copy a shared data set's pages once."""
     run = training(rng)
     count = int(rng.integers(1, 5))
-    parts = [meters(run, Memory.calm(run), "main")]
+    parts = [meters(run, Memory.stable(run), "main")]
     per_pass = run.length * rng.uniform(0.1, 0.6)
     copied = between(rng, 5, 400) * MB * np.minimum(run.at / per_pass, 1.0)
     grown = between(rng, 300, 1e5) * run.at
     least = np.inf
     for number in range(count):
         name = f"DataLoader worker {number}"
-        held = Memory.calm(run, small=True)
+        held = Memory.stable(run, small=True)
         if not leaks:
             held = held.and_more(mapped=copied * rng.uniform(0.8, 1.2))
         elif number == 0:
@@ -70,12 +70,12 @@ def workers(rng: Random, *, leaks: bool) -> Drawn:
 
 def restarted_workers(rng: Random, *, leaks: bool) -> Drawn:
     """Workers that every epoch starts anew, and that climb to their level each time; beside them
-    the main process is calm, or leaks."""
+    the main process is stable, or leaks."""
     run = Run.draw(rng, AxisKind.STEP, between(rng, 300, 30e3))
     epochs = rng.uniform(3, 20)
     epoch, place = np.divmod(run.at / run.length * epochs, 1)
     grown = between(rng, 400, 1e5) * run.at if leaks else np.zeros(len(run.at))
-    held = Memory.calm(run).and_more(in_use=grown)
+    held = Memory.stable(run).and_more(in_use=grown)
     main = meters(run, held, "main")
     found, pages, number = list(main), [_filled(_rss(main))], np.ones(len(run.at))
     start, gap = rng.uniform(0.02, 0.4), rng.uniform(0, 0.05)
@@ -121,7 +121,7 @@ def ranks(rng: Random, *, then: str) -> Drawn:
     record = _record(rng, run.at, per_step)
     grown = between(rng, 500, 1e5) * run.at
     leaking = int(rng.integers(0, 2))
-    base, parts, least = Memory.calm(run), [], np.inf
+    base, parts, least = Memory.stable(run), [], np.inf
     for rank in range(int(rng.choice([2, 2, 4]))):
         leaks = then == "leaks" and rank == leaking
         held = base.and_more(in_use=record + (grown if leaks else 0.0))
@@ -143,7 +143,7 @@ def steps_of_each(rng: Random) -> Drawn:
     records = rng.uniform() < 0.5
     parts = []
     for number in range(int(rng.integers(3, 9))):
-        held = Memory.calm(run, small=number > 0)
+        held = Memory.stable(run, small=number > 0)
         taken = np.zeros(len(run.at))
         for _ in range(int(rng.choice([1, 1, 2]))):
             part = between(rng, 0.01, 1) if records else rng.uniform()

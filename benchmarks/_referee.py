@@ -10,7 +10,7 @@ from pathlib import Path
 from memdiag.analysis.diagnose import diagnose
 from memdiag.recording.read import read
 from memdiag.values.findings import Finding
-from memdiag.values.verdict import CALM, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 CORPUS = Path(__file__).resolve().parent.parent / "fixtures" / "corpus"
 LABELS = {"stable": "bounded", "warmup": "bounded", "spiky-bounded": "bounded"}
@@ -87,7 +87,7 @@ class Rates:
             leaks=count("leak"),
             false_bounded=count("bounded", Verdict.LEAK),
             false_truncated=count("truncated", Verdict.LEAK),
-            missed=count("leak", *CALM),
+            missed=count("leak", *STABLE_OR_WARMUP),
             found=count("leak", Verdict.LEAK),
             abstained=count("bounded", Verdict.INCONCLUSIVE),
         )

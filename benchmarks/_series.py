@@ -117,7 +117,7 @@ def _collected(d: Draw) -> Floats:
 def _spikes(d: Draw) -> Floats:
     period = int(d.rng.integers(3, max(4, min(d.n // 3, 200))))
     width = max(1, period // 10)
-    return d.level * d.rng.uniform(0.02, 0.4) * ((d.k % period) >= period - width)
+    return d.level * d.rng.uniform(0.02, 0.4) * ((d.k % period) >= period - width).astype(float)
 
 
 def _decline(d: Draw) -> Floats:
@@ -125,7 +125,7 @@ def _decline(d: Draw) -> Floats:
 
 
 def _shift(d: Draw) -> Floats:
-    return d.level * d.rng.uniform(0.01, 0.3) * (d.u >= d.rng.uniform(0.2, 0.8))
+    return d.level * d.rng.uniform(0.01, 0.3) * (d.u >= d.rng.uniform(0.2, 0.8)).astype(float)
 
 
 def _cut_ramp(d: Draw) -> Floats:
@@ -138,14 +138,15 @@ def _cut_saturating(d: Draw) -> Floats:
 
 def _cut_stairs(d: Draw) -> Floats:
     steps, end = int(d.rng.integers(3, 12)), d.rng.uniform(1.02, 2.5)
-    return d.level * d.rng.uniform(0.1, 2.0) * np.floor(np.minimum(d.u, end) * steps) / steps
+    stairs: Floats = np.floor(np.minimum(d.u, end) * steps) / steps
+    return d.level * d.rng.uniform(0.1, 2.0) * stairs
 
 
 def _logarithm(d: Draw) -> Floats:
     return d.level * d.rng.uniform(0.02, 0.2) * np.log1p(d.k)
 
 
-CALM: dict[str, Shape] = {
+BOUNDED: dict[str, Shape] = {
     "flat": _flat,
     "saturating": _saturating,
     "ramp": _ramp,
@@ -172,7 +173,7 @@ LEAKS = (
     "leak_late",
     "leak_pausing",
 )
-FAMILIES = (*CALM, *CUT, "logarithm", *LEAKS)
+FAMILIES = (*BOUNDED, *CUT, "logarithm", *LEAKS)
 
 
 def make(family: str, seed: int, number: int) -> Made:
@@ -191,7 +192,7 @@ def make(family: str, seed: int, number: int) -> Made:
     elif family == "logarithm":
         shape = _logarithm(draw)
     else:
-        shape = (CALM | CUT)[family](draw)
+        shape = (BOUNDED | CUT)[family](draw)
     sawlike = family in ("sawtooth", "collected", "spikes", "decline", "leak_sawtooth")
     y = noise.on(rng, level + shape + grown, ratchet=not sawlike)
     x = k * stride
@@ -235,9 +236,9 @@ def _leak(family: str, d: Draw) -> tuple[Floats, Floats, int]:
         first = int(d.n * d.rng.uniform(0.4, 0.75))
         grown = rate * np.maximum(d.k - first, 0)
     elif family == "leak_pausing":
-        period = max(d.n / float(d.rng.integers(4, 9)), 4.0)
-        cycle, place = np.divmod(d.k, period)
-        grown = rate * (cycle * 0.7 * period + np.minimum(place, 0.7 * period))
+        pause = max(d.n / float(d.rng.integers(4, 9)), 4.0)
+        cycle, place = np.divmod(d.k, pause)
+        grown = rate * (cycle * 0.7 * pause + np.minimum(place, 0.7 * pause))
     return shape, grown, first
 
 

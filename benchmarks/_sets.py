@@ -136,7 +136,7 @@ def jobs(seed: int, per_family: int) -> Set:
 def leakbench(seed: int, per_family: int) -> Set:
     """Recordings of leakbench, the second generator. Raises OSError where it is not there."""
     with tempfile.TemporaryDirectory() as directory:
-        command = [sys.executable, LEAKBENCH, "make", directory, "--seed", str(seed)]
+        command = [sys.executable, str(LEAKBENCH), "make", directory, "--seed", str(seed)]
         subprocess.run(
             [*command, "--per-family", str(per_family)], check=True, stdout=subprocess.DEVNULL
         )

@@ -29,7 +29,7 @@ from memdiag.analysis.decision import decide, ends
 from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.parameters import numbers_of
 from memdiag.analysis.policy import DEFAULT, Policy, WarmupLength
-from memdiag.values.verdict import CALM, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 SENSITIVITY = Path(__file__).resolve().parent.parent / "docs" / "sensitivity.md"
 FACTORS = (0.7, 1.4)
@@ -49,7 +49,7 @@ def error(truth: str, verdict: Verdict) -> str:
     if truth == "truncated":
         return "false, truncated" if verdict is Verdict.LEAK else ""
     if truth == "leak" and verdict is not Verdict.LEAK:
-        return "missed" if verdict in CALM else "not found"
+        return "missed" if verdict in STABLE_OR_WARMUP else "not found"
     return ""
 
 

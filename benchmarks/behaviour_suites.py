@@ -78,7 +78,15 @@ class Package(Suite):
     def prepare(self, directory: Path) -> Ready:
         """An environment with the package and without memdiag, and its unpacked source."""
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-        download = ["download", "--no-deps", "--no-binary", ":all:", "-d", directory, self.name]
+        download = [
+            "download",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "-d",
+            str(directory),
+            self.name,
+        ]
         _call([*pip, *download])
         (archive,) = directory.glob("*.tar.gz")
         with tarfile.open(archive) as file:
@@ -135,8 +143,8 @@ class _ByRegrtest:
 
     def command(self, report: Path, tests: Collection[str]) -> list[str | Path]:
         # A process for each module, so that one that crashes takes no others with it.
-        options = ["-j1", "--timeout", str(_MODULE_S), "--junit-xml", report]
-        options += ["--testdir", self.where] if self.is_made else []
+        options = ["-j1", "--timeout", str(_MODULE_S), "--junit-xml", str(report)]
+        options += ["--testdir", str(self.where)] if self.is_made else []
         # With this many a test that would start its Python with -I does without.
         return ["env", f"PYTHONHOME={sys.base_prefix}", self.python, "-m", "test", *options, *tests]
 
@@ -146,7 +154,7 @@ def run(suite: Ready, tests: Collection[str], work: Path, *, under: bool, limit_
     report, log = work / "report.xml", work / "log.txt"
     command = suite.command(report, tests)
     if under:
-        options = ["-q", "--fail-on", "never", "-o", work / "run.csv"]
+        options = ["-q", "--fail-on", "never", "-o", str(work / "run.csv")]
         command = [sys.executable, "-m", "memdiag", "run", *options, "--", *command]
     environ = {name: text for name, text in os.environ.items() if name not in _VARIABLES}
     began_s = time.monotonic()

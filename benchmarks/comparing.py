@@ -74,7 +74,7 @@ def program(rng: np.random.Generator, *, steps: int, leaks: bool) -> Program:
         warmup=level * float(rng.choice([0.0, rng.uniform(0.05, 1.0)])),
         tau=float(rng.uniform(3.0, 25.0)),
         rate=level * float(rng.uniform(0.4, 4.0)) / steps if leaks else 0.0,
-        stair=int(rng.choice([0, 0, rng.integers(2, max(3, steps // 60))])),
+        stair=int(rng.choice([0, 0, int(rng.integers(2, max(3, steps // 60)))])),
         noise=level * float(10 ** rng.uniform(-4.0, -2.3)),
         memory=float(rng.choice([0.0, 0.5, 0.8])),
     )

@@ -35,7 +35,8 @@ CORPUS_FALSE, CORPUS_MISSED = 1, 2
 STARTS = 10
 """Seeded series of each family whose starts are judged."""
 MOST_GAP = 0.1
-"""Most difference between the confidence of starts and the share of them that are right."""
+"""Most difference between the confidence of starts and the share of them that are right, beside
+one standard error of that share."""
 LIMITS = """## Where bars collide
 
 The values are in [bench.md](bench.md), sections `decide`, `live` and `phases`; each is made by the
@@ -146,13 +147,15 @@ def start_rows(on: str, judged: Sequence[Start]) -> Iterator[Row]:
             sure = float(np.mean([one.finding.confidence for one in part]))
             # (A fixed number of readings meets long ramps in their middle: leaks of many are not
             # what a finished run shows.)
-            judged_here = said == "stable" and on.startswith("corpus")
+            many = said == "leak" and least >= 20
+            judged_here = on.startswith("corpus") and not many
+            gap = MOST_GAP + math.sqrt(right * (1 - right) / len(part))
             yield Row(
                 on=on,
                 figure=f"{said}, {label} readings: right, confidence",
                 value=f"{right:.0%}, {sure:.0%} ({len(part)})",
-                bar=f"+-{MOST_GAP:.0%}" if judged_here else "-",
-                good=abs(right - sure) <= MOST_GAP if judged_here else None,
+                bar=f"+-{gap:.0%}" if judged_here else "-",
+                good=abs(right - sure) <= gap if judged_here else None,
             )
 
 

@@ -3,12 +3,13 @@
     python benchmarks/loop_steps.py cost PYTHON [PAIRS]
     python benchmarks/loop_steps.py leak PYTHON [SECONDS]
 
-PYTHON is 3.12 or later, for `leak` with numpy. `cost`: CPU time of one jump back whose loop is
-counted, recorded as a step and disabled, of one sample of the stacks, and of programs with and
-without the counting (pairs of processes, in changing order; median and the middle half).
+PYTHON is 3.8 or later, for `leak` with numpy. `cost`: CPU time of one jump back whose loop is
+counted, recorded as a step and disabled (3.12 and later), of one sample of the stacks, and of
+programs with and without the counting (pairs of processes, in changing order; median and the middle
+half).
 `leak`: a job of 14 ms steps with batches of random size and a pool that is emptied every 50 steps
 leaks 16,000 B per step, its twin nothing; both are recorded at once by `memdiag run`. Fails if the
-first is no LEAK or the second is one.
+first is not a LEAK or the second is one.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ spec = spec_from_file_location(
 )
 sys.modules["_memdiag_probe"] = package = module_from_spec(spec)
 spec.loader.exec_module(package)
-from _memdiag_probe import loop_events, loop_steps, loops
+from _memdiag_probe import loop_events, loop_positions, loop_steps, loops
 from _memdiag_probe.session import Session
 
 N = 400_000
@@ -77,6 +78,12 @@ def sample():
         events.sample()
         times.append(time.thread_time() - began)
     return sorted(times)[len(times) // 2]
+
+positions = loop_positions.open_positions()
+if positions is not None:
+    events, loop_positions.get_ident = positions, lambda: 0  # this thread as well
+    print(json.dumps([down(30)]))
+    raise SystemExit
 
 plain = took()
 loops.HOT_S = 0.0  # counted however short they are
@@ -133,13 +140,9 @@ def cost(python: str, pairs: int) -> int:
     done = subprocess.run(
         [python, "-c", INSIDE, probe], check=True, stdout=subprocess.PIPE, text=True
     )
-    plain, counted, recorded, disabled, sample_time = json.loads(done.stdout)
-    for name, value in (
-        ("counted", counted),
-        ("recorded as a step", recorded),
-        ("disabled", disabled),
-    ):
-        print(f"jump back, {name:16} {(value - plain) * 1e6:6.2f} us")
+    *jumps, sample_time = json.loads(done.stdout)
+    for name, value in zip(("counted", "recorded as a step", "disabled"), jumps[1:], strict=False):
+        print(f"jump back, {name:16} {(value - jumps[0]) * 1e6:6.2f} us")
     print(f"sample of a stack of 30 frames {sample_time * 1e6:6.0f} us")
     for name, body in PROGRAMS.items():
         ratios = []
@@ -186,7 +189,7 @@ def report(kind: str, document: dict[str, Any]) -> bool:
     print(f"{kind}: {verdict}")
     for recording in document["recordings"]:
         print("", *recording["notes"], sep="\n    ")
-    return (verdict == "leak") == (kind == "leaks")
+    return bool(verdict == "leak") == (kind == "leaks")
 
 
 def main() -> int:

@@ -100,7 +100,8 @@ def event_amounts(how: str, rng: np.random.Generator, most: int) -> np.ndarray:
     """What each event keeps, about 1, shape (most,)."""
     uneven = rng.choice([0.0, 0.0, 0.3])
     amounts = np.maximum(0.0, 1 + uneven * rng.normal(size=most))
-    return amounts * (rng.uniform(size=most) < (0.7 if how == "sometimes" else 1.0))
+    kept: np.ndarray = amounts * (rng.uniform(size=most) < (0.7 if how == "sometimes" else 1.0))
+    return kept
 
 
 def guilty_curve(inside: np.ndarray, how: str, amounts: np.ndarray) -> np.ndarray:
@@ -126,14 +127,16 @@ def innocent_curve(moments: int, how: str, rng: np.random.Generator) -> np.ndarr
         return np.cumsum(rng.uniform(size=moments) < rng.uniform(10, 80) / moments).astype(float)
     if how == "clockwork":
         every = moments / rng.uniform(8, 80)
-        return np.floor(np.arange(moments) / every + rng.uniform())
+        counts: np.ndarray = np.floor(np.arange(moments) / every + rng.uniform())
+        return counts
     return 30 * (1 - np.exp(-u / rng.uniform(0.3, 1.5)))
 
 
 def within_cycles(curve: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """The same growth of each cycle, spread evenly over its time, shape (moments,)."""
     begins = np.array([start for start, _ in runs_of(inside)])
-    return np.interp(np.arange(len(curve)), begins, curve[np.maximum(begins - 1, 0)])
+    grown: np.ndarray = np.interp(np.arange(len(curve)), begins, curve[np.maximum(begins - 1, 0)])
+    return grown
 
 
 def ar1(rng: np.random.Generator, n: int, phi: float) -> np.ndarray:

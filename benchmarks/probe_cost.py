@@ -5,10 +5,11 @@
 Steps: all of the probe's hooks are timed where they are, inside of a training of 21 modules that
 has pushed them out of the processor's caches (CPU time of the training thread; what the timing
 itself takes is measured by hooks that do nothing, in every tenth block, and taken off). That is
-what most steps pay, and those that are measured. The looks at all objects are told apart: the first
-are on credit, so that a short run knows something, and of a long run they take a fixed share, which
-the ratio includes. The intervals are of the mean (95 %, from blocks of steps drawn anew). As a
-check blocks of steps with and without the hooks alternate, which tells what is lost in caches too.
+what most steps pay, and those that are measured. Looks at all objects and walks of the program's
+names are shown apart: the first are on credit, so that a short run knows something, and of a long
+run they take fixed shares, which the ratio includes. The intervals are of the mean (95 %, from
+blocks of steps drawn anew). As a check blocks of steps with and without the hooks alternate, which
+shows what is lost in caches too.
 Starts: interleaved pairs of processes, wall time, median and the interval of the middle half.
 Fails where a bar is missed. A machine that others keep busy has colder caches.
 """
@@ -33,8 +34,9 @@ BLOCK = 10
 OWN_BAR_US, RATIO_BAR, START_BAR_MS, IMPORT_BAR = 25.0, 1.005, 20.0, 1.05
 # (name, width, batch, CPU seconds): 21 modules each; a step takes about as long as its name.
 SHAPES = (("1 ms", 32, 16, 20), ("5 ms", 128, 160, 40), ("50 ms", 256, 640, 40))
-# A block of steps that took more than this for each had a look at all objects in it, of 20 ms.
-LOOK_US = 1500.0
+# A block of steps that took more than this for each had a look at all objects in it, of 20 ms, or a
+# walk of the program's names, of 4 ms.
+LOOK_US = 300.0
 _clock = time.thread_time_ns
 
 
@@ -45,8 +47,8 @@ class Switch:
         optimizer = sys.modules["torch.optim.optimizer"]
         self._torch = torch
         self._tables: list[dict[int, Any]] = [
-            optimizer._global_optimizer_pre_hooks,  # type: ignore[attr-defined]
-            optimizer._global_optimizer_post_hooks,  # type: ignore[attr-defined]
+            optimizer._global_optimizer_pre_hooks,
+            optimizer._global_optimizer_post_hooks,
         ]
         self._hooks = [dict(table) for table in self._tables]
         # Ours, or torch's own: while there is nothing to hear in it we are not there.
@@ -214,7 +216,9 @@ def report(name: str, figures: tuple[float, float, float], unit: str, bar: float
 
 def report_steps(name: str, found: dict[str, Any]) -> bool:
     """The figures of one shape; False where it misses a bar."""
-    from memdiag.probe.tensor_sampler import SHARE
+    from memdiag.probe import holder_sampler, tensor_sampler
+
+    share = tensor_sampler.SHARE + holder_sampler.SHARE
 
     timing_s = statistics.fmean(spent for _, spent in found["nothing"])
     step_s = statistics.fmean(took for took, _ in found["nothing"]) - timing_s
@@ -227,7 +231,7 @@ def report_steps(name: str, found: dict[str, Any]) -> bool:
     mean = interval_of_mean(own_us)
     is_short = name == SHAPES[0][0]
     good = report(f"{label}: own time, mean", mean, "us", OWN_BAR_US if is_short else None)
-    low, value, high = (1 + us * 1e-6 / step_s + SHARE for us in mean)
+    low, value, high = (1 + us * 1e-6 / step_s + share for us in mean)
     ratio_bar = None if is_short else RATIO_BAR
     good = report(f"{label}: ratio", (low, value, high), "", ratio_bar) and good
     ratios = [with_us / without for with_us, without in found["pairs"]]

@@ -26,6 +26,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from memdiag.integrations.repeat_until_settled import Repetition, Terms
@@ -180,15 +181,16 @@ BODY = {body}
 """
 
 
-def memray_fails(body: str, seed: int) -> bool:
+def memray_fails(body: str, rng: random.Random, _: list[object]) -> bool:
     """pytest-memray in a pytest of its own, as it must be. `body`: an expression of the test."""
     text = MEMRAY_TEST.format(
-        here=str(Path(__file__).parent), limit=100 * 512, seed=seed, body=body
+        here=str(Path(__file__).parent), limit=100 * 512, seed=rng.randrange(2**32), body=body
     )
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "test_body.py"
         path.write_text(text)
-        command = [sys.executable, "-m", "pytest", "-q", "--memray", "-p", "no:cacheprovider", path]
+        command = [sys.executable, "-m", "pytest", "-q", "--memray", "-p", "no:cacheprovider"]
+        command += [str(path)]
         ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
     if ended.returncode not in (0, 1):
         raise SystemExit(f"pytest-memray does not run:\n{ended.stdout}{ended.stderr}")
@@ -241,7 +243,7 @@ def compare_memray(bodies: int, seed: int) -> None:
     rows = {"healthy": healthy} | {name: leak.format(size=size) for name, size in LEAKS.items()}
     for name, body in rows.items():
         found = score(
-            lambda rng, _, body=body: memray_fails(body, rng.randrange(2**32)),
+            partial(memray_fails, body),
             bodies,
             f"{name} {seed}",
         )
@@ -275,7 +277,7 @@ def compare_psleak(bodies: int, seed: int) -> None:
     print(f"psleak         healthy  {on_healthy(psleak, bodies, seed)}", flush=True)
     for name, size in LEAKS.items():
         times = 200 if size < 2**20 else 4  # else it would need 10 GB
-        tool = Tool(name="psleak", fails=lambda body, times=times: by_psleak(body, times))
+        tool = Tool(name="psleak", fails=partial(by_psleak, times=times))
         print(f"psleak         {name:8} {on_leaks(tool, size, bodies, seed)}", flush=True)
 
 

@@ -3,9 +3,78 @@
 A training script may call `memdiag.step(n)`, `memdiag.phase("eval")` and
 `memdiag.counter("model_copies", n)`. They cost next to nothing and do nothing at all when
 memdiag is not watching. Importing this package imports nothing else.
+`@memdiag.on_pressure("critical")` has a function called before memory runs out.
+
+In a notebook or a script, `memdiag.analyze(source)` judges recordings, logs, data frames and
+arrays, `memdiag.record()` records this process, `memdiag.compare(before, after)` compares runs,
+and `memdiag.explain()` lists what is in memory, with its holders. `%load_ext memdiag` adds the cell
+magic `%%memdiag`.
 """
 
-from memdiag.tags import counter, phase, step
+from memdiag.tags import counter, on_pressure, phase, step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memdiag.api.analyze import analyze, compare
+    from memdiag.api.diagnosis import Comparison, Diagnosis, Growth, Rate
+    from memdiag.api.explanation import Explanation, explain
+    from memdiag.api.notebook import load_ipython_extension, unload_ipython_extension
+    from memdiag.api.recorder import Recorder, record
+    from memdiag.errors import CaptureError, LeakError, MemdiagError, ReadError, UsageError
+    from memdiag.values.comparison import Effect
+    from memdiag.values.verdict import Verdict
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "counter", "phase", "step"]
+__all__ = [
+    "CaptureError",
+    "Comparison",
+    "Diagnosis",
+    "Effect",
+    "Explanation",
+    "Growth",
+    "LeakError",
+    "MemdiagError",
+    "Rate",
+    "ReadError",
+    "Recorder",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "analyze",
+    "compare",
+    "counter",
+    "explain",
+    "load_ipython_extension",
+    "on_pressure",
+    "phase",
+    "record",
+    "step",
+    "unload_ipython_extension",
+]
+
+# The module of each name that is loaded when it is used.
+_MODULES = {
+    "memdiag.api.analyze": ("analyze", "compare"),
+    "memdiag.api.diagnosis": ("Comparison", "Diagnosis", "Growth", "Rate"),
+    "memdiag.api.explanation": ("Explanation", "explain"),
+    "memdiag.api.notebook": ("load_ipython_extension", "unload_ipython_extension"),
+    "memdiag.api.recorder": ("Recorder", "record"),
+    "memdiag.errors": ("CaptureError", "LeakError", "MemdiagError", "ReadError", "UsageError"),
+    "memdiag.values.comparison": ("Effect",),
+    "memdiag.values.verdict": ("Verdict",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _MODULES.items():
+        if name in names:
+            from importlib import import_module
+
+            found: object = getattr(import_module(module), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> "list[str]":
+    return __all__

@@ -17,6 +17,7 @@ class Exit(enum.IntEnum):
     USAGE = 2
     INCONCLUSIVE = 3
     CANNOT_MEASURE = 4
+    STOPPED = 5
     CANNOT_EXECUTE = 126
     NOT_FOUND = 127
     INTERRUPTED = 130
@@ -32,12 +33,16 @@ class MemdiagError(Exception):
         self.message = message
         self.remedy = remedy
 
+    def __str__(self) -> str:
+        """As the command line prints it."""
+        return f"{self.message}\n  hint: {self.remedy}" if self.remedy else self.message
+
 
 class UsageError(MemdiagError):
     """Options that contradict each other or make no sense."""
 
 
-class UnreadableInput(MemdiagError):
+class ReadError(MemdiagError):
     """A recording or log that cannot be read. `source` names the file, `line` its line."""
 
     def __init__(
@@ -47,12 +52,23 @@ class UnreadableInput(MemdiagError):
         self.source = source
         self.line = line
 
+    def __str__(self) -> str:
+        source = self.source if self.source.isprintable() else ascii(self.source)
+        line = f"line {self.line}: " if self.line is not None else ""
+        return f"{source}: {line}{super().__str__()}" if source else super().__str__()
+
 
 class OutputExists(MemdiagError):
     """An output file that is there already and was not to be overwritten."""
 
 
-class CannotStart(MemdiagError):
+class CaptureError(MemdiagError):
+    """A program that cannot be started, or memory that cannot be measured."""
+
+    exit_code = Exit.CANNOT_MEASURE
+
+
+class CannotStart(CaptureError):
     """The command could not be started."""
 
     exit_code = Exit.NOT_FOUND
@@ -62,13 +78,15 @@ class CannotStart(MemdiagError):
         self.exit_code = Exit.CANNOT_EXECUTE if found else Exit.NOT_FOUND
 
 
-class CannotWatch(MemdiagError):
+class CannotWatch(CaptureError):
     """The process to be watched is not there, or not ours to watch."""
 
-    exit_code = Exit.CANNOT_MEASURE
 
-
-class CannotMeasure(MemdiagError):
+class CannotMeasure(CaptureError):
     """memdiag itself failed to measure."""
 
-    exit_code = Exit.CANNOT_MEASURE
+
+class LeakError(MemdiagError, AssertionError):
+    """Memory leaks, where it was asserted that it does not (`Diagnosis.raise_for_leak`)."""
+
+    exit_code = Exit.LEAK

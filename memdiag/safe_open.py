@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PIECE_BYTES = 1 << 20
@@ -41,7 +41,7 @@ def open_regular(
 
     follow: follow a symbolic link. owners: uids that it may belong to; None for any.
     """
-    fd = os.open(path, _READ | (0 if follow else os.O_NOFOLLOW), dir_fd=dir_fd)
+    fd = os.open(path, READ | (0 if follow else os.O_NOFOLLOW), dir_fd=dir_fd)
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
@@ -208,6 +208,7 @@ def kind_of(mode: int) -> str:
     """The kind of a file with this mode: "a directory", "a FIFO"."""
     kinds = (
         (stat.S_ISDIR, "a directory"),
+        (stat.S_ISLNK, "a symbolic link"),
         (stat.S_ISFIFO, "a FIFO"),
         (stat.S_ISSOCK, "a socket"),
         (stat.S_ISBLK, "a block device"),

@@ -8,10 +8,15 @@ import signal
 from collections.abc import Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from interpreters import interpreters, versions
 
 _TURNSTILE = Path(__file__).parent / "interpreters.py"  # any other file: only its lock is used
+
+# A busy machine may stop a test for longer than any deadline.
+hypothesis.settings.register_profile("memdiag", deadline=None)
+hypothesis.settings.load_profile("memdiag")
 
 
 def pytest_configure() -> None:
@@ -28,6 +33,15 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     os.environ.pop("XDG_RUNTIME_DIR", None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Three workers for two cores: half of the time, a test waits for a process or a clock."""
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return cores + cores // 2
 
 
 @pytest.fixture(params=versions())

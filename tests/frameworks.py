@@ -15,6 +15,11 @@ _TORCH = """
 class Tensor: pass
 optim = None
 class OutOfMemoryError(RuntimeError): pass
+class _C:
+    observers = []
+    def _cuda_attach_out_of_memory_observer(observer):
+        assert cuda.held, "asked before the program used the device"
+        _C.observers.append(observer)
 class _Cuda:
     MIB = 1 << 20
     def __init__(self):
@@ -42,6 +47,8 @@ class _Cuda:
     def allocate(self, mib):
         if sum(self.held) + mib > 400:
             self.ooms += 1
+            for observer in _C.observers:
+                observer(0, mib * self.MIB, 400 * self.MIB, 0)
             raise OutOfMemoryError(
                 f"CUDA out of memory. Tried to allocate {mib}.00 MiB. GPU 0 has a total "
                 "capacity of 400.00 MiB of which 0.00 MiB is free. Including non-PyTorch memory, "

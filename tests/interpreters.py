@@ -30,6 +30,12 @@ def versions() -> list[object]:
     ]
 
 
+def share(names: list[str], program: str) -> list[str]:
+    """All names for this Python; for each of the others a part, so that together they have all."""
+    others = [one for one in interpreters().values() if one != sys.executable]
+    return names[others.index(program) :: len(others)] if program in others else names
+
+
 def old_interpreter(version: str) -> str | None:
     """The program of a Python that is too old for the probe, where there is one."""
     return _find(version)

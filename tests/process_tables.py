@@ -55,7 +55,7 @@ class FakeTable:
         entry = self._entries.get(pid)
         if entry is None:
             return None
-        return Process(id=ProcessId(pid, entry.started), name=entry.name)
+        return Process(id=ProcessId(pid, entry.started), name=entry.name, parent=entry.parent)
 
     def children(self, pid: int) -> Iterable[int]:
         self.searches += 1

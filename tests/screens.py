@@ -1,14 +1,14 @@
 """A small terminal emulator: what a person sees of a stream of bytes.
 
 Knows what programs under test and the status line use: text, CR, LF, saving and restoring the
-cursor, scrolling regions, cursor positioning, erasing a line, colours (ignored).
+cursor, a row down, scrolling regions, positioning, erasing a line, colours (ignored).
 """
 
 from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(r"\x1b([78])|\x1b\[([0-9;?]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)", re.S)
+_TOKEN = re.compile(r"\x1b([78D])|\x1b\[([0-9;?]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)", re.S)
 
 
 class Screen:
@@ -30,7 +30,9 @@ class Screen:
     def feed(self, data: bytes) -> None:
         """Show these bytes."""
         for cursor, arguments, final, control, text in _TOKEN.findall(data.decode()):
-            if cursor:
+            if cursor == "D":
+                self._down()
+            elif cursor:
                 self._save_or_restore(cursor)
             elif final:
                 self._command(final, [int(a or 0) for a in arguments.strip("?").split(";")])
@@ -63,7 +65,11 @@ class Screen:
     def _control(self, control: str) -> None:
         if control == "\r":
             self.column = 0
-        elif self.row == self.bottom:
+        else:
+            self._down()
+
+    def _down(self) -> None:
+        if self.row == self.bottom:
             line = self.rows.pop(self.top)
             if self.top == 0:
                 self.scrolled.append(line)

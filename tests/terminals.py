@@ -18,6 +18,9 @@ from pathlib import Path
 MEMDIAG = (sys.executable, "-m", "memdiag")
 PATIENCE_S = 60.0
 
+# The last line of a report.
+CONCLUSION = r"memdiag: .*(STABLE|WARMUP|LEAK|INCONCLUSIVE)"
+
 
 def python(program: str) -> list[str]:
     """The command that runs a program text."""
@@ -26,7 +29,7 @@ def python(program: str) -> list[str]:
 
 def recordings(directory: Path) -> list[Path]:
     """The recordings there."""
-    return sorted(directory.glob("*.csv"))
+    return sorted((*directory.glob("*.csv"), *directory.glob(".memdiag/runs/*/*.csv")))
 
 
 class Terminal:

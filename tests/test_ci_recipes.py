@@ -98,11 +98,12 @@ def test_no_input_is_pasted_into_a_script() -> None:
         assert "${{" not in script
 
 
-def test_every_input_reaches_its_step_by_the_environment() -> None:
+def test_every_input_reaches_its_step_by_the_environment_or_an_action() -> None:
     inputs = re.search(r"^inputs:\n(.*?)^\w", ACTION, re.S | re.M)
     assert inputs is not None
     for name in re.findall(r"^  (\w+):", inputs[1], re.M):
-        assert f"INPUT_{name.upper()}: ${{{{ inputs.{name} }}}}" in ACTION
+        value = f"${{{{ inputs.{name} }}}}"
+        assert f"INPUT_{name.upper()}: {value}" in ACTION or f"name: {value}" in ACTION
 
 
 def test_install_step_hands_pip_what_was_asked_for(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from memdiag.report.formats.json_documents import schema_text
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EXPECTED = json.loads((FIXTURES / "comparisons" / "expected.json").read_text())
-SIDES = ("base", "candidate")
+SIDES = {"base": "--before", "candidate": "--after"}
 VALIDATOR = Draft202012Validator(json.loads(schema_text("comparison")))
 
 
 def compared(expected: dict[str, Any], *more: str) -> tuple[int, str]:
-    named = [(f"--{side}", FIXTURES / name) for side in SIDES for name in expected[side]]
+    named = [(flag, FIXTURES / name) for side, flag in SIDES.items() for name in expected[side]]
     ended = called("compare", *more, *(word for pair in named for word in pair))
     assert ended.stderr == ""
     return ended.returncode, ended.stdout
@@ -45,7 +45,7 @@ def test_change_has_the_effect_that_its_document_tells(expected: dict[str, Any])
 
 
 def test_report_names_the_effect_first_and_draws_both_runs() -> None:
-    code, text = compared(EXPECTED[0], "--width", "80")
+    code, text = compared(EXPECTED[0], "-v", "--width", "80")
     assert code == 0
-    assert text.split()[:4] == ["FIXED", "the", "leak", "of"]
+    assert text.split()[3:7] == ["FIXED", "the", "leak", "of"]
     assert "··· before" in text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
 from memdiag.values.findings import Finding
@@ -44,6 +44,6 @@ def test_six_samples_of_a_climb_are_no_verdict() -> None:
     "name", ["vram_growth_analysis.md", "vram_management_summary.md", "ram_leak_fix.md"]
 )
 def test_tables_of_something_else_are_named_with_the_option_that_chooses_them(name: str) -> None:
-    with pytest.raises(UnreadableInput, match="nor in its tables") as caught:
+    with pytest.raises(ReadError, match="nor in its tables") as caught:
         read(str(DOCUMENTS / name))
     assert "--table 1 (line " in caught.value.remedy

@@ -40,6 +40,13 @@ def test_importing_memdiag_brings_its_tags_and_the_standard_library_alone() -> N
     assert before_and_after.stdout.split() == ["memdiag", "memdiag.tags"]
 
 
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in memdiag.__all__:
+        assert getattr(memdiag, name).__doc__, name
+    with pytest.raises(AttributeError, match="nosuch"):
+        _ = memdiag.nosuch  # type: ignore[attr-defined]
+
+
 def test_tags_do_nothing_without_a_watcher() -> None:
     ended = python(
         "import memdiag\n"

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.read import read
 from memdiag.values.findings import Finding, RecordingFinding
 from memdiag.values.measurements import Recording, Series
@@ -54,7 +54,7 @@ def found(name: str) -> tuple[Recording, RecordingFinding]:
 
 def fails_today(log: dict[str, Any], aspect: str) -> list[pytest.MarkDecorator]:
     why = log.get("fails", {}).get(aspect)
-    wrong = (AssertionError, UnreadableInput)  # anything else is a crash
+    wrong = (AssertionError, ReadError)  # anything else is a crash
     return [pytest.mark.xfail(reason=why, strict=True, raises=wrong)] if why else []
 
 
@@ -67,10 +67,10 @@ def cases(aspect: str) -> list[Any]:
     ]
 
 
-def refusal(name: str) -> UnreadableInput | None:
+def refusal(name: str) -> ReadError | None:
     try:
         found(name)
-    except UnreadableInput as error:
+    except ReadError as error:
         return error
     return None
 

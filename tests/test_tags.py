@@ -107,3 +107,18 @@ def test_import_of_the_package_loads_nothing_else() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['memdiag', 'memdiag.tags']"
+
+
+def test_every_python_imports_the_package_for_its_tags(any_python: str, tmp_path: Path) -> None:
+    """Where the target's Python has no memdiag, `memdiag run` brings this package along."""
+    root = Path(memdiag.__file__).parents[1]
+    program = f"import sys; sys.path.append({str(root)!r}); import memdiag; memdiag.step(1)"
+    done = subprocess.run(
+        [any_python, "-W", "error", "-c", f"{program}; print(dir(memdiag))"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "'analyze'" in done.stdout

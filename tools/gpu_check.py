@@ -171,7 +171,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def step_ms(truth: list[dict[str, Any]]) -> float:
     """Median time of a step by CUDA events; the first tenth warms up."""
-    return statistics.median(row["step_ms"] for row in truth[len(truth) // 10 :])
+    return statistics.median(float(row["step_ms"]) for row in truth[len(truth) // 10 :])
 
 
 def off_smi(rows: list[dict[str, str]], smi: Smi, began_s: float) -> float | None:

@@ -25,7 +25,10 @@ from memdiag.values.codec import in_json
 FOLDER = Path(__file__).parents[1] / "memdiag" / "report"
 _MODULES = (budgets, capacity, comparison, findings, measurements, verdict)
 _TYPES = {
-    name: kind for module in _MODULES for name, kind in vars(module).items() if is_dataclass(kind)
+    name: kind
+    for module in _MODULES
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and is_dataclass(kind)
 }
 _HEAD: dict[str, Any] = {
     "schema_version": {
@@ -60,11 +63,16 @@ _ADDED: dict[str, dict[str, Any]] = {
 def schema(kind: type, more: dict[str, Any]) -> dict[str, Any]:
     """The schema of a document: the keys of `kind` and `more`."""
     _, definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    for name, definition in definitions.items():
+    shown = [kind.__name__]
+    for name in shown:  # (grows: what is in JSON refers to further definitions)
+        definition = definitions[name]
         definition.pop("title", None)
         definition["description"] = _summary(definition["description"])
         if name in _TYPES:
             _complete(definition, _TYPES[name], _ADDED.get(name, {}))
+        referred = re.findall(r'"#/\$defs/(\w+)"', json.dumps(definition))
+        shown += [other for other in dict.fromkeys(referred) if other not in shown]
+    definitions = {name: definitions[name] for name in definitions if name in shown}
     argument = definitions.get("Argument", {"properties": {}})["properties"]
     for key in ("reason", "verdict") if argument else ():
         argument[key] = {

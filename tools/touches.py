@@ -42,12 +42,25 @@ _OF_PATHS = _words(
 _SAFE = frozenset({"closing", "kind_of", "temporary_name", "is_file_or_link", "NotRegular", "Name"})
 # Whose name it is, and what is done about it. One entry for each file of the table.
 WHY = {
+    "api/diagnosis.py": "HTML reports that a program asks for: replaces only those of memdiag",
+    "api/recorder.py": (
+        "starts memdiag beside a program that calls `memdiag.record()`, and reads the script that "
+        "loads the probe"
+    ),
+    "cli/commands/demo.py": "starts memdiag itself, for the programs of the demonstration",
+    "cli/measurement/action_process.py": (
+        "a fork that runs the commands of `--on` as the person typed them, without a shell"
+    ),
     "capture/process/cgroup.py": "kernel files below /sys/fs/cgroup",
     "capture/process/cgroup_charge.py": "kernel files below /sys/fs/cgroup and /proc",
     "capture/probelink/channel.py": (
         "channels: private directories by descriptor, nothing followed, no wait"
     ),
+    "capture/logtags/printed_steps.py": (
+        "regular files that the target's output goes to, read by offset: no wait"
+    ),
     "capture/logtags/tail_file.py": "the log of `--tags-from`: no wait, read by offset",
+    "capture/launch/foreground.py": ("/dev/tty, and whose keys it has; kernel files below /proc"),
     "capture/launch/fork_helper.py": "forks memdiag's own helpers; /proc/self/comm",
     "capture/diagnosis/host_checks.py": "`doctor`: kernel files below /proc",
     "capture/process/memory_limits.py": "kernel files below /proc",
@@ -57,6 +70,14 @@ WHY = {
     "capture/process/linux_procfs.py": "kernel files below /proc",
     "capture/probelink/ptrace.py": (
         "stops the process that `--attach` names; /proc/PID/mem and maps"
+    ),
+    "capture/probelink/probe_files.py": (
+        "what the probe found: regular files of the expected user, by the channel's descriptor; "
+        "new files in the channel that ask the probe for something"
+    ),
+    "capture/probelink/census_request.py": "the channel of a process, by descriptor",
+    "capture/probelink/source_lines.py": (
+        "source files of the program: regular ones, bounded, parsed and never executed"
     ),
     "capture/probelink/ring_reader.py": (
         "rings: regular files of the expected user, by the channel's descriptor"
@@ -75,6 +96,9 @@ WHY = {
     "cli/measurement/judge_process.py": (
         "forks the judge of a recording, collects it or ends it; /dev/null"
     ),
+    "cli/measurement/live_screen.py": (
+        "its process; its own process group, with the signals of keys; a file without a name"
+    ),
     "cli/measurement/run_session.py": "signals itself, to end as COMMAND did",
     "cli/options/recording_options.py": "a private directory if this one is not writable",
     "cli/options/outputs.py": (
@@ -84,8 +108,11 @@ WHY = {
     "cli/options/config_layers.py": (
         "pyproject.toml of the working directory: a regular file, bounded"
     ),
+    "api/explanation.py": "the channel of its own process, by descriptor",
     "integrations/repeat_until_settled.py": "the C library of its own process",
     "probe/arm.py": "inside the target: a private directory for its channel",
+    "probe/interventions.py": "inside the target: malloc_trim of its C library, on request",
+    "probe/loop_positions.py": "the memory of its own process, to read",
     "probe/process_identity.py": "kernel files below /proc/self",
     "probe/process_metrics.py": "kernel files below /proc/self",
     "probe/ring_writer.py": "inside the target: its own ring, O_EXCL, O_NOFOLLOW",
@@ -95,11 +122,18 @@ WHY = {
     "recording/inputs/opening.py": (
         "inputs as the person named them: no wait, no directories or sockets"
     ),
+    "recording/native/runs.py": (
+        "the place for runs, by descriptor: a new directory for each run; removes only files that "
+        "memdiag wrote"
+    ),
     "recording/native/sidecar.py": "NAME.meta.json beside an input: a regular file, bounded",
     "recording/inputs/source.py": "inputs (recording/inputs/source.py)",
     "recording/inputs/spool.py": "a temporary file without a name",
     "recording/native/writer.py": "writes to the descriptors of recording/files.py",
+    "report/formats/html/page.py": "files of memdiag's own package",
     "report/formats/json_documents.py": "a file of memdiag's own package",
+    "screen/app.py": "a picture in the working directory: O_EXCL; wakes memdiag by SIGCHLD",
+    "screen/process.py": "a member of the job's process group; the terminal's descriptors",
     "safe_open.py": "the rules themselves",
 }
 

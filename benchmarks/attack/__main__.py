@@ -25,22 +25,24 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from benchmarks.attack import on_contents
-from benchmarks.attack.campaign import Ground, Result, remove
-from benchmarks.attack.on_attaching import attaching
-from benchmarks.attack.on_contents import inputs, rings
-from benchmarks.attack.on_faults import faults
-from benchmarks.attack.on_floods import floods
-from benchmarks.attack.on_forging import forging
-from benchmarks.attack.on_links import links
-from benchmarks.attack.on_outputs import outputs
-from benchmarks.attack.on_own_channel import own_channel
-from benchmarks.attack.on_places import places
-from benchmarks.attack.on_same_output import same_output
-from benchmarks.attack.on_signals import signals
-from benchmarks.attack.on_statuses import statuses
-from benchmarks.attack.on_targets import targets
-from benchmarks.attack.users import ROOT, find_users
+from . import on_contents
+from .campaign import Ground, Result, remove
+from .on_attaching import attaching
+from .on_contents import inputs, rings
+from .on_faults import faults
+from .on_floods import floods
+from .on_forging import forging
+from .on_kept_runs import kept_runs
+from .on_links import links
+from .on_outputs import outputs
+from .on_own_channel import own_channel
+from .on_places import places
+from .on_same_output import same_output
+from .on_signals import signals
+from .on_statuses import statuses
+from .on_targets import targets
+from .running import ROOT
+from .users import find_users
 
 DOCUMENT = ROOT / "docs" / "security.md"
 BEGIN, END = "<!-- attack -->", "<!-- /attack -->"
@@ -51,6 +53,7 @@ ATTACKS: dict[str, tuple[str, Callable[[Ground], Result]]] = {
     "targets": ("root and users attach to all kinds of programs", targets),
     "forging": ("another user forges rings", forging),
     "links": ("links under the names of files to come", links),
+    "kept-runs": ("another user's traps where runs are kept", kept_runs),
     "places": ("FIFOs, devices, endless files in the place of files", places),
     "outputs": ("outputs over inputs and over each other", outputs),
     "same-output": ("two runs with one -o at once", same_output),

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.attack.users import Users
+from .users import Users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,5 +80,5 @@ def _change(name: str, before: Facts | None, after: Facts | None) -> str:
     return f"{name} was changed: {', '.join(changed)}"
 
 
-def _short(value: int | bytes) -> str:
+def _short(value: object) -> str:
     return oct(value) if isinstance(value, int) and value < 1 << 17 else repr(value)[:60]

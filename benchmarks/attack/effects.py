@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.attack.program import OWN
-from benchmarks.attack.running import LIMIT_S, MEMDIAG, Ended, blamed, complaints, environ, run
+from .program import OWN
+from .running import LIMIT_S, MEMDIAG, Ended, blamed, complaints, environ, run
 
 PROGRAM = Path(__file__).with_name("program.py")
 # So that COMMAND alone decides about the status.
@@ -139,8 +139,8 @@ def tree_of(place: Path) -> Tree:
             elif stat.S_ISREG(mode) and path.lstat().st_size <= _LARGEST_BYTES:
                 content = path.read_bytes()
             found[str(path.relative_to(place))] = (mode, content)
-    # Where no other place was named the recording is in the working directory.
-    return {name: what for name, what in found.items() if not name.startswith("memdiag-")}
+    # Where no other place was named, the recording is in the working directory.
+    return {name: what for name, what in found.items() if Path(name).parts[0] != ".memdiag"}
 
 
 def _run(base: Path, setting: Setting, memdiag: Sequence[str]) -> tuple[Effect, Ended]:

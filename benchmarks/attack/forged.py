@@ -7,6 +7,7 @@ import os
 import random
 import struct
 from pathlib import Path
+from typing import Any
 
 from memdiag.probe import ring_format
 
@@ -74,7 +75,7 @@ def ring(pid: int, started: int, now_s: float) -> bytes:
     return bytes(data)
 
 
-def put(data: bytearray, number: int, fields: tuple) -> None:
+def put(data: bytearray, number: int, fields: tuple[Any, ...]) -> None:
     """Write record `number` into a ring."""
     at = ring_format.RECORDS_AT + number % ring_format.RECORDS * ring_format.RECORD_BYTES
     ring_format.RECORD.pack_into(data, at, number + 1, *fields, number + 1)
@@ -135,15 +136,16 @@ def _invent(chance: random.Random, data: bytearray, now_s: float) -> None:
         put(data, min(number, (1 << 64) - 2), _fields(chance, now_s))
 
 
-def _fields(chance: random.Random, now_s: float) -> tuple:
+def _fields(chance: random.Random, now_s: float) -> tuple[Any, ...]:
     """Any values at all, often some that a reader may believe at first."""
-    whole = lambda low, high: min(max(chance.choice(_WHOLE), low), high)  # noqa: E731
     at_s = now_s + chance.random() * 3 if chance.random() < 0.7 else chance.choice(_FLOATS)
     step = chance.choice(_WHOLE) if chance.random() < 0.5 else chance.randrange(100)
     step = min(max(step, -(1 << 63)), (1 << 63) - 1)
     value = chance.choice((*_FLOATS, 1.0, 2.0, 3.0, float(chance.randrange(-9, 10**6))))
     kind = chance.choice(_KINDS) | chance.choice((0, 0, ring_format.AUTO, 0x8000))
-    readings = [whole(-(1 << 63), (1 << 63) - 1) for _ in ring_format.READINGS]
+    readings = [
+        min(max(chance.choice(_WHOLE), -(1 << 63)), (1 << 63) - 1) for _ in ring_format.READINGS
+    ]
     known = [chance.randrange(1 << 34) if chance.random() < 0.5 else r for r in readings]
     name = chance.choice((0, 1, 2, 5, 255, 256, 65535))
     thread = chance.choice((0, 0, 1, (1 << 32) - 1, chance.randrange(1 << 32)))

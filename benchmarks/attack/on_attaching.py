@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack import canaries
-from benchmarks.attack.campaign import Case, Ground, Result, inject, remove
-from benchmarks.attack.effects import prepared
-from benchmarks.attack.running import MEMDIAG, Ended, blamed, complaints, environ, run
-from benchmarks.attack.users import ATTACKER
+from . import canaries
+from .campaign import Case, Ground, Result, inject, remove
+from .effects import prepared
+from .running import MEMDIAG, Ended, blamed, complaints, environ, run
+from .users import ATTACKER
 
 _ATTACKER = Path(__file__).with_name("attacker.py")
 _TRICKS = (

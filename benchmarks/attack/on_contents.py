@@ -19,10 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.attack import mutations
-from benchmarks.attack.campaign import Ground, Result, remove
-from benchmarks.attack.running import LIMIT_S, OwnTime
-from benchmarks.attack.users import ROOT
+from . import mutations
+from .campaign import Ground, Result, remove
+from .running import LIMIT_S, ROOT, OwnTime
 
 # Files are what comes from strangers most often.
 _SHARE = {"inputs": 0.7, "rings": 0.3}
@@ -54,7 +53,7 @@ def rings(ground: Ground) -> Result:
 
 def again(kind: str, seed: int, number: int) -> int:
     """Try one input again, in this process, and let it fail; the exit status."""
-    from benchmarks.attack import worker
+    from . import worker
 
     place = Path(os.environ.get("TMPDIR", "/tmp")) / f"attack-input-{os.getpid()}"
     place.mkdir()

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack.campaign import Case, Ground, Result, inject, remove
-from benchmarks.attack.effects import Setting, alone, compared, differences, under, wrapped
-from benchmarks.attack.running import blamed, complaints, environ, run
+from .campaign import Case, Ground, Result, inject, remove
+from .effects import Setting, alone, compared, differences, under, wrapped
+from .running import blamed, complaints, environ, run
 
 _SECONDS = ("7", "--seconds", "0.4")
 _BLOCKS = (0, 1, 2, 8, 64, 512, 2048)  # of 512 bytes

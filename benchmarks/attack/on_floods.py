@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import prepared
-from benchmarks.attack.running import LIMIT_S, MEMDIAG, Running, blamed, complaints, environ, run
+from .campaign import Case, Ground, Result, inject
+from .effects import prepared
+from .running import LIMIT_S, MEMDIAG, Running, blamed, complaints, environ, run
 
 _LIMIT = ("--max-input", "50MB")
 # So that nothing here fills the disk or the memory of the machine, whatever memdiag does.

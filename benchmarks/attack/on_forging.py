@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack import canaries, forged
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import UNGATED, prepared
-from benchmarks.attack.on_attaching import as_attacker
-from benchmarks.attack.running import MEMDIAG, Ended, blamed, complaints, environ, run
-from benchmarks.attack.users import ATTACKER, VICTIM
+from . import canaries, forged
+from .campaign import Case, Ground, Result, inject
+from .effects import UNGATED, prepared
+from .on_attaching import as_attacker
+from .running import MEMDIAG, Ended, blamed, complaints, environ, run
+from .users import ATTACKER, VICTIM
 
 _ROUNDS = 2
 # Watching takes half a second.

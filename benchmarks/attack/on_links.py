@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack import canaries
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import UNGATED, prepared
-from benchmarks.attack.running import MEMDIAG, blamed, complaints, environ, run
-from benchmarks.attack.users import ATTACKER, VICTIM
+from . import canaries
+from .campaign import Case, Ground, Result, inject
+from .effects import UNGATED, prepared
+from .running import MEMDIAG, blamed, complaints, environ, run
+from .users import ATTACKER, VICTIM
 
 # How many of the next process numbers get a link each.
 _AHEAD = 600
@@ -23,8 +23,11 @@ _TEMPORARY = (
     ".r.json.{pid}.tmp",
     "x.csv.{pid}.tmp",
 )
-_FINAL = ("x.meta.json", "x.csv", "x.parquet", "r.json", "r.xml", "r.md")
-_REPORTS = ("--json-file", "r.json", "--junitxml", "r.xml", "--markdown", "r.md")
+_FINAL = ("x.meta.json", "x.csv", "x.parquet", "r.json", "r.xml", "r.md", "r.html")
+_REPORTS = (
+    *("--json-file", "r.json", "--junitxml", "r.xml", "--markdown", "r.md"),
+    *("--html", "r.html"),
+)
 _KINDS = ("link", "link to nowhere", "FIFO", "directory", "file")
 _COMMAND = "print('started')\nimport time\ntime.sleep(0.3)\nraise SystemExit(7)"
 

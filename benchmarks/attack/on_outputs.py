@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.canaries import watched
-from benchmarks.attack.effects import prepared
-from benchmarks.attack.running import MEMDIAG, blamed, complaints, environ, run
+from .campaign import Case, Ground, Result, inject
+from .canaries import watched
+from .effects import prepared
+from .running import MEMDIAG, blamed, complaints, environ, run
 
-_REPORTS = ("--json-file", "--markdown", "--junitxml")
+_REPORTS = ("--json-file", "--markdown", "--junitxml", "--html", "--png", "--svg")
 _USAGE = 2
 # What COMMAND leaves behind if it is started.
 _STARTED = "started"
@@ -32,11 +32,13 @@ class Clash:
 
 def outputs(ground: Ground) -> Result:
     """Each clash must end with status 2 and leave every file as it was."""
-    cases = [
-        Case(name=clash.name, run=partial(_refused, clash=clash))
-        for clash in (*_over_inputs(), *_over_each_other(), *_under_run(), *_compared())
-    ]
+    cases = [Case(name=clash.name, run=partial(_refused, clash=clash)) for clash in _clashes()]
     return inject("outputs", ground, cases)
+
+
+def _clashes() -> Iterator[Clash]:
+    for clashes in (_over_inputs, _over_each_other, _under_run, _compared, _reported):
+        yield from clashes()
 
 
 def _refused(place: Path, *, clash: Clash) -> list[str]:
@@ -157,12 +159,27 @@ def _under_run() -> Iterator[Clash]:
 
 
 def _compared() -> Iterator[Clash]:
-    yield Clash(
-        name="compare over BASE", words=("compare", "a.csv", "b.csv", "--json-file", "a.csv")
-    )
-    yield Clash(
-        name="compare over CANDIDATE", words=("compare", "a.csv", "b.csv", "--json-file", "b.csv")
-    )
+    for option in ("--json-file", "--html", "--png", "--svg"):
+        for side, name in (("BASE", "a.csv"), ("CANDIDATE", "b.csv")):
+            words = ("compare", "a.csv", "b.csv", option, name)
+            yield Clash(name=f"compare, {option} over {side}", words=words)
+
+
+def _reported() -> Iterator[Clash]:
+    """`report -o FILE`, whose kind is the ending of its name."""
+    for ending in ("html", "png", "svg", "md", "json", "xml"):
+        name = f"out.{ending}"
+        for kind, link in _LINKS.items():
+            yield Clash(
+                name=f"report, -o {name} over FILE by a {kind}",
+                words=("report", "a.csv", "-o", name),
+                prepare=partial(link, target="a.csv", name=name),
+            )
+        yield Clash(
+            name=f"report, -o {name} over what is there",
+            words=("report", "a.csv", "-o", name),
+            prepare=partial(_symbolic, target="train.py", name=name),
+        )
 
 
 def _run(name: str, *options: str) -> Clash:

@@ -13,11 +13,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack import forged
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import Setting, alone, differences, under
-from benchmarks.attack.running import MEMDIAG, blamed, complaints, environ, run
 from memdiag.probe import ring_format
+
+from . import forged
+from .campaign import Case, Ground, Result, inject
+from .effects import Setting, alone, differences, under
+from .running import MEMDIAG, blamed, complaints, environ, run
 
 _ROUNDS = 70
 _MANY = 2000

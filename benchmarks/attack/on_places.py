@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack import forged
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import Setting, alone, differences, prepared, under
-from benchmarks.attack.on_attaching import hurt
-from benchmarks.attack.running import (
+from . import forged
+from .campaign import Case, Ground, Result, inject
+from .effects import Setting, alone, differences, prepared, under
+from .on_attaching import hurt
+from .running import (
     LIMIT_S,
     MEMDIAG,
     Running,
@@ -77,7 +77,7 @@ _RUN = (
     ),
     *(
         Place(name=option, path="rec/report", options=(option, "BASE/rec/report"), may_refuse=True)
-        for option in ("--json-file", "--junitxml", "--markdown")
+        for option in ("--json-file", "--junitxml", "--markdown", "--html", "--png", "--svg")
     ),
     Place(
         name="--tags-from", path="rec/log", options=("--tags-from", "BASE/rec/log"), may_refuse=True
@@ -154,6 +154,11 @@ def _garbage(path: Path) -> None:
     path.write_bytes(bytes(range(256)) * 99 + b"memdiag")
 
 
+def _link_to_fifo(path: Path) -> None:
+    os.mkfifo(f"{path}-fifo")
+    path.symlink_to(f"{path}-fifo")
+
+
 _THINGS: dict[str, Callable[[Path], object]] = {
     "a FIFO": partial(os.mkfifo, mode=0o600),
     "a socket": _socket,
@@ -161,7 +166,7 @@ _THINGS: dict[str, Callable[[Path], object]] = {
     "a dangling link": lambda path: path.symlink_to("nowhere/at/all"),
     "a link to itself": _loop,
     "a link to /dev/zero": lambda path: path.symlink_to("/dev/zero"),
-    "a link to a FIFO": lambda path: (os.mkfifo(f"{path}-fifo"), path.symlink_to(f"{path}-fifo")),
+    "a link to a FIFO": _link_to_fifo,
     "a link to a terminal": lambda path: path.symlink_to("/dev/tty"),
     "an endless file": _sparse,
     "garbage": _garbage,
@@ -207,6 +212,7 @@ def _dead_pid() -> int:
 
 # -- the other commands ------------------------------------------------------------------------
 
+_KEPT = "20260102-030405-x-1"
 _ROWS = "step,rss_mb\n" + "".join(f"{n},{100 + n % 7}\n" for n in range(200))
 
 
@@ -243,8 +249,24 @@ _CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "analyze, a directory with it": ("work/runs/x.csv", ("analyze", "runs")),
     "analyze, events in a directory": ("work/runs/events.out.tfevents.1.x", ("analyze", "runs")),
     "analyze, --json-file": ("work/report", ("analyze", "a.csv", "--json-file", "report")),
-    "analyze, --markdown": ("work/report", ("analyze", "a.csv", "--markdown", "report")),
+    **{
+        f"analyze, {option}": ("work/report", ("analyze", "a.csv", option, "report"))
+        for option in ("--markdown", "--html", "--png", "--svg")
+    },
     "compare, sidecar": ("work/a.meta.json", ("compare", "a.csv", "b.csv")),
+    **{
+        f"{command[0]}, {what}": (f"work/.memdiag{path}", command)
+        for command in (("list",), ("report",), ("clean", "--keep", "0", "--yes"))
+        for what, path in (
+            ("the place for runs", ""),
+            ("the runs", "/runs"),
+            ("a run", f"/runs/{_KEPT}"),
+            ("a recording", f"/runs/{_KEPT}/recording.csv"),
+            ("a sidecar", f"/runs/{_KEPT}/recording.meta.json"),
+            ("a report", f"/runs/{_KEPT}/report.json"),
+        )
+    },
+    "report, --output": ("work/r.html", ("report", "a.csv", "-o", "r.html")),
     "doctor, TMPDIR/memdiag-UID": ("tmp/memdiag-{uid}", ("doctor",)),
     "doctor, pyproject.toml": ("work/pyproject.toml", ("doctor",)),
 }

@@ -7,9 +7,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import UNGATED, prepared
-from benchmarks.attack.running import MEMDIAG, Running, blamed, complaints, environ, run
+from .campaign import Case, Ground, Result, inject
+from .effects import UNGATED, prepared
+from .running import MEMDIAG, Running, blamed, complaints, environ, run
 
 _ROUNDS = 8
 _USAGE = 2

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import (
+from .campaign import Case, Ground, Result, inject
+from .effects import (
     PROGRAM,
     UNGATED,
     Effect,
@@ -22,7 +22,7 @@ from benchmarks.attack.effects import (
     prepared,
     without_status,
 )
-from benchmarks.attack.running import MEMDIAG, Ended, Running, blamed, complaints, environ, run
+from .running import MEMDIAG, Ended, Running, blamed, complaints, environ, run
 
 _KILLS = 200
 _TARGET_KILLS = 40

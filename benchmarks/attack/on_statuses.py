@@ -6,9 +6,9 @@ import signal
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import UNGATED
-from benchmarks.attack.running import MEMDIAG, blamed, complaints, environ, run
+from .campaign import Case, Ground, Result, inject
+from .effects import UNGATED
+from .running import MEMDIAG, blamed, complaints, environ, run
 
 # What memdiag means by these without the options that leave the status to COMMAND.
 _OWN_CODES = (1, 2, 3, 4, 126, 127, 130, 141, 255)

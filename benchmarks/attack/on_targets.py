@@ -9,10 +9,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attack.campaign import Case, Ground, Result, inject
-from benchmarks.attack.effects import prepared
-from benchmarks.attack.running import MEMDIAG, blamed, complaints, environ, run
-from benchmarks.attack.users import VICTIM
+from .campaign import Case, Ground, Result, inject
+from .effects import prepared
+from .running import MEMDIAG, blamed, complaints, environ, run
+from .users import VICTIM
 
 _ROUNDS = 2
 _VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
@@ -116,7 +116,7 @@ while not over():
 def targets(ground: Ground) -> Result:
     """Each program is attached to, and must end in its own way afterwards."""
     skipped = []
-    whom = [("of the same user", None, sys.executable)] * _ROUNDS
+    whom: list[tuple[str, int | None, str]] = [("of the same user", None, sys.executable)] * _ROUNDS
     if ground.users.why_not:
         skipped.append(f"processes of another user: {ground.users.why_not}")
     else:
@@ -154,7 +154,6 @@ def _works(python: Path) -> bool:
 def _attached(place: Path, *, program: str, user: int | None, python: str) -> list[str]:
     base = place / "run"
     work = prepared(base)
-    who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     target = subprocess.Popen(
         [python, "-c", _AROUND.format(program=program)],
         cwd="/",
@@ -162,7 +161,9 @@ def _attached(place: Path, *, program: str, user: int | None, python: str) -> li
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        **who,
+        user=user,
+        group=user,
+        extra_groups=None if user is None else [],
     )
     try:
         assert target.stdout is not None

@@ -19,12 +19,13 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 OWN = "own: "
-_OURS = ("MEMDIAG_CHANNEL", "PYTHONPATH")
-_PLACES = ("HOME", "TMPDIR", "PWD", "OLDPWD", "_", "ATTACK_RUN", "SHLVL")
+_OURS = "MEMDIAG_"  # how the names of memdiag's own variables begin
+_PLACES = ("PYTHONPATH", "HOME", "TMPDIR", "PWD", "OLDPWD", "_", "ATTACK_RUN", "SHLVL")
 # glibc ignores its own two signals in whatever posix_spawn starts.
 _GLIBC = 0x180000000
 _CHANNEL = "MEMDIAG_CHANNEL"
@@ -56,7 +57,7 @@ def main() -> None:
     end(given.status)
 
 
-def attempt(name: str, work) -> None:
+def attempt(name: str, work: Callable[[], object]) -> None:
     """Do it, and note how it went."""
     try:
         work()
@@ -76,7 +77,7 @@ def circumstances(place: Path) -> None:
     environ = {
         name: value.replace(str(place.parent), "BASE")
         for name, value in os.environ.items()
-        if name not in (*_OURS, *_PLACES)
+        if not name.startswith(_OURS) and name not in _PLACES
     }
     found = {
         "descriptors": descriptors(),

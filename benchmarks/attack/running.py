@@ -18,9 +18,10 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 LIMIT_S = 5.0
+ROOT = Path(__file__).resolve().parents[2]
 MEMDIAG = (sys.executable, "-m", "memdiag")
 _MARK = "ATTACK_RUN"
 # However busy the machine is, this much of the clock is a hang. Chosen.
@@ -69,6 +70,7 @@ def environ(place: Path, **more: str) -> dict[str, str]:
     own = {"HOME": str(place / "home"), "TMPDIR": str(place / "tmp"), "LANG": "C.UTF-8"}
     # Where files may not grow, Python 3.11 leaves torn byte code behind for everybody after it.
     own["PYTHONDONTWRITEBYTECODE"] = "1"
+    own["PYTHONPATH"] = str(ROOT)  # this memdiag, whatever is installed
     return {**plain, **own, **more}
 
 
@@ -89,7 +91,6 @@ class Running:
         self._mark = uuid.uuid4().hex
         self.command = tuple(map(str, command))
         self._cwd = str(cwd)
-        who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         self.process = subprocess.Popen(
             self.command,
             cwd=cwd,
@@ -98,7 +99,9 @@ class Running:
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
-            **who,
+            user=user,
+            group=user,
+            extra_groups=None if user is None else [],
         )
         self.pid = self.process.pid
         self._clock = OwnTime(self.pid)
@@ -170,7 +173,9 @@ class Running:
         return f"hangs ({states}), SIGTERM ends it"
 
 
-def run(command: Sequence[str], *, limit_s: float = LIMIT_S, grace_s: float = 0.0, **more) -> Ended:
+def run(
+    command: Sequence[str], *, limit_s: float = LIMIT_S, grace_s: float = 0.0, **more: Any
+) -> Ended:
     """Run a command to its end; `more` as for Running."""
     return Running(command, **more).finish(limit_s, grace_s=grace_s)
 
@@ -249,6 +254,8 @@ class _Reader(threading.Thread):
             self.start()
 
     def run(self) -> None:
+        if self._stream is None:
+            return
         with contextlib.suppress(OSError, ValueError):
             while data := os.read(self._stream.fileno(), 1 << 16):
                 self._data += data[: max(0, _MOST_BYTES - len(self._data))]

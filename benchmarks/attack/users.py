@@ -13,8 +13,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from .running import ROOT
+
 ATTACKER, VICTIM = 65534, 65533
-ROOT = Path(__file__).resolve().parents[2]
 _SYSTEM = ("/usr/bin", "/usr/local/bin", "/bin")
 _PATIENCE_S = 30
 
@@ -86,7 +87,7 @@ def _works(python: str, *arguments: str) -> bool:
             user=VICTIM,
             group=VICTIM,
             extra_groups=[],
-            env={"PATH": os.defpath},
+            env={"PATH": os.defpath, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,

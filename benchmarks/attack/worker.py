@@ -22,7 +22,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
-from benchmarks.attack import forged, mutations
+from . import forged, mutations
 
 _ROOM_BYTES = 4 << 30
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -116,7 +116,7 @@ def try_input(number: int, chance: random.Random, directory: Path) -> None:
 
 
 def _read(path: Path, chance: random.Random) -> None:
-    from memdiag.errors import UnreadableInput
+    from memdiag.errors import ReadError
     from memdiag.recording.read import read
     from memdiag.recording.read_options import ReadOptions
     from memdiag.recording.registry import FORMATS
@@ -125,7 +125,7 @@ def _read(path: Path, chance: random.Random) -> None:
     options = ReadOptions(format=chance.choice(names) if chance.random() < 0.2 else "")
     try:
         recording = read(str(path), options)
-    except UnreadableInput as error:
+    except ReadError as error:
         _printable(error.message, "the error")
         return
     if not recording.series:

@@ -23,7 +23,8 @@ _UNDECIDED = "native_or_tensors"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What memdiag said. rate and true: bytes per step or second, as `axis` says."""
+    """What memdiag said. rate and true: bytes per unit of `axis`, an AxisKind by its value. pace:
+    rounds of the program's loop per second."""
 
     program: str
     run: int
@@ -31,6 +32,7 @@ class Outcome:
     axis: str = ""
     rate: float | None = None
     true: float = 0.0
+    pace: float = 0.0
     kind: str = ""
     process: str = ""
     metric: str = ""
@@ -119,11 +121,16 @@ def _words(outcome: Outcome) -> str:
     return outcome.kind.replace("_", " ") + place
 
 
-def judged(truth: Truth, run: int, seconds: float) -> Outcome:
-    """Run a program under `memdiag run`. What goes wrong with that is an outcome as well."""
+def judged(truth: Truth, run: int, seconds: float, keep: Path | None = None) -> Outcome:
+    """Run a program under `memdiag run`. What goes wrong with that is an outcome as well.
+
+    keep: the folder where its recording and its report stay.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "found.json"
+        report = (keep or Path(folder)) / f"{truth.name}-{run}.json"
+        report.unlink(missing_ok=True)
         command = [sys.executable, "-m", "memdiag", "run", "--quiet", "--json-file", str(report)]
+        command += ["--output", str(report.with_suffix(".csv")), "--force"]
         command += [*truth.options, "--", *truth.command(seconds)]
         ended = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
         words = last_words(ended.stdout)
@@ -135,12 +142,30 @@ def judged(truth: Truth, run: int, seconds: float) -> Outcome:
     return said(truth, run, found, rounds / took_s)
 
 
+def judged_again(earlier: Outcome, truth: Truth, keep: Path) -> Outcome:
+    """The same run judged as memdiag judges its recording now; as it was, if that was not kept."""
+    recording = keep / f"{truth.name}-{earlier.run}.csv"
+    if not recording.exists() or earlier.error:
+        return earlier
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "again.json"
+        command = [sys.executable, "-m", "memdiag", "analyze", str(recording)]
+        subprocess.run([*command, "--json-file", str(report)], check=False, capture_output=True)
+        (found,) = json.loads(report.read_text(encoding="utf-8"))["recordings"]
+    return said(truth, earlier.run, found, earlier.pace)
+
+
 def said(truth: Truth, run: int, found: dict[str, Any], pace: float) -> Outcome:
-    """pace: rounds of the program's loop per second."""
+    """pace: rounds per second."""
     series = found["series"][found["decided_by"]] if found["decided_by"] is not None else {}
-    axis = series.get("axis", "")
-    growth = series.get("growth_per_x")
-    process = _place(series.get("process", ""), found["series"])
+    axis = series["axis"]["kind"] if series else ""
+    growth = (found["growth"] or series).get("growth_per_x")
+    if axis != truth.axis == "seconds":  # other rounds than those of the truth are the steps
+        axis, growth = truth.axis, series.get("growth_per_s")
+    makers = {part["process"] for part in (found["growth"] or {"parts": []})["parts"]}
+    process = _place(
+        makers.pop() if len(makers) == 1 else series.get("process", ""), found["series"]
+    )
     per_round = truth.bytes * (len(truth.process) if process == "tree" else 1)
     return Outcome(
         program=truth.name,
@@ -148,7 +173,8 @@ def said(truth: Truth, run: int, found: dict[str, Any], pace: float) -> Outcome:
         verdict=found["verdict"],
         axis=axis,
         rate=None if growth is None else growth["value"],
-        true=per_round * (pace if axis == "s" else 1.0),
+        true=per_round * (pace if axis == "seconds" else 1.0),
+        pace=pace,
         kind=(found["leaking"] or {"kind": "not told"})["kind"],
         process=process,
         metric=series.get("metric", ""),

@@ -1,7 +1,9 @@
-"""Is the verdict right on 95 programs of many styles, each time, and what leaks named?
+"""Is the verdict right on programs of many styles, each time, and what leaks named?
 
     python benchmarks/programs/run.py [--runs 5] [--seconds 55] [--jobs 1] [--load]
-                                      [--results FILE] [--resume] [--write] [PROGRAM ...]
+                                      [--results FILE] [--resume] [--again] [--keep FOLDER]
+                                      [--write]
+                                      [--remark TEXT] [--style STYLE] [PROGRAM ...]
 
 Runs each program of `cases/` under `memdiag run`, so many times, and holds what memdiag says
 against truths.toml: the verdict, the growth per step (per second where the program has no steps
@@ -16,8 +18,10 @@ each core busy with a process of its own meanwhile.
 
 Each run is appended to the results as one line of JSON. `--resume` takes from there what has been
 run already, with the same number of seconds and the same load; without it they begin anew.
-`--write` puts all of it into docs/programs.md. Not a part of `make bench`: 5 runs of all take seven
-hours, one at a time.
+`--keep` leaves each recording and its report in a folder. `--again` runs nothing: after a rule was
+changed it judges the recordings in that folder, for the runs that the results hold. `--write` puts
+all of it into docs/programs.md, with a remark about the machine. Not a part of `make bench`: 5 runs
+of all take seven hours, one at a time.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge import Outcome, Row, judged
+from judge import Outcome, Row, judged, judged_again
 from truths import Truth, all_truths
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -41,13 +45,14 @@ DOCUMENT = ROOT / "docs" / "programs.md"
 RESULTS = ROOT / "bench-output" / "programs.jsonl"
 HEAD = """# Verdict, rate and kind on {count} real programs
 
-Made by `make bench-programs`: each program of `benchmarks/programs/cases` runs {runs} times for
+Made by `make bench-programs`: each program of `benchmarks/programs/cases` runs {runs} for
 {seconds:g} s under `memdiag run`, {jobs} at a time on {cores} cores{load}. What each of them does
 is in `benchmarks/programs/truths.toml`; `benchmarks/programs/check_truths.py` measures that without
 memdiag. Rates are medians of the runs that found the leak, in bytes per step, or
 per second where memdiag sees no steps. WARMUP and STABLE count as the same.
-
+{remark}
 """
+BY_STYLE = ("style", "runs", "wrong", "left open", "leaks found", "rate right", "kind right")
 COLUMNS = ("program", "style", "verdict", "growth", "true", "what grows", "")
 
 
@@ -66,17 +71,23 @@ def main() -> int:
     wanted = [
         (truths[n], r) for r in range(1, options.runs + 1) for n in truths if n not in lacking
     ]
-    outcomes = earlier(options) if options.resume else []
+    outcomes = earlier(options) if options.resume or options.again else []
     known = {(o.program, o.run) for o in outcomes}
     outcomes = [o for o in outcomes if (o.program, o.run) in {(t.name, r) for t, r in wanted}]
     todo = [(truth, run) for truth, run in wanted if (truth.name, run) not in known]
-    options.results.parent.mkdir(parents=True, exist_ok=True)
+    if options.again:
+        outcomes, todo = [judged_again(o, truths[o.program], options.keep) for o in outcomes], []
+    for folder in (options.results.parent, options.keep):
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
     with (
-        options.results.open("a" if options.resume else "w", encoding="utf-8") as kept,
+        options.results.open("a" if options.resume or options.again else "w") as kept,
         busy_cores(options.load),
         ThreadPoolExecutor(options.jobs) as pool,
     ):
-        going = [pool.submit(judged, truth, run, options.seconds) for truth, run in todo]
+        going = [
+            pool.submit(judged, truth, run, options.seconds, options.keep) for truth, run in todo
+        ]
         for ended in as_completed(going):
             outcome = ended.result()
             setting = {"seconds": options.seconds, "load": options.load}
@@ -89,7 +100,7 @@ def main() -> int:
     document = "\n".join(lines(rows, lacking, figures))
     print("\n" + document)
     if options.write:
-        DOCUMENT.write_text(head(options, len(rows)) + document + "\n", encoding="utf-8")
+        DOCUMENT.write_text(head(options, rows) + document + "\n", encoding="utf-8")
     return 0 if all(figure.ok for figure in figures) else 1
 
 
@@ -101,10 +112,15 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--load", action="store_true", help="keep each core busy meanwhile")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--resume", action="store_true", help="continue with what --results holds")
+    parser.add_argument("--again", action="store_true", help="judge the recordings in --keep")
+    parser.add_argument("--keep", type=lambda path: Path(path).resolve(), help="recordings' folder")
     parser.add_argument("--write", action="store_true", help="into docs/programs.md")
+    parser.add_argument("--remark", default="", help="a paragraph for docs/programs.md")
     parser.add_argument("--style", action="append", default=[], help="these styles only")
     parser.add_argument("program", nargs="*", help="all without any")
     options = parser.parse_args()
+    if options.again and options.keep is None:
+        parser.error("--again needs --keep, the folder with the recordings")
     truths = all_truths()
     if unknown := [name for name in options.program if name not in truths]:
         parser.error(f"no program {unknown[0]!r}; there are: {', '.join(truths)}")
@@ -183,6 +199,11 @@ def figure(name: str, part: int, of: int, *, most: float = 1.0, least: float = 0
 def lines(rows: Sequence[Row], lacking: dict[str, str], figures: Sequence[Figure]) -> Iterator[str]:
     yield from (figure.text for figure in figures)
     yield ""
+    yield f"| {' | '.join(BY_STYLE)} |"
+    yield "|---" + "|--:" * (len(BY_STYLE) - 1) + "|"
+    for style in dict.fromkeys(row.truth.style for row in rows):
+        yield f"| {style} | {' | '.join(map(str, counts(rows, style)))} |"
+    yield ""
     yield f"| {' | '.join(COLUMNS)} |".replace("|  |", "| |")
     yield "|---" * len(COLUMNS) + "|"
     for row in rows:
@@ -194,15 +215,27 @@ def lines(rows: Sequence[Row], lacking: dict[str, str], figures: Sequence[Figure
         )
 
 
-def head(options: argparse.Namespace, count: int) -> str:
+def counts(rows: Sequence[Row], style: str) -> Iterator[int]:
+    """The columns of BY_STYLE after the first."""
+    own = [row for row in rows if row.truth.style == style]
+    yield sum(len(row.outcomes) for row in own)
+    yield from (sum(row.count(what=what) for row in own) for what in ("wrong", "open"))
+    yield sum(len(row.found) for row in own)
+    yield from (sum(row.count(what=what) for row in own) for what in ("rate", "kind"))
+
+
+def head(options: argparse.Namespace, rows: Sequence[Row]) -> str:
     load = ", each of which is kept busy by another process" if options.load else ""
+    runs = sorted({len(row.outcomes) for row in rows})
+    times = "once" if runs == [1] else f"{' to '.join(map(str, runs[:1] + runs[1:][-1:]))} times"
     return HEAD.format(
-        count=count,
-        runs=options.runs,
+        count=len(rows),
+        runs=times,
         seconds=options.seconds,
         jobs=options.jobs,
         cores=os.cpu_count(),
         load=load,
+        remark=f"\n{options.remark}\n" if options.remark else "",
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +15,11 @@ from memdiag.analysis.forecasting import projection as forecast
 from memdiag.analysis.forecasting.remaining_samples import need_more
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import MOST, Prepared
+from memdiag.analysis.stats.extremes import extremes
 from memdiag.analysis.stats.slope_test import Trend, trend
 from memdiag.values.findings import Finding, Forecast, Interval, LimitHit, Plateau, Segment
 from memdiag.values.measurements import Phases, Series, Unit
-from memdiag.values.verdict import CALM, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 if TYPE_CHECKING:
     from memdiag.analysis.attribution.phases import Attributed
@@ -138,7 +138,8 @@ def _segments(prepared: Prepared, decision: Decision) -> tuple[Segment, ...]:
         x, y = binned.x[piece.first : piece.last], binned.y[piece.first : piece.last]
         if len(x) < 2:
             continue
-        level, half_run = float(y.mean()), piece.slope * (x - x.mean())
+        half_run = piece.slope * (x - x.mean())
+        level = float(y.mean()) + _lift(prepared, x, float(y.mean()) + half_run)
         fitted = trend(x, y, floor)
         out.append(
             Segment(
@@ -151,6 +152,16 @@ def _segments(prepared: Prepared, decision: Decision) -> tuple[Segment, ...]:
             )
         )
     return tuple(out)
+
+
+def _lift(prepared: Prepared, x: Floats, line: Floats) -> float:
+    """How far all readings lie above a line; 0 if one does not.
+
+    A sawtooth's line is fitted to where its teeth would begin if no sample missed the fall.
+    """
+    inside = (prepared.all_x >= x[0]) & (prepared.all_x <= x[-1])
+    above = prepared.all_y[inside] - np.interp(prepared.all_x[inside], x, line)
+    return max(0.0, float(above.min())) if len(above) else 0.0
 
 
 def _tail_of_all(prepared: Prepared, decision: Decision) -> slice:
@@ -167,7 +178,7 @@ def _whole_plateau(prepared: Prepared, decision: Decision, policy: Policy) -> De
 
     The last regime may be three samples of a tear-down, which do not show the rate.
     """
-    if decision.verdict not in CALM or len(prepared.x) < 2:
+    if decision.verdict not in STABLE_OR_WARMUP or len(prepared.x) < 2:
         return decision
     binned, first = decision.binned, _plateau_start(prepared, decision, policy)
     if decision.verdict is Verdict.WARMUP and first == 0:
@@ -189,7 +200,7 @@ def _level_since(prepared: Prepared, policy: Policy) -> int:
 
 def _plateau(prepared: Prepared, decision: Decision) -> Plateau | None:
     """The level of a stable series: since when, and its range."""
-    if decision.verdict not in CALM or len(prepared.x) < 2:
+    if decision.verdict not in STABLE_OR_WARMUP or len(prepared.x) < 2:
         return None
     tail = _tail_of_all(prepared, decision)
     values = prepared.recorded_y[tail]
@@ -245,7 +256,7 @@ def _projection(prepared: Prepared, decision: Decision) -> forecast.Projection |
     x, y = prepared.x[decision.tail :], prepared.y[decision.tail :]
     if len(x) < 2 or prepared.sign < 0 or not float(np.ptp(x)) > 1 / MOST:
         return None
-    if decision.verdict in CALM:
+    if decision.verdict in STABLE_OR_WARMUP:
         return forecast.stay(x, y)
     return forecast.grow_on(x, y, may_stop=decision.verdict is Verdict.INCONCLUSIVE)
 
@@ -275,7 +286,7 @@ def _limit_hits(
 def _phases(series: Series, prepared: Prepared, decision: Decision) -> Attributed | None:
     """Growth by phase over the last regime, from the samples as they were recorded."""
     tail = _tail_of_all(prepared, decision)
-    phases = None if decision.verdict in CALM else series.phases
+    phases = None if decision.verdict in STABLE_OR_WARMUP else series.phases
     if phases is None or prepared.axis != series.axis or tail.stop - tail.start < 3:
         return None
     keep = (np.abs(series.x) < MOST) & (np.abs(series.y) < MOST)
@@ -314,13 +325,5 @@ def _tops(prepared: Prepared) -> tuple[tuple[float, float], ...]:
 
 def _trace(x: Floats, y: Floats) -> tuple[tuple[float, float], ...]:
     """A thumbnail that keeps peaks and floors: the least and the greatest of each stretch."""
-    n = len(x)
-    if n <= TRACE_POINTS:
-        return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
-    edges = np.linspace(0, n, TRACE_POINTS // 2 + 1).astype(int).tolist()
-    picked = {0, n - 1}
-    for a, b in pairwise(edges):
-        stretch = y[a:b]
-        picked |= {a + int(stretch.argmin()), a + int(stretch.argmax())}
-    kept = sorted(picked)
+    kept = extremes(y, TRACE_POINTS)
     return tuple(zip(x[kept].tolist(), y[kept].tolist(), strict=True))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from memdiag.analysis.calibration_table import RIGHT, RIGHT_OF_GROUP
 from memdiag.analysis.decision.case import Decision
-from memdiag.analysis.policy import Policy
+from memdiag.analysis.policy import Policy, while_watched
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.values.verdict import Verdict
 
@@ -39,9 +39,7 @@ def confidence(decision: Decision, prepared: Prepared, policy: Policy) -> float:
     shares = RIGHT.get((kind, decision.reason.value))
     share = None if shares is None else shares[SIZES.index(size(prepared.samples))]
     right = RIGHT_OF_GROUP[kind] if share is None else share
-    few = prepared.samples < policy.common.few_samples
-    cap = given.few_confidence if few else given.most_confidence
-    cap = min(cap, most_by_length(decision, prepared, policy))
+    cap = min(given.most_confidence, most_by_length(decision, prepared, policy))
     if decision.verdict is Verdict.LEAK:
         right *= decision.posterior
     if decision.verdict is Verdict.INCONCLUSIVE:
@@ -52,14 +50,37 @@ def confidence(decision: Decision, prepared: Prepared, policy: Policy) -> float:
 def most_by_length(decision: Decision, prepared: Prepared, policy: Policy) -> float:
     """Most confidence, 0..1, that so short a run allows in a verdict of this kind.
 
-    Of runs that are calm and still shorter than most warm-ups, some grow later. Of leaks seen in a
-    few readings, some are the ramp of a warm-up that was read rarely.
+    Of stable runs that are still shorter than most warm-ups, some grow later. What rose before may
+    rise again: after k readings without growth the next one shows none with a probability of
+    (k + 1/2) / (k + 1) (the rule of succession with Jeffreys' prior; Krichevsky and Trofimov
+    1981). Of leaks, some are the ramp of a warm-up.
     """
-    given = policy.reporting
+    kind = prepared.axis.kind
     if decision.verdict is Verdict.LEAK:
-        return 1 / (1 + (given.leak_readings / max(prepared.samples, 1)) ** 2)
+        return _most_of_leak(decision, prepared, policy)
     if decision.verdict is Verdict.INCONCLUSIVE:
         return 1.0
-    kind = prepared.axis.kind
-    later = given.later_growth[kind]
-    return 1 - later * policy.prior.warmup_lengths[kind].survival(prepared.run)
+    later = policy.reporting.later_growth[kind]
+    most = 1 - later * policy.prior.warmup_lengths[kind].survival(prepared.run)
+    if decision.verdict is Verdict.STABLE:
+        return most
+    level = len(prepared.y) - decision.tail
+    return min(most, (level + 0.5) / (level + 1))
+
+
+def _most_of_leak(decision: Decision, prepared: Prepared, policy: Policy) -> float:
+    """Most confidence, 0..1, in a leak of this length that so many readings show.
+
+    The first readings of a run meet a warm-up in its middle, as a run that is watched does. So of
+    few readings these are the odds of a leak while a run is watched; those of fewer yet are lower
+    by the square of their number. Twice as many are seldom the start of a run: from there on the
+    odds rise in the same way.
+    """
+    kind, length_x = prepared.axis.kind, decision.span_x
+    finished = policy.prior.warmup_lengths[kind]
+    watched = while_watched(policy, prepared.role).prior.warmup_lengths[kind]
+    heavier = watched.survival(length_x) / finished.survival(length_x)
+    times = prepared.samples / policy.common.few_samples
+    readings = min(times, 1.0) * max(times / 2, 1.0)
+    against = (1 - decision.posterior) * heavier
+    return 1 / (1 + against / (decision.posterior * readings**2))

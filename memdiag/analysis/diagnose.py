@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memdiag.analysis.build_finding import build_finding
+from memdiag.analysis.cause.find import cause, watching
+from memdiag.analysis.cause.in_memory import census, grown
+from memdiag.analysis.cause.interventions import with_interventions
 from memdiag.analysis.cross_series.evidence import evidence
 from memdiag.analysis.cross_series.leak_kind import leaking
+from memdiag.analysis.cross_series.whole_growth import whole_growth
 from memdiag.analysis.decision import decide
 from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.decision.case import Context
-from memdiag.analysis.forecasting.backtest import foretold
+from memdiag.analysis.forecasting.backtest import backtest
 from memdiag.analysis.forecasting.capacity import capacity
 from memdiag.analysis.forecasting.first_limit import first_limit
 from memdiag.analysis.policy import DEFAULT, Policy
@@ -29,7 +33,7 @@ def _judged(recording: Recording, policy: Policy) -> tuple[RecordingFinding, lis
     """The decision on a recording, and those of its series that have readings."""
     found = [(series, _find(series, recording, policy)) for series in recording.series]
     ended = ended_processes(recording.series, policy)
-    findings = across.correct([f for _, f in found if f is not None], policy)
+    findings = across.correct([f for _, f in found if f is not None], ended, policy)
     verdict, confidence, decided_by = across.decide(findings, ended, policy)
     empty = tuple(f"{s.column} holds no readings" for s, f in found if f is None)
     judged = RecordingFinding(
@@ -53,13 +57,21 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     """
     judged, series = _judged(recording, policy)
     findings, decided_by = judged.series, judged.decided_by
+    kind = leaking(findings, decided_by)
     return replace(
         judged,
+        notes=judged.notes + watching(judged.verdict, recording.holders),
+        cause=with_interventions(
+            cause(findings, decided_by, kind, recording.holders, series), recording.interventions
+        ),
+        grown=grown(recording),
+        census=census(recording, judged.deciding),
         evidence=evidence(findings, decided_by, policy),
         capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, judged.verdict),
-        leaking=leaking(findings, decided_by),
-        early_forecast=foretold(
+        leaking=kind,
+        growth=whole_growth(findings, decided_by, policy),
+        early_forecast=backtest(
             recording,
             list(enumerate(series)),
             lambda one, given: _find(one, given, policy),

@@ -9,29 +9,20 @@ from memdiag.capture.logtags.patterns import TagKind
 from memdiag.capture.logtags.tagger import LogEvent, LogTags
 from memdiag.capture.probelink.channel import ChannelReader
 from memdiag.capture.probelink.probe_notes import Notes
-from memdiag.capture.probelink.ring_reader import Event, Kind
+from memdiag.capture.probelink.ring_reader import Event, Kind, Probed
 from memdiag.capture.probelink.uninstrumented import UninstrumentedProcesses
-from memdiag.capture.process.sampler import ADDITIVE, Reading, Source, numbers, totals
+from memdiag.capture.process.sampler import Reading, Source, numbers, totals
 from memdiag.capture.process.step_and_phase import Origin, Timeline
 from memdiag.capture.process.tree import TREE, Process, ProcessId, ProcessTree
 from memdiag.capture.tree_members import TreeMembers
-from memdiag.probe import ring_format
 from memdiag.values.measurements import Missing, Sample, Unavailable
+from memdiag.values.metrics import KEY_COLUMNS, METRIC_ROLES
 
 # A reading at most this long after a line of a log counts as taken at that line. Heuristic.
 _BOUNDARY_S = 0.03
 
 TREE_LABEL = "tree"
-_ALLOCATORS = frozenset(
-    f"{a}_{r}" for a in ring_format.ALLOCATORS for r in ring_format.ALLOCATOR_READINGS
-)
-_OWN_COLUMNS = (
-    frozenset(ring_format.READINGS)
-    | frozenset(ring_format.TENSOR_COUNT_READINGS)
-    | _ALLOCATORS
-    | {"at_s", "step", "phase", "pid", "process"}
-)
-_OWN_COLUMNS |= {*ADDITIVE, "vram_bytes", "cgroup_anon_bytes", "processes"}
+_OWN_COLUMNS = METRIC_ROLES.keys() | KEY_COLUMNS
 
 
 class Session:
@@ -71,6 +62,7 @@ class Session:
         self._origins: dict[tuple[ProcessId, bool], Origin] = {}
         self._reasons: dict[tuple[str, str], Unavailable] = {}
         self._oom_reports = OomReports()
+        self._work: dict[ProcessId, dict[str, float]] = {}
 
     def tick(self, now_s: float) -> list[Sample]:
         """The samples of this moment (`now_s` on the clock that the events use), in time order."""
@@ -124,6 +116,18 @@ class Session:
     def notes(self) -> tuple[str, ...]:
         """The notes of the probe, one sentence each."""
         return self._notes.sentences()
+
+    def processes(self) -> list[tuple[Process, str]]:
+        """The processes, with those that have ended, and their labels in the recording."""
+        return [(process, self._members.label(process)) for process in self._members.all()]
+
+    def work(self, probed: Probed) -> dict[str, float]:
+        """Where the program's own work began (after its imports, or else when its probe started)
+        and ended, if it has, in seconds since the recording began.
+        """
+        started = {"work_began_s": probed.created_s - self._began_at_s}
+        known = {**started, **self._work.get(probed.process, {})}
+        return {edge: round(at_s, 4) for edge, at_s in known.items()}
 
     def _without_probe(self) -> tuple[Missing, ...]:
         probed = self._channel.processes() if self._channel is not None else ()
@@ -263,6 +267,9 @@ class Session:
             step_by=self._origin(event, event.kind is Kind.STEP, is_step=True),
             phase_by=self._origin(event, event.kind is Kind.PHASE_BEGIN, is_step=False),
         )
+        if event.kind is Kind.WORK:
+            edge = "work_began_s" if event.value else "work_ended_s"
+            self._work.setdefault(event.process, {})[edge] = event.at_s - self._began_at_s
         if event.kind is Kind.NOTE:
             self._notes.take(event.name, self._members.label(process))
         readings = _event_readings(event)

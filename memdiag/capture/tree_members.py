@@ -59,6 +59,10 @@ class TreeMembers:
             self._unsettled = [p for p in self._unsettled if look(p, now_s - first_s[p.id])]
         return ended
 
+    def all(self) -> tuple[Process, ...]:
+        """The processes in order of discovery, without helpers that have ended."""
+        return tuple(self._known.values())
+
     def add_unseen(self, process: Process) -> None:
         """Add a process known only from its events: it may end before a tick sees it."""
         self._known[process.id] = process

@@ -24,20 +24,20 @@ import typer.main
 from typer.core import TyperGroup
 
 from memdiag import __version__
-from memdiag.cli.options import declare
+from memdiag.cli.options import declare, usage_errors
 from memdiag.cli.output import messages
-from memdiag.errors import CannotMeasure, Exit, MemdiagError
-from memdiag.values.sanitize import printable
+from memdiag.errors import Exit, MemdiagError
 
 # The status that a shell shows for a program ended by SIGPIPE.
 _CLOSED_PIPE = 141
 # Faults of the system: no traceback.
 _STORAGE_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 # New objects between two garbage collections. Nearly all objects that a command creates belong to
-# modules: with Python's default of 700, collections took a tenth of `memdiag analyze`.
-_NEW_OBJECTS = 50_000
+# modules: with Python's default of 700, collections took a tenth of `memdiag analyze`; it creates
+# a hundred thousand.
+_NEW_OBJECTS = 200_000
 
-_DESCRIPTION = """Is the growing memory of your training a warm-up or a leak?
+_DESCRIPTION = """Is your training leaking memory, or just warming up?
 
 memdiag records the memory of a process tree, decides STABLE, WARMUP, LEAK or
 INCONCLUSIVE, explains why, and exits with a code that CI can use.
@@ -46,15 +46,19 @@ INCONCLUSIVE, explains why, and exits with a code that CI can use.
 _EPILOG = """\b
 Examples:
   memdiag run -- python train.py          record a training and judge it
-  memdiag watch --pid 4711                attach to a running process
-  memdiag analyze memdiag-*.csv           judge recordings or any CSV log
-  memdiag compare before.csv after.csv    did the change help?
+  memdiag watch 4711                      attach to a running process
+  memdiag list                            the runs that were kept
+  memdiag report last                     show the report of the newest one again
+  memdiag analyze train.log metrics.csv   judge recordings or any log
+  memdiag compare last~1 last             did the change help?
+  memdiag census --pid 4711               what is in memory there, and what holds it
   memdiag doctor                          check what can be measured here
 
 \b
 Exit codes:
   0 no leak   1 leak   2 usage or unreadable input   3 inconclusive
-  4 memdiag could not measure   With `run`, a COMMAND that fails keeps its own.
+  4 memdiag could not measure   5 stopped by --on
+  With `run`, a COMMAND that fails keeps its own.
 """
 
 
@@ -65,8 +69,18 @@ _COMMANDS = {
     "watch": "Attach to a running process, record its memory, and judge it.",
     "analyze": "Judge recordings, or any log of memory use.",
     "compare": "Compare memory before and after a change.",
+    "list": "List the runs that were kept.",
+    "report": "Show the report of a run again, or a part of it.",
+    "clean": "Remove old runs.",
+    "census": "List the largest tensors, arrays and types in a running process.",
     "doctor": "Check what can be measured on this machine.",
+    "config": "Show which options are set, and where.",
+    "demo": "Record and judge a leak and a warm-up, to see what memdiag prints.",
 }
+
+
+# The base of what Typer's parser raises for a wrong command line.
+_WrongUsage: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 class _ClosedPipe(Exception):
@@ -85,6 +99,8 @@ def _kept_from_typer() -> Iterator[None]:
         raise _ClosedPipe from error
     except EOFError as error:
         raise _UnexpectedEnd from error
+    except _WrongUsage as error:
+        raise usage_errors.of_parser(error, sys.argv[1:]) from error
 
 
 def _loaded(name: str) -> Any:
@@ -96,7 +112,9 @@ def _loaded(name: str) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     settings = getattr(module, "CONTEXT_SETTINGS", {})
     alone.command(name, cls=declare.Command, context_settings=settings)(function)
-    return typer.main.get_command(alone)
+    command = typer.main.get_command(alone)
+    command.usage = getattr(module, "USAGE", "")  # type: ignore[attr-defined]
+    return command
 
 
 class _Commands(TyperGroup):
@@ -114,6 +132,12 @@ class _Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        known = self.list_commands(ctx)
+        if args[0] not in known:
+            raise usage_errors.unknown_command(args[0], args[1:], known)
+        return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _kept_from_typer():
@@ -147,7 +171,11 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+            "--version",
+            "-V",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit.",
         ),
     ] = False,
 ) -> None:
@@ -168,9 +196,22 @@ def main() -> int:
         _give_up_failed_streams()
 
 
+def _meant(arguments: list[str]) -> list[str]:
+    """The arguments with `help COMMAND`, `-h COMMAND` and other names of a command resolved."""
+    first, *rest = arguments or [""]
+    command = usage_errors.ALIASES.get(rest[0], rest[0]) if rest else ""
+    if first == "help":
+        return [command, declare.ALL] if rest else ["--help"]
+    if first in {"-h", "--help"} and command in _COMMANDS:
+        return [command, first]
+    if first == "version" and not rest:
+        return ["--version"]
+    return [usage_errors.ALIASES.get(first, first), *rest] if arguments else []
+
+
 def _exit_code_of_app() -> int:
     try:
-        app(prog_name="memdiag")  # the same for `python -m memdiag`
+        app(_meant(sys.argv[1:]), prog_name="memdiag")  # the same for `python -m memdiag`
     except SystemExit as ending:
         # Typer ends a command with a number in all cases, None is success.
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
@@ -185,7 +226,7 @@ def _exit_code() -> int:
     try:
         return _exit_code_of_app()
     except MemdiagError as error:
-        _complain(error)
+        messages.complain(error.message, error.remedy)
         return error.exit_code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
@@ -193,17 +234,11 @@ def _exit_code() -> int:
         return _CLOSED_PIPE
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _STORAGE_FAILED:
-            _complain(CannotMeasure(f"could not write: {error.strerror}"))
+            messages.complain(f"could not write: {error.strerror}")
             return Exit.CANNOT_MEASURE
         traceback.print_exc()
         print("memdiag: this is a bug in memdiag; please report it", file=sys.stderr)
         return Exit.CANNOT_MEASURE
-
-
-def _complain(error: MemdiagError) -> None:
-    print(f"memdiag: {printable(error.message)}", file=sys.stderr)
-    if error.remedy:
-        print(f"  try: {printable(error.remedy)}", file=sys.stderr)
 
 
 def _keep_commentary_from_failing() -> None:

@@ -1,7 +1,8 @@
-"""Steps, epochs and phases of a Lightning Trainer, reported explicitly.
+"""Steps, epochs and phases of a Lightning Trainer, reported explicitly; saving and stopping it
+under memory pressure.
 
     from memdiag.integrations.lightning import MemdiagCallback
-    trainer = Trainer(..., callbacks=[MemdiagCallback()])
+    trainer = Trainer(..., callbacks=[MemdiagCallback("emergency.ckpt", save_on="critical")])
 
 `memdiag run` detects a Trainer's steps without it. Outside `memdiag run` it does nothing, and it
 imports only memdiag's tags. For both packages, `lightning` and `pytorch_lightning`.
@@ -9,19 +10,35 @@ imports only memdiag's tags. For both packages, `lightning` and `pytorch_lightni
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import memdiag
+from memdiag.integrations.pressure import PressureFlags
 from memdiag.integrations.trainer_callback import TrainerCallback
 
 
 class MemdiagCallback(TrainerCallback):
-    """Reports the optimizer steps (`trainer.global_step`), epochs, and phases train and eval."""
+    """Reports the optimizer steps (`trainer.global_step`), epochs, and phases train and eval.
+
+    Saves a checkpoint, or stops the training, once memory reaches a level.
+    """
 
     state_key = "MemdiagCallback"
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str] = "",
+        *,
+        save_on: str | None = None,
+        stop_on: str | None = None,
+    ) -> None:
+        """path: where `trainer.save_checkpoint` writes. save_on, stop_on: "warn", "critical" or
+        "leak"; None for never.
+        """
         super().__init__()
+        self._path = path
+        self._flags = PressureFlags(save_on, stop_on)
         self._step = 0
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
@@ -42,6 +59,10 @@ class MemdiagCallback(TrainerCallback):
         if trainer.global_step != self._step:
             self._step = trainer.global_step
             memdiag.step(self._step)
+            save, stop = self._flags.take()
+            if save:
+                trainer.save_checkpoint(self._path)
+            trainer.should_stop = trainer.should_stop or stop
 
     def on_validation_start(self, trainer: Any, module: Any) -> None:
         """An evaluation begins."""

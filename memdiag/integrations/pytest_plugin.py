@@ -14,7 +14,6 @@ this file, so it imports almost nothing until a test needs it.
 
 from __future__ import annotations
 
-import gc
 import inspect
 import logging
 import warnings
@@ -33,9 +32,6 @@ _MARKER = (
     "repeat the test until it is settled whether it leaks, and fail if it leaks"
 )
 _INCONCLUSIVE = ("warn", "fail", "pass")
-# Assumed size of a block of Python's allocator if an allowance is in bytes. It is at most 512.
-# Heuristic.
-_BLOCK_BYTES = 64.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -167,6 +163,7 @@ def _allowed(amount: str | float) -> dict[Metric, float]:
     """Growth per call from `10KB`, `1MB/1000calls` or a number of bytes."""
     from memdiag.errors import UsageError
     from memdiag.integrations.repeat_until_settled import Metric
+    from memdiag.probe.ring_format import BLOCK_BYTES
     from memdiag.values.budgets import BudgetKind, parse_budget
     from memdiag.values.measurements import AxisKind
 
@@ -182,26 +179,17 @@ def _allowed(amount: str | float) -> dict[Metric, float]:
     if per is None or per.axis not in {AxisKind.REQUEST, AxisKind.STEP}:
         pytest.fail(f"max_growth {text!r} is not per call", pytrace=False)
     each = budget.amount / per.length
-    return {m: each / _BLOCK_BYTES if m is Metric.BLOCKS else each for m in Metric}
+    return {m: each / BLOCK_BYTES if m is Metric.BLOCKS else each for m in Metric}
 
 
 @contextmanager
 def _quiet_surroundings() -> Iterator[Callable[[], None]]:
-    """Keep pytest's records of warnings and logs from growing with every call.
+    """Keep pytest's records of warnings and logs from growing with every call."""
+    from memdiag.integrations.repeat_until_settled import frozen_objects
 
-    Existing objects are frozen, so that each collection examines new objects only.
-    """
-    frozen_by_us = gc.get_freeze_count() == 0
-    gc.collect()
-    if frozen_by_us:
-        gc.freeze()
-    try:
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda *_, **__: None
-            yield _forget_logs
-    finally:
-        if frozen_by_us:
-            gc.unfreeze()
+    with frozen_objects(), warnings.catch_warnings():
+        warnings.showwarning = lambda *_, **__: None
+        yield _forget_logs
 
 
 def _forget_logs() -> None:

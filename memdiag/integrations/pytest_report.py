@@ -81,9 +81,15 @@ def _judged(found: Finding, settled: Settled) -> Finding:
     rate = found.growth_per_x
     if rate is None or not rate.low <= growth <= rate.high:
         rate = Interval(value=growth, low=growth, high=growth)
-    found = replace(found, growth_per_x=rate, need_more=None, plateau=None, onset_x=None)
-    if settled.verdict is Verdict.INCONCLUSIVE:
-        reason = Reason.STILL_CLIMBING
-        return replace(found, verdict=Verdict.INCONCLUSIVE, confidence=0.5, reason=reason)
     reason = Reason.REGULAR_GROWTH if settled.metric is Metric.RSS else Reason.EXACT_METRIC
-    return replace(found, verdict=Verdict.LEAK, confidence=_CONFIDENCE, reason=reason)
+    is_open = settled.verdict is Verdict.INCONCLUSIVE
+    return replace(
+        found,
+        verdict=settled.verdict,
+        confidence=0.5 if is_open else _CONFIDENCE,
+        reason=Reason.STILL_CLIMBING if is_open else reason,
+        growth_per_x=rate,
+        need_more=None,
+        plateau=None,
+        onset_x=None,
+    )

@@ -24,6 +24,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
@@ -270,6 +271,20 @@ class Repetition:
             growth_per_call=growth,
             why=why,
         )
+
+
+@contextmanager
+def frozen_objects() -> Iterator[None]:
+    """Freeze the objects that exist, so that each collection examines new objects only."""
+    frozen_by_us = gc.get_freeze_count() == 0
+    gc.collect()
+    if frozen_by_us:
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if frozen_by_us:
+            gc.unfreeze()
 
 
 class MetricReader:

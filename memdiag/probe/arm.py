@@ -31,6 +31,7 @@ def arm(directory: str = "") -> None:
         _instrument_children()
         after = _variables()
         probe.on_detach(lambda: _restore(before, after))
+        sys.modules[PACKAGE].detach = probe.detach  # type: ignore[attr-defined]
     except Exception:
         return
 

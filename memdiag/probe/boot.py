@@ -6,13 +6,15 @@ import atexit
 import gc
 import os
 import sys
-from time import monotonic
+from time import monotonic, process_time
 
 from . import framework_allocators
 from .guard import never_raises
 from .heartbeat import Heartbeat
 from .import_hooks import ImportHook
 from .multiprocessing_role import on_multiprocessing_child, on_worker_exit
+from .pressure import LOOK_S, PressureCalls, registered
+from .ring_format import INTERVENE_VARIABLE
 from .session import Session
 from .watcher_lock import find_watcher
 
@@ -20,7 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from .keras_fit import KerasFits
+    from .census_sampler import CensusSampler
+    from .holder_sampler import HolderSampler
+    from .interventions import Interventions
     from .libraries import Libraries
     from .loop_steps import LoopSteps
     from .tensor_sampler import TensorSampler
@@ -36,6 +40,10 @@ _FRAMEWORK_S = 30.0
 # While the program imports its modules it is not measured yet, for at most this time: a program may
 # run inside of an import. Heuristic.
 _LONGEST_IMPORT_S = 20.0
+# A process of this age that collects garbage computes, whatever it imports. So does one that
+# memdiag has started, and that has used this much CPU time by then. Shorter programs, and launchers
+# that wait for others, are not measured. Heuristic.
+_COMPUTES_AFTER_S, _COMPUTES_CPU_S = 2.0, 0.1
 # An attribute that each framework has only once its import is complete.
 _COMPLETE = {
     "torch": "Tensor",
@@ -55,13 +63,15 @@ def boot(directory: str) -> Probe:
     session = Session(directory)
     session.announce()
     package.listener = session  # type: ignore[attr-defined]
-    probe = Probe(session, find_watcher(directory))
+    maker = os.path.basename(directory).partition("-")[0]  # noqa: PTH119
+    is_first = maker in (str(os.getppid()), str(os.getpid()))
+    probe = Probe(session, find_watcher(directory), is_first=is_first)
     os.register_at_fork(
         before=probe.before_fork,
         after_in_parent=probe.after_fork_in_parent,
         after_in_child=probe.after_fork_in_child,
     )
-    atexit.register(session.record_exit)
+    atexit.register(probe.at_exit)
     awaited: dict[str, Callable[[Any], None]] = {}
     for name, attribute in _COMPLETE.items():
         module, loaded = sys.modules.get(name), getattr(probe, f"{name}_loaded")
@@ -77,13 +87,18 @@ def boot(directory: str) -> Probe:
 class Probe:
     """Passes what happens in the process on to the parts of the probe. No method raises."""
 
-    def __init__(self, session: Session, watcher: Watcher | None) -> None:
-        """watcher: detach when it exits."""
+    def __init__(self, session: Session, watcher: Watcher | None, *, is_first: bool) -> None:
+        """watcher: detach when it exits. is_first: memdiag has started this process, or it is the
+        one that has made the channel."""
         self._session = session
         self._watcher = watcher
         self._tensor_sampler: TensorSampler | None = None
+        self._holder_sampler: HolderSampler | None = None
+        self._census_sampler: CensusSampler | None = None
+        self._interventions: Interventions | None = None
+        self._pressure: PressureCalls | None = None
         self._training: TorchTraining | None = None
-        self._fits: KerasFits | None = None
+        self._frameworks: list[Any] = []  # each has `remove` and `after_fork_in_child`
         self._hooks: TorchHooks | None = None
         self._loops: LoopSteps | None = None
         self._libraries: Libraries | None = None
@@ -91,17 +106,29 @@ class Probe:
         self._framework_until_s = 0.0
         self._heartbeat = Heartbeat(self._beat)
         self._paused = self._detached = False
-        # A process is measured once it computes (imports a framework), or if memdiag attached.
+        self._computes_at_s = self._began_s + _COMPUTES_AFTER_S
+        # A process is measured once it computes (imports a framework, collects garbage after a
+        # while, or has used the processor by then), or if memdiag attached.
         self._measures = watcher is not None
         self._steps_seen = (0, 0)
         # Until when the main thread may be importing the program's modules.
         self._may_import_until_s = monotonic() + _LONGEST_IMPORT_S
+        self._beats = self._beats_in_imports = 0
+        self._begins_with_imports = False
         self._on_detach: Callable[[], None] | None = None
         if watcher is not None:
             session.after_step = self._tick
             session.beat()  # do its imports in the main thread, while nothing forks
             self._count_loops()
+            self._find_holders()
             self._heartbeat.start()
+        else:
+            gc.callbacks.append(self._collected)
+            self._began_cpu_s = process_time()
+            if is_first:
+                self._heartbeat.start(_COMPUTES_AFTER_S)
+        session.follow_pressure = self._follow_pressure
+        self._follow_pressure()
 
     def on_detach(self, then: Callable[[], None]) -> None:
         """Call `then` when the probe detaches."""
@@ -113,37 +140,67 @@ class Probe:
         package = sys.modules.get(PACKAGE)
         if package is not None and getattr(package, "listener", None) is self._session:
             package.listener = None  # type: ignore[attr-defined]
-        atexit.unregister(self._session.record_exit)
+        atexit.unregister(self.at_exit)
         self._session.close()
         self._heartbeat.stop()
         imports = [one.detach for one in sys.meta_path if isinstance(one, ImportHook)]
-        parts = (self._libraries, self._hooks, self._fits)
+        parts = (self._libraries, self._hooks, *self._frameworks)
         undo = [*imports, *(part.remove for part in parts if part is not None)]
         if self._loops is not None:
             undo.append(self._loops.stop)
-        self._watcher = self._tensor_sampler = self._training = None
+        if self._census_sampler is not None:
+            undo.append(self._census_sampler.stop)
+        if self._holder_sampler is not None:
+            undo.append(self._holder_sampler.close)
+        self._watcher = self._tensor_sampler = self._holder_sampler = self._training = None
+        self._census_sampler = self._interventions = self._pressure = None
         for one in undo:  # a failure of one must not leave the others behind
             never_raises(one)()
-        if self._resume in gc.callbacks:
-            gc.callbacks.remove(self._resume)
+        if self._collected in gc.callbacks:
+            gc.callbacks.remove(self._collected)
         if self._on_detach is not None:
             self._on_detach()
+
+    @never_raises
+    def at_exit(self) -> None:
+        """The program has ended; Python is about to free what it holds."""
+        self._heartbeat.end()
+        if self._census_sampler is not None:
+            never_raises(self._census_sampler.before_exit)()
+        if self._holder_sampler is not None:
+            never_raises(self._holder_sampler.at_exit)()
+        self._session.record_exit()
 
     def _tick(self) -> None:
         """Called after each step."""
         if self._paused:
-            self._resume("", {})
+            self._start_thread()
         if self._watcher is not None and self._watcher.is_gone():
             self.detach()
-        elif self._tensor_sampler is not None:
+            return
+        if self._pressure is not None:  # first: the program may be about to run out of memory
+            self._pressure.tick()
+        if self._tensor_sampler is not None:
             self._tensor_sampler.tick(at_step=True)
+        if self._holder_sampler is not None:
+            self._holder_sampler.tick(at_step=True)
+        if self._census_sampler is not None:
+            self._census_sampler.tick()
+        if self._interventions is not None:
+            self._interventions.tick()
 
     def _beat(self) -> None:
         """Called once a second. Measures if no step did."""
         if self._watcher is not None and self._watcher.is_gone():
             self.detach()
             return
+        if not self._measures and process_time() - self._began_cpu_s < _COMPUTES_CPU_S:
+            self._heartbeat.stop()
+            return
+        self._measures = True
         session = self._session
+        self._count_loops()
+        self._find_holders()
         session.update_role()
         session.update_ranks()
         session.catch_up()
@@ -151,10 +208,17 @@ class Probe:
         if self._loops is not None:
             self._loops.update()
         is_idle = session.steps_recorded == self._steps_seen
-        if is_idle and self._measures and not self._is_importing():
+        is_importing = self._is_importing()
+        self._follow_imports(is_importing)
+        is_idle = is_idle and self._measures and not is_importing
+        if is_idle:
             session.beat()
             if self._tensor_sampler is not None:
                 self._tensor_sampler.tick()
+            if self._holder_sampler is not None:
+                self._holder_sampler.tick()
+        if self._census_sampler is not None:
+            self._census_sampler.tick(is_idle=is_idle)
         self._steps_seen = session.steps_recorded
 
     def _is_importing(self) -> bool:
@@ -164,10 +228,50 @@ class Probe:
             return False
         return self._session.is_main_thread_in("<frozen importlib._bootstrap>")
 
+    def _follow_imports(self, is_importing: bool) -> None:
+        """Record the end of the imports that the program begins with: most of its time so far."""
+        self._beats += 1
+        self._beats_in_imports += is_importing
+        if is_importing:
+            self._begins_with_imports = 2 * self._beats_in_imports >= self._beats
+        elif self._begins_with_imports:
+            self._begins_with_imports = False
+            self._session.work_begins()
+
     def _start_measuring(self) -> None:
         self._measures = True
         self._count_loops()
+        self._find_holders()
         self._heartbeat.start()
+
+    @never_raises
+    def _find_holders(self) -> None:
+        """Look for the names of the program that hold more and more."""
+        from .census_sampler import CensusSampler
+        from .holder_sampler import HolderSampler, is_enabled
+
+        if self._census_sampler is not None or self._detached:
+            return
+        if is_enabled() and self._holder_sampler is None:
+            self._holder_sampler = HolderSampler(self._session)
+        self._session.after_step = self._tick
+        self._census_sampler = CensusSampler(self._session, lambda: self._holder_sampler)
+        self._session.at_out_of_memory = self._census_sampler.out_of_memory
+        self._session.take_census = self._census_sampler.take_now
+        if os.environ.get(INTERVENE_VARIABLE) == "1":
+            from .interventions import Interventions
+
+            self._interventions = Interventions(self._session)
+
+    @never_raises
+    def _follow_pressure(self) -> None:
+        """Call the program's functions under memory pressure, once it has given some."""
+        if self._pressure is None and not self._detached and registered():
+            self._pressure = PressureCalls(self._session)
+            self._session.after_step = self._tick
+            self._session.under_pressure = self._pressure.tick
+            self._heartbeat.look_every(LOOK_S, self._pressure.look)
+            self._heartbeat.start()
 
     @never_raises
     def _count_loops(self) -> None:
@@ -221,8 +325,9 @@ class Probe:
             from .keras_fit import KerasFits
 
             self._framework_until_s = monotonic() + _FRAMEWORK_S
-            self._fits = KerasFits(self._session, self._fit_began)
-            self._fits.install(keras)
+            fits = KerasFits(self._session, self._fit_began)
+            self._frameworks.append(fits)
+            fits.install(keras)
         except Exception:
             self._session.note("this version of keras does not support the callback hook")
 
@@ -264,6 +369,9 @@ class Probe:
         self._training = TorchTraining(self._session)
         self._framework_until_s = monotonic() + _FRAMEWORK_S
         self._hooks = TorchHooks(torch, self._training)
+        hooks = self._hooks
+        self._session.model_bytes = hooks.model_bytes
+        self._session.batch_bytes = lambda: hooks.batch_bytes
         for part in self._hooks.install():
             self._session.note(f"this version of torch does not support the {part} hook", "step")
 
@@ -304,18 +412,26 @@ class Probe:
         Some versions of Python count the threads for their warning only after this. So the thread
         starts again with the next step, or the next garbage collection.
         """
-        if self._paused and self._resume not in gc.callbacks:
-            gc.callbacks.append(self._resume)
+        if self._paused and self._collected not in gc.callbacks:
+            gc.callbacks.append(self._collected)
         self._session.measure_next()
 
-    def _resume(self, when: str, info: dict[str, int]) -> None:
-        """Start the thread that a fork has stopped."""
+    def _collected(self, when: str, info: dict[str, int]) -> None:
+        """Start the thread that a fork has stopped, or that the program was too young for.
+
+        Called before and after each garbage collection, at any place of the program: it does
+        nothing else.
+        """
         try:
-            if self._paused:
-                self._paused = False
-                self._heartbeat.start()
+            if self._paused or not (self._measures or monotonic() < self._computes_at_s):
+                self._measures = True
+                self._start_thread()
         except Exception:
             return
+
+    def _start_thread(self) -> None:
+        self._paused = False
+        self._heartbeat.start()
 
     @never_raises
     def after_fork_in_child(self) -> None:
@@ -323,9 +439,17 @@ class Probe:
         self._paused = False
         if self._detached:
             return
+        self._computes_at_s = monotonic() + _COMPUTES_AFTER_S
         self._heartbeat.after_fork_in_child()
         self._session.after_fork_in_child()
-        for part in (self._loops, self._tensor_sampler, self._training, self._fits):
+        samplers = (
+            self._tensor_sampler,
+            self._holder_sampler,
+            self._census_sampler,
+            self._interventions,
+            self._pressure,
+        )
+        for part in (self._loops, *samplers, self._training, *self._frameworks):
             if part is not None:
                 part.after_fork_in_child()
         on_multiprocessing_child(self._worker_started)

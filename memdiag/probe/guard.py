@@ -19,3 +19,15 @@ def never_raises(function: F) -> F:
             return None
 
     return guarded  # type: ignore[return-value]
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Return True if an exception is not of the probe: a signal handler of the program has raised
+    it meanwhile.
+    """
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_globals.get("__package__") != __package__:
+            return True
+        at = at.tb_next
+    return False

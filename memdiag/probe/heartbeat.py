@@ -20,6 +20,8 @@ TICK_S = 1.0
 # The first ticks are shorter, for programs that run ten seconds. Heuristic.
 _EARLY, EARLY_S = 32, 0.25
 _LEAVING_S = 0.1
+# The longest call of `beat` counts the tensors among a million objects.
+_LAST_BEAT_S = 1.0
 _FAULTS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 _NO_DESCRIPTOR = -2
 
@@ -30,12 +32,24 @@ class Heartbeat:
     def __init__(self, beat: Callable[[], None]) -> None:
         """Create it in the main thread of the interpreter."""
         self._beat = beat
+        self._look: Callable[[], None] | None = None
+        self._look_s = TICK_S
         self._may_start = _is_first_interpreter()
         self._stop: Any = None
         self._thread_id = 0
+        self._waits = self._is_first = self._is_beating = False
 
-    def start(self) -> None:
-        """Start the thread, unless it is running."""
+    def look_every(self, look_s: float, look: Callable[[], None] | None) -> None:
+        """Call `look` between the beats, too, this often; None: no longer."""
+        self._look, self._look_s = look, look_s
+
+    def start(self, after_s: float = 0.0) -> None:
+        """Start the thread, unless it is running.
+
+        after_s: how long it waits before it beats; a later start without a wait takes its place.
+        """
+        if self._waits and not after_s:
+            self.stop()
         if self._stop is not None or not self._may_start:
             return
         mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
@@ -46,7 +60,8 @@ class Heartbeat:
             self._stop = _thread.allocate_lock()
             self._stop.acquire()
             self._thread_id = 0
-            _thread.start_new_thread(self._live, (self._stop,))
+            self._waits = after_s > 0
+            _thread.start_new_thread(self._live, (self._stop, after_s))
         except Exception:
             self._stop = None  # the user's limit of threads is reached: measure at steps only
         finally:
@@ -54,48 +69,81 @@ class Heartbeat:
 
     def stop(self) -> None:
         """Stop the thread, soon."""
+        self._waits = False
         stop, self._stop = self._stop, None
         if stop is not None:
             stop.release()
 
+    def end(self) -> None:
+        """Stop the thread, and wait for a call of `beat` to return.
+
+        Python stops the threads that are left at its end where they are. What they refer to would
+        not be freed, and no `__del__` of the program run for it.
+        """
+        self.stop()
+        self._wait_until(lambda: not self._is_beating, _LAST_BEAT_S)
+
     def before_fork(self) -> bool:
         """Stop the thread, because Python 3.12 and later warn of forks in threaded processes.
 
-        Returns True if it has to be started again after the fork.
+        Returns True if it has to be started again after the fork. In older versions only the first
+        call of `beat` is awaited: its imports hold locks, which the child could never take.
         """
-        if self._stop is None or sys.version_info < (3, 12):
+        if self._stop is None:
+            return False
+        if sys.version_info < (3, 12):
+            self._wait_until(lambda: not self._is_first)
             return False
         self.stop()
-        self._wait_for_end()
+        self._wait_until(self._has_ended)
         return True
 
     def after_fork_in_child(self) -> None:
         """The thread exists only in the parent."""
         self._stop = None
+        self._waits = self._is_first = self._is_beating = False
 
-    def _wait_for_end(self) -> None:
-        """Wait until the thread is gone from the system, a moment after Python ends it.
+    def _has_ended(self) -> bool:
+        """Return True if the thread is gone from the system, a moment after Python ends it.
 
         A thread that has just started may not have set its id yet.
         """
+        known = self._thread_id
+        return known != 0 and not os.path.exists(f"/proc/self/task/{known}")  # noqa: PTH110
+
+    def _wait_until(self, is_true: Callable[[], bool], longest_s: float = _LEAVING_S) -> None:
         from time import sleep
 
-        until_s = monotonic() + _LEAVING_S
-        while monotonic() < until_s:
-            known = self._thread_id
-            if known and not os.path.exists(f"/proc/self/task/{known}"):  # noqa: PTH110
-                return
+        until_s = monotonic() + longest_s
+        while not is_true() and monotonic() < until_s:
             sleep(0.0002)
 
-    def _live(self, stop: Any) -> None:
+    def _live(self, stop: Any, after_s: float) -> None:
         try:
             self._thread_id = _thread.get_native_id()
+            if after_s and stop.acquire(timeout=after_s):
+                return
+            self._waits = False
             early = _EARLY
-            while not stop.acquire(timeout=EARLY_S if early > 0 else TICK_S):
+            next_s = monotonic() + EARLY_S
+            while not stop.acquire(timeout=self._pause_s(next_s)):
+                look = self._look
+                if look is not None:
+                    look()
+                if monotonic() < next_s:
+                    continue
+                self._is_beating = True
+                self._is_first = early == _EARLY
                 early -= 1
                 self._beat()
+                self._is_first = self._is_beating = False
+                next_s = monotonic() + (EARLY_S if early > 0 else TICK_S)
         except Exception:
-            return
+            self._is_first = self._is_beating = False
+
+    def _pause_s(self, next_s: float) -> float:
+        pause_s = max(0.0, next_s - monotonic())
+        return pause_s if self._look is None else min(pause_s, self._look_s)
 
 
 def _signals_of_others() -> set[int]:

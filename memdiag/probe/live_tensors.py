@@ -1,9 +1,9 @@
 """Counts the live tensors of this process, without importing torch and without using any tensor.
 
-The garbage collector knows every tensor with a Python object. Tensors that exist only in the
-autograd graph have none and are not counted, nor are those hidden by `gc.freeze()`. The collector
-is asked for the referrers of the tensor classes, which every instance is: that takes half as long
-as checking each object.
+The garbage collector knows every tensor with a Python object. A tensor that only the autograd graph
+keeps has one in torch 2.13, if it ever had, and none in older versions, where it is not counted.
+Nor are those hidden by `gc.freeze()`. The collector is asked for the referrers of the tensor
+classes, which every instance is: that takes half as long as checking each object.
 
 Each pass over all objects is a single call of C code, lazily chained. No other thread runs
 meanwhile, so no object lives longer because of it, and none is destroyed here. No attribute of an
@@ -19,6 +19,7 @@ from itertools import chain, compress, starmap, tee, zip_longest
 from operator import mul, not_
 from sys import getrefcount
 
+from . import young_garbage
 from .ring_format import ABSENT
 
 TYPE_CHECKING = False
@@ -67,13 +68,15 @@ class TensorCount:
         if self._looks % _OBJECTS_EVERY == 0:
             readings["gc_objects"] = _objects()
         self._looks += 1
+        readings["gc_enabled"] = int(young_garbage.is_collected())
+        garbage = self._garbage()
         asked = self._tensors.look_for_kinds()
         referring = self.running.referring()
-        counts = self._look(readings, at_step=at_step)
+        counts = self._look(readings, garbage, at_step=at_step)
         if not counts:
             # Before Python 3.9 instances may not refer to their class: check all objects.
             self._tensors.refer = False
-            counts = self._look(readings, at_step=at_step)
+            counts = self._look(readings, garbage, at_step=at_step)
             self._tensors.refer = not counts
         self._tensors.learn(asked, {id(kind) for kind, _ in counts})
         seen = readings["tensors"] = sum(counts.values())
@@ -87,13 +90,39 @@ class TensorCount:
             self.running.correct(referring, seen)
         return readings
 
-    def _look(self, readings: dict[str, int], *, at_step: bool) -> dict[Any, int]:
+    def _garbage(self) -> tuple[float, int, dict[int, int]] | None:
+        """What nothing refers to: how many times as much there is, the bytes of its buffers, and
+        the number of its tensors by storage."""
+        found = young_garbage.unreachable()
+        if found is None:
+            return None
+        objects, times = found
+        addresses = _counted(self._tensors.addresses(objects))
+        return times, young_garbage.buffer_bytes(objects), addresses
+
+    def _look(
+        self,
+        readings: dict[str, int],
+        garbage: tuple[float, int, dict[int, int]] | None,
+        *,
+        at_step: bool,
+    ) -> dict[Any, int]:
         """Tensors by class and device. Other values are added to `readings`."""
         if self.running.referring() >= _MANY:
             return _counted(self._tensors.with_devices())
         rows = list(self._tensors.with_storages(results=at_step))
         storages = {row[2]: row[3] for row in rows if row[2] is not None}
         readings["tensor_bytes"] = sum(storages.values())
+        if garbage is not None:
+            times, buffer_bytes, addresses = garbage
+            bytes_on = {True: buffer_bytes, False: 0}  # {on the host: bytes}
+            uses, devices = _counted(row[2] for row in rows), {row[2]: row[1] for row in rows}
+            for address, tensors in addresses.items():
+                if uses.get(address) == tensors:  # (else a tensor in use shares the storage)
+                    on_host = getattr(devices[address], "type", "") == "cpu"
+                    bytes_on[on_host] += storages[address]
+            readings["gc_unreachable_bytes"] = int(times * bytes_on[True])
+            readings["gc_unreachable_device_bytes"] = int(times * bytes_on[False])
         if at_step or not any(row[4] for row in rows):
             nodes = count_graph_nodes(row[5] for row in rows if row[5] is not None)
             readings["graph_nodes"] = ABSENT if nodes is None else nodes
@@ -171,6 +200,10 @@ class _Tensors:
                 self._unused.pop(kind, None)
             else:
                 self._unused[kind] = referred
+
+    def addresses(self, objects: Iterable[Any]) -> Iterator[int]:
+        """The identity of the storage of each plain tensor among these."""
+        return map(self._address, map(self._storage, _of_types(self._plain, objects)))
 
     def with_devices(self) -> Iterator[tuple[type | None, Any]]:
         """Rows (a tensor's type, a plain tensor's device), as many as the longer of the two."""
@@ -255,7 +288,8 @@ def count_graph_nodes(results: Iterable[Any]) -> int | None:
     """The number of autograd nodes that are reachable from the `grad_fn`s `results`, included.
 
     None if there are more than MOST_NODES. A graph that is retained is not visible in any tensor
-    that Python knows. Follows `next_functions`, which is torch's public API.
+    that Python knows. Follows `next_functions`, which is torch's public API. Torch 2.13 keeps the
+    Python object that each node gets by that for as long as the node: at most 5 MB in all.
     """
     kept = list({id(node): node for node in results}.values())
     seen = set(map(id, kept))

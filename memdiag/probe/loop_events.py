@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 # Python reserves 0, 1, 2 and 5 for debuggers, coverage, profilers and optimizers.
-_TOOLS = (4, 3)
+TOOLS = (4, 3)
 _NAME = "memdiag"
 # Limits of the watched functions, of those in libraries, and of the recorded ones. Heuristic.
 _MAX_FUNCTIONS, _MAX_LIBRARY_FUNCTIONS, _MAX_FOUND = 64, 32, 4096
@@ -47,7 +47,7 @@ def open_tool() -> LoopEvents | None:
     module = monitoring()
     if module is None or _JUMP < 0:
         return None
-    for tool in _TOOLS:
+    for tool in TOOLS:
         if module.get_tool(tool) is None:
             module.use_tool_id(tool, _NAME)
             return LoopEvents(module, tool)
@@ -65,7 +65,12 @@ class _Watched:
 
 
 class LoopEvents:
-    """The loops of the watched functions, by function and head."""
+    """The loops of the watched functions, by function and head.
+
+    counts_by_itself: iterations are counted between samples.
+    """
+
+    counts_by_itself = True
 
     def __init__(self, module: Any, tool: int) -> None:
         self._module, self._tool = module, tool

@@ -1,8 +1,9 @@
 """Steps where no framework reports any: iterations of the loop that the program runs.
 
-In Python 3.12 and later `loop_events` counts loops of the program; in all versions `libraries`
-counts those of some libraries. Tags of the program and hooks in frameworks have priority, also if
-they begin later: the steps begin at 1 again then.
+In Python 3.12 and later `loop_events` counts loops of the program, before that `loop_positions`
+reads how far they are; in all versions `libraries` counts those of some libraries. Tags of the
+program and hooks in frameworks have priority, also if they begin later: the steps begin at 1 again
+then.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .loop_events import LoopEvents
+    from .loop_positions import LoopPositions
     from .loops import Loop
     from .session import Session
 
@@ -52,7 +54,7 @@ class LoopSteps:
         self._session = session
         self._began_s = began_s
         self._awaits_framework = awaits_framework
-        self._events: LoopEvents | None = None
+        self._events: LoopEvents | LoopPositions | None = None
         self._library_loops: list[Loop] = []
         self._selected: Loop | None = None
         self._offset = 0
@@ -62,9 +64,9 @@ class LoopSteps:
 
     def start(self) -> None:
         """Begin to count loops, if this version of Python supports it."""
-        from . import loop_events
+        from . import loop_events, loop_positions
 
-        self._events = loop_events.open_tool()
+        self._events = loop_events.open_tool() or loop_positions.open_positions()
 
     def stop(self) -> None:
         """Stop counting, and remove all events."""
@@ -101,13 +103,14 @@ class LoopSteps:
                 return
             if now_s >= self._next_check_s or self._is_silent(now_s):
                 self._update(now_s)
-        except Exception:
-            self._give_up()
+        except Exception as error:
+            self._give_up(error)
 
     @never_raises
-    def _give_up(self) -> None:
+    def _give_up(self, error: Exception) -> None:
         self.is_stopped = True
         self._close()
+        self._session.note(f"the search for loops has failed ({type(error).__name__})", "step")
 
     def _close(self) -> None:
         events, self._events = self._events, None
@@ -122,10 +125,9 @@ class LoopSteps:
             selected = self._selected
             if selected is not None and selected.into is not None:
                 self._selected = selected.into
-        if self._choose(now_s):
-            self._next_check_s = now_s + _CHECK_EVERY_S
-        else:
-            self._next_check_s = 0.0
+        is_settled = self._choose(now_s)
+        counts = self._events is None or self._events.counts_by_itself
+        self._next_check_s = now_s + _CHECK_EVERY_S if is_settled and counts else 0.0
 
     def _choose(self, now_s: float) -> bool:
         """Select another loop if it is better. Return True if none has to be searched for."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .installed import STANDARD_LIBRARY, package_folder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,9 +27,6 @@ ENDED_AFTER_S = 3.0
 BAR, OWN, LIBRARY = 0, 1, 2
 # The part of a path that fits into a note.
 _PLACE_CHARACTERS = 48
-# (Not sys.prefix: it is /usr where a container's job lies in /usr/src/app.)
-_STANDARD_LIBRARY = (os.path.dirname(os.__file__) + os.sep, "<frozen", "<_memdiag_probe")  # noqa: PTH120
-_PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 
 
 class Loop:
@@ -99,6 +98,15 @@ class Loop:
             on_iteration(self, now_s)
         return self.is_hot
 
+    def advance(self, by: int, now_s: float) -> None:
+        """Count iterations that have ended since the last call, at first since `began_s`."""
+        each_s = (now_s - (self.last_s or self.began_s)) / by
+        for n in range(self.n, self.n + min(by, _WINDOW)):
+            self.duration_s[n % _WINDOW] = each_s
+        self.n, self.last_s = self.n + by, now_s
+        if self.on_iteration is not None:
+            self.on_iteration(self, now_s)
+
     def period_s(self) -> float:
         """The median duration of the last iterations."""
         known = sorted(self.duration_s[: max(0, self.n - 1)])
@@ -110,7 +118,7 @@ class Loop:
 
     def line(self) -> int:
         """The line number of the `for` or `while`."""
-        lines = [line for at in (self.head, self.end) if (line := _line_at(self.code, at))]
+        lines = [line for at in (self.head, self.end) if (line := line_at(self.code, at))]
         return min(lines, default=self.code.co_firstlineno)
 
     def place(self) -> str:
@@ -122,13 +130,12 @@ class Loop:
 def is_standard_library(code: CodeType) -> bool:
     """Return True if it is of the standard library or the probe: their loops wait for others."""
     name = code.co_filename
-    return name.startswith(_STANDARD_LIBRARY) and not is_package(code)
+    return name.startswith(STANDARD_LIBRARY) and not is_package(code)
 
 
 def is_package(code: CodeType) -> bool:
     """Return True if the code belongs to an installed package."""
-    name = code.co_filename
-    return _PACKAGES[0] in name or _PACKAGES[1] in name
+    return bool(package_folder(code.co_filename))
 
 
 def merge(loops: Iterable[Loop], *, has_one_head: Callable[[Loop], bool]) -> None:
@@ -186,7 +193,8 @@ def is_good(loop: Loop) -> bool:
     return loop.owner != LIBRARY and loop.period_s() < _LONG_S
 
 
-def _line_at(code: CodeType, at: int) -> int:
+def line_at(code: CodeType, at: int) -> int:
+    """The line of the instruction at this offset, 0 if it has none."""
     from dis import findlinestarts
 
     found = 0
@@ -199,9 +207,9 @@ def _line_at(code: CodeType, at: int) -> int:
 
 def _short_path(path: str) -> str:
     """The path relative to the working directory or to the directory of packages that it is in."""
-    for mark in _PACKAGES:
-        if mark in path:
-            return path.rpartition(mark)[2]
+    folder = package_folder(path)
+    if folder:
+        return path[len(folder) :]
     here = os.getcwd().rstrip(os.sep) + os.sep  # noqa: PTH109
     return path[len(here) :] if path.startswith(here) else path
 

@@ -6,11 +6,14 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Iterator
 
 DEVICE, HOST = 1.0, 2.0
 # The length of a chain of exceptions (causes and contexts) that is searched.
 _MOST = 8
+# Frames of a deep recursion that are looked at.
+_MOST_FRAMES = 100
 # Types by name, because nothing is imported here, and texts of errors without a type of their own.
 _DEVICE_TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
 _DEVICE_TEXTS = (
@@ -38,6 +41,20 @@ def out_of_memory() -> tuple[str, float] | None:
         if memory is not None:
             return " ".join(text.split()) or type(error).__name__, memory
     return None
+
+
+def failed_frames() -> list[FrameType]:
+    """The frames of the functions that the last exception has ended, which still have their local
+    variables. The innermost first.
+    """
+    last = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    found = []
+    for error in _chain(sys.exc_info()[1] or last):
+        at = error.__traceback__
+        while at is not None:
+            found.append(at.tb_frame)
+            at = at.tb_next
+    return found[: -_MOST_FRAMES - 1 : -1]
 
 
 def _about(kind: str, is_memory_error: bool, text: str) -> float | None:

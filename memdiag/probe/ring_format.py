@@ -21,7 +21,22 @@ import struct
 
 MAGIC = b"MDRING02"
 SUFFIX = ".ring"
+# Beside the ring of a process, as JSON: the places in it that grow (`holder_sampler`), what was in
+# memory at some moments (`census_sampler`), what came back when memory was freed (`interventions`).
+HOLDERS_SUFFIX, CENSUS_SUFFIX, INTERVENTIONS_SUFFIX = ".holders", ".census", ".interventions"
+NEW_SUFFIX = "-new"  # of the file that replaces one of these
+# A file by which memdiag asks a process for a census, and for more.
+REQUEST_SUFFIX = ".request"
+# Of a file that stays while memory is at a level, until the probe has seen it.
+PRESSURE_SUFFIXES = {level: f".{level}-pressure" for level in ("warn", "critical", "leak")}
+WALK_OFTEN = "walk_often"  # a request to look for what grows as often as is useful
 DIRECTORY_VARIABLE = "MEMDIAG_CHANNEL"
+# "never": do not look for what grows; "always": as often as is useful, whatever it takes.
+EXPLAIN_VARIABLE = "MEMDIAG_EXPLAIN"
+# "1": count what is in memory from time to time.
+CENSUS_VARIABLE = "MEMDIAG_CENSUS"
+# "1": free memory a few times, and record what came back.
+INTERVENE_VARIABLE = "MEMDIAG_INTERVENE"
 # In a channel for probes that detach with their watcher, the watcher locks this file (flock).
 WATCHER = "watcher"
 
@@ -45,6 +60,11 @@ NO_NAME = 0
 # The last name stands for all names that did not fit into the table.
 OTHER_NAME = NAMES - 1
 OTHER_TEXT = "(other)"
+
+# What a block of Python's own allocator has on average, which hands out 16 to 512 bytes: 87 over
+# the dictionaries, strings and numbers of `python_objects` in benchmarks/programs; 91 over all
+# blocks in use after an import of torch, 32 to 66 in histories (benchmarks/block_bytes.py).
+BLOCK_BYTES = 87
 
 # The readings that a record may carry, in this order, by their metric names. Absent: -1.
 READINGS = (
@@ -72,9 +92,9 @@ TENSOR_COUNT_READINGS = (
     "tensor_bytes",
     "graph_nodes",
     "gc_objects",
-    "spare_7",
-    "spare_8",
-    "spare_9",
+    "gc_enabled",
+    "gc_unreachable_bytes",
+    "gc_unreachable_device_bytes",
 )
 
 # The readings of an ALLOCATOR record, in the same place. Its name is the framework's allocator, its
@@ -116,6 +136,9 @@ ALLOCATOR = 7  # readings of the allocator `name` (ALLOCATOR_READINGS)
 # for a device's memory, 2 for the host's.
 OUT_OF_MEMORY = 8
 TENSOR_COUNTS = 9  # a count of all objects (TENSOR_COUNT_READINGS)
+# `value` is 1 where the program's own work begins, after its imports, and 0 where it ends and
+# Python begins to free what is left.
+WORK = 10
 KIND_MASK = 0xFF
 # From the probe itself, not from a tag in the program. At most one such phase is open: a new one
 # ends the one before.

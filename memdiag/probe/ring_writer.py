@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .process_identity import ProcessIdentity
 
 _PAGE_BYTES = 4096
+_MOST_REQUEST_BYTES = 100
 _pack = ring_format.RECORD.pack_into
 
 
@@ -28,7 +29,7 @@ class Ring:
 
     def __init__(self, directory: str, facts: ProcessIdentity) -> None:
         name = f"{facts.pid}-{monotonic_ns()}{ring_format.SUFFIX}"
-        self._path = os.path.join(directory, name)  # noqa: PTH118 (no pathlib in here)
+        self.path = os.path.join(directory, name)  # noqa: PTH118 (no pathlib in here)
         self._map: mmap | None = None
         self._number = count()
         self._free_name = count(ring_format.NO_NAME + 1)
@@ -91,11 +92,40 @@ class Ring:
         finally:
             os.close(fd)
 
+    def write_beside(self, data: bytes, suffix: str) -> None:
+        """Replace the file of this suffix beside the ring, at once."""
+        path = self.path[: -len(ring_format.SUFFIX)] + suffix
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        fd = os.open(path + ring_format.NEW_SUFFIX, flags, 0o600)
+        try:
+            while data:
+                data = data[os.write(fd, data) :]
+        finally:
+            os.close(fd)
+        os.replace(path + ring_format.NEW_SUFFIX, path)  # noqa: PTH105
+
+    def take_request(self, suffix: str = ring_format.REQUEST_SUFFIX) -> str:
+        """What memdiag has written to the file of this suffix, once; "" for nothing."""
+        path = self.path[: -len(ring_format.SUFFIX)] + suffix
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return ""
+        try:
+            found = os.read(fd, _MOST_REQUEST_BYTES)
+            if found:  # else it is being written
+                os.unlink(path)  # noqa: PTH108
+            return found.decode("ascii", "replace")
+        except OSError:  # another thread has taken it, or it is no file
+            return ""
+        finally:
+            os.close(fd)
+
     def _announce(self, facts: ProcessIdentity) -> None:
         page = bytearray(_PAGE_BYTES)
         facts.pack_into(page)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        fd = os.open(self._path, flags, 0o600)
+        fd = os.open(self.path, flags, 0o600)
         try:
             # One write: a reader sees all of the page or none of it. Space is allocated first, so
             # that a full disk does not leave a part of it.
@@ -106,7 +136,7 @@ class Ring:
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        return os.open(self._path, flags)
+        return os.open(self.path, flags)
 
     def _grow(self) -> mmap:
         """Map the file in its full size. Raises OSError if the disk is full."""

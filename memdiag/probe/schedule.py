@@ -84,6 +84,8 @@ class MetricSchedule:
         self._around = Budgeted(_unknown, _nothing, share=_AROUND, credit_s=_AROUND_S)
         self._read = 0
         self.allocators = Allocators(note)
+        # The last readings, for what explains them.
+        self.malloc_now = self.blocks_now = self.device_now = ABSENT
         self.count_tensors: Callable[[], int] = _unknown
 
     def at_step(self, now_s: float, *, is_beat: bool = False) -> tuple[bytes, Values]:
@@ -119,6 +121,10 @@ class MetricSchedule:
         blocks = ABSENT if self._blocks is None else self._blocks.at_steps()
         return self._all(values, self._rss(), blocks), values
 
+    def malloc_in_use(self) -> Callable[[], int] | None:
+        """Reads what malloc has in use, without any budget; None where that cannot be read."""
+        return self._in_use
+
     def at_phase(self) -> bytes:
         """The readings for the beginning or end of a phase."""
         malloc = ABSENT if self._malloc is None else self._malloc.at_phases()
@@ -144,10 +150,16 @@ class MetricSchedule:
         if self._malloc is not None and self._in_use is not None:
             malloc = self._malloc.at_steps()
             free = ABSENT if malloc == ABSENT else self._in_use.free_bytes
+            self.malloc_now = self.malloc_now if malloc == ABSENT else malloc
         tensors = self.count_tensors()
+        if blocks != ABSENT:
+            self.blocks_now = blocks
+        cuda = values.get(_CUDA)
+        if cuda is not None:
+            self.device_now = cuda.get("allocated_bytes", ABSENT)
         # The collector's values explain the blocks.
         freed = NOTHING_COLLECTED if blocks == ABSENT else gc_counts()
-        return _packed(resident_bytes, malloc, blocks, values.get(_CUDA), tensors, free, freed)
+        return _packed(resident_bytes, malloc, blocks, cuda, tensors, free, freed)
 
     def _read_blocks(self, now_s: float) -> int:
         """Python's blocks, which take longer than all the rest: not read at every step."""

@@ -13,6 +13,7 @@ from operator import index
 from time import monotonic, thread_time
 
 from . import ring_format
+from .collector import OwnObjects
 from .framework_allocators import packed
 from .multiprocessing_role import multiprocessing_role, on_worker_exit
 from .oom_at_exit import out_of_memory
@@ -38,6 +39,7 @@ _PATIENCE = 3
 # Heuristic: programs tag a step after each iteration, or after an epoch of hundreds.
 _GRACE_STEPS = 200
 _AUTO_STEP, _BEAT = ring_format.STEP | ring_format.AUTO, ring_format.SAMPLE | ring_format.AUTO
+_WORK = ring_format.WORK | ring_format.AUTO
 _LOOP_STEP = _AUTO_STEP | ring_format.LOOP
 _CUDA = "vram"  # of ring_format.ALLOCATORS
 _WITH_STEPS = {"allocated_bytes": ABSENT, "reserved_bytes": ABSENT}
@@ -61,12 +63,19 @@ class Session:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._closed = False
+        self.own_objects = OwnObjects()
         self.step_state = StepState()
         self.schedule = MetricSchedule(self.note, self.step_state)
         # Rings of the parents. An old mapping holds a descriptor number that the program may have
         # reused for a file of its own: it must never be closed.
         self._kept: list[Ring] = []
         self.after_step: Callable[[], None] | None = None
+        self.at_out_of_memory: Callable[[], None] | None = None
+        self.take_census: Callable[[], None] | None = None
+        self.follow_pressure: Callable[[], None] | None = None
+        self.under_pressure: Callable[[], None] | None = None
+        self.model_bytes: Callable[[], int] = int  # of what is trained, 0 if unknown
+        self.batch_bytes: Callable[[], int] = int
         self._begin(_main_thread())
 
     def _begin(self, main_thread: int) -> None:
@@ -153,6 +162,8 @@ class Session:
             if self._takes_reached():
                 self._step = n
                 self._end_step(_AUTO_STEP)
+            else:
+                self._pass_boundary()
         except Exception:
             self._failed()
 
@@ -165,9 +176,13 @@ class Session:
                     return
                 state.by_loop = True
             state.reached = n
-            if now_s >= state.due_s and self._takes_reached():
+            if now_s < state.due_s:
+                return
+            if self._takes_reached():
                 self._step = n
                 self._end_step(_LOOP_STEP)
+            else:
+                self._pass_boundary()
         except Exception:
             self._failed()
 
@@ -220,6 +235,11 @@ class Session:
             self._measure(_BEAT)
 
     @_counts_failures
+    def work_begins(self) -> None:
+        """The program has imported its modules."""
+        self._write(_WORK, value=1)
+
+    @_counts_failures
     def record_exit(self) -> None:
         """Record the last readings at the program's end, and whether it ran out of memory."""
         self.catch_up()
@@ -230,6 +250,14 @@ class Session:
             text, about = found
             self._write(ring_format.OUT_OF_MEMORY | ring_format.AUTO, text, about, readings)
         self._write_allocators(values)
+        self._write(_WORK, value=0)
+        if found is not None and self.at_out_of_memory is not None:
+            self.at_out_of_memory()
+
+    @property
+    def main_thread(self) -> int:
+        """Identity of the main thread."""
+        return self._main_thread
 
     def is_main_thread_in(self, filename: str) -> bool:
         """Return True if a function of this source file is on the stack of the main thread."""
@@ -244,6 +272,31 @@ class Session:
     def steps_recorded(self) -> tuple[int, int]:
         """A value that changes with every step."""
         return self._steps, self.step_state.reached
+
+    def is_in_main_thread(self) -> bool:
+        """Return True in the main thread of the program."""
+        return get_ident() == self._main_thread
+
+    def step_now(self) -> int:
+        """The last step, ring_format.NO_STEP before the first."""
+        return self.step_state.reached if self._takes_reached() else self._step
+
+    def write_beside(self, data: bytes, suffix: str) -> None:
+        """Replace the file of this suffix beside the ring. Raises OSError."""
+        self._opened().write_beside(data, suffix)
+
+    def ring_path(self) -> str:
+        """The path of the ring of this process. Raises OSError."""
+        return self._opened().path
+
+    def take_request(self) -> str:
+        """What memdiag asks for, once; "" for nothing. Raises OSError."""
+        return "" if self._ring is None else self._ring.take_request()
+
+    def take_pressure(self, level: str) -> bool:
+        """Return True once after memory has reached this level. Raises OSError."""
+        suffix = ring_format.PRESSURE_SUFFIXES[level]
+        return self._ring is not None and bool(self._ring.take_request(suffix))
 
     def measure_next(self) -> None:
         """Measure the next step, and check all that is checked at such a step."""
@@ -283,7 +336,10 @@ class Session:
     def close(self) -> None:
         """Record nothing more, in this process and in those that it forks."""
         self._closed = True
-        self.after_step = None
+        self.after_step = self.at_out_of_memory = self.take_census = None
+        self.follow_pressure = self.under_pressure = None
+        self.model_bytes = self.batch_bytes = int
+        self.own_objects.remove()
         self._release_ring()
 
     @_counts_failures
@@ -367,6 +423,11 @@ class Session:
         self.update_role()
         if self.after_step is not None:
             self.after_step()
+
+    def _pass_boundary(self) -> None:
+        """A step that is not recorded, because the program may tag its steps, has ended."""
+        if not self._tags_steps and self.under_pressure is not None:
+            self.under_pressure()
 
     def _measure(self, kind: int) -> None:
         began_s = thread_time()

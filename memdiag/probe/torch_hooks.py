@@ -11,6 +11,7 @@ import weakref
 from functools import wraps
 from time import monotonic
 
+from .guard import never_raises
 from .wrap import nothing, put_back, undo_all, wrap
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # A module is "the model" if it holds this share of the trained parameters. A frozen backbone, or
 # the batch norms, that are put into evaluation mode alone are not.
 _MODEL_SHARE = 0.5
+_MOST_IN_BATCH = 1000
 
 
 class TorchHooks:
@@ -35,6 +37,7 @@ class TorchHooks:
         self._optimizers: dict[int, Any] = {}
         self._trained: frozenset[int] | None = None
         self._scaled: set[int] = set()
+        self.batch_bytes = 0  # of the tensors in a batch of a data loader, 0 if unknown
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> list[str]:
@@ -195,6 +198,12 @@ class TorchHooks:
         held = sum(id(parameter) in self._trained for parameter in module.parameters())
         return held >= _MODEL_SHARE * len(self._trained)
 
+    def model_bytes(self) -> int:
+        """The bytes of the parameters that optimizers train."""
+        plain = (self._torch.Tensor, self._torch.nn.Parameter)
+        trained = {id(one): one for one in self._trained_parameters() if type(one) in plain}
+        return sum(one.numel() * one.element_size() for one in trained.values())
+
     def _trained_parameters(self) -> list[Any]:
         found = []
         for reference in list(self._optimizers.values()):
@@ -204,7 +213,7 @@ class TorchHooks:
 
     def _hook_data(self) -> None:
         loader = self._torch.utils.data.dataloader._BaseDataLoaderIter
-        training, step_state = self._training, self._step_state
+        training, step_state, see_batch = self._training, self._step_state, self._see_batch
         fetch = loader.__next__
 
         @wraps(fetch)
@@ -227,6 +236,8 @@ class TorchHooks:
             try:
                 batch = fetch(self)
                 got_one = True
+                if begins is not None:
+                    see_batch(batch)
                 return batch
             finally:
                 try:
@@ -236,6 +247,18 @@ class TorchHooks:
 
         loader.__next__ = __next__
         self._undo.append(lambda: put_back(loader, "__next__", __next__, fetch))
+
+    @never_raises
+    def _see_batch(self, batch: Any) -> None:
+        """A pass over the data has begun with this batch."""
+        todo, size = [batch], 0
+        for one in todo:  # the list grows in the loop
+            kind = type(one)
+            if kind is self._torch.Tensor:
+                size += one.numel() * one.element_size()
+            elif (kind is list or kind is tuple or kind is dict) and len(todo) < _MOST_IN_BATCH:
+                todo += one.values() if kind is dict else one
+        self.batch_bytes = size
 
     def _hook_save(self) -> None:
         training = self._training

@@ -12,17 +12,18 @@ from pathlib import Path
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError, UsageError
 from memdiag.recording.inputs.opening import mode_of
 from memdiag.recording.inputs.source import STDIN, open_source
-from memdiag.recording.native.schema import is_native
-from memdiag.recording.read_options import DEFAULTS, ReadOptions
+from memdiag.recording.read_options import DEFAULTS, MetricChoice, ReadOptions
 from memdiag.recording.registry import read_table
-from memdiag.recording.tables import infer_columns, native_columns
+from memdiag.recording.tables import infer_columns, native_columns, python_values
 from memdiag.recording.tables.assemble import assemble
+from memdiag.recording.tables.named_values import with_named_values
 from memdiag.recording.trackers import mlflow
 from memdiag.safe_open import kind_of
-from memdiag.values.measurements import Recording
+from memdiag.values.measurements import AxisKind, Recording
+from memdiag.values.metrics import is_native
 from memdiag.values.sanitize import printable
 
 _SUFFIXES = tuple(
@@ -43,10 +44,40 @@ LeftOut = Callable[[str, str], None]
 def read(source: str, options: ReadOptions = DEFAULTS) -> Recording:
     """The recording in a file, on standard input for "-", or in a directory of MLflow's metrics.
 
-    Raises UnreadableInput (with file, line and what to try) for everything that cannot be read.
+    Raises ReadError (with file, line and what to try) for everything that cannot be read.
     """
     with np.errstate(all="ignore"):  # numbers too large for a float are missing
         return _read(source, options)
+
+
+def read_values(
+    values: object, options: ReadOptions = DEFAULTS, *, axis: object = None
+) -> Recording:
+    """The recording in a data frame, a dict of arrays or an array (`python_values.table_of`).
+
+    axis: positions of the readings of an array, shape (n,). Raises ReadError or UsageError.
+    """
+    source = python_values.describe(values)
+    is_array = source == "array"
+    if is_array:
+        if len(options.metrics) > 1:
+            raise UsageError("an array has one metric", remedy="give a dict of arrays")
+        choice = options.metrics[0] if options.metrics else MetricChoice(name="memory_bytes")
+        table = python_values.table_of(values, name=choice.name, axis=axis)
+        kind = options.x_is or (AxisKind.INDEX if axis is None else AxisKind.STEP)
+        x = "" if axis is None else "x"
+        options = replace(options, metrics=(choice,), x=x, x_is=kind)
+    else:
+        table = python_values.table_of(values)
+    with np.errstate(all="ignore"):
+        if is_native(table.names) and _as_recorded(options):
+            return replace(native_columns.recording_of(table, STDIN), source=source)
+        return assemble(table, infer_columns.plan(table, options, source), source)
+
+
+def _as_recorded(options: ReadOptions) -> bool:
+    """Return True if the options do not choose columns."""
+    return not (options.x or options.x_is or options.metrics or options.phase_column)
 
 
 def _read(source: str, options: ReadOptions) -> Recording:
@@ -55,9 +86,10 @@ def _read(source: str, options: ReadOptions) -> Recording:
     else:
         with contextlib.closing(open_source(source, options)) as opened:
             table, format_ = read_table(opened, options)
-    as_recorded = not (options.x or options.x_is or options.metrics or options.phase_column)
-    if is_native(table.names) and as_recorded:
+    if is_native(table.names) and _as_recorded(options):
         return native_columns.recording_of(table, source)
+    if not options.metrics:
+        table = with_named_values(table, source)
     plan = infer_columns.plan(table, options, source)
     recording = assemble(table, plan, source)
     if format_ in _SELF_EVIDENT:
@@ -83,7 +115,7 @@ def expand(arguments: Sequence[str], left_out: LeftOut | None = None) -> list[st
 
     From directories and patterns only regular files are taken; `left_out` is called for the rest. A
     name that matches nothing stays, so that reading it reports the error. Each source is returned
-    once. Raises UnreadableInput if nothing is left.
+    once. Raises ReadError if nothing is left.
     """
     found: list[str] = []
     for argument in arguments:
@@ -105,7 +137,7 @@ def _matching(pattern: str, left_out: LeftOut | None) -> list[str]:
     report = None if "**" in pattern else left_out
     kept = runs | set(_regular((name for name in found if name not in runs), report))
     if not kept:
-        raise UnreadableInput(
+        raise ReadError(
             "no regular file matches this pattern",
             source=pattern,
             remedy="name the directories or files themselves",
@@ -131,12 +163,12 @@ def _recordings_in(directory: Path, left_out: LeftOut | None) -> list[str]:
         if isinstance(error, PermissionError):
             message = "no permission to list this directory"
             remedy = "name the files, or run as its owner"
-        raise UnreadableInput(message, source=str(directory), remedy=remedy) from error
+        raise ReadError(message, source=str(directory), remedy=remedy) from error
     inside += _event_files(directory)
     found = list(_regular(map(str, inside), left_out))
     found += map(str, mlflow.runs_in(directory))
     if not found:
-        raise UnreadableInput(
+        raise ReadError(
             "there are no recordings in this directory",
             source=str(directory),
             remedy="name the files themselves; in a directory .csv, .tsv, .jsonl, .parquet, "

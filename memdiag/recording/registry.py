@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from memdiag.errors import UnreadableInput, UsageError
+from memdiag.errors import ReadError, UsageError
 from memdiag.recording.documents.bare_numbers import is_list, read_bare, read_list
+from memdiag.recording.documents.boxed_pairs import has_boxes, read_boxes
 from memdiag.recording.documents.json_document import is_json, read_json
-from memdiag.recording.documents.json_lines import is_jsonl, read_jsonl
+from memdiag.recording.documents.json_lines import is_jsonl, log_in, read_jsonl
 from memdiag.recording.documents.markdown_tables import is_markdown, read_markdown, tables_in
 from memdiag.recording.documents.refused_listings import listing_remedy, refuse_listing
 from memdiag.recording.inputs.source import Kind, Source
 from memdiag.recording.monitors import nvidia_smi, ps_top_free, sar_vmstat
+from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
+from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
 from memdiag.recording.monitors.prometheus import is_range, read_range
+from memdiag.recording.monitors.ruled_tables import has_ruled_tables, read_ruled_tables
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
 from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone
@@ -25,6 +29,7 @@ from memdiag.recording.trackers.tensorboard import read_events
 from memdiag.recording.trackers.torch_memory_summary import has_summaries, read_summaries
 from memdiag.recording.trackers.torch_snapshot import read_snapshot
 from memdiag.recording.trackers.wandb import as_history, may_be_history
+from memdiag.values.sanitize import printable
 
 # How much a positive `sniff` proves. Formats of equal confidence exclude each other.
 _SIGNATURE = 1.0  # a header or line that only this tool writes
@@ -91,7 +96,7 @@ def _is_header_alone(source: Source) -> bool:
 
 
 def _refuse_header(source: Source, options: ReadOptions) -> Table | None:
-    raise UnreadableInput(
+    raise ReadError(
         "no memory readings: it has a header and no rows",
         source=source.name,
         line=1,
@@ -104,7 +109,7 @@ def _refuse_nameless(source: Source, options: ReadOptions) -> Table | None:
     layout = _layout(source)
     if layout is None:
         return None
-    raise UnreadableInput(
+    raise ReadError(
         f"its {layout.columns} columns have no names",
         source=source.name,
         line=layout.skip_lines + 1,
@@ -119,12 +124,19 @@ def _read_wandb(source: Source, options: ReadOptions) -> Table | None:
     return None
 
 
+def _read_jsonl(source: Source, options: ReadOptions) -> Table | None:
+    table = read_jsonl(source)
+    if (log := log_in(table)) is None:
+        return table
+    return read_text(replace(source, content=log, path=None, whole=True, tail=b"")) or table
+
+
 def _read_pattern(source: Source, options: ReadOptions) -> Table | None:
     return read_pattern(source, options.pattern) if options.pattern else None
 
 
 _JSON = Format("json", _DOCUMENT, is_json, lambda source, _: read_json(source))
-_JSONL = Format("jsonl", _LINES, is_jsonl, lambda source, _: read_jsonl(source))
+_JSONL = Format("jsonl", _LINES, is_jsonl, _read_jsonl)
 _CSV = Format("csv", _TABLE, _has_names, _read_csv)
 
 
@@ -141,6 +153,7 @@ FORMATS: tuple[Format, ...] = (
     Format("torch-snapshot", 1.0, _always, lambda source, _: read_snapshot(source), Kind.PICKLE),
     _signed("memdiag", native_columns.is_recording, native_columns.read_recording),
     _signed("prometheus", is_range, read_range),
+    _signed("influx", is_lines, read_lines),
     _signed("memray", is_stats, read_stats),
     _signed("mlflow", is_metric, read_metric),
     _signed("nvidia-smi", nvidia_smi.is_query, nvidia_smi.read_query),
@@ -157,7 +170,9 @@ FORMATS: tuple[Format, ...] = (
     _signed("gpustat", sar_vmstat.is_gpustat, sar_vmstat.read_gpustat),
     _signed("tegrastats", sar_vmstat.is_tegrastats, sar_vmstat.read_tegrastats),
     _signed("rocm-smi", sar_vmstat.is_rocm, sar_vmstat.read_rocm),
+    _signed("ruled", has_ruled_tables, read_ruled_tables),
     _signed("torch-summary", has_summaries, read_summaries),
+    _signed("boxes", has_boxes, read_boxes),
     Format("wandb", _HINT, may_be_history, _read_wandb),
     Format("listing", _REFUSED, listing_remedy, lambda source, _: refuse_listing(source)),
     _JSON,
@@ -165,6 +180,7 @@ FORMATS: tuple[Format, ...] = (
     Format("markdown", _DOCUMENT, is_markdown, lambda source, o: read_markdown(source, o.table)),
     _CSV,
     Format("numbers", _TABLE, _is_single_column, _read_numbers),
+    _signed("dated-numbers", is_dated, read_dated),
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),
     Format("text", _TEXT, _always, lambda source, _: read_text(source)),
@@ -184,15 +200,17 @@ def read_table(source: Source, options: ReadOptions) -> tuple[Table, str]:
     raise _nothing_found(source, options)
 
 
-def _nothing_found(source: Source, options: ReadOptions) -> UnreadableInput:
+def _nothing_found(source: Source, options: ReadOptions) -> ReadError:
     what = "no memory readings over steps or time were found in it"
     remedy = "show which numbers are meant: --pattern 'step (?<step>\\d+).* (?<rss_mb>[\\d.]+)'"
+    if source.name.endswith(".py"):
+        remedy = f"to record a program: memdiag run -- python {printable(source.name)}"
     if options.format:
         what = f"it is not of format {options.format}"
     elif source.kind is Kind.TEXT and (tables := tables_in(source)):
         what += ", nor in its tables"
         remedy += f"; or choose a table: {tables}"
-    return UnreadableInput(what, source=source.name, line=1, remedy=remedy)
+    return ReadError(what, source=source.name, line=1, remedy=remedy)
 
 
 def _asked_for(name: str) -> list[Format]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from memdiag.errors import UsageError
 from memdiag.values.amounts import parse_amount
 from memdiag.values.measurements import AxisKind, Unit
-from memdiag.values.units import invalid, seconds_per_unit, split_quantity
+from memdiag.values.metrics import counts_bytes
+from memdiag.values.units import invalid, no_unit, seconds_per_unit, split_quantity
 
 _AXES = {
     "step": AxisKind.STEP,
@@ -40,6 +41,7 @@ _EXAMPLES = {
     BudgetKind.PEAK: "16GB, rss=20GiB",
     BudgetKind.VARIATION: "500MB, vram=1GB",
 }
+_OF_COUNTS = "0/epoch, 100/1000steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +85,13 @@ def parse_budget(
     """
     amount = parse_amount(text)
     if amount is None or bool(amount.per) != (kind is BudgetKind.GROWTH):
-        raise _invalid_budget(kind, text, given_as)
+        raise _invalid_budget(kind, text, given_as, metric)
+    is_count = amount.unit is Unit.COUNT and amount.value > 0
+    if is_count and counts_bytes(amount.metric or metric):
+        raise no_unit(text, given_as, f"{amount.value:.12g}")
     per = _stretch(amount.per) if amount.per else None
     if amount.per and per is None:
-        raise _invalid_budget(kind, text, given_as)
+        raise _invalid_budget(kind, text, given_as, metric)
     return Budget(
         kind=kind,
         amount=amount.value,
@@ -111,5 +116,6 @@ def _stretch(text: str) -> Stretch | None:
     return Stretch(length=length, axis=axis) if axis is not None and length > 0 else None
 
 
-def _invalid_budget(kind: BudgetKind, text: str, given_as: str) -> UsageError:
-    return invalid(text, given_as, f"not a {kind.value} budget", f"write {_EXAMPLES[kind]}")
+def _invalid_budget(kind: BudgetKind, text: str, given_as: str, metric: str) -> UsageError:
+    examples = _OF_COUNTS if metric else _EXAMPLES[kind]
+    return invalid(text, given_as, f"not a {kind.value} budget", f"use {examples}")

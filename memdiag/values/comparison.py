@@ -15,8 +15,8 @@ from memdiag.values.measurements import Axis, Role, Unit
 from memdiag.values.verdict import Verdict
 
 
-class Effect(enum.Enum):
-    """The effect of the change."""
+class Effect(str, enum.Enum):
+    """The effect of the change; it equals its name: "fixed"."""
 
     FIXED = "fixed"  # a leak before, none now
     IMPROVED = "improved"  # grows less, or has a lower plateau

@@ -15,6 +15,8 @@ from memdiag.values.budgets import Budget
 from memdiag.values.capacity import Capacity, EarlyForecast
 from memdiag.values.codec import NOT_IN_JSON
 from memdiag.values.measurements import Axis, Ending, Mark, Missing, Role, Unit
+from memdiag.values.memory_kind import MemoryKind
+from memdiag.values.readings import Readings
 from memdiag.values.verdict import Argument, Reason, Verdict
 
 
@@ -136,7 +138,7 @@ class KnownSize(enum.Enum):
     MODEL = "model"  # the parameters once
     OPTIMIZER_STATE = "optimizer_state"  # what the optimizer keeps per parameter
     TRAINING_STATE = "training_state"  # parameters, gradients and optimizer state
-    BATCH = "batch"
+    BATCH = "batch"  # the tensors that a data loader gives at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,18 +322,6 @@ class Evidence:
     supports: Verdict | None = None
 
 
-class MemoryKind(enum.Enum):
-    """What a leak of host memory consists of."""
-
-    TENSORS = "tensors"  # tensors that Python objects keep
-    GRAPH = "graph"  # autograd graphs retained for a possible backward pass
-    PYTHON_OBJECTS = "python_objects"  # small objects, in Python's own allocator
-    NATIVE = "native"  # from malloc, none of these: arrays, long strings, libraries
-    NATIVE_OR_TENSORS = "native_or_tensors"  # from malloc, and tensors were not counted
-    HOLES = "holes"  # memory in use is stable: malloc keeps fragmented free memory
-    MAPPED = "mapped"  # mapped neither by malloc nor by Python
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaking:
     """The kind of memory that leaks.
@@ -341,6 +331,254 @@ class Leaking:
 
     kind: MemoryKind
     share: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthPart:
+    """A part of the growth of a job.
+
+    process: the process that grows. metric: what of it; small Python objects are not part of malloc
+    and have a part of their own. growth_per_x: growth rate, bytes per unit of the axis of the
+    deciding series. share: its part of the whole, 0 to 1.
+    """
+
+    process: str
+    metric: str
+    growth_per_x: Interval
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeGrowth:
+    """The growth of all processes of a job together.
+
+    growth_per_x: growth rate, bytes per unit of the axis of the deciding series.
+    growth_per_s: the same rate per second; null without a clock.
+    parts: what makes it, the largest first; empty if no process is known to grow.
+    """
+
+    growth_per_x: Interval
+    growth_per_s: Interval | None
+    parts: tuple[GrowthPart, ...]
+
+
+class Fix(enum.Enum):
+    """What usually ends such a growth."""
+
+    DETACH = "detach"  # keep loss.item() or .detach(), not the graph
+    REMOVE_HOOK = "remove_hook"  # keep the handle, and handle.remove()
+    REMOVE_HANDLER = "remove_handler"  # add a handler or callback once, or remove it
+    CACHE_SIZE = "cache_size"  # lru_cache with maxsize
+    CLOSE_FIGURE = "close_figure"  # plt.close(figure)
+    CONSUME = "consume"  # take from the queue what is put into it, or bound it
+    BOUND_DICTIONARY = "bound_dictionary"  # delete entries, or a cache with a size
+    BOUND_SEQUENCE = "bound_sequence"  # aggregate, clear it, or deque(maxlen=...)
+    AGGREGATE = "aggregate"  # one array or text that is made larger again and again
+    BREAK_CYCLE = "break_cycle"  # objects that refer to themselves
+    UNLINK = "unlink"  # an object that refers to the one before it
+
+
+class How(enum.Enum):
+    """How a culprit was found."""
+
+    WATCHED = "watched"  # the place was seen to grow at this line
+    ALLOCATED = "allocated"  # the line was seen to get what stays; no name leads to that
+    SOURCE = "source"  # the place by its growth, the line by the source code
+    NAME = "name"  # the place by its growth; no line of the program names it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Culprit:
+    """A place in the program that keeps memory which grows.
+
+    file: source file of the line; null if no line was found. line: line that adds to the place.
+    code: text of the line; null if it was not recorded. function: function of the line.
+    holder: the place in words. process: label of its process.
+    bytes_per_step: what it grows by; null without steps. bytes_per_s: the same per second.
+    count_per_step: new items or objects per step; null without steps, or if one object grows.
+    share: part of the growth, 0 to 1. since_step: step at which it began to grow; null if unknown.
+    how: how it was found.
+    """
+
+    file: str | None
+    line: int | None
+    code: str | None
+    function: str | None
+    holder: str
+    process: str
+    bytes_per_step: float | None
+    bytes_per_s: float
+    count_per_step: float | None
+    share: float
+    since_step: int | None
+    how: How
+
+
+class Advice(enum.Enum):
+    """What an intervention has shown, and if it is worth repeating."""
+
+    USELESS = "useless"  # it returns next to nothing: what there is, is in use
+    ONCE = "once"  # only the first one returned something: once after the start is enough
+    UNCLEAR = "unclear"  # there was only one, which also returns what the start has left
+    CYCLES = "cycles"  # objects in reference cycles gather: break them, or collect regularly
+    CACHE = "cache"  # free device memory in torch's cache, which the next steps use again
+    HOLES = "holes"  # free memory that malloc holds, which the next steps use again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freed:
+    """One intervention.
+
+    at_s: seconds after the start. step: its step; null before the first.
+    took_s: how long the program waited. returned_bytes: what came back, in use or to the system;
+    null if unknown. returned_device_bytes: the same of devices; null if unknown.
+    before: metrics of the process before it. after: the same metrics after it.
+    """
+
+    at_s: float
+    step: int | None
+    took_s: float
+    returned_bytes: int | None
+    returned_device_bytes: int | None
+    before: dict[str, int]
+    after: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterventionFinding:
+    """What an intervention has returned, and what it costs (`memdiag run --intervene`).
+
+    process: label of the process. action: `gc_collect`, `empty_cache` or `malloc_trim`.
+    advice: if it is worth repeating. times: each of them, in order of time.
+    returned_bytes: what one returned, the median of all but the first; null if unknown.
+    returned_device_bytes: the same of devices; null if unknown.
+    returned_per_step: bytes that one returned per step since the one before; null if unknown, and
+    with one only.
+    took_s: how long the program waited for one, the median. step_s: length of a step; null if
+    unknown.
+    """
+
+    process: str
+    action: str
+    advice: Advice
+    times: tuple[Freed, ...]
+    returned_bytes: int | None
+    returned_device_bytes: int | None
+    returned_per_step: float | None
+    took_s: float
+    step_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthCause:
+    """What keeps the memory that leaks, and what came back when memory was freed.
+
+    kind: what the growth consists of; null if unknown, and without a leak.
+    share_explained: part of the growth that the places found hold, 0 to 1; null if none were looked
+    for, and without a leak.
+    culprits: the places, the largest first; empty if they hold less than half of the growth.
+    fix: what usually ends such a growth; null if unknown.
+    interventions: what each way to free memory has returned; empty without `--intervene`.
+    """
+
+    kind: MemoryKind | None
+    share_explained: float | None
+    culprits: tuple[Culprit, ...]
+    fix: Fix | None
+    interventions: tuple[InterventionFinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrownPlace:
+    """A place in the program that grew while it was looked at.
+
+    holder: the place in words. process: label of its process. size: items, objects or bytes in it.
+    unit: what `size` counts. grown_bytes: what it grew by. since_step: the step at which it was
+    first looked at; null without steps.
+    file: source file of the line that adds to it; null if no line was found. line: that line.
+    code: text of the line; null if it was not recorded. function: function of the line.
+    """
+
+    holder: str
+    process: str
+    size: float
+    unit: str
+    grown_bytes: float
+    since_step: int | None
+    file: str | None
+    line: int | None
+    code: str | None
+    function: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InMemory:
+    """Tensors or arrays that are alike, at one place.
+
+    name: what one writes to reach it; "" if no name leads to it. holder: the place in words.
+    inside: if no name leads to it, the class of an object that holds one of them; "" if unknown.
+    type: class of the tensors.
+    shape: their shape. dtype: their element type. device: where they are.
+    count: how many there are. size_bytes: of their storages. has_graph: they have autograd graphs.
+    grown_bytes: growth since the census before; null without one.
+    """
+
+    name: str
+    holder: str
+    inside: str
+    type: str
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    count: int
+    size_bytes: int
+    has_graph: bool
+    grown_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectType:
+    """Objects of one type.
+
+    type: name of the type. count: how many there are.
+    size_bytes: of the objects themselves, and of the storages of tensors.
+    grown_count: growth of `count` since the census before; null without one.
+    grown_bytes: growth of `size_bytes` since then.
+    """
+
+    type: str
+    count: int
+    size_bytes: int
+    grown_count: int | None
+    grown_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CensusFinding:
+    """What was in memory in a process at its last census.
+
+    process: label of the process. why: why the census was taken: `out_of_memory`, `critical` (a
+    threshold was crossed), `request`, `regular`.
+    at_s: seconds after the start. step: step of the census; null before the first.
+    since_step: step of the census before, the first since memory stabilized; null without one.
+    since_s: its time; null without one. tensors: tensors that Python knows of.
+    tensor_bytes: bytes of their storages. groups: the largest groups of tensors and arrays.
+    types: the types with most bytes. allocators: readings of the frameworks' allocators.
+    notes: what was not counted.
+    """
+
+    process: str
+    why: str
+    at_s: float
+    step: int | None
+    since_step: int | None
+    since_s: float | None
+    tensors: int
+    tensor_bytes: int
+    groups: tuple[InMemory, ...]
+    types: tuple[ObjectType, ...]
+    allocators: dict[str, int]
+    notes: tuple[str, ...]
 
 
 class Standing(enum.Enum):
@@ -384,7 +622,13 @@ class RecordingFinding:
     budgets: every budget applied to every series it is for. marks: thresholds that were crossed.
     first_limit: the limit that is reached first; null if none is.
     capacity: memory that the run requires. leaking: kind of memory that leaks; null if unknown.
+    growth: growth of a leak of host memory in all processes; null for others.
     early_forecast: the forecast from half of a run that ran out of memory; null for others.
+    cause: what keeps the memory that leaks; null for other verdicts, and if it was not looked for,
+    unless memory was freed (`interventions`).
+    grown: places in the program that grew, the largest first, if memory or a signal ended the run,
+    or with a census; empty for others. census: what was in memory, by process.
+    readings: what pictures show beside the findings; None unless they were requested.
     """
 
     source: str
@@ -401,7 +645,12 @@ class RecordingFinding:
     first_limit: FirstLimit | None = None
     capacity: tuple[Capacity, ...] = ()
     leaking: Leaking | None = None
+    growth: WholeGrowth | None = None
     early_forecast: EarlyForecast | None = None
+    cause: GrowthCause | None = None
+    grown: tuple[GrownPlace, ...] = ()
+    census: tuple[CensusFinding, ...] = ()
+    readings: Readings | None = field(default=None, metadata=NOT_IN_JSON)
 
     @property
     def deciding(self) -> Finding | None:

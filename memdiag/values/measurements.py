@@ -10,6 +10,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memdiag.values.holders import ProcessCensuses, ProcessHolders, ProcessInterventions
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -171,6 +173,7 @@ class Mark:
     process: process of the metric. value_bytes: the reading. step: step of the reading, or null.
     phase: phase of the reading, or "".
     limit: name of the limit that a percentage refers to; "" if the threshold is a size.
+    left_s: seconds until the limit at this growth rate, if the threshold is such a time; else null.
     """
 
     level: MarkLevel
@@ -183,6 +186,7 @@ class Mark:
     step: int | None = None
     phase: str = ""
     limit: str = ""
+    left_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +231,16 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunningProgram:
+    """A running process. command: as it was typed (untrusted text). age_s: since its start."""
+
+    pid: int
+    command: str
+    rss_bytes: int
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """What was recorded from one source, ready for analysis.
 
@@ -235,6 +249,8 @@ class Recording:
     already made printable).
     about: the sidecar's content (command, host, versions, memdiag's own cost), plain JSON values.
     planned_x: the last position that the run is planned to reach on the axis, if known.
+    holders: the places in the program that grew, by process. censuses: what was in memory.
+    interventions: what came back when memory was freed.
     """
 
     source: str
@@ -245,6 +261,9 @@ class Recording:
     marks: tuple[Mark, ...] = ()
     ending: Ending | None = None
     planned_x: float | None = None
+    holders: tuple[ProcessHolders, ...] = ()
+    censuses: tuple[ProcessCensuses, ...] = ()
+    interventions: tuple[ProcessInterventions, ...] = ()
     about: dict[str, Any] = field(default_factory=dict)
 
 

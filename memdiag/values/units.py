@@ -12,6 +12,9 @@ import re
 from memdiag.errors import UsageError
 from memdiag.values.sanitize import printable
 
+# `1h30m`, `1 h 5 min`: several units, each smaller than the one before.
+_PARTS = re.compile(r"(?:[0-9.]+\s*[a-z]+\s*)+", re.I)
+_PART = re.compile(r"([0-9.]+\s*[a-z]+)\s*", re.I)
 _QUANTITY = re.compile(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.I)
 _THOUSANDS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -41,24 +44,30 @@ def seconds_per_unit(unit: str) -> float | None:
 
 
 def parse_bytes(text: str, option: str = "") -> int:
-    """Bytes in `16GB`, `1.5 GiB`, `500M`, `4096`. Raises UsageError on anything else.
+    """Bytes in `16GB`, `1.5 GiB`, `500M`, `0`. Raises UsageError on anything else: a number without
+    a unit is more often meant as gigabytes than as bytes.
 
     option: where the text was given, for the message.
     """
     number, unit = split_quantity(text)
+    if number and not unit:
+        raise no_unit(text, option)
     factor = 1 if not unit else bytes_per_unit(unit)
     if number is None or factor is None:
-        raise invalid(text, option, "not a memory size", "write 16GB, 1.5GiB or 500MB")
+        raise invalid(text, option, "not a size", "use 16GB, 1.5GiB or 500MB")
     return round(number * factor)
 
 
 def parse_seconds(text: str, option: str = "") -> float:
-    """Seconds in `90`, `1.5h`, `10min`, `200ms`. Raises UsageError on anything else."""
-    number, unit = split_quantity(text)
-    factor = seconds_per_unit(unit)
-    if number is None or factor is None:
-        raise invalid(text, option, "not a time", "write 90, 10min or 1.5h")
-    return number * factor
+    """Seconds in `90`, `1.5h`, `10min`, `200ms`, `1h30m`. Raises UsageError on anything else."""
+    whole = _PARTS.fullmatch(text.strip())
+    parts = [split_quantity(part) for part in (_PART.findall(text) if whole else [text])]
+    factors = [None if number is None else seconds_per_unit(unit) for number, unit in parts]
+    known = [factor for factor in factors if factor is not None]
+    falls = all(known[at] > known[at + 1] for at in range(len(known) - 1))
+    if len(known) < len(parts) or not falls:
+        raise invalid(text, option, "not a time", "use 90, 90s, 10min or 1h30m")
+    return sum((number or 0.0) * factor for (number, _), factor in zip(parts, known, strict=True))
 
 
 def parse_count(text: str, option: str) -> int:
@@ -76,6 +85,13 @@ def split_quantity(text: str) -> tuple[float | None, str]:
     if match is None:
         return None, ""
     return float(match[1].replace(",", "").replace("_", "")), match[2].lower()
+
+
+def no_unit(text: str, option: str, number: str = "") -> UsageError:
+    """The error for memory without a unit. number: what needs one, `text` by default."""
+    number = printable(number or text).strip()
+    remedy = f"use {number}GB or {number}GiB (bytes: {number}B)"
+    return invalid(text, option, "no unit", remedy)
 
 
 def invalid(text: str, option: str, problem: str, remedy: str) -> UsageError:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
-class Verdict(enum.Enum):
-    """The verdict on a series, a recording, or all of them."""
+class Verdict(str, enum.Enum):
+    """The verdict on a series, a recording, or all of them; it equals its name: "leak"."""
 
     STABLE = "stable"
     WARMUP = "warmup"
@@ -16,7 +16,7 @@ class Verdict(enum.Enum):
     INCONCLUSIVE = "inconclusive"
 
 
-CALM = (Verdict.STABLE, Verdict.WARMUP)
+STABLE_OR_WARMUP = (Verdict.STABLE, Verdict.WARMUP)
 """Verdicts on memory that does not keep growing."""
 
 
@@ -57,8 +57,8 @@ class Side(enum.Enum):
 
     FOR_LEAK = "for_leak"
     AGAINST_LEAK = "against_leak"
-    FOR_CALM = "for_stable"  # STABLE or WARMUP
-    AGAINST_CALM = "against_stable"
+    FOR_STABLE = "for_stable"  # STABLE or WARMUP
+    AGAINST_STABLE = "against_stable"
     NOT_CONSIDERED = "not_considered"  # a window in which no growth was found
     ACROSS = "across"  # based on another series of the recording
 

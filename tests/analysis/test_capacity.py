@@ -95,7 +95,7 @@ def test_a_leak_fits_nowhere() -> None:
     advice = room(finding)
     assert advice is not None
     assert (advice.is_bounded, advice.needs_bytes) == (False, None)
-    assert "memory keeps growing, so no card is large enough" in said(finding)
+    assert not said(finding)
 
 
 def test_a_leak_with_a_planned_end_needs_what_it_comes_to() -> None:
@@ -116,7 +116,7 @@ def test_where_it_cannot_be_told_nothing_is_advised() -> None:
     assert finding.capacity == ()
 
 
-def test_a_calm_cache_is_no_advice_while_live_tensors_leak() -> None:
+def test_a_stable_cache_is_no_advice_while_live_tensors_leak() -> None:
     finding = found(
         series("vram_reserved_bytes", 20, process="main"),
         series("vram_allocated_bytes", 10, 3, process="main"),

@@ -177,7 +177,7 @@ def test_events_and_holes_are_no_leak_by_themselves() -> None:
     assert finding.verdict in {Verdict.STABLE, Verdict.WARMUP}
 
 
-def test_one_frameworks_calm_says_nothing_of_anothers_growth() -> None:
+def test_one_frameworks_stable_says_nothing_of_anothers_growth() -> None:
     finding = found(
         vram=GROWS,
         reserved=FLAT,

@@ -31,19 +31,20 @@ def test_pages_that_grow_as_long_may_be_a_pool_that_fills() -> None:
     assert _found(Role.RESIDENT, 200).verdict is Verdict.INCONCLUSIVE
 
 
-def _blocks(rate: float, steps: int = 420) -> Series:
+def _blocks(rate: float, steps: int = 840) -> Series:
     y = _steps(1.05e6, rate, steps, 0.3, step=1.0)
     return series_of(y, role=Role.OBJECTS, metric="python_blocks", process="main", unit=Unit.COUNT)
 
 
-def test_small_objects_of_a_kilobyte_per_step_are_a_leak_within_200_steps() -> None:
-    assert judge(_blocks(11.3, 200)).series[0].verdict is Verdict.LEAK
-    assert judge(_blocks(11.3, 100)).series[0].verdict is Verdict.INCONCLUSIVE
+def test_small_objects_are_a_leak_once_they_are_more_than_the_lists_of_tuples_take() -> None:
+    assert judge(_blocks(11.3, 800)).series[0].verdict is Verdict.LEAK
+    assert judge(_blocks(11.3, 600)).series[0].verdict is Verdict.INCONCLUSIVE
+    assert judge(_blocks(45.0, 200)).series[0].verdict is Verdict.LEAK
 
 
 def test_a_line_with_an_early_jump_is_no_ceiling_that_was_nearly_reached() -> None:
     """Something is imported at step 24: a curve fits better, whose ceiling lies far above."""
-    at = np.arange(3, 200, 4)
+    at = np.arange(3, 800, 4)
     y = 1_049_000 + 12.0 * at + np.where(at >= 24, 226.0, 0.0)
     y += np.random.default_rng(1).normal(0, 3, len(at))
     series = series_of(
@@ -64,7 +65,7 @@ def test_blocks_of_python_that_accumulate_are_a_leak_of_memory(
     rate: float, verdict: Verdict
 ) -> None:
     """Small objects come out of arenas of 1 MB: pages have one more every thousand steps."""
-    pages = np.full(420, 320e6) + np.random.default_rng(5).normal(0, 2e3, 420)
+    pages = np.full(840, 320e6) + np.random.default_rng(5).normal(0, 2e3, 840)
     found = judge(series_of(pages, process="main"), _blocks(rate))
     assert found.verdict is verdict
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
-from memdiag.values.measurements import AxisKind
+from memdiag.values.measurements import AxisKind, Role
 from memdiag.values.verdict import Verdict
 
 MB = 1e6
@@ -24,6 +24,16 @@ def test_one_last_reading_that_is_a_little_lower_makes_no_doubt_of_a_leak(seed: 
     y[:4] = y[4] - MB * np.array([9.2, 3.3, 3.0, 1.4])  # what the first calls load
     y[-1] = y[-2] - 0.2 * MB
     assert judge(series_of(y, x=x, kind=AxisKind.REQUEST)).verdict is Verdict.LEAK
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("role", [Role.RESIDENT, Role.IN_USE])
+def test_ten_whole_operations_that_each_keep_as_much_are_a_leak(role: Role, seed: int) -> None:
+    """However the rounding of their readings cuts the line into regimes."""
+    rng = np.random.default_rng([2, seed])
+    level, kept = rng.choice([100 * MB, 500 * MB, 2000 * MB]), rng.choice([2 * MB, 20 * MB])
+    y = np.round((level + kept * np.arange(10)) / 4096) * 4096
+    assert judge(series_of(y, role=role, kind=AxisKind.INDEX)).verdict is Verdict.LEAK
 
 
 def test_climbs_that_end_in_a_slow_one_are_no_leak() -> None:
@@ -62,3 +72,26 @@ def test_the_rate_of_a_leak_after_a_warm_up_is_not_that_of_its_end() -> None:
             total += 1
     assert total > 50
     assert inside >= 0.9 * total
+
+
+def test_a_rare_metric_is_not_judged_by_what_precedes_and_follows_the_steps() -> None:
+    """On the axis of time, where it has too few steps."""
+    at_s = np.arange(80.0)
+    x = np.where(at_s < 12, np.nan, np.minimum(np.floor(at_s - 12), 50))
+    y = np.where(at_s < 12, 5 * MB * at_s, 60 * MB + 0.01 * MB * (at_s % 3))
+    y[at_s > 65] = 300 * MB
+    y[(at_s % 4 > 1) & (at_s > 12)] = np.nan
+    x = np.floor(x / 2)
+    (found,) = judge(series_of(y, x, at_s=at_s)).series
+    assert found.axis.kind is AxisKind.SECONDS
+    assert found.verdict is Verdict.STABLE
+    assert found.first_x == 12.0
+    assert found.last_x <= 65.0
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_noisy_readings_that_are_level_from_the_first_on_are_no_warm_up(seed: int) -> None:
+    """One of the first that is low by chance does not end a warm-up at step 0."""
+    y = MB * (100 + np.random.default_rng(seed).uniform(-1, 1, size=30))
+    y[1] -= 2.5 * MB
+    assert judge(series_of(y)).verdict is Verdict.STABLE

@@ -45,7 +45,7 @@ def test_it_is_said_how_long_to_wait_and_what_for() -> None:
     assert _found(steady, is_rank=False).verdict is Verdict.LEAK
 
 
-def test_once_they_are_all_there_a_rank_is_calm() -> None:
+def test_once_they_are_all_there_a_rank_is_stable() -> None:
     found = _found(_collectives(3 * ENTRIES), is_rank=True)
     assert found.verdict in {Verdict.WARMUP, Verdict.STABLE}
 

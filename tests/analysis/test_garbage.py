@@ -15,8 +15,9 @@ X = np.arange(0.0, 1800, 6)
 GROWS = 85.0  # blocks a step
 
 
-def _counter(metric: str, y: np.ndarray) -> Series:
-    return series_of(y, X, role=Role.EVENTS, metric=metric, process="main", unit=Unit.COUNT)
+def _counter(metric: str, y: np.ndarray, x: np.ndarray = X, **more: object) -> Series:
+    about = {"role": Role.EVENTS, "metric": metric, "process": "main", "unit": Unit.COUNT}
+    return series_of(y, x, **{**about, **more})  # type: ignore[arg-type]
 
 
 def _judged(
@@ -25,6 +26,7 @@ def _judged(
     freed: Callable[[float], float] = lambda x: 0.0,
     grows_bytes: float = 36e3,
     others: tuple[Series, ...] = (),
+    counter: Callable[[str, np.ndarray], Series] = _counter,
 ) -> RecordingFinding:
     random = np.random.default_rng(2)
     blocks = series_of(
@@ -49,9 +51,9 @@ def _judged(
         blocks,
         malloc,
         pages,
-        _counter("gc_full_collections", np.array([5.0 + full(x) for x in X])),
-        _counter("gc_full_freed_objects", np.array([23.0 + freed(x) for x in X])),
-        _counter("gc_young_freed_objects", 10e3 + young_per_step * X),
+        counter("gc_full_collections", np.array([5.0 + full(x) for x in X])),
+        counter("gc_full_freed_objects", np.array([23.0 + freed(x) for x in X])),
+        counter("gc_young_freed_objects", 10e3 + young_per_step * X),
         *others,
     )
 
@@ -63,6 +65,19 @@ def test_growth_beside_garbage_that_was_never_fully_collected_is_open() -> None:
     assert found.deciding.reason is Reason.NOT_COLLECTED
     assert found.deciding.need_more is not None
     assert Verdict.LEAK not in {f.verdict for f in found.series}
+
+
+def _rarely(metric: str, y: np.ndarray) -> Series:
+    """Read at twelve steps, and between them: on the axis of time."""
+    x, at_s = np.full(X.size, np.nan), 20.0 + 0.03 * X
+    x[::25] = X[::25]
+    rare = np.arange(X.size) % 5 == 0
+    return _counter(metric, y[rare], x[rare], at_s=at_s[rare])
+
+
+def test_counters_of_the_collector_may_be_read_on_another_axis() -> None:
+    assert _judged(0.7 * GROWS, counter=_rarely).verdict is Verdict.INCONCLUSIVE
+    assert _judged(0.5, counter=_rarely).verdict is Verdict.LEAK
 
 
 def test_growth_without_garbage_is_a_leak_whether_it_was_collected_or_not() -> None:
@@ -88,7 +103,7 @@ def test_growth_that_outlives_three_full_collections_is_a_leak() -> None:
 
 def test_the_tree_waits_with_the_process_that_has_most_of_its_growth() -> None:
     random = np.random.default_rng(4)
-    calm = [
+    stable = [
         series_of(250e6 + random.normal(0, 2e4, X.size), X, process="DataLoader worker 0"),
         series_of(
             1e6 + random.normal(0, 30, X.size),
@@ -100,10 +115,10 @@ def test_the_tree_waits_with_the_process_that_has_most_of_its_growth() -> None:
         ),
     ]
     tree = series_of(600e6 + 40e3 * X + random.normal(0, 1e5, X.size), X, process="tree")
-    found = _judged(0.7 * GROWS, others=(*calm, tree))
+    found = _judged(0.7 * GROWS, others=(*stable, tree))
     assert found.verdict is Verdict.INCONCLUSIVE
     grown = series_of(600e6 + 90e3 * X + random.normal(0, 1e5, X.size), X, process="tree")
-    assert _judged(0.7 * GROWS, others=(*calm, grown)).verdict is Verdict.LEAK
+    assert _judged(0.7 * GROWS, others=(*stable, grown)).verdict is Verdict.LEAK
 
 
 def test_ten_megabytes_a_step_are_no_garbage_of_a_few_objects() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memdiag.analysis.attribution.known_sizes import match, matched, sizes
+from memdiag.analysis.attribution.known_sizes import as_large_as, match, matched, sizes
 from memdiag.values.findings import Interval, KnownSize, PhaseGrowth
 
-GPT2 = sizes(124_000_000)
+GPT2 = sizes(4 * 124_000_000)
 
 
 def test_the_hybrid_runs_quantum_is_2_93_copies_of_the_model() -> None:
@@ -42,19 +42,6 @@ def test_growth_of_another_order_matches_nothing(growth: float) -> None:
     assert match(growth, GPT2) is None
 
 
-def test_plain_sgd_has_no_state_to_copy() -> None:
-    assert set(sizes(1000, optimizer_values=0)) == {KnownSize.MODEL}
-
-
-def test_half_precision_halves_the_model() -> None:
-    assert sizes(1000, parameter_bytes=2)[KnownSize.MODEL] == 2000
-
-
-def test_a_model_without_parameters_is_an_error() -> None:
-    with pytest.raises(ValueError, match="parameters"):
-        sizes(0)
-
-
 def test_every_phase_gets_its_own_match() -> None:
     row = PhaseGrowth(
         phase="eval",
@@ -68,3 +55,18 @@ def test_every_phase_gets_its_own_match() -> None:
     (found,) = matched([row], GPT2)
     assert found.match is not None
     assert found.match.what is KnownSize.MODEL
+
+
+def test_an_item_may_be_as_large_as_the_model_or_what_its_training_keeps() -> None:
+    model_bytes = 1_000_000
+    found = {size: as_large_as(size, model_bytes) for size in (1.0e6, 1.03e6, 2.01e6, 4.1e6)}
+    assert list(found.values()) == [
+        KnownSize.MODEL,
+        KnownSize.MODEL,
+        KnownSize.OPTIMIZER_STATE,
+        KnownSize.TRAINING_STATE,
+    ]
+    for size in (0.98e6, 1.2e6, 3.0e6):
+        assert as_large_as(size, model_bytes) is None
+    assert as_large_as(0.0, 0) is None
+    assert as_large_as(100.0, 100) is None

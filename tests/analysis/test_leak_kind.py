@@ -9,11 +9,13 @@ from report import diagnoses
 from report.diagnoses import interval
 
 from memdiag.analysis.cross_series.evidence import evidence
-from memdiag.analysis.cross_series.leak_kind import AROUND_TENSOR_BYTES, BLOCK_BYTES, leaking
+from memdiag.analysis.cross_series.leak_kind import AROUND_TENSOR_BYTES, leaking
 from memdiag.analysis.decision.across.decide import correct, decide
-from memdiag.recording.native.schema import METRIC_ROLES
-from memdiag.values.findings import EvidenceKind, Finding, Leaking, MemoryKind
+from memdiag.probe.ring_format import BLOCK_BYTES
+from memdiag.values.findings import EvidenceKind, Finding, Leaking
 from memdiag.values.measurements import Axis, AxisKind, Role, Unit
+from memdiag.values.memory_kind import MemoryKind
+from memdiag.values.metrics import METRIC_ROLES
 from memdiag.values.verdict import Reason, Verdict
 
 STEPS = 200
@@ -80,9 +82,38 @@ def test_what_is_in_no_tensor_no_graph_and_no_small_object_is_native() -> None:
     assert found.kind is MemoryKind.NATIVE
 
 
-def test_small_objects_are_named_though_malloc_is_calm() -> None:
+def test_small_objects_are_named_though_malloc_is_stable() -> None:
     meters = [meter("rss_bytes", 10_800), meter("malloc_bytes", 0), meter("python_blocks", 124)]
     found = leaking(meters, 0)
+    assert found is not None
+    assert found.kind is MemoryKind.PYTHON_OBJECTS
+
+
+def test_cycles_that_are_never_collected_are_named_before_what_is_in_them() -> None:
+    found = kind(
+        malloc_bytes=66_000,
+        python_blocks=6,
+        tensors=1,
+        tensor_bytes=65_536,
+        graph_nodes=0,
+        gc_unreachable_bytes=65_000,
+    )
+    assert found is not None
+    assert found.kind is MemoryKind.CYCLES
+
+
+def test_blocks_that_counting_the_graph_leaves_are_no_objects() -> None:
+    found = kind(malloc_bytes=6_000, python_blocks=77, tensors=1, tensor_bytes=4, graph_nodes=75)
+    assert found is not None
+    assert found.kind is MemoryKind.GRAPH
+    assert found.share == pytest.approx(1 - 2 * BLOCK_BYTES / 6_174, abs=0.01)
+
+
+def test_blocks_that_are_known_by_time_alone_are_converted() -> None:
+    """Two steps a second, and blocks that were read too rarely to have steps."""
+    blocks = replace(meter("python_blocks", 248), axis=SECONDS)
+    pages = replace(meter("rss_bytes", 10_800), growth_per_s=interval(21_600))
+    found = leaking([pages, meter("malloc_bytes", 0), blocks], 0)
     assert found is not None
     assert found.kind is MemoryKind.PYTHON_OBJECTS
 
@@ -111,7 +142,7 @@ def test_pages_beyond_what_is_in_use_are_holes_or_mapped(
     assert (None if found is None else found.kind) is expected
 
 
-def test_tensors_in_shared_memory_are_tensors_though_malloc_is_calm() -> None:
+def test_tensors_in_shared_memory_are_tensors_though_malloc_is_stable() -> None:
     meters = [meter("rss_bytes", 10_000), meter("malloc_bytes", 0), meter("python_blocks", 0)]
     found = leaking([*meters, meter("tensor_bytes", 9900)], 0)
     assert found is not None
@@ -145,8 +176,8 @@ def test_meters_of_other_processes_and_axes_are_left_out() -> None:
 
 
 def test_no_kind_without_a_leak_of_host_memory() -> None:
-    calm = [meter("malloc_bytes", 0), meter("python_blocks", 0)]
-    assert leaking(calm, 0) is None
+    stable = [meter("malloc_bytes", 0), meter("python_blocks", 0)]
+    assert leaking(stable, 0) is None
     assert leaking((), None) is None
     device = meter("vram_allocated_bytes", 9000)
     assert leaking([device, meter("python_blocks", 0)], 0) is None
@@ -180,7 +211,7 @@ def test_pages_that_grow_otherwise_or_beside_a_leak_stay_a_leak(free: float, mal
     assert decide(by_holes(free, malloc))[0] is Verdict.LEAK
 
 
-def test_calm_tensors_do_not_say_that_all_in_use_is_calm() -> None:
+def test_stable_tensors_do_not_say_that_all_in_use_is_stable() -> None:
     pages, tensors = meter("rss_bytes", 9e4), meter("tensor_bytes", 0)
     assert tensors.role is Role.IN_USE
     told = evidence([pages, tensors], 0)
@@ -205,7 +236,7 @@ def test_what_all_tensors_say_is_not_said_again_of_a_device() -> None:
         ("processes", EvidenceKind.PROCESSES_GROW),
     ],
 )
-def test_what_accumulates_beside_calm_memory_is_told(counted: str, kind: EvidenceKind) -> None:
+def test_what_accumulates_beside_stable_memory_is_told(counted: str, kind: EvidenceKind) -> None:
     told = evidence([meter("rss_bytes", 0), meter(counted, 2)], 0)
     assert [(e.kind, e.against) for e in told] == [(kind, f"main {counted}")]
     assert not evidence([meter("rss_bytes", 0), meter(counted, 0)], 0)

@@ -113,6 +113,18 @@ def test_a_leak_in_one_process_is_a_leak_of_the_run_as_in_its_report() -> None:
     assert live.verdict() is Verdict.LEAK
 
 
+def test_each_series_has_a_finding_of_its_own() -> None:
+    live = LiveVerdict()
+    for i in range(400):
+        live.add(sample(i, GB + 5e6 * i, pid=1, process="rank0"))
+        live.add(sample(i, GB, pid=2, process="rank1"))
+    found = live.findings()
+    assert set(found) == {("rank0", "rss_bytes"), ("rank1", "rss_bytes")}
+    growth = found["rank0", "rss_bytes"].growth_per_x
+    assert growth is not None
+    assert growth.value == pytest.approx(5e6, rel=0.01)
+
+
 def test_a_restarted_process_is_judged_anew() -> None:
     live = LiveVerdict()
     for i in range(1500):

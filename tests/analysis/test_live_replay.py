@@ -1,7 +1,8 @@
-"""The live verdict may come later than the report's, and never contradicts it.
+"""A live LEAK may come later than the report's, and the report does not contradict it.
 
-Of recordings that it keeps whole. Of longer ones it keeps the floors of bins, which differ now and
-then in what is close (benchmarks/live.py --replay has the rate).
+Of recordings that it keeps whole, the live verdict agrees with the report by itself. Of longer ones
+it keeps the floors of bins, which differ now and then in what is close (benchmarks/live.py --replay
+has the rate): there, the rules of the report confirm a leak before it is shown.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ SELDOM = replace(DEFAULT, live=replace(DEFAULT.live, patience=0.7))
 
 def seeded() -> Iterator[Recording]:
     for family in _series.FAMILIES:
-        made = (_series.make(family, SEED, number) for number in range(20))
+        made = [_series.make(family, SEED, number) for number in range(20)]
         yield next(m for m in made if 100 <= m.n < CAPACITY).recording()
+        yield from (m.recording() for m in made[:4] if CAPACITY <= m.n <= MOST_READINGS)
 
 
 def jobs() -> Iterator[Recording]:
@@ -49,14 +51,16 @@ def recorded() -> Iterator[Recording]:
             yield read(str(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recordings", [seeded, jobs, recorded])
 def test_a_live_leak_is_one_in_the_report_on_what_was_seen(recordings) -> None:
-    leaks = 0
+    shown = 0
     for recording in recordings():
         lengths = [len(series.x) for series in recording.series]
-        if max(lengths) >= CAPACITY or sum(lengths) > MOST_READINGS:
+        if sum(lengths) > MOST_READINGS:
             continue
         for said in replay(recording, SELDOM):
-            leaks += 1
-            assert said.final is Verdict.LEAK, (recording.source, said)
-    assert leaks >= 10, "else this shows nothing"
+            shown += said.is_shown
+            if said.is_shown or max(lengths) < CAPACITY:
+                assert said.final is Verdict.LEAK, (recording.source, said)
+    assert shown >= 10, "else this shows nothing"

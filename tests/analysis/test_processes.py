@@ -36,9 +36,9 @@ def test_a_rank_that_grows_alone_is_named() -> None:
     assert alone(*job) == ["rank1 rss_bytes"]
 
 
-def test_a_calm_process_does_not_grow_whatever_its_last_readings_come_to() -> None:
-    calm = replace(of("rank0", 0.0), growth_per_x=interval(4e5, 7e6))
-    assert alone(of("rank1", 5e5), calm, of("tree", 9e5)) == ["rank1 rss_bytes"]
+def test_a_stable_process_does_not_grow_whatever_its_last_readings_come_to() -> None:
+    stable = replace(of("rank0", 0.0), growth_per_x=interval(4e5, 7e6))
+    assert alone(of("rank1", 5e5), stable, of("tree", 9e5)) == ["rank1 rss_bytes"]
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,15 @@ def job(*, processes: Verdict, helper: Finding) -> tuple[Verdict, float, int | N
     return decide([tree, of("main", 0.0), helper, number])
 
 
-def test_a_doubt_about_all_processes_is_settled_by_the_calm_of_each() -> None:
+def test_a_doubt_about_all_processes_is_decided_by_the_verdict_of_each() -> None:
     """DataLoader workers that rise by 2 MB each once, at different times."""
-    calm, doubtful = of("worker 1", 0.0), replace(of("worker 1", 0.0), verdict=Verdict.INCONCLUSIVE)
-    small = replace(calm, latest_value=1e8)
-    assert job(processes=Verdict.STABLE, helper=calm)[0] is Verdict.STABLE
-    assert job(processes=Verdict.LEAK, helper=calm)[0] is Verdict.INCONCLUSIVE
+    stable, doubtful = (
+        of("worker 1", 0.0),
+        replace(of("worker 1", 0.0), verdict=Verdict.INCONCLUSIVE),
+    )
+    small = replace(stable, latest_value=1e8)
+    assert job(processes=Verdict.STABLE, helper=stable)[0] is Verdict.STABLE
+    assert job(processes=Verdict.LEAK, helper=stable)[0] is Verdict.INCONCLUSIVE
     assert job(processes=Verdict.STABLE, helper=doubtful)[0] is Verdict.INCONCLUSIVE
     assert job(processes=Verdict.STABLE, helper=small)[0] is Verdict.INCONCLUSIVE  # others hold it
 
@@ -94,7 +97,7 @@ def told(*findings: Finding) -> set[EvidenceKind]:
 
 
 def test_growth_of_pythons_objects_is_not_put_down_to_holes() -> None:
-    """Python's arenas are none of malloc's, which stays calm."""
+    """Python's arenas are none of malloc's, which stays stable."""
     pages = of("main", 10e3)
     malloc = replace(of("main", 28.0), metric="malloc_bytes", role=Role.IN_USE)
     assert told(pages, malloc) == {EvidenceKind.IN_USE_FLAT}
@@ -209,7 +212,7 @@ def test_a_leak_unknown_to_malloc_is_none_of_the_cache_beside_it(share: float) -
     assert judge(malloc, blocks, pages).verdict is Verdict.LEAK
 
 
-def test_calm_pages_say_nothing_of_a_device() -> None:
+def test_stable_pages_say_nothing_of_a_device() -> None:
     at = np.arange(0.0, 100, 0.25)
     level = np.full(len(at), 8e8) + np.random.default_rng(3).normal(0, 2e5, len(at))
     device = series_of(

@@ -10,7 +10,7 @@ from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import Verdict
 
 MB = 1e6
-CALM = {Verdict.STABLE, Verdict.WARMUP}
+STABLE_OR_WARMUP = {Verdict.STABLE, Verdict.WARMUP}
 
 
 def days(growth: float, seed: int) -> np.ndarray:
@@ -25,7 +25,7 @@ def days(growth: float, seed: int) -> np.ndarray:
 def test_a_night_or_crest_of_waves_that_rise_is_no_plateau(end: int) -> None:
     at_s = 120.0 * np.arange(end)
     found = judge(series_of(days(1500 * MB, 1)[:end], x=at_s, kind=AxisKind.SECONDS))
-    assert found.verdict not in CALM
+    assert found.verdict not in STABLE_OR_WARMUP
     flat = judge(series_of(days(0.0, 1)[:end], x=at_s, kind=AxisKind.SECONDS))
     assert flat.verdict is not Verdict.LEAK
 
@@ -45,7 +45,7 @@ def test_a_rest_no_longer_than_those_before_it_is_no_plateau(steps_at: tuple[int
         y[at:] += 400 * MB * (1 - np.exp(-np.arange(700 - at) / 8))
     y += np.random.default_rng(11).normal(0, 15 * MB, 700)
     x = 60.0 * np.arange(700)
-    assert judge(series_of(y[:400], x=x[:400])).verdict not in CALM
+    assert judge(series_of(y[:400], x=x[:400])).verdict not in STABLE_OR_WARMUP
     assert judge(series_of(y, x=x)).verdict is Verdict.WARMUP
 
 
@@ -79,12 +79,14 @@ def test_a_tread_of_stairs_is_no_plateau_before_growth() -> None:
     assert found.verdict is Verdict.INCONCLUSIVE
 
 
-def test_floors_that_each_lie_higher_are_not_calm() -> None:
+def test_floors_that_each_lie_higher_are_not_stable() -> None:
     """Six of them, the last a little out of line: they scatter too much for a slope."""
     floors = 1940 + np.array([0, 7, 14, 20, 27, 34, 45])
     cycles = [np.r_[np.full(70, low), np.full(80, low + 185.0)] for low in floors]
     y = MB * np.concatenate(cycles)
     y += np.random.default_rng(16).normal(0, 0.3 * MB, y.size)
-    assert judge(series_of(y, x=10.0 * np.arange(y.size))).verdict not in CALM
+    assert judge(series_of(y, x=10.0 * np.arange(y.size))).verdict not in STABLE_OR_WARMUP
     level = y - MB * np.repeat(floors, 150)
-    assert judge(series_of(2000 * MB + level, x=10.0 * np.arange(y.size))).verdict in CALM
+    assert (
+        judge(series_of(2000 * MB + level, x=10.0 * np.arange(y.size))).verdict in STABLE_OR_WARMUP
+    )

@@ -20,7 +20,7 @@ def test_three_equal_steps_are_over_when_the_last_has_lasted_longer_than_the_oth
     assert verdict(y) is Verdict.WARMUP
 
 
-def test_a_staircase_after_a_plateau_is_not_calm_for_a_step_that_has_just_come() -> None:
+def test_a_staircase_after_a_plateau_is_not_stable_for_a_step_that_has_just_come() -> None:
     y = np.full(1000, 4240e6)
     for at in (650, 800, 875, 978):
         y[at:] += 20e6

@@ -9,7 +9,7 @@ from memdiag.analysis.policy import DEFAULT
 from memdiag.analysis.preprocessing.tooth_levels import climb
 from memdiag.values.verdict import Verdict
 
-CALM = {Verdict.STABLE, Verdict.WARMUP}
+STABLE_OR_WARMUP = {Verdict.STABLE, Verdict.WARMUP}
 
 
 def teeth(rise: float, seed: int = 0) -> np.ndarray:
@@ -28,7 +28,7 @@ def test_teeth_that_leave_more_each_time_leak() -> None:
 
 
 def test_teeth_that_leave_nothing_are_bounded() -> None:
-    assert all(judge(series_of(teeth(0.0, seed))).verdict in CALM for seed in range(8))
+    assert all(judge(series_of(teeth(0.0, seed))).verdict in STABLE_OR_WARMUP for seed in range(8))
 
 
 def test_the_climb_is_counted_in_standard_errors() -> None:

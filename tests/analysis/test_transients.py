@@ -82,7 +82,7 @@ def test_spikes_at_every_second_to_fourth_reading_hide_no_leak(every: int, n: in
         assert judge(series_of(level + spikes, x=x)).verdict in {Verdict.STABLE, Verdict.WARMUP}
 
 
-def test_a_warm_up_under_spikes_is_one_and_so_is_a_fall_under_them_calm() -> None:
+def test_a_warm_up_under_spikes_is_one_and_so_is_a_fall_under_them_stable() -> None:
     steps = np.arange(300)
     rng = np.random.default_rng(3)
     spikes = 300 * MB * (steps % 3 == 2) * (1 + 0.1 * rng.normal(size=300))

@@ -9,7 +9,7 @@ from memory_series import judge, series_of
 from memdiag.analysis.stats.turning_points import turns, waves
 from memdiag.values.verdict import Verdict
 
-CALM = {Verdict.STABLE, Verdict.WARMUP}
+STABLE_OR_WARMUP = {Verdict.STABLE, Verdict.WARMUP}
 
 
 def _verdict(rise: float, seed: int, cycles: float = 6.3) -> Verdict:
@@ -23,13 +23,13 @@ def _verdict(rise: float, seed: int, cycles: float = 6.3) -> Verdict:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_waves_that_return_are_bounded(seed: int) -> None:
-    assert _verdict(0.0, seed) in CALM
+    assert _verdict(0.0, seed) in STABLE_OR_WARMUP
 
 
 @pytest.mark.parametrize("rise", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("seed", range(6))
-def test_waves_that_rise_are_never_called_calm(rise: float, seed: int) -> None:
-    assert _verdict(rise, seed) not in CALM
+def test_waves_that_rise_are_never_called_stable(rise: float, seed: int) -> None:
+    assert _verdict(rise, seed) not in STABLE_OR_WARMUP
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -13,9 +13,7 @@ from memory_series import judge, series_of
 from memdiag.values.measurements import AxisKind, Phases, Role, Series
 from memdiag.values.verdict import Verdict
 
-FAST = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+FAST = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 SHAPES = st.sampled_from(["flat", "ramp", "plateau", "late", "saw", "steps", "walk"])
 
 

@@ -12,7 +12,7 @@ from memdiag.values.measurements import AxisKind, Limit, Role, Series, Unit
 from memdiag.values.verdict import Reason, Verdict
 
 MB = 1e6
-CALM = {Verdict.STABLE, Verdict.WARMUP}
+STABLE_OR_WARMUP = {Verdict.STABLE, Verdict.WARMUP}
 
 
 def verdict(y: np.ndarray, x: np.ndarray | None = None, **more: object) -> Verdict:
@@ -40,8 +40,8 @@ def test_growth_longer_than_warmups_last_is_leak_with_its_rate() -> None:
 
 
 @pytest.mark.parametrize("readings", [(1.2, 1.5, 2.2, 4.8, 8.9, 14), (3, 5, 12, 40, 81)])
-def test_few_readings_that_rise_ever_faster_are_not_calm(readings: tuple[float, ...]) -> None:
-    assert verdict(np.array(readings) * 1000 * MB) not in CALM
+def test_few_readings_that_rise_ever_faster_are_not_stable(readings: tuple[float, ...]) -> None:
+    assert verdict(np.array(readings) * 1000 * MB) not in STABLE_OR_WARMUP
 
 
 def test_growth_that_restarts_after_a_plateau_is_leak_with_its_onset() -> None:
@@ -104,7 +104,7 @@ def test_saturating_growth_is_warmup() -> None:
 def test_a_lone_outlier_changes_nothing() -> None:
     y = noisy(np.full(500, 500 * MB))
     y[200] *= 9
-    assert verdict(y) in CALM
+    assert verdict(y) in STABLE_OR_WARMUP
 
 
 def test_thirteen_bytes_a_step_are_negligible_and_720_a_request_are_not() -> None:
@@ -164,7 +164,7 @@ def test_several_samples_a_step_are_judged_on_the_steps_floor() -> None:
     assert max(value for _, value in found.tops) == y.max()
 
 
-def test_what_is_read_after_the_last_step_is_no_regime_and_no_calm() -> None:
+def test_what_is_read_after_the_last_step_is_no_regime_and_not_stable() -> None:
     """Workers that leave, a model that is saved: thirty readings, all of them at step 500."""
     step = np.concatenate([np.arange(500.0), np.full(30, 500.0)])
     y = noisy(np.full(530, 500 * MB), share=1e-5)
@@ -227,8 +227,8 @@ def test_resident_growth_over_flat_private_memory_is_overruled() -> None:
 
 def test_one_leaking_process_makes_the_recording_a_leak() -> None:
     leak = series_of(noisy(2e8 + 0.2 * MB * np.arange(3000.0)), process="rank1")
-    calm = series_of(noisy(np.full(3000, 2e8)), process="rank0")
-    found = judge(calm, leak)
+    stable = series_of(noisy(np.full(3000, 2e8)), process="rank0")
+    found = judge(stable, leak)
     assert found.verdict is Verdict.LEAK
     assert found.deciding is not None
     assert found.deciding.process == "rank1"
@@ -301,14 +301,14 @@ def test_a_run_that_climbs_as_a_whole_is_not_stable_for_its_last_tread() -> None
 def test_steps_that_ended_long_ago_leave_a_run_stable() -> None:
     steps = 10.0 * np.arange(2000)
     y = 5.68e9 + 20 * MB * np.searchsorted([600.0, 1200.0, 1900.0], steps)
-    assert verdict(y, steps) in CALM
+    assert verdict(y, steps) in STABLE_OR_WARMUP
 
 
 def test_a_step_at_the_very_end_belongs_to_its_staircase() -> None:
     steps = 1.5 * np.arange(2000)
     y = 3.64e9 + 20 * MB * np.searchsorted([1470.0, 1960.0, 2480.0, 2970.0], steps)
     assert verdict(y, steps) is Verdict.LEAK
-    assert verdict(y[:1975], steps[:1975]) not in CALM
+    assert verdict(y[:1975], steps[:1975]) not in STABLE_OR_WARMUP
 
 
 def test_the_start_of_a_program_is_no_warm_up() -> None:
@@ -359,7 +359,7 @@ def test_the_end_of_a_run_is_short_and_low_or_a_doubt(series: Series) -> None:
 
 
 @pytest.mark.parametrize("last", [80e3, 400e3, -400e3])
-def test_the_last_readings_make_no_doubt_of_a_calm_run(last: float) -> None:
+def test_the_last_readings_make_no_doubt_of_a_stable_run(last: float) -> None:
     y = 15e6 + 4096.0 * np.repeat(np.arange(4), 75)
     y[150:] = y[150]
     y[-1] += last

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memdiag.capture.probelink.channel import ChannelReader
@@ -118,7 +118,6 @@ RECORDS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(RECORDS, max_size=20), st.lists(st.tuples(st.integers(0, 40_000), st.binary())))
 def test_no_ring_can_make_its_reader_fail(tmp_path_factory, records, edits) -> None:
     directory = tmp_path_factory.mktemp("rings")

@@ -120,7 +120,7 @@ def test_a_pattern_that_takes_too_long_is_given_up_and_the_others_go_on():
 @pytest.mark.parametrize(
     ("make", "text", "what"),
     [
-        (step_pattern, "step (", "not a valid regex"),
+        (step_pattern, "step (", "invalid regular expression"),
         (phase_pattern, "phase", "has no group"),
         (counter_pattern, "copies", "no name or no pattern"),
         (counter_pattern, "=x(.)", "no name or no pattern"),

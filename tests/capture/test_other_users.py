@@ -22,6 +22,7 @@ from users import (
 )
 
 from memdiag.capture.probelink import channel
+from memdiag.capture.probelink.census_request import take_census
 from memdiag.capture.probelink.channel import ChannelReader
 from memdiag.capture.probelink.guest_probe import attached_probe
 from memdiag.capture.probelink.ptrace import is_supported
@@ -76,6 +77,18 @@ def test_root_lets_the_probe_into_the_process_of_another_user() -> None:
             assert steps[:3] == [1, 2, 3]
             reader.close()
         assert not probe.directory.parent.exists()
+
+
+@pytest.mark.skipif(not is_supported(), reason="no ptrace for this processor")
+def test_root_takes_a_census_of_the_process_of_another_user() -> None:
+    program = f"kept = [bytearray(50_000) for _ in range(80)]\n{LOOP}"
+    with running(program, **as_other_user()) as pid:
+        found = take_census(pid, attach=True)
+        (census,) = found.censuses.censuses
+        (kept,) = census.groups
+        assert [name.name for name in kept.path] == ["kept", ""]
+        assert kept.size_bytes == 80 * 50_000
+        assert all(holder.lines == () for one in found.holders for holder in one.holders)
 
 
 def test_target_gets_a_directory_for_rings_and_can_change_nothing_else() -> None:

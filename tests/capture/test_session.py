@@ -297,3 +297,20 @@ def test_a_tick_of_ten_processes_that_do_not_change_takes_few_calls():
         sys.setprofile(None)
     assert len(samples) == 11
     assert calls.count("call") < 100
+
+
+def test_the_processes_and_their_parents_are_known_after_they_have_ended():
+    table = FakeTable()
+    table.spawn(10, name="bash")
+    table.spawn(11, parent=10)
+    table.spawn(12, parent=11)
+    watched = session(table)
+    watched.tick(1000.0)
+    watched.tick(1000.0 + YOUNG_S)
+    table.kill(11, heir=1)
+    watched.tick(1001.0 + YOUNG_S)
+    assert [(p.id.pid, p.parent, label) for p, label in watched.processes()] == [
+        (10, 1, "bash 10"),
+        (11, 10, "main"),
+        (12, 11, "python 12"),
+    ]

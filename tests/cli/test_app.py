@@ -13,7 +13,7 @@ import pytest
 
 import memdiag
 
-COMMANDS = ("run", "watch", "analyze", "compare", "doctor")
+COMMANDS = ("run", "watch", "analyze", "compare", "list", "report", "clean", "doctor")
 # A command of the test's own, in the real application.
 FRAME = """
 import sys
@@ -103,7 +103,7 @@ def test_wrong_usage_is_2(arguments: tuple[str, ...]) -> None:
 def test_an_expected_error_shows_what_and_what_to_try_and_no_traceback() -> None:
     ended = ended_with("raise errors.UsageError('two of a kind', remedy='take one')")
     assert ended.returncode == 2
-    assert ended.stderr == "memdiag: two of a kind\n  try: take one\n"
+    assert ended.stderr == "memdiag: error: two of a kind\n  hint: take one\n"
 
 
 def test_an_error_owns_its_exit_code() -> None:
@@ -155,7 +155,7 @@ def test_closed_pipe_ends_with_the_status_of_sigpipe() -> None:
 def test_full_disk_under_stdout_is_reported_without_a_traceback() -> None:
     ended = in_shell('"$0" -m memdiag --version > /dev/full')
     assert ended.returncode == 4
-    assert ended.stderr == "memdiag: could not write: No space left on device\n"
+    assert ended.stderr == "memdiag: error: could not write: No space left on device\n"
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

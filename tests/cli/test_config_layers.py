@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from commandline import called
 
+from memdiag.cli.options.config_layers import KEYS, NOT_SETTABLE
+from memdiag.cli.options.declare import key_of
 from memdiag.cli.options.exit_codes import Decider, FailOn, Inconclusive
 from memdiag.cli.options.gate import Gate, GateOptions, settle
+from memdiag.cli.options.outputs import ReportOptions
+from memdiag.cli.options.page import PageOptions
+from memdiag.cli.options.recording_options import RecordingOptions
 from memdiag.errors import UsageError
 from memdiag.values.budgets import BudgetKind
 
@@ -49,7 +57,7 @@ def test_overriding_one_option_keeps_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ['"rss=1GB"', '["rss=1GB"]', "{ rss = '1GB' }", "{ rss = 1000000000 }"],
+    ['"rss=1GB"', '["rss=1GB"]', "{ rss = '1GB' }"],
 )
 def test_file_takes_text_list_and_table(tmp_path: Path, value: str) -> None:
     toml(tmp_path, f"[tool.memdiag]\nmax-peak = {value}\n")
@@ -128,8 +136,55 @@ def test_invalid_configuration_is_a_usage_error_with_a_remedy(tmp_path: Path, te
     assert caught.value.remedy
 
 
-def test_parents_directories_are_not_searched(tmp_path: Path) -> None:
+def test_nearest_file_above_counts_up_to_the_root_of_the_repository(tmp_path: Path) -> None:
     toml(tmp_path, '[tool.memdiag]\nmax-peak = "1GB"\n')
+    below = tmp_path / "below" / "deeper"
+    below.mkdir(parents=True)
+    toml(below, "[tool.other]\n")
+    assert peaks(gate(below)) == [("", 1e9)]
+    (tmp_path / "below" / ".git").mkdir()
+    assert gate(below) == Gate()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_file_above_of_another_user_does_not_count(tmp_path: Path) -> None:
+    toml(tmp_path, '[tool.memdiag]\nmax-peak = "1GB"\n')
+    os.chown(tmp_path / "pyproject.toml", 12345, -1)
     below = tmp_path / "below"
     below.mkdir()
     assert gate(below) == Gate()
+    os.chown(below, 12345, -1)
+    assert peaks(gate(below)) == [("", 1e9)]
+
+
+def test_options_of_run_are_keys_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    toml(tmp_path, "[tool.memdiag]\nquiet = true\ninterval = '50ms'\nmax-peak = '1GB'\n")
+    log = tmp_path / "log.csv"
+    log.write_text("step,rss_mb\n" + "".join(f"{n},500\n" for n in range(60)))
+    done = called("analyze", log)
+    assert done.stdout.startswith("memdiag: STABLE")
+    assert done.stdout.count("\n") == 1
+    shown = called("config").stdout
+    assert "interval  50ms   pyproject.toml" in shown
+    assert "max-peak  1GB    pyproject.toml" in shown
+    assert " after-step " in called("config", "-v").stdout
+
+
+@pytest.mark.parametrize(
+    "text", ["quiet = 'maybe'", "interval = 'soon'", "color = 'pink'", "output = 3.5", "tags = 1"]
+)
+def test_invalid_keys_name_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    toml(tmp_path, f"[tool.memdiag]\n{text}\n")
+    done = called("run", "--", "nosuchprogramatall")
+    assert done.returncode == 2
+    assert "pyproject.toml" in done.stderr or text.startswith(("interval", "output"))
+
+
+def test_keys_are_the_options_of_run_and_watch() -> None:
+    groups = (GateOptions, RecordingOptions, ReportOptions, PageOptions)
+    options = {key_of(one) for group in groups for one in fields(group) if "name" in one.metadata}
+    assert options - NOT_SETTABLE | {"dir"} == KEYS

@@ -157,4 +157,4 @@ def test_missing_command_is_127(tmp_path: Path) -> None:
     )
     assert ended.returncode == 127
     assert "nosuch" in ended.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob(".memdiag/runs/*")) == []

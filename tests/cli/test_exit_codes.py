@@ -10,6 +10,7 @@ import pytest
 from report import diagnoses
 
 from memdiag.cli.options import exit_codes
+from memdiag.cli.options.actions import Level
 from memdiag.cli.options.exit_codes import (
     Decider,
     Inconclusive,
@@ -105,6 +106,24 @@ def test_order_of_recordings_does_not_matter(diagnosis: Diagnosis, code: int) ->
 @pytest.mark.parametrize(("ending", "status"), ENDED.values(), ids=ENDED)
 def test_a_commands_status_is_what_a_shell_shows(ending: Ending, status: int) -> None:
     assert shell_status(ending) == status
+
+
+@pytest.mark.parametrize(
+    ("level", "decider", "code"),
+    [
+        (Level.CRITICAL, Decider.COMMAND, 5),
+        (Level.WARN, Decider.COMMAND, 5),
+        (Level.LEAK, Decider.COMMAND, None),  # the verdict's
+        (Level.CRITICAL, Decider.VERDICT, None),
+    ],
+)
+def test_job_that_was_stopped_at_a_level_has_its_own_code(
+    level: Level, decider: Decider, code: int | None
+) -> None:
+    ending = Ending(signal=15)
+    given = {"decider": decider, "command": ending, "stopped_by_us": True, "stopped_at": level}
+    assert before_findings(**given) == code
+    assert before_findings(**given, interrupted=True) == 130
 
 
 def test_status_of_a_command_is_kept() -> None:

@@ -93,6 +93,42 @@ def test_place_for_channels_may_be_taken(plant, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("taken", [".memdiag", ".memdiag/runs"])
+def test_place_for_runs_may_be_taken(plant, taken: str, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    if taken != ".memdiag":
+        (tmp_path / ".memdiag").mkdir()
+    plant(tmp_path / taken)
+    done = subprocess.run(
+        [*MEMDIAG, "run", "-q", "--", "sh", "-c", "echo out; exit 9"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert (done.returncode, done.stdout) == (9, "out\n"), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.timeout(PATIENCE_S)
+def test_list_and_clean_wait_for_nothing(plant, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / ".memdiag/runs/20260102-030405-x-1"
+    run.mkdir(parents=True)
+    for name in ("recording.csv", "recording.meta.json", "report.json"):
+        plant(run / name)
+    for command in ("list", "clean --keep 0 --yes"):
+        done = called(*command.split())
+        assert done.returncode == 0, done.stderr
+    assert len(list(run.iterdir())) == 3
+    for command in ("report", "analyze last"):
+        done = called(*command.split())
+        assert done.returncode == 2
+        assert "recording.csv" in done.stderr + done.stdout
+
+
 @pytest.mark.timeout(PATIENCE_S)
 def test_analyze_waits_for_nothing_beside_its_input(plant, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -209,7 +209,7 @@ def test_summary_that_cannot_be_written_does_not_fail_the_job(
 def test_report_that_cannot_be_written_is_an_error(memdiag: Command) -> None:
     ended = memdiag("analyze", STABLE, "--junitxml", "no/such/place.xml")
     assert ended.returncode == 2
-    assert "there is no directory no/such" in ended.stderr
+    assert "directory does not exist: no/such" in ended.stderr
 
 
 def test_standings_are_all_known_to_the_report() -> None:

@@ -1,15 +1,16 @@
-"""`--stop-on leak` stops a job only for a leak that its report will find as well."""
+"""A leak is shown, and stops a job, only if the report will find it as well."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from memdiag.analysis.live.sequential import LiveVerdict
-from memdiag.cli.measurement.live_verdict import FinalRules
+from memdiag.cli.measurement.live_verdict import ConfirmedVerdict, verdict_on
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.writer import Writer
 from memdiag.values.measurements import Sample
@@ -58,13 +59,27 @@ def samples(readings: Readings) -> list[Sample]:
     ]
 
 
-def agreed(rules: FinalRules, flush: Callable[[], None]) -> bool:
-    """Ask until they have judged once."""
-    rules.agree(170.0, flush)
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and thread.name.endswith("(_judge)"):
+def shown(files: RecordingFiles, flush: Callable[[], None]) -> list[Verdict]:
+    """What is shown of a live verdict that is LEAK, before the report was asked and after."""
+    live, threads = LiveVerdict(), []
+    for sample in samples(leak):
+        live.add(sample)
+
+    def start(call: Callable[[], None]) -> Callable[[], bool]:
+        threads.append(threading.Thread(target=call))
+        threads[-1].start()
+        return threads[-1].is_alive
+
+    confirmed = ConfirmedVerdict(live, partial(verdict_on, files), flush=flush, start=start)
+    verdicts = []
+    for _ in range(2):
+        found = confirmed.finding()
+        assert found is not None
+        verdicts.append(found.verdict)
+        for thread in threads:
             thread.join()
-    return rules.agree(170.0, flush)
+    assert len(threads) == 1, "nothing is judged again before the live verdict is made anew"
+    return verdicts
 
 
 def is_leak_live(readings: Readings) -> bool:
@@ -76,19 +91,19 @@ def is_leak_live(readings: Readings) -> bool:
     return False
 
 
-def test_leak_that_the_report_denies_does_not_stop_the_job(recorded) -> None:
+def test_leak_that_the_report_denies_is_not_shown(recorded) -> None:
     assert not is_leak_live(shared_pages)
     assert is_leak_live(leak), "else this shows nothing"
     files, writer = recorded(shared_pages)
-    assert not agreed(FinalRules(files), writer.flush)
+    assert shown(files, writer.flush) == [Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE]
 
 
-def test_leak_that_the_report_confirms_stops_the_job(recorded) -> None:
+def test_leak_that_the_report_confirms_is_shown(recorded) -> None:
     files, writer = recorded(leak)
-    assert agreed(FinalRules(files), writer.flush)
+    assert shown(files, writer.flush)[1] is Verdict.LEAK
 
 
-def test_recording_that_cannot_be_judged_does_not_stop_the_job(tmp_path: Path) -> None:
+def test_leak_is_not_shown_of_a_recording_that_cannot_be_judged(tmp_path: Path) -> None:
     files = RecordingFiles(tmp_path / "x.csv", force=False)
-    assert not agreed(FinalRules(files), lambda: None)
+    assert shown(files, lambda: None) == [Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE]
     files.close()

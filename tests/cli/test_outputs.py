@@ -19,7 +19,7 @@ from memdiag.errors import OutputExists, UsageError
 from memdiag.recording.native.atomic_file import RecordingFiles
 
 LOG = "step,rss_mb\n" + "".join(f"{n},{1000 + n % 3}\n" for n in range(60))
-REPORTS = ("--json-file", "--markdown", "--junitxml")
+REPORTS = ("--json-file", "--markdown", "--junitxml", "--html", "--png", "--svg")
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_file_that_memdiag_did_not_write_stays_without_force(option: str, log: P
     assert "--force" in done.stderr
     assert other.read_text() == LOG
     assert called("analyze", option, "run1.csv", "a.csv", "--force").returncode == 0
-    assert other.read_text() != LOG
+    assert other.read_bytes() != LOG.encode()
 
 
 @pytest.mark.parametrize("option", REPORTS)
@@ -81,9 +81,9 @@ def test_memdiag_report_and_empty_file_are_replaced(option: str, log: Path) -> N
     report.touch()
     for _ in range(2):
         assert called("analyze", option, "report", "a.csv").returncode == 0
-        first = report.read_text()
+        first = report.read_bytes()
         assert first
-    assert report.read_text() == first
+    assert report.read_bytes() == first
 
 
 def test_comparison_is_checked_alike(log: Path) -> None:
@@ -93,7 +93,26 @@ def test_comparison_is_checked_alike(log: Path) -> None:
     assert (done.returncode, other.read_text()) == (2, LOG)
     for _ in range(2):
         assert called("compare", "a.csv", "b.csv", "--json-file", "c.json").returncode in (0, 3)
+        for option, name in (("--html", "c.html"), ("--svg", "c.svg")):
+            assert called("compare", "a.csv", "b.csv", option, name).returncode in (0, 3)
     assert "effect" in json.loads(log.with_name("c.json").read_text())
+    assert "memdiag report" in log.with_name("c.html").read_text()
+    assert "After minus before" in log.with_name("c.svg").read_text()
+
+
+def test_markdown_embeds_the_picture_that_is_written_with_it(log: Path) -> None:
+    (log.parent / "pictures").mkdir()
+    both = ("--markdown", "r.md", "--svg", "pictures/a b.svg")
+    assert called("analyze", "a.csv", *both).returncode == 0
+    assert "](pictures/a%20b.svg)" in log.with_name("r.md").read_text()
+
+
+def test_style_of_a_picture_is_checked_before_a_command_starts(log: Path) -> None:
+    options = ("--png", "a.png", "--picture-style", "huge", "--", "touch", "started")
+    done = called("run", *options)
+    assert done.returncode == 2
+    assert "'huge' for --picture-style" in done.stderr
+    assert not log.with_name("started").exists()
 
 
 def test_two_outputs_are_two_files(log: Path) -> None:
@@ -182,7 +201,7 @@ def test_second_recording_of_the_same_name_is_refused_and_starts_nothing(force, 
         assert (second.returncode, second.stdout) == (2, "")
         out, err = first.communicate("\n", timeout=60)
     assert out == "end\n"
-    assert "recorded to x.csv" in err
+    assert err.rstrip().endswith(" x.csv")
     lines = log.with_name("x.csv").read_text().splitlines()
     assert len({line.count(",") for line in lines}) == 1
 
@@ -224,7 +243,7 @@ def test_recording_that_was_replaced_is_still_the_one_that_is_judged(log: Path) 
 
 def test_name_of_a_recording_says_what_it_is(log: Path) -> None:
     for name in ("train.py", "run", "run.csv.gz", "run.json"):
-        with pytest.raises(UsageError, match=r"a \.csv or a \.parquet file"):
+        with pytest.raises(UsageError, match=r"must end in \.csv or \.parquet"):
             RecordingFiles(log.with_name(name), force=True)
 
 
@@ -272,5 +291,5 @@ def test_recording_goes_to_a_private_directory_if_this_one_is_not_writable(tmp_p
     )
     assert (done.returncode, done.stdout) == (9, "hello\n")
     assert "Traceback" not in done.stderr
-    (recording,) = tmp_path.glob("memdiag-*/memdiag-*.csv")
-    assert recording.parent.stat().st_mode & 0o777 == 0o700
+    (recording,) = tmp_path.glob("memdiag-*/runs/*/recording.csv")
+    assert recording.parents[2].stat().st_mode & 0o777 == 0o700

@@ -72,7 +72,12 @@ def test_the_one_process_that_leaks_is_found_and_named(jobs: Jobs, guilty: str) 
     decisive = found["series"][found["decided_by"]]
     assert (decisive["process"], decisive["verdict"]) == (guilty, "leak")
     assert decisive["growth_per_x"]["value"] == pytest.approx(256 << 10, rel=0.15)
-    assert f"Check what {guilty} does that the other processes do not." in said
+    text, culprits = " ".join(said.split()), found["cause"]["culprits"]
+    if culprits:
+        assert {culprit["process"] for culprit in culprits} == {guilty}
+        assert f" in {guilty} grows by " in text
+    else:
+        assert f"Check what {guilty} does that the other processes do not." in text
     about = json.loads((where / "r.meta.json").read_text())["about"]
     roles = {p["label"]: (p["rank"], p["local_rank"], p["world_size"]) for p in about["processes"]}
     if guilty == "rank1":

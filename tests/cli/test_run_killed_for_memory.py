@@ -38,11 +38,11 @@ def test_leak_that_the_oom_killer_ends_is_forecast_and_explained(tmp_path: Path)
     assert document["verdict"] == "leak"
     ending = document["recordings"][0]["ending"]
     assert (ending["cause"], ending["limit_bytes"]) == ("oom_killer", LIMIT_BYTES)
-    assert "Last readings: RSS of all processes" in told
+    assert " last RSS of all processes" in told
+    assert "forecast halfway, at step" in told
     told = document["recordings"][0]["early_forecast"]
     assert abs(told["at_x"] - _killed_at(output)) <= 0.25 * _killed_at(output)
-    assert "Forecast: halfway, at step" in done.stderr
-    assert "If the trend continues" not in done.stderr
+    assert "at this rate" not in done.stderr
     _assert_foretold(tmp_path, output)
 
 

@@ -68,10 +68,9 @@ def test_a_leak_that_ends_by_the_frameworks_error_is_explained(tmp_path: Path) -
     assert ending["detail"].startswith("CUDA out of memory. Tried to allocate 1.00 MiB.")
     assert ending["at_bytes"] == 420 * frameworks.MIB  # what the allocator had reserved
     told = " ".join(done.stderr.split())
-    assert "failed with exit status 1 (main ran out of GPU memory at 440 MB)" in told
-    assert "Last error: CUDA out of memory. Tried to allocate 1.00 MiB." in told
-    assert "Last readings: " in told
-    assert " MB more than at the start" in told
+    assert "OUT OF MEMORY main ran out of GPU memory at 440 MB (exit status 1)" in told
+    assert " error CUDA out of memory. Tried to allocate 1.00 MiB." in told
+    assert " last vram_allocated of main 419 MB, 418 MB more than at the start" in told
 
 
 @pytest.mark.parametrize("command", [(IN_A_WORKER, TRAINING), (CATCHES_ALL,)])

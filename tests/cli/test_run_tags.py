@@ -210,7 +210,7 @@ def test_slow_regex_delays_only_itself(tmp_path):
         "    print('step', n, 'a' * 4000 + '!' * 30000, flush=True)\n"
         "    time.sleep(0.01)\n"
         "print('written', flush=True)\n"
-        "time.sleep(1)"
+        "while ',59,' not in open('r.csv').read(): time.sleep(0.02)"
     )
     bomb = ("--phase-regex", r"((?:a+)+)\d$")
     ended = run(tmp_path, *bomb, *STEP, "--", *python(program))
@@ -265,7 +265,7 @@ def test_watch_learns_from_a_log_where_the_job_is(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["run", "--step-regex", "(", "--", "true"], "not a valid regex"),
+        (["run", "--step-regex", "(", "--", "true"], "invalid regular expression '('"),
         (["run", "--tags-from", ".", "--", "true"], "not a regular file"),
         (["watch", "-p", "1", "--step-regex", "(.)"], "cannot be read"),
     ],
@@ -295,3 +295,23 @@ def test_a_trainer_of_another_language_leaks_in_the_phases_that_its_log_names(tm
     assert all(0.97 * one["low"] < 4 << 20 < 1.03 * one["high"] for one in grown), guilty
     assert sum(one["value"] for one in grown) == pytest.approx(8 << 20, rel=0.1)
     assert decisive["verdict"] == "leak"
+
+
+# -- steps that nobody reads -------------------------------------------------------------------
+
+_EVERY_100TH = """
+import time
+for n in range(1, 401):
+    time.sleep(0.002)
+    if n % 100 == 0:
+        print(f"Step {n:>5}: loss 0.5", flush=True)
+"""
+
+
+def test_steps_in_an_output_file_are_proposed_and_then_recorded(tmp_path):
+    with (tmp_path / "out").open("wb") as out:
+        run(tmp_path, "--", *python(_EVERY_100TH), stdout=out)
+    (proposed,) = (note for note in notes(tmp_path).split("\n") if "names steps" in note)
+    regex = proposed.split("'")[1]
+    run(tmp_path, "--force", "--step-regex", regex, "--", *python(_EVERY_100TH))
+    assert {row["step"] for row in rows(tmp_path)} >= {"100", "300"}

@@ -5,7 +5,7 @@ import re
 import signal
 
 from screens import Screen
-from terminals import MEMDIAG, Terminal, python
+from terminals import CONCLUSION, MEMDIAG, Terminal, python
 
 from memdiag.report.formats.status_line import SETTLE
 
@@ -25,7 +25,7 @@ def test_the_targets_lines_stay_whole_beside_the_status_line(tmp_path):
         screen = Screen()
         screen.feed(terminal.screen)
         assert re.match(r"memdiag 0:0\d · ", screen.rows[-1])
-        terminal.until("recorded to")
+        terminal.until(CONCLUSION)
         terminal.finish()
     before_report, settled, _ = terminal.screen.rpartition(SETTLE)
     screen = Screen()
@@ -42,7 +42,7 @@ def test_quiet_and_dumb_terminals_see_the_targets_bytes_alone(tmp_path):
         command = [*MEMDIAG, "run", *options, "--", *python(_PRINTS)]
         with Terminal(command, directory=tmp_path, environ={"TERM": term}) as terminal:
             terminal.finish()
-            assert terminal.screen.startswith(plain + b"\r\n")
+            assert terminal.screen.startswith(plain)
 
 
 def test_sigkill_of_memdiag_leaves_the_terminal_in_order(tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from terminals import MEMDIAG, PATIENCE_S
 
+from memdiag.analysis.live.sequential import LimitAhead
 from memdiag.cli.measurement.threshold_alarms import Alarms
 from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.errors import UsageError
@@ -57,9 +58,51 @@ def test_a_resource_limit_is_held_against_each_process_and_not_against_their_sum
 def test_threshold_is_reported_once_for_each_kind_of_memory() -> None:
     alarms = Alarms([warn("2GB")], list)
     assert len(alarms.see([sample(rss_bytes=3e9)])) == 1
-    assert alarms.see([sample(rss_bytes=1e9)]) == []
     assert alarms.see([sample(rss_bytes=9e9)]) == []
     assert passed(alarms.see([sample(vram_bytes=5e9)])) == [("vram_bytes", "tree", 2 * GB, "")]
+
+
+def test_threshold_is_reported_again_only_after_it_was_left_by_5_percent() -> None:
+    alarms = Alarms([warn("2GB")], list)
+    assert len(alarms.see([sample(rss_bytes=2.0e9)])) == 1
+    assert alarms.levels == {MarkLevel.WARNING}
+    assert alarms.see([sample(rss_bytes=1.91e9)]) == []
+    assert alarms.levels == {MarkLevel.WARNING}
+    assert alarms.see([sample(rss_bytes=2.1e9)]) == []
+    assert alarms.see([sample(rss_bytes=1.89e9)]) == []
+    assert alarms.levels == set()
+    assert len(alarms.see([sample(rss_bytes=2.1e9)])) == 1
+
+
+def test_threshold_is_left_once_no_process_exceeds_it() -> None:
+    alarms = Alarms([warn("50%")], lambda: [ADDRESSES])
+    assert len(alarms.see([sample(p, rss_bytes=3e9) for p in ("rank0", "rank1")])) == 1
+    assert alarms.see([sample("rank0", rss_bytes=1e9), sample("rank1", rss_bytes=3e9)]) == []
+    assert alarms.see([sample("rank0", rss_bytes=3e9), sample("rank1", rss_bytes=3e9)]) == []
+    assert alarms.see([sample("rank2", rss_bytes=1e9)]) == []  # the others have ended
+    assert len(alarms.see([sample("rank2", rss_bytes=3e9)])) == 1
+
+
+def test_time_until_a_limit_is_a_threshold() -> None:
+    alarms = Alarms([parse_threshold(MarkLevel.CRITICAL, "in:5min", given_as="--x")], list)
+    assert alarms.see([sample(rss_bytes=9e9)]) == []
+
+    def foreseen(at_s: float) -> list[float | None]:
+        ahead = LimitAhead(
+            limit="host RAM",
+            limit_bytes=10 * GB,
+            at_s=at_s,
+            metric="rss_bytes",
+            process="tree",
+            value_bytes=9 * GB,
+        )
+        return [mark.left_s for mark in alarms.foresee(ahead, sample(at_s=100.0))]
+
+    assert foreseen(500.0) == []
+    assert foreseen(390.0) == [290.0]
+    assert foreseen(380.0) == foreseen(410.0) == foreseen(390.0) == []
+    assert foreseen(500.0) == []
+    assert foreseen(390.0) == [290.0]
 
 
 def test_reading_of_the_allocator_is_used_only_without_one_of_the_driver() -> None:
@@ -135,7 +178,7 @@ def test_crossed_threshold_is_reported_once_and_recorded(tmp_path: Path) -> None
     )
     assert done.stderr.count("memdiag: warning: RSS of all processes passed --warn-at 30MB") == 1
     assert done.stderr.count("memdiag: critical: RSS of all processes passed --critical-at") == 1
-    assert "Critical: RSS of all processes" in done.stderr
+    assert " critical RSS of all processes" in done.stderr
     (found,) = json.loads((tmp_path / "r.json").read_text())["recordings"]
     assert [mark["level"] for mark in found["marks"]] == ["warning", "critical"]
     assert found["marks"][1]["limit"] == "--limit"

@@ -51,7 +51,7 @@ def test_it_ends_when_the_process_ends(target, tmp_path):
     stdout, stderr = watching.communicate(timeout=PATIENCE_S)
     assert watching.returncode in (0, 3)
     assert stdout == ""
-    assert "recorded to r.csv" in stderr
+    assert stderr.rstrip().endswith(" r.csv")
     assert ending(tmp_path) == "the process has ended"
 
 
@@ -61,8 +61,8 @@ def test_ctrl_c_ends_the_watch_with_the_verdicts_code_and_not_the_process(target
     watching.send_signal(signal.SIGINT)
     _, stderr = watching.communicate(timeout=PATIENCE_S)
     assert watching.returncode in (0, 3)
-    assert "recorded to r.csv" in stderr
-    assert "SIGINT" in ending(tmp_path)
+    assert stderr.rstrip().endswith(" r.csv")
+    assert "Ctrl-C" in ending(tmp_path)
     assert target.poll() is None
 
 
@@ -80,7 +80,7 @@ def test_json_has_stdout_to_itself(target, tmp_path):
     document = json.loads(out)
     assert document["exit_code"] == watching.returncode
     assert document == json.loads((tmp_path / "f.json").read_text())
-    assert "memdiag: recorded to r.csv" in err
+    assert err.rstrip().endswith(" r.csv")
 
 
 def test_the_process_is_never_stopped(target, tmp_path):
@@ -122,8 +122,8 @@ def refusal(directory: Path, pid: int) -> str:
     assert watching.returncode == 4
     assert stdout == ""
     assert "Traceback" not in stderr
-    assert "try: " in stderr
-    assert list(directory.iterdir()) == []
+    assert "hint: " in stderr
+    assert list(directory.glob(".memdiag/runs/*")) == []
     return stderr
 
 

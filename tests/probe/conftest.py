@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from memdiag.capture.probelink.channel import ChannelReader, prepare
-from memdiag.capture.probelink.ring_reader import Event
+from memdiag.capture.probelink.ring_reader import Event, Kind
+from memdiag.probe import name_walk, places, unnamed
+
+_TESTS = str(Path(__file__).resolve().parents[1])
 
 
 @dataclass
@@ -46,7 +51,7 @@ class Watched:
         return subprocess.Popen(command, env=environ, stdin=pipe, stdout=pipe, text=True)
 
     def events(self) -> list[Event]:
-        return self.reader.drain()
+        return [event for event in self.reader.drain() if event.kind is not Kind.WORK]
 
     @staticmethod
     def _call(
@@ -58,7 +63,7 @@ class Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
-    directory = tmp_path / "channel"
+    directory = tmp_path / f"{os.getpid()}-0-channel"  # (named as by `create`)
     directory.mkdir(mode=0o700)
     unwanted = ("PYTHON", "MEMDIAG", "RANK", "LOCAL_RANK", "WORLD_SIZE", "COV_")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
@@ -70,3 +75,26 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 @pytest.fixture
 def python() -> str:
     return sys.executable
+
+
+@pytest.fixture
+def program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> types.ModuleType:
+    """A module of a program: it has a file, outside of the packages. No test is part of it, and
+    there is time for what pytest holds, too. What other tests have left is collected."""
+    gc.collect()
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 10**6)
+    monkeypatch.setattr(name_walk, "_LONGEST_S", 10.0)
+    monkeypatch.setattr(places, "MOST_PLACES", 10**6)
+    monkeypatch.setattr(unnamed, "_LONGEST_S", 10.0)
+    monkeypatch.setattr(unnamed, "_MOST_FOLLOWED", 100)
+    for name, other in list(sys.modules.items()):
+        if other is not request.module and (getattr(other, "__file__", "") or "").startswith(
+            _TESTS
+        ):
+            monkeypatch.delitem(sys.modules, name)
+    module = types.ModuleType("a_training_program")
+    module.__file__ = str(tmp_path / "a_training_program.py")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module

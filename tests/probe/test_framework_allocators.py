@@ -22,7 +22,7 @@ from memdiag.probe.framework_allocators import (
     tensorflow,
 )
 from memdiag.probe.session import Session
-from memdiag.recording.native.schema import METRIC_ROLES
+from memdiag.values.metrics import METRIC_ROLES
 
 MIB = frameworks.MIB
 

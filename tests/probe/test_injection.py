@@ -21,7 +21,7 @@ print(sorted(name for name in sys.modules if "customize" in name))
 print(sys.argv, __name__, sys.flags)
 print([name for name in os.environ if "MEMDIAG" not in name and name != "PYTHONPATH"])
 import threading, gc
-print(threading.active_count(), gc.isenabled(), gc.get_threshold(), gc.callbacks)
+print(threading.active_count(), gc.isenabled(), gc.get_threshold())
 print(sys.getswitchinterval(), sys.getrecursionlimit(), sys.gettrace(), sys.getprofile())
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import mmap
 import os
 import threading
 from pathlib import Path
@@ -50,7 +51,10 @@ def test_events_carry_what_was_said(session, reader) -> None:
 def test_steps_and_boundaries_carry_the_resident_size(session, reader) -> None:
     session.phase_begin("eval")
     before = reader.drain()[0].rss_bytes
-    block = bytearray(b"x") * (64 << 20)
+    # Not by malloc: its heap may have that much to hand out, from tests before this one.
+    block = mmap.mmap(-1, 64 << 20)
+    for page in range(0, len(block), mmap.PAGESIZE):
+        block[page] = 1
     session.phase_end("eval")
     session.step(1)
     after, step = reader.drain()

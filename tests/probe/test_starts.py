@@ -65,8 +65,16 @@ def test_wrappers_around_the_program(watched, script) -> None:
     assert steps(watched) == [7, 7, 7, 7]
 
 
-def test_program_that_computes_without_a_framework_is_measured(watched) -> None:
-    code = "import numpy, time; print('ready', flush=True); time.sleep(60)"
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import numpy, time; print('ready', flush=True); time.sleep(60)",
+        "print('ready', flush=True)\nwhile True: [[] for _ in range(1000)]",
+        "print('ready', flush=True)\nwhile True: sum(range(1000))",
+    ],
+    ids=["numpy", "no_import", "no_containers"],
+)
+def test_program_that_computes_without_a_framework_is_measured(watched, code) -> None:
     with watched.start(sys.executable, "-c", code) as target:
         target.stdout.readline()
         told: list[int] = []
@@ -74,6 +82,35 @@ def test_program_that_computes_without_a_framework_is_measured(watched) -> None:
             told = [e.readings.get("malloc_bytes", 0) for e in watched.events() if e.readings]
         target.kill()
     assert min(told) > 0
+
+
+def test_launcher_that_waits_gets_no_thread(watched) -> None:
+    code = (
+        "import os, time\n"
+        "time.sleep(3)\n"
+        "print(len(os.listdir('/proc/self/task')))\n"
+        "for _ in range(3): [[] for _ in range(1000)]\n"
+        "print(len(os.listdir('/proc/self/task')))\n"
+    )
+    assert watched.run(sys.executable, "-c", code).stdout.split() == ["1", "2"]
+
+
+def test_program_without_a_framework_forks_unharmed(watched, any_python) -> None:
+    """Its children can import what the first beat in the parent imports."""
+    code = (
+        "import os, sys, time\n"
+        "until = time.monotonic() + 3.5\n"
+        "while time.monotonic() < until:\n"
+        "    [[] for _ in range(1000)]\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n"
+        "        import ctypes, opcode\n"
+        "        os._exit(0)\n"
+        "    os.waitpid(pid, 0)\n"
+        "print('done')\n"
+    )
+    done = watched.run(any_python, "-W", "ignore", "-c", code, timeout=60)
+    assert (done.stdout, done.stderr) == ("done\n", "")
 
 
 @pytest.mark.torch

@@ -183,18 +183,24 @@ def test_children_without_a_word_cost_no_file(watched, python) -> None:
     assert len(list(watched.directory.iterdir())) == 1
 
 
-def test_probe_costs_no_thread_and_no_slow_module_before_torch_is_there(watched) -> None:
+def test_before_torch_is_there_only_a_thread_that_waits_and_no_slow_module(watched) -> None:
     code = (
         "import sys\n"
         "with open('/proc/self/stat') as file: print(file.read().split()[19])\n"
         "slow = {'threading', 'ctypes', 'typing', 'inspect', 'mmap', 'collections', 're'}\n"
         "print(sorted(slow & set(sys.modules)))\n"
     )
-    with_us = watched.run(sys.executable, "-S", "-c", code)
-    without = watched.run_without(sys.executable, "-S", "-c", code)
-    assert with_us.stdout == without.stdout
-    seen = watched.run(sys.executable, "-c", code).stdout
-    assert seen == watched.run_without(sys.executable, "-c", code).stdout
+    child = (
+        "import os, sys; "
+        f"os.spawnv(os.P_WAIT, sys.executable, [sys.executable, '-c', {code!r}])"
+    )
+    alone = "1\n[]\n"
+    for command in (["-S", "-c", code], ["-c", child]):
+        assert watched.run_without(sys.executable, *command).stdout == alone
+        assert watched.run(sys.executable, *command).stdout == alone
+    assert watched.run_without(sys.executable, "-c", code).stdout == alone
+    # The process that memdiag itself starts: whether it computes is known after two seconds.
+    assert watched.run(sys.executable, "-c", code).stdout == "2\n[]\n"
 
 
 def test_ring_is_no_slow_growth_of_the_process(watched, python) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import time
 
 import pytest
 
@@ -12,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from memdiag.capture.probelink.channel import ChannelReader  # noqa: E402
 from memdiag.capture.probelink.ring_reader import Kind  # noqa: E402
-from memdiag.probe import live_tensors, ring_format, tensor_sampler  # noqa: E402
+from memdiag.probe import live_tensors, ring_format, spacing, tensor_sampler  # noqa: E402
 from memdiag.probe.live_tensors import TensorCount  # noqa: E402
 from memdiag.probe.session import Session  # noqa: E402
 
@@ -200,7 +201,7 @@ def test_objects_die_in_the_thread_of_the_program() -> None:
 
 def test_share_of_the_time_is_kept(tmp_path, monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(tensor_sampler, "monotonic", lambda: now[0])
+    monkeypatch.setattr(spacing, "monotonic", lambda: now[0])
     monkeypatch.setattr(tensor_sampler, "thread_time", lambda: now[0] and spent[0])
     spent = [0.0]
 
@@ -219,7 +220,9 @@ def test_share_of_the_time_is_kept(tmp_path, monkeypatch) -> None:
 
 def test_program_without_tags_is_counted_too(watched) -> None:
     code = (
-        "import time, torch\n"
+        "import importlib, time\n"
+        "importlib.import_module('_memdiag_probe.tensor_sampler')._AT_LEAST_S = 0.2\n"
+        "import torch\n"
         "kept = [torch.zeros(10) for _ in range(30)]\n"
         "print('ready', flush=True)\n"
         "time.sleep(60)\n"
@@ -230,12 +233,12 @@ def test_program_without_tags_is_counted_too(watched) -> None:
         counts: list[int] = []
         while not counts:
             counts = [e.readings["tensors"] for e in reader.drain() if "tensors" in e.readings]
+            time.sleep(0.02)
         target.kill()
     assert counts[0] >= 30
 
 
 def test_process_that_cannot_be_counted_says_why_once(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(tensor_sampler, "FIRST_S", 0.0)
     monkeypatch.setattr(tensor_sampler, "_AT_LEAST_S", 0.0)
     monkeypatch.setattr(tensor_sampler, "SHARE", 1e9)
     session = Session(str(tmp_path))

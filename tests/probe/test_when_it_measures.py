@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.capture.probelink.channel import ChannelReader
+from memdiag.capture.probelink.ring_reader import Kind
 from memdiag.probe.session import Session
 
 IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
@@ -39,3 +40,13 @@ def test_nothing_is_measured_while_the_process_ends(session, tmp_path) -> None:
     reader.drain()
     session.beat()
     assert not [event for event in reader.drain() if "rss_bytes" in event.readings]
+
+
+def test_where_the_work_ends_is_told_last(session, tmp_path) -> None:
+    reader = ChannelReader(tmp_path)
+    session.work_begins()
+    session.beat()
+    session.record_exit()
+    events = reader.drain()
+    assert [event.value for event in events if event.kind is Kind.WORK] == [1.0, 0.0]
+    assert events[-1].kind is Kind.WORK

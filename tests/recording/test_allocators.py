@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from logs import read_log, series_of
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.read import read
 from memdiag.recording.trackers import safe_unpickler
 from memdiag.values.measurements import AxisKind, Role
@@ -38,7 +38,7 @@ def test_memray_summaries_of_several_runs_are_a_series_of_peaks() -> None:
 def test_memray_summary_of_one_run_says_that_it_holds_no_series(tmp_path: Path, name: str) -> None:
     text = (EXPORTS / name).read_text()
     starts = [m.start() for m in re.finditer(r'\{\s*"total_num|\n.*Total allocations:', text)]
-    with pytest.raises(UnreadableInput, match="no memory over time") as caught:
+    with pytest.raises(ReadError, match="no memory over time") as caught:
         read_log(tmp_path, text[: starts[1]])
     assert "memdiag run" in caught.value.remedy
 
@@ -201,7 +201,7 @@ def test_other_pickles_are_refused_and_never_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     began = time.monotonic()
-    with pytest.raises(UnreadableInput, match=says):
+    with pytest.raises(ReadError, match=says):
         read_log(tmp_path, content)
     assert time.monotonic() - began < 20
     assert not (tmp_path / "ran").exists()

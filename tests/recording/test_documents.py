@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
 from memdiag.values.measurements import AxisKind
@@ -25,7 +25,7 @@ def test_log_of_two_runs_is_read_as_a_restart() -> None:
 
 
 def test_several_tables_of_series_are_to_be_chosen_from() -> None:
-    with pytest.raises(UnreadableInput) as caught:
+    with pytest.raises(ReadError) as caught:
         read(str(DOCUMENTS / "vram_leak_root_cause.md"))
     assert caught.value.line == 65
     assert "--table 1" in caught.value.remedy
@@ -41,7 +41,7 @@ def test_chosen_table_gives_its_series_and_phases() -> None:
     assert second.x.tolist() == [15, 20, 25, 30, 35, 40]
     assert second.phases is not None
     assert second.phases.names == ("Predict", "Correct")
-    with pytest.raises(UnreadableInput, match="no table 9"):
+    with pytest.raises(ReadError, match="no table 9"):
         read(source, ReadOptions(table=9))
 
 
@@ -49,5 +49,5 @@ def test_chosen_table_gives_its_series_and_phases() -> None:
     "name", ["vram_growth_analysis.md", "vram_management_summary.md", "ram_leak_fix.md"]
 )
 def test_prose_with_figures_is_no_series(name: str) -> None:
-    with pytest.raises(UnreadableInput):
+    with pytest.raises(ReadError):
         read(str(DOCUMENTS / name))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from logs import read_log, series_of
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.read import expand, read
 from memdiag.recording.read_options import MetricChoice
 from memdiag.recording.trackers.crc32c import crc32c, masked_crc32c
@@ -111,7 +111,7 @@ def test_of_many_tags_only_memory_is_judged_and_any_can_be_asked_for(tmp_path: P
 
 def test_event_file_without_memory_names_its_tags(tmp_path: Path) -> None:
     content = _events([(i, "train/loss", _simple(i)) for i in range(N)])
-    with pytest.raises(UnreadableInput, match="train/loss") as caught:
+    with pytest.raises(ReadError, match="train/loss") as caught:
         read_log(tmp_path, content)
     assert "--metric" in caught.value.remedy
 
@@ -256,7 +256,7 @@ def test_mlflow_metric_file_is_named_by_its_path(tmp_path: Path) -> None:
     assert (series.metric, series.role) == ("system_gpu_0_memory_usage_bytes", Role.DEVICE)
     newer = read_log(tmp_path, _metric(1, 1, " data 4f5a m-1"), "rss_mb")
     assert newer.series[0].y[-1] == N * 1e6
-    with pytest.raises(UnreadableInput, match="looks like memory"):
+    with pytest.raises(ReadError, match="looks like memory"):
         read(str(metrics / "loss"))
 
 
@@ -320,7 +320,7 @@ def test_prometheus_exporters_that_leave_the_unit_out(tmp_path: Path) -> None:
 def test_prometheus_answers_without_memory_over_time_say_so(
     tmp_path: Path, document: dict[str, Any], says: str
 ) -> None:
-    with pytest.raises(UnreadableInput, match=says) as caught:
+    with pytest.raises(ReadError, match=says) as caught:
         read_log(tmp_path, json.dumps(document))
     assert "\x1b" not in caught.value.message
 

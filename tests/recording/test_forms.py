@@ -76,7 +76,7 @@ def _collected(content: bytes, lines_alike: int) -> pl.DataFrame | None:
     return frame.with_columns(collector.tags(name, found.tags[name]) for name in tagged)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(content=_logs())
 @example(content=b"step 7 rss 5 MB\n\n\n" * 5 + b"\n" * 9)
 @example(content=b"== Phase: fit ==\nstep 7 rss 5 MB\n" * 5 + b"in this phase we wait\n" * 3)
@@ -86,6 +86,7 @@ def _collected(content: bytes, lines_alike: int) -> pl.DataFrame | None:
 @example(content=b"rss /9 rss 0 MB\n" * 4)
 @example(content=b"/9 Phase\n" * 4)
 @example(content=b"\xff step 7 rss 5 MB\n" * 5 + b"  \n\n \n")
+@example(content=b"2026-02-07 12:00:05step phase: fit\n" * 4 + b"rss/9\n" * 4)
 @example(content=b"step 7 rss 5 MB" + b" " * 3000 + b"\n" + b"step 8 rss 6 MB\n" * 5)
 def test_forms_find_what_a_search_finds(content: bytes) -> None:
     searched = _collected(content, 10**9)
@@ -96,7 +97,7 @@ def test_forms_find_what_a_search_finds(content: bytes) -> None:
     assert_frame_equal(together, searched, check_exact=False, rel_tol=1e-14, abs_tol=0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(content=_logs())
 def test_fields_are_looked_for_on_the_same_lines_however_many_forms_there_are(
     content: bytes,

@@ -165,7 +165,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(
     max_examples=_EXAMPLES,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(content=_content, options=_options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from logs import read_log
 
 
@@ -72,6 +73,22 @@ def test_helpers_that_soon_went_are_no_series_and_told_of_when_they_were_large(
     assert [note for note in recording.notes if "lived for less than 1 s" in note] == [told]
     small = read_log(tmp_path, _with_helpers(300_000), "run.csv")
     assert not any("lived for less" in note for note in small.notes)
+
+
+@pytest.mark.parametrize("most_processes", [1, 2])
+def test_a_tree_of_one_process_has_all_readings_of_that_process(
+    tmp_path: Path, most_processes: int
+) -> None:
+    """Of a tree with a short-lived helper, its own total counts."""
+    rows = ["at_s,step,phase,pid,process,rss_bytes,processes\n"]
+    for tick in range(40):
+        rows.append(f"{tick / 10},{tick},,7,main,{9_000_000 + tick},\n")
+        if tick % 4 == 0:
+            count = most_processes if tick == 20 else 1
+            rows.append(f"{tick / 10},{tick},,7,tree,{9_000_000 + tick},{count}\n")
+    recording = read_log(tmp_path, "".join(rows), "run.csv")
+    read = {s.process: len(s.y) for s in recording.series if s.metric == "rss_bytes"}
+    assert read == {"main": 40, "tree": 40 if most_processes == 1 else 10}
 
 
 def test_the_sidecar_says_which_processes_are_ranks_of_a_job(tmp_path: Path) -> None:

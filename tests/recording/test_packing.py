@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from logs import read_log, series_of
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.compression import largest_size
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions
@@ -37,7 +37,7 @@ def test_packed_logs(tmp_path: Path, packing: str) -> None:
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0broken", b"\x28\xb5\x2f\xfdbroken"])
 def test_damaged_packing_is_an_error(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(UnreadableInput):
+    with pytest.raises(ReadError):
         read_log(tmp_path, content)
 
 
@@ -56,7 +56,7 @@ def test_packed_exports_are_read_or_refused_with_what_to_do(tmp_path: Path) -> N
     if any(importlib.util.find_spec(name) for name in ("compression", "zstandard")):
         assert len(read_log(tmp_path, _zstd_frame(events)).series) == len(unpacked.series)
         return
-    with pytest.raises(UnreadableInput, match="not plain text") as caught:
+    with pytest.raises(ReadError, match="not plain text") as caught:
         read_log(tmp_path, _zstd_frame(events))
     assert "zstd -d" in caught.value.remedy
 
@@ -71,7 +71,7 @@ def _bomb(blocks: int) -> bytes:
 def test_a_few_kilobytes_that_unpack_to_gigabytes_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(_bomb(1 << 14))
-    with pytest.raises(UnreadableInput, match="decompresses to more than 2 GB"):
+    with pytest.raises(ReadError, match="decompresses to more than 2 GB"):
         read(str(path), ReadOptions(max_input_bytes=2 * 10**9))
 
 

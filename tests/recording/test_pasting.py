@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from logs import read_log
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.values.measurements import AxisKind
 
 RUNS = 24
@@ -139,12 +139,12 @@ def test_runs_below_each_other_are_kept_apart_by_their_names(tmp_path: Path) -> 
     ids=["by line", "by site", "by type", "lost"],
 )
 def test_listing_of_one_moment_gets_no_verdict(tmp_path: Path, text: str, remedy: str) -> None:
-    with pytest.raises(UnreadableInput, match="one moment") as told:
+    with pytest.raises(ReadError, match="one moment") as told:
         read_log(tmp_path, text)
     assert remedy in str(told.value.remedy)
 
 
 def test_processes_of_one_moment_are_no_restarts_of_one(tmp_path: Path) -> None:
     rows = "".join(f"{4000 - 7 * n}   {9.5 - n / 10:.2f}   server::worker\n" for n in range(6))
-    with pytest.raises(UnreadableInput, match="one row per process"):
+    with pytest.raises(ReadError, match="one row per process"):
         read_log(tmp_path, "PID   MEM(GB)   COMMAND\n" + rows)

@@ -45,8 +45,23 @@ def test_a_position_on_a_line_of_its_own_stays_with_the_figures_below_it() -> No
     assert np.isin(held - 1, kept).all()
 
 
-def test_lines_without_a_metric_do_not_stay() -> None:
-    assert decimated(np.full((1, 9), NAN), np.arange(9.0)[None, :], [], 1).size == 0
+def test_of_lines_without_a_metric_only_the_last_position_stays() -> None:
+    """The lines that follow may have figures."""
+    steps = np.array([[0, 1, 2, 3, NAN, NAN]])
+    assert decimated(np.full((1, 6), NAN), steps, [], 1).tolist() == [3]
+
+
+def test_figures_have_the_position_above_them_though_it_was_read_before() -> None:
+    """The text is read in pieces; here each ends between a step and its figures."""
+    lines = [line for n in range(3000) for line in (f"step {n}", f"rss {5000 + n} MB")]
+    collector = Collector(find_fields(lines[:300]), rows_at_most=500)
+    for start in range(0, len(lines), 301):
+        collector.read(lines_of("\n".join(lines[start : start + 301]).encode()))
+    rss, step = collector.collected().values
+    known = np.isfinite(rss)
+    above = np.maximum.accumulate(np.where(np.isfinite(step), step, -1))
+    assert collector.coarseness > 0
+    assert np.array_equal(above[known], rss[known] / 1e6 - 5000)
 
 
 @pytest.mark.parametrize("prefix", ["", "[rank{rank}] "])

@@ -183,7 +183,7 @@ def test_free_memory_that_becomes_cache_is_no_growth(tmp_path: Path) -> None:
     assert "host_free_bytes" not in metrics
 
 
-def test_an_old_free_tells_what_is_free_without_the_cache(tmp_path: Path) -> None:
+def test_of_an_old_free_what_is_used_without_the_cache_counts(tmp_path: Path) -> None:
     text = "".join(
         "             total       used       free     shared    buffers     cached\n"
         f"Mem:      65000000   {25000000 + 200000 * i}   {40000000 - 200000 * i}     0  100000   "
@@ -191,8 +191,8 @@ def test_an_old_free_tells_what_is_free_without_the_cache(tmp_path: Path) -> Non
         "Swap:      2097148          0    2097148\n"
         for i in range(N)
     )
-    series = series_of(read_log(tmp_path, text), "host_free_bytes")
-    assert set(series.y.tolist()) == {50100000 * KIB}
+    series = series_of(read_log(tmp_path, text), "host_used_bytes")
+    assert set(series.y.tolist()) == {14900000 * KIB}
 
 
 def test_a_gpu_without_a_word_of_what_is_available_keeps_what_is_free(tmp_path: Path) -> None:

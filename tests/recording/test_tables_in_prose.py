@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from logs import read_log
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.values.measurements import AxisKind
 
 MB = 1e6
@@ -49,7 +49,7 @@ def test_several_figures_without_names_are_refused(tmp_path: Path, first: str) -
         f"{first.format(i=50 * i)} {70_000_000 + 4096 * i} {9_882_448 + i} 406496"
         for i in range(12)
     ]
-    with pytest.raises(UnreadableInput, match="no names") as caught:
+    with pytest.raises(ReadError, match="no names") as caught:
         read_log(tmp_path, lines)
     assert "header" in (caught.value.remedy or "")
 

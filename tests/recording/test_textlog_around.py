@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from logs import read_log, series_of
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 
 MB = 1e6
 
@@ -91,5 +91,5 @@ def test_pid_named_above_the_lines_splits_the_runs(tmp_path: Path) -> None:
 )
 def test_text_without_a_series_is_refused(tmp_path: Path, text: str) -> None:
     prose = "\n".join(f"{n}. It is said that this is so.\n" for n in range(40))
-    with pytest.raises(UnreadableInput):
+    with pytest.raises(ReadError):
         read_log(tmp_path, text + prose)

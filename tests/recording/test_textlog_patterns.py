@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from logs import read_log
 
-from memdiag.errors import MemdiagError, UnreadableInput, UsageError
+from memdiag.errors import MemdiagError, ReadError, UsageError
 
 MB = 1e6
 
@@ -25,7 +25,7 @@ def test_patterns_that_cannot_work_are_usage_errors(tmp_path: Path) -> None:
     for pattern in ("(?<a>", "no groups", "(?<rss_mb>x{1000}{1000}{1000})", "(?<a>.)(?=x)"):
         with pytest.raises(UsageError):
             read_log(tmp_path, "step 1 rss 5\n" * 9, pattern=pattern)
-    with pytest.raises(UnreadableInput, match="matches no line"):
+    with pytest.raises(ReadError, match="matches no line"):
         read_log(tmp_path, "step 1 rss 5\n" * 9, pattern="(?<rss_mb>zzz)")
 
 

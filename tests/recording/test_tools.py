@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from logs import read_log, series_of
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.values.measurements import AxisKind, Role
 
 MIB, KIB = 2.0**20, 1024.0
@@ -246,7 +246,7 @@ def test_json_lines_with_nesting(tmp_path: Path) -> None:
 def test_format_can_be_forced(tmp_path: Path) -> None:
     text = "step,rss_mb\n" + "".join(f"{i},{i}\n" for i in range(N))
     assert read_log(tmp_path, text, format="csv").series
-    with pytest.raises(UnreadableInput, match="it is not of format mprof"):
+    with pytest.raises(ReadError, match="it is not of format mprof"):
         read_log(tmp_path, text, format="mprof")
 
 

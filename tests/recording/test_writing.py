@@ -8,16 +8,15 @@ import os
 import subprocess
 import sys
 import time
-from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from memdiag.errors import OutputExists, UnreadableInput, UsageError
+from memdiag.errors import OutputExists, ReadError, UsageError
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.sidecar import read_sidecar, sidecar_path
-from memdiag.recording.native.writer import Writer, default_path
+from memdiag.recording.native.writer import Writer
 from memdiag.recording.read import read
 from memdiag.values.measurements import AxisKind, Ending, Limit, Missing, Role, Sample, Unavailable
 
@@ -153,12 +152,6 @@ def test_places_that_cannot_be_written_are_an_error(tmp_path: Path) -> None:
         _writer(Path(os.devnull), force=True)
 
 
-def test_default_path_tells_time_and_pid() -> None:
-    path = default_path(4711, datetime(2026, 2, 7, 12, 0, tzinfo=timezone.utc))
-    assert path.name.startswith("memdiag-2026020")
-    assert path.name.endswith("-4711.csv")
-
-
 def test_parquet_holds_what_the_csv_held(tmp_path: Path) -> None:
     writer = _writer(tmp_path / "run.parquet")
     writer.add([_sample(n / 10, 10**9 + n, step=n) for n in range(50)])
@@ -249,7 +242,7 @@ def test_torn_last_line_of_a_recording_is_left_out(tmp_path: Path) -> None:
 
 def test_recording_without_rows_is_an_error_of_its_own(tmp_path: Path) -> None:
     _writer(tmp_path / "run.csv").close()
-    with pytest.raises(UnreadableInput, match="no samples"):
+    with pytest.raises(ReadError, match="no samples"):
         read(str(tmp_path / "run.csv"))
 
 

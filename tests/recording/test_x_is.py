@@ -46,3 +46,11 @@ def test_rows_with_only_a_clock_are_counted_as_what_the_user_says(tmp_path: Path
 def test_an_unknown_unit_of_the_axis_is_refused() -> None:
     with pytest.raises(UsageError, match="--x-is"):
         parse_x_is("parsec")
+
+
+def test_steps_that_are_too_few_to_judge_by_are_told(tmp_path: Path) -> None:
+    """A line each hundred steps beside a reading each second."""
+    rows = "".join(f"{n},{100 * (n // 10)},{1000 + n}\n" for n in range(50))
+    recording = read(written(tmp_path, "time_s,step,rss_mb\n" + rows))
+    assert recording.series[0].axis.kind is AxisKind.SECONDS
+    assert any("5 different steps are too few" in note for note in recording.notes)

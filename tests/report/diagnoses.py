@@ -21,7 +21,16 @@ from memdiag.values.findings import (
     Segment,
     SizeMatch,
 )
-from memdiag.values.measurements import Axis, AxisKind, Ending, Missing, Role, Unavailable, Unit
+from memdiag.values.measurements import (
+    Axis,
+    AxisKind,
+    Cause,
+    Ending,
+    Missing,
+    Role,
+    Unavailable,
+    Unit,
+)
 from memdiag.values.verdict import Argument, Reason, Side, Verdict
 
 MB = 1e6
@@ -256,7 +265,7 @@ def leak_over_time() -> Diagnosis:
     whole = replace(
         recording("memdiag-4711.csv", found),
         missing=missing,
-        ending=Ending(signal=9, why="the kernel's OOM killer"),
+        ending=Ending(signal=9, why="killed by the kernel's OOM killer", cause=Cause.OOM_KILLER),
         notes=("3 of 300 samples were late by more than 0.1 s",),
     )
     return of(whole)

@@ -16,18 +16,25 @@ from rich.console import Console
 from memdiag.cli.options.exit_codes import exit_code
 from memdiag.report.formats import json_documents
 from memdiag.report.formats.terminal import render
+from memdiag.report.text.screen import Detail
 from memdiag.values.findings import Diagnosis
 
 FOLDER = Path(__file__).parent / "screens"
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 # Every case at 80 columns, and the two that hold most at every width and in ASCII.
+DETAILED = ("leak", "many_series", "hostile")  # with -v, too
 CASES = [(name, 80, False) for name in diagnoses.SCREENS]
 CASES += [(name, width, False) for name in ("leak", "many_recordings") for width in (60, 160)]
 CASES += [(name, 80, True) for name in ("leak", "warmup", "hostile")]
 
 
 def text(
-    diagnosis: Diagnosis, *, width: int, ascii_only: bool = False, colour: bool = False
+    diagnosis: Diagnosis,
+    *,
+    width: int,
+    ascii_only: bool = False,
+    colour: bool = False,
+    detail: Detail = Detail.FACTS,
 ) -> str:
     """The report as it is printed, to a file or (with `colour`) to a terminal."""
     out = io.StringIO()
@@ -39,12 +46,14 @@ def text(
         highlight=False,
         legacy_windows=False,
     )
-    console.print(render(diagnosis, width=width, ascii_only=ascii_only))
+    report = render(diagnosis, width=width, ascii_only=ascii_only, detail=detail)
+    console.print(report, soft_wrap=True)
     return out.getvalue()
 
 
-def path(name: str, width: int, ascii_only: bool) -> Path:
-    return FOLDER / f"{name}-{width}{'-ascii' if ascii_only else ''}.txt"
+def path(name: str, width: int, ascii_only: bool, detail: Detail = Detail.FACTS) -> Path:
+    more = "-v" if detail is Detail.SERIES else ""
+    return FOLDER / f"{name}-{width}{'-ascii' if ascii_only else ''}{more}.txt"
 
 
 def documented(page: str) -> str:
@@ -61,6 +70,9 @@ def main() -> None:
     for name, width, ascii_only in CASES:
         screen = text(diagnoses.SCREENS[name](), width=width, ascii_only=ascii_only)
         path(name, width, ascii_only).write_text(screen, encoding="utf-8")
+    for name in DETAILED:
+        screen = text(diagnoses.SCREENS[name](), width=80, detail=Detail.SERIES)
+        path(name, 80, False, Detail.SERIES).write_text(screen, encoding="utf-8")
     PAGE.write_text(documented(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 

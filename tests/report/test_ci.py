@@ -184,6 +184,28 @@ def test_markdown_tables_keep_their_columns(name: str) -> None:
         assert len(cells) <= 1
 
 
+def test_markdown_has_the_chart_in_characters_or_the_picture() -> None:
+    found = diagnoses.SCREENS["leak"]()
+    chart = markdown.document(found).split("```")[1]
+    assert chart.startswith("text\n")
+    assert "onset, step 15" in chart
+    assert chart.isascii()
+    with_picture = markdown.document(found, picture="a picture.png")
+    assert "```" not in with_picture
+    assert "(a%20picture.png)" in with_picture
+    many = replace(found, recordings=found.recordings * 50)
+    assert markdown.document(many).count("```text") == 8
+
+
+def test_markdown_chart_cannot_be_ended_by_a_name() -> None:
+    (hit, *_) = diagnoses.leak().limit_hits
+    named = replace(hit, limit="````\n<img src=x>")
+    hostile = replace(diagnoses.leak(), limit_hits=(named,))
+    text = markdown.document(diagnoses.of(diagnoses.recording("r.csv", hostile)))
+    begin = text.index("`````text\n")
+    assert "````" in text[begin + 5 : text.index("\n`````\n", begin)]
+
+
 def test_markdown_lets_nothing_from_outside_act() -> None:
     name = "<script>|[x](http://y)`![i](z)*#\n| a |"
     text = markdown.document(diagnoses.of(replace(leak(), source=name)))

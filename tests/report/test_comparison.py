@@ -15,6 +15,7 @@ from rich.console import Console
 from memdiag.report.formats import comparison_text, comparison_wording, json_documents
 from memdiag.report.formats.json_documents import comparison as document
 from memdiag.report.formats.json_documents import schema_text
+from memdiag.report.text.screen import Detail
 from memdiag.values.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
 from memdiag.values.findings import Failure, Interval
 from memdiag.values.measurements import Role, Unit
@@ -65,10 +66,17 @@ FOUND = Comparison(
 )
 
 
-def text(compared: Comparison, *, width: int = 80, ascii_only: bool = False) -> str:
+def text(
+    compared: Comparison,
+    *,
+    width: int = 80,
+    ascii_only: bool = False,
+    detail: Detail = Detail.FACTS,
+) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, highlight=False, legacy_windows=False)
-    console.print(comparison_text.render(compared, width=width, ascii_only=ascii_only))
+    report = comparison_text.render(compared, width=width, ascii_only=ascii_only, detail=detail)
+    console.print(report)
     return out.getvalue()
 
 
@@ -77,8 +85,11 @@ def of(series: SeriesComparison) -> Comparison:
 
 
 def test_effect_and_what_it_comes_to_are_the_first_line() -> None:
-    first = text(FOUND).splitlines()[0]
-    assert first.split("   ") == ["  FIXED", "the leak of 291 MB per step is gone"]
+    lines = text(FOUND).splitlines()
+    assert lines[1].split("   ") == ["  FIXED", "the leak of 291 MB per step is gone"]
+    last = "memdiag: FIXED the leak of 291 MB per step is gone · before.csv -> after.csv"
+    assert lines[-1] == last
+    assert text(FOUND, detail=Detail.VERDICT) == f"{last}\n"
 
 
 def test_table_holds_before_after_change_and_what_would_have_shown() -> None:
@@ -100,13 +111,13 @@ def test_of_a_base_near_nothing_no_share_is_told() -> None:
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_no_line_is_wider_than_the_screen(width: int, ascii_only: bool) -> None:
     many = replace(FOUND, series=(SERIES, replace(SERIES, metric="rss_bytes")))
-    for line in text(many, width=width, ascii_only=ascii_only).splitlines():
+    for line in text(many, width=width, ascii_only=ascii_only, detail=Detail.SERIES).splitlines():
         assert cell_len(line) <= min(width, 100)
         assert not ascii_only or line.isascii()
 
 
 def test_both_curves_are_drawn_and_told_apart_without_colour() -> None:
-    shown = text(FOUND, ascii_only=True)
+    shown = text(FOUND, ascii_only=True, detail=Detail.SERIES)
     assert "ooo before" in shown
     assert shown.count("o") > 40
 
@@ -122,7 +133,7 @@ def test_every_effect_rule_and_measure_has_words_and_a_valid_document(
     by = replace(RATE, measure=measure)
     series = replace(SERIES, effect=effect, why=why, differences=(by,), need_more_x=12.5)
     shown = text(of(series))
-    assert comparison_wording.name(effect) in shown.splitlines()[0]
+    assert comparison_wording.name(effect) in shown.splitlines()[1]
     assert "None" not in shown
     VALIDATOR.validate(json.loads(json_documents.text(document(of(series), 0))))
 
@@ -145,7 +156,7 @@ def test_without_a_common_series_the_report_says_what_each_side_has() -> None:
         notes=("only the base has rss_bytes",),
     )
     shown = text(nothing)
-    assert shown.splitlines()[0].strip() == "INCONCLUSIVE   no series in common"
+    assert shown.splitlines()[1].strip() == "INCONCLUSIVE   no series in common"
     assert "only the base has rss_bytes." in shown
     VALIDATOR.validate(document(nothing, 3))
 
@@ -154,7 +165,7 @@ def test_doubt_says_which_side_must_run_for_how_much_longer() -> None:
     doubt = replace(
         SERIES, effect=Effect.INCONCLUSIVE, why=Why.CANDIDATE_TOO_SHORT, need_more_x=99.2
     )
-    assert "Run the candidate for about 100 steps more to reach an answer." in text(of(doubt))
+    assert "Record the run after for about 100 steps more to reach an answer." in text(of(doubt))
     runs = replace(doubt, why=Why.TOO_NOISY, more_runs=True)
     assert "Record more runs of each side" in text(of(runs))
 
@@ -168,7 +179,7 @@ def test_names_from_outside_reach_the_terminal_harmless() -> None:
         notes=(HOSTILE,),
         failures=(Failure(source=HOSTILE, message=HOSTILE, remedy=HOSTILE),),
     )
-    shown = text(hostile)
+    shown = text(hostile, detail=Detail.SERIES)
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "[bold]x[/bold]" in shown

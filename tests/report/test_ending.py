@@ -60,10 +60,10 @@ def ended(found: RecordingFinding, confidence: float | None = None) -> Recording
 
 def test_after_an_end_for_want_of_memory_nothing_goes_on_but_it_is_told_what_was_foretold() -> None:
     found = ended(diagnoses.recording("a.csv", diagnoses.leak()), 0.97)
-    assert "If the trend continues" in shown(replace(found, ending=None, early_forecast=None))
+    assert "at this rate" in shown(replace(found, ending=None, early_forecast=None))
     said = shown(found)
-    assert "If the trend continues" not in said
-    assert "Forecast: halfway, at step 40, " in said
+    assert "at this rate" not in said
+    assert "forecast halfway, at step 40, " in said
     assert (
         "was expected to reach 4.00 GB at step 90 (80 to 100), 97% confident of a leak by then."
         in said

@@ -48,7 +48,7 @@ def test_the_screen_says_what_can_be_measured_and_how_to_get_the_rest() -> None:
         " yes     host memory        RSS of every process\n"
         " -       this machine       16.0 GB RAM; ? in use\n"
         " partly  GPU 0              NVIDIA [red]A100[/red] \\x1b[2J{total_bytes}\\nnext\n"
-        "                            try: start the container with --pid=host\n"
+        "                            hint: start the container with --pid=host\n"
     )
 
 

@@ -1,11 +1,14 @@
 import os
 import pty
+from dataclasses import replace
 
 import pytest
+from report import diagnoses
 from rich.cells import cell_len
 from screens import Screen
 
-from memdiag.report.formats.status_line import SETTLE, LastRow, Status, line, wanted
+from memdiag.report.formats.status_line import SETTLE, LastRow, Status, line, trend, wanted
+from memdiag.values.verdict import Reason
 
 FULL = Status(
     elapsed_s=3725.4,
@@ -13,17 +16,29 @@ FULL = Status(
     processes=5,
     step=12_345,
     phase="train/forward",
-    verdict="warmup",
-    growth="+0.1 MB per step",
+    trend="growing +0.1 MB per step",
+    limit="host RAM full in about 13 min",
 )
 
 
 def test_the_line_says_what_is_known():
-    assert line(FULL, width=120) == (
-        "memdiag 1:02:05 · step 12,345 · 17.7 GB · warmup +0.1 MB per step · train/forward"
-        " · 5 processes"
+    assert line(FULL, width=140) == (
+        "memdiag 1:02:05 · step 12,345 · 17.7 GB · growing +0.1 MB per step"
+        " · host RAM full in about 13 min · train/forward · 5 processes"
     )
     assert line(Status(elapsed_s=65, memory_bytes=None), width=80) == "memdiag 1:05"
+
+
+def test_no_verdict_is_shown_as_failure_while_it_may_still_come():
+    growing = diagnoses.inconclusive().recordings[0].series[0]
+    level = replace(growing, growth_per_x=diagnoses.interval(0.0, 1e6))
+    early = replace(growing, reason=Reason.TOO_FEW_SAMPLES)
+    assert trend(None) == trend(early) == "collecting data"
+    assert trend(growing) == "growing +169 MB per step"
+    assert trend(level) == "no clear trend yet"
+    assert trend(diagnoses.stable().recordings[0].series[0]) == "flat so far"
+    assert trend(diagnoses.warmup().recordings[0].series[0]) == "flat since step 90"
+    assert trend(diagnoses.leak()) == "LEAK 99%, +291 MB per step"
 
 
 @pytest.mark.parametrize("width", range(20, 120))

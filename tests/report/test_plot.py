@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memdiag.report.picture.model import Curve, Level, Mark, MarkKind, Picture
 from memdiag.report.plotting import axis_ticks
-from memdiag.report.plotting.plot import Level, Mark, Plot, draw
+from memdiag.report.plotting.plot import draw
 from memdiag.values.measurements import AxisKind, Unit
 
 BRAILLE = re.compile("[\u2801-\u28ff]")
@@ -18,17 +19,17 @@ VALUES = st.floats(min_value=-1e15, max_value=1e15) | st.sampled_from(
 )
 
 
-def plot(trace: list[tuple[float, float]], **more: object) -> Plot:
-    return Plot(
-        trace=trace,
+def plot(trace: list[tuple[float, float]], marks: tuple[Mark, ...] = (), **more: object) -> Picture:
+    return Picture(
         unit=Unit.BYTES,
         axis=AxisKind.STEP,
         axis_word="step",
+        curves=(Curve(name="RSS", points=tuple(trace), marks=marks),),
         **more,  # type: ignore[arg-type]
     )
 
 
-def lines(drawing: Plot, width: int = 80, *, ascii_only: bool = False) -> list[str]:
+def lines(drawing: Picture, width: int = 80, *, ascii_only: bool = False) -> list[str]:
     return [line.plain for line in draw(drawing, width, ascii_only=ascii_only)]
 
 
@@ -50,7 +51,7 @@ def test_any_trace_can_be_drawn_within_its_width(
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_a_mark_stands_over_the_bend_of_the_curve(width: int, ascii_only: bool) -> None:
     bend = [(0.0, 1e9), (300.0, 1e9), (1000.0, 5e9)]
-    marked = plot(bend, marks=[Mark(x=300, label="onset", style="red")])
+    marked = plot(bend, (Mark(x=300, label="onset", kind=MarkKind.ONSET),))
     drawn = lines(marked, width, ascii_only=ascii_only)
     stroke = drawn[0].index("!" if ascii_only else "┊")
     start = next(line for line in drawn if "1 GB" in line)
@@ -82,7 +83,7 @@ def test_noise_on_a_level_is_drawn_flat() -> None:
 
 
 def test_a_limit_is_drawn_with_its_name() -> None:
-    drawn = lines(plot([(0.0, 1e9), (9.0, 2e9)], levels=[Level(value=4e9, label="GPU 0")]))
+    drawn = lines(plot([(0.0, 1e9), (9.0, 2e9)], levels=(Level(value=4e9, label="GPU 0"),)))
     assert any("┄┄ GPU 0 ┄" in line for line in drawn)
 
 
@@ -92,8 +93,8 @@ def test_one_point_is_no_plot() -> None:
 
 
 def test_a_label_that_does_not_fit_on_the_right_stands_on_the_left() -> None:
-    mark = Mark(x=9.8, label="onset, step 10", style="red")
-    drawn = lines(plot([(0.0, 1e9), (10.0, 2e9)], marks=[mark]), 60)
+    mark = Mark(x=9.8, label="onset, step 10", kind=MarkKind.ONSET)
+    drawn = lines(plot([(0.0, 1e9), (10.0, 2e9)], (mark,)), 60)
     assert drawn[0].endswith("onset, step 10 ┊")
 
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import pytest
 from report import diagnoses
-from report.draw_screens import CASES, FOLDER, path, text
+from report.draw_screens import CASES, DETAILED, FOLDER, path, text
 from rich.cells import cell_len
 
 from memdiag.report.text import wording
+from memdiag.report.text.screen import Detail
 from memdiag.values.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval
 from memdiag.values.measurements import Axis, AxisKind, Role, Unit
 from memdiag.values.verdict import Reason, Verdict
@@ -28,18 +29,31 @@ def test_screen_is_as_expected(name: str, width: int, ascii_only: bool) -> None:
 
 
 def test_every_expected_screen_belongs_to_a_case() -> None:
-    assert {file.name for file in FOLDER.iterdir()} == {path(*case).name for case in CASES}
+    detailed = {path(name, 80, False, Detail.SERIES).name for name in DETAILED}
+    assert {file.name for file in FOLDER.iterdir()} == {
+        path(*case).name for case in CASES
+    } | detailed
+
+
+@pytest.mark.parametrize("name", DETAILED)
+def test_detailed_screen_is_as_expected(name: str) -> None:
+    shown = text(diagnoses.SCREENS[name](), width=80, detail=Detail.SERIES)
+    assert shown == path(name, 80, False, Detail.SERIES).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", diagnoses.SCREENS)
 def test_every_line_fits_and_ends_in_no_blank(name: str, width: int, ascii_only: bool) -> None:
-    shown = text(diagnoses.SCREENS[name](), width=width, ascii_only=ascii_only)
-    for line in shown.split("\n"):
-        assert cell_len(line) <= width, line
-        assert line == line.rstrip(" "), line
-    assert shown.isascii() or not ascii_only
+    for detail in (Detail.FACTS, Detail.SERIES):
+        shown = text(diagnoses.SCREENS[name](), width=width, ascii_only=ascii_only, detail=detail)
+        *lines, last = shown.splitlines() or [""]
+        for line in lines:
+            assert cell_len(line) <= width, line
+            assert line == line.rstrip(" "), line
+        # (The path in the last line is never cut.)
+        assert last.startswith("memdiag: ") or not diagnoses.SCREENS[name]().recordings
+        assert shown.isascii() or not ascii_only
 
 
 @pytest.mark.parametrize("name", diagnoses.SCREENS)
@@ -54,7 +68,7 @@ def test_what_lies_high_between_the_steps_is_told_and_drawn(ascii_only: bool) ->
     for height, told in ((5e9, True), (1.01e9, False)):
         tops = tuple((float(x), height) for x in range(200))
         found = diagnoses.of(diagnoses.recording("a.csv", replace(made, tops=tops)))
-        shown = text(found, width=80, ascii_only=ascii_only)
+        shown = text(found, width=80, ascii_only=ascii_only, detail=Detail.SERIES)
         assert ("reaches 5.00 GB (dotted)." in " ".join(shown.split())) == told
         assert (("o" if ascii_only else "·") * 60 in shown) == told
 
@@ -69,8 +83,8 @@ def test_colours_are_told_apart_on_dark_and_light_backgrounds() -> None:
     for diagnosis in diagnoses.SCREENS.values():
         codes = re.findall(r"\x1b\[([0-9;]*)m", text(diagnosis(), width=80, colour=True))
         used = {code for codes_of_one in codes for code in codes_of_one.split(";")}
-        # bold, italic, reverse, red, green, magenta, and "end of style"
-        assert used <= {"", "0", "1", "3", "7", "31", "32", "35"}
+        # bold, dim, italic, reverse, red, green, magenta, and "end of style"
+        assert used <= {"", "0", "1", "2", "3", "7", "31", "32", "35"}
 
 
 @pytest.mark.parametrize("name", diagnoses.SCREENS)
@@ -106,34 +120,40 @@ def test_every_unit_and_axis_can_be_shown(kind: AxisKind, unit: Unit) -> None:
 @pytest.mark.parametrize("reason", Reason)
 def test_every_verdict_is_shown_with_every_reason(verdict: Verdict, reason: Reason) -> None:
     shown = one(replace(diagnoses.leak(), verdict=verdict, reason=reason))
-    assert verdict.name in shown.split("\n", maxsplit=1)[0]
+    assert verdict.name in shown.split("\n")[1]
+    assert shown.split("\n")[-2].startswith(f"memdiag: {verdict.name}")
 
 
-def one(finding: Finding, width: int = 100) -> str:
-    return text(diagnoses.of(diagnoses.recording("a.csv", finding)), width=width)
+def one(finding: Finding, width: int = 100, detail: Detail = Detail.FACTS) -> str:
+    found = diagnoses.of(diagnoses.recording("a.csv", finding))
+    return text(found, width=width, detail=detail)
 
 
 def test_the_verdict_is_the_first_thing_and_the_overall_line_the_last() -> None:
     two = diagnoses.of(diagnoses.stable().recordings[0], diagnoses.warmup().recordings[0])
     lines = text(two, width=80).rstrip("\n").split("\n")
-    assert lines[0].split()[0] == "STABLE"
-    assert lines[-1] == " Overall: WARMUP (1 warmup and 1 stable)"
+    assert lines[1].split()[0] == "STABLE"
+    assert lines[-1] == "memdiag: WARMUP (1 warmup and 1 stable)"
 
 
-def test_one_recording_has_no_overall_line() -> None:
-    assert "Overall" not in text(diagnoses.stable(), width=80)
+def test_the_last_line_of_one_recording_has_its_verdict_and_place() -> None:
+    (kept,) = diagnoses.stable().recordings
+    kept = replace(kept, source=".memdiag/runs/20261123-0912-train-7/recording.csv")
+    *_, last = text(diagnoses.of(kept), width=80).rstrip("\n").split("\n")
+    assert last == "memdiag: STABLE flat at 4.18 GB · .memdiag/runs/20261123-0912-train-7"
+    assert text(diagnoses.of(kept), width=80, detail=Detail.VERDICT) == f"{last}\n"
 
 
 def test_many_recordings_get_a_line_each_leaks_first() -> None:
     lines = text(diagnoses.many_recordings(), width=100).split("\n")
-    verdicts = [line.split()[0] for line in lines[1:7]]
+    verdicts = [line.split()[0] for line in lines[2:8]]
     assert verdicts == ["LEAK", "LEAK", "INCONCLUSIVE", "WARMUP", "STABLE", "STABLE"]
-    assert sum("FAILED" in line for line in lines) == 1
+    assert "1 not analyzed" in lines[-2]
 
 
 def test_the_deciding_series_comes_first_and_long_tables_are_counted() -> None:
-    shown = text(diagnoses.many_series(), width=100)
-    rows = shown[shown.index("series ") :].split("\n")
+    shown = text(diagnoses.many_series(), width=100, detail=Detail.SERIES)
+    rows = shown[shown.index(" series   ") :].split("\n")
     assert "worker 17 of" in rows[1]
     assert sum(row.startswith(" RSS  ") for row in rows) == 8
     assert " and 24 more, all stable" in rows
@@ -148,7 +168,7 @@ def test_growth_is_told_per_epoch_where_epochs_are_known() -> None:
     growth = Interval(value=29.3e9, low=29e9, high=30e9)
     known = replace(diagnoses.leak(), growth_per_epoch=growth)
     shown = " ".join(text(diagnoses.of(diagnoses.recording("a.csv", known)), width=80).split())
-    assert "MB per step (+29.3 GB per epoch)." in shown
+    assert "MB per step (+29.3 GB per epoch): " in shown
 
 
 def test_a_run_that_cannot_settle_says_so() -> None:
@@ -179,6 +199,17 @@ def test_advice_follows_from_the_evidence(kinds: set[EvidenceKind], advice: str)
     assert advice in " ".join(with_it.split())
 
 
+def test_a_counter_that_rises_with_memory_has_bytes_per_count() -> None:
+    leak = diagnoses.leak_over_time().recordings[0]
+    (memory,) = leak.series
+    assert memory.growth_per_x is not None
+    slower = memory.growth_per_x.scaled(1 / 2e6)
+    copies = replace(memory, metric="copies", process="", unit=Unit.COUNT, growth_per_x=slower)
+    grows = Evidence(kind=EvidenceKind.COUNTER_GROWS, subject="rss_bytes", against="copies")
+    shown = text(diagnoses.of(replace(leak, series=(memory, copies), evidence=(grows,))), width=100)
+    assert "memory grows by 2.00 MB per count." in " ".join(shown.split())
+
+
 def test_a_phase_that_chance_explains_is_not_blamed() -> None:
     leak = diagnoses.leak()
     by_chance = tuple(replace(phase, p_value=0.4) for phase in leak.phases)
@@ -205,7 +236,7 @@ def test_tensors_that_accumulate_beside_calm_memory_are_something_to_fix(calm: D
 
 def test_rising_peaks_on_a_flat_floor_are_a_warning() -> None:
     calm = replace(diagnoses.stable().recordings[0].series[0], peaks_grow=True)
-    assert "Warning:" in one(calm)
+    assert " warning  the baseline is stable, but the peaks rise." in one(calm)
 
 
 def _of_one_process(processes: float) -> str:
@@ -214,7 +245,8 @@ def _of_one_process(processes: float) -> str:
     number = replace(
         tree, metric="processes", role=Role.PROCESSES, verdict=Verdict.STABLE, peak_value=processes
     )
-    return text(diagnoses.of(diagnoses.recording("run.csv", main, tree, number)), width=80)
+    found = diagnoses.of(diagnoses.recording("run.csv", main, tree, number))
+    return text(found, width=80, detail=Detail.SERIES)
 
 
 def test_totals_are_told_where_there_is_more_than_one_process() -> None:
@@ -229,7 +261,8 @@ def test_a_rate_of_a_few_samples_that_may_be_anything_is_not_told() -> None:
         metric="uss_bytes",
         growth_per_x=diagnoses.interval(1e7, 5e9),
     )
-    shown = text(diagnoses.of(diagnoses.recording("run.csv", diagnoses.leak(), wild)), width=80)
+    found = diagnoses.of(diagnoses.recording("run.csv", diagnoses.leak(), wild))
+    shown = text(found, width=80, detail=Detail.SERIES)
     line = next(line for line in shown.split("\n") if line.strip().startswith("USS"))
     assert "per step" not in line
 
@@ -238,7 +271,7 @@ def test_growth_too_small_for_three_digits_is_told_as_a_difference() -> None:
     trace = [(float(x), 120e6 + 500 * x) for x in range(0, 400, 10)]
     leak = diagnoses.series(trace, Verdict.LEAK, Reason.OUTLASTS_WARMUP)
     shown = " ".join(text(diagnoses.of(diagnoses.recording("run.csv", leak)), width=80).split())
-    assert "grew by 195 KB between step 0 and step 390, to 120 MB" in shown
+    assert "per step: 195 KB more at step 390 than at step 0." in shown
 
 
 def test_growth_never_begins_under_all_that_was_read() -> None:
@@ -250,7 +283,7 @@ def test_growth_never_begins_under_all_that_was_read() -> None:
         onset_x=diagnoses.interval(0.0),
     )
     shown = " ".join(text(diagnoses.of(diagnoses.recording("run.csv", steep)), width=80).split())
-    assert "grew from 5.00 MB" in shown
+    assert "per step: 5.00 MB at step 0, " in shown
 
 
 def test_growth_does_not_end_below_what_the_last_moments_gave_back() -> None:
@@ -258,7 +291,7 @@ def test_growth_does_not_end_below_what_the_last_moments_gave_back() -> None:
     ended = [*trace, (3950.0, 320.1e6)]  # the program takes down what it had
     leak = diagnoses.series(ended, Verdict.LEAK, Reason.OUTLASTS_WARMUP)
     shown = " ".join(text(diagnoses.of(diagnoses.recording("run.csv", leak)), width=80).split())
-    assert "grew from 320 MB at step 0 to 324 MB at step 3,900" in shown
+    assert "320 MB at step 0, 324 MB at step 3,900" in shown
 
 
 def test_plan_for_the_plateau_counts_all_processes() -> None:

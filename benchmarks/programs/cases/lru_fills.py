@@ -1,4 +1,4 @@
-"""An lru_cache of 400 entries, which is full after a while, over keys that come at random."""
+"""An lru_cache of two entries for each second, over keys that come at random, fills."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from torch import nn
 rng = np.random.default_rng(11)
 
 
-@lru_cache(maxsize=400)
+@lru_cache(maxsize=int(2 * float(sys.argv[1])))
 def positions(length: int) -> torch.Tensor:
     angles = torch.arange(length)[:, None] / torch.logspace(0, 4, 16)
     return torch.cat([angles.sin(), angles.cos()], dim=1)

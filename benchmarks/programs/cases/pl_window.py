@@ -1,4 +1,4 @@
-"""Lightning: a callback with a window over the last 300 gradients."""
+"""Lightning: a callback with a window over the last gradients, which is full within a third."""
 
 import collections
 import sys
@@ -9,7 +9,7 @@ from lightning import Callback, LightningModule, Trainer
 
 
 class GradientNoise(Callback):
-    def __init__(self, size: int = 300) -> None:
+    def __init__(self, size: int) -> None:
         self.window: collections.deque = collections.deque(maxlen=size)
 
     def on_before_optimizer_step(
@@ -19,4 +19,5 @@ class GradientNoise(Callback):
 
 
 if __name__ == "__main__":
-    fit(AutoEncoder(), float(sys.argv[1]), callbacks=[GradientNoise()])
+    seconds = float(sys.argv[1])
+    fit(AutoEncoder(), seconds, callbacks=[GradientNoise(size=int(seconds))])

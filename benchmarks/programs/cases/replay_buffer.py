@@ -8,7 +8,7 @@ def train(clock: Clock) -> None:
     for step in clock.steps():
         x = batch(128)
         model.train(x)
-        if clock.done < 1 / 3:
+        if clock.done < 1 / 3 or not buffer:
             buffer.append(x)
         else:
             buffer[step % len(buffer)] = x

@@ -18,7 +18,7 @@ from memdiag.analysis.attribution.event_regressors import (
     ramps,
     starts,
 )
-from memdiag.analysis.attribution.interval_growth import STILL
+from memdiag.analysis.attribution.interval_growth import LEAST_MOVES
 from memdiag.analysis.stats.ar1_least_squares import WhitenedFit, memory_of
 
 if TYPE_CHECKING:
@@ -158,5 +158,5 @@ def _columns(x: Floats, groups: Sequence[Group], knots: int, *, is_mark: bool) -
 def _quantum(y: Floats) -> float:
     """The least move of rounded readings; 0 where they rarely stand still."""
     moves = np.abs(np.diff(y))
-    rounded = len(moves) > 0 and (moves > 0).any() and (moves == 0).mean() > 1 - STILL
+    rounded = len(moves) > 0 and (moves > 0).any() and (moves == 0).mean() > 1 - LEAST_MOVES
     return float(moves[moves > 0].min()) if rounded else 0.0

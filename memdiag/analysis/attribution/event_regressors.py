@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import median
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -71,7 +73,7 @@ def ramps(member: Mask) -> Iterator[Floats]:
 def _progress(turns: Ints, count: int) -> Floats:
     if len(turns) < 2:
         return np.zeros(count)
-    usual = float(np.median(np.diff(turns)))
+    usual = median(np.diff(turns))
     edges = np.r_[turns[0] - usual, turns, turns[-1] + usual]
     cycle = np.interp(np.arange(count), edges, np.arange(len(edges)))
     whole = np.minimum(np.floor(cycle), len(edges) - 2)

@@ -26,7 +26,7 @@ PASSING_NOISE = 8.0
 # Tags may name the phase a sample ends (log lines) or the one it begins. The second reading is
 # taken only where it explains the growth this much better (ratio of residual squares): heuristic.
 BEGIN_READING_RATIO = 0.5
-STILL = 0.8  # fewer moves than this part of the steps mean rounded readings: heuristic
+LEAST_MOVES = 0.8  # fewer moves than this part of the steps mean rounded readings: heuristic
 EVEN = 0.01  # widths that differ by less than this fraction are equal
 FINER, MOST_EVEN = 4, 20_000  # intervals of equal width per interval, and in all
 
@@ -60,7 +60,7 @@ def noise_of(y: Floats) -> float:
         return 0.0
     steps = np.diff(y)
     moves = np.abs(steps[steps != 0])
-    rounded = len(moves) > 0 and len(moves) < STILL * len(steps)
+    rounded = len(moves) > 0 and len(moves) < LEAST_MOVES * len(steps)
     quantum = float(moves.min()) if rounded else 0.0
     return math.hypot(float(np.sqrt(np.mean(np.minimum(steps, 0.0) ** 2))), quantum / 12**0.5)
 

@@ -1,4 +1,4 @@
-"""Known sizes that one event may keep: a copy of the model, an optimizer state, a batch."""
+"""Known sizes that one event may keep: a copy of the model, an optimizer state."""
 
 from __future__ import annotations
 
@@ -15,31 +15,35 @@ LEAST_MULTIPLE, MOST_MULTIPLE = 0.1, 100.0
 WHOLE_TOLERANCE = 0.02
 
 
-def sizes(
-    parameters: int,
-    *,
-    parameter_bytes: int = 4,
-    optimizer_values: int = 2,
-    optimizer_bytes: int = 4,
-    batch_bytes: int | None = None,
-) -> dict[KnownSize, int]:
+def sizes(model_bytes: int) -> dict[KnownSize, int]:
     """Bytes of the things a training job may keep once too often.
 
-    parameters: number of the model's parameters. parameter_bytes: of one (4: fp32, 2: bf16).
-    optimizer_values: values that the optimizer keeps per parameter (Adam 2, momentum 1, SGD 0), of
-        `optimizer_bytes` each. batch_bytes: one batch, if known.
+    The optimizer keeps two values of each parameter, as Adam does.
     """
-    if parameters <= 0 or parameter_bytes <= 0:
-        raise ValueError("a model has parameters, and they have a size")
-    model = parameters * parameter_bytes
-    state = parameters * optimizer_values * optimizer_bytes
-    known = {KnownSize.MODEL: model}
-    if state > 0:
-        known[KnownSize.OPTIMIZER_STATE] = state
-        known[KnownSize.TRAINING_STATE] = 2 * model + state
-    if batch_bytes is not None and batch_bytes > 0:
-        known[KnownSize.BATCH] = batch_bytes
-    return known
+    return {
+        KnownSize.MODEL: model_bytes,
+        KnownSize.OPTIMIZER_STATE: 2 * model_bytes,
+        KnownSize.TRAINING_STATE: 4 * model_bytes,
+    }
+
+
+def as_large_as(size_bytes: float, model_bytes: int, batch_bytes: int = 0) -> KnownSize | None:
+    """The thing that has this size, with up to 5% of overhead; None if none has, or several have.
+
+    model_bytes, batch_bytes: of the parameters and of a batch of data, 0 if unknown. Of a batch up
+    to 5% may be missing: labels beside the inputs.
+    """
+    least = {**sizes(model_bytes), KnownSize.BATCH: batch_bytes * (1 - OVERHEAD)}
+    alike = [
+        what
+        for what, size in {**sizes(model_bytes), KnownSize.BATCH: batch_bytes}.items()
+        if size >= LEAST_BYTES and least[what] - 0.5 <= size_bytes <= size * (1 + OVERHEAD)
+    ]
+    return alike[0] if len(alike) == 1 else None
+
+
+# What a copy has beside its numbers (heuristic), and the smallest thing that a size identifies.
+OVERHEAD, LEAST_BYTES = 0.05, 4096
 
 
 def match(
@@ -79,10 +83,11 @@ def matched(
 
 
 def with_model_sizes(found: RecordingFinding, parameters: int | None) -> RecordingFinding:
-    """The same finding with growth per event matched with a model of this many parameters."""
+    """The same finding with growth per event matched with a model of this many parameters, of
+    4 bytes each."""
     if parameters is None:
         return found
-    known = sizes(parameters)
+    known = sizes(4 * parameters)
     return replace(found, series=tuple(_matched(finding, known) for finding in found.series))
 
 

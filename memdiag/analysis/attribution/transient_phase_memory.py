@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.noise import robust_deviation
 
 if TYPE_CHECKING:
@@ -79,11 +80,11 @@ def _excess(y: Floats, base: Mask, own: Mask, code: int) -> _Excess | None:
     left, right = before[inner], after[inner]
     excess = y[inner] - (y[left] + y[right]) / 2
     across = y[right] - y[left]
-    change = abs(float(np.median(across)))
-    height, spread = float(np.median(excess)), robust_deviation(excess)
+    change = abs(median(across))
+    height, spread = median(excess), robust_deviation(excess)
     if abs(height) <= max(0.75 * change, 4 * 1.2533 * spread / math.sqrt(len(excess))):
         return None
-    noise = _noise(y, base, max(int(np.median(right - left)) // 2, 1))
+    noise = _noise(y, base, max(int(median(right - left)) // 2, 1))
     # Events need not keep alike, and one that keeps something may do so in the middle of it.
     usual = math.hypot(noise, robust_deviation(across) / 2, change / 2)
     return _Excess(code=code, height=height, even=spread <= PASSING_SPREAD * usual)

@@ -15,7 +15,7 @@ from memdiag.analysis.stats.pooled_estimate import Estimate
 from memdiag.values.comparison import Difference, Measure
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import AxisKind
-from memdiag.values.verdict import CALM, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 # 1.96 + 0.84: a difference of this many standard errors shows in four of five tries at 95%.
 SHOWN = 2.8
@@ -46,7 +46,7 @@ class Side:
         inconclusive, grew by next to nothing."""
         if any(f.verdict is Verdict.LEAK for f in self.findings):
             return Verdict.LEAK
-        open_ = [f for f in self.findings if f.verdict not in CALM]
+        open_ = [f for f in self.findings if f.verdict not in STABLE_OR_WARMUP]
         stable = 2 * len(open_) < len(self.findings) and all(map(_may_be_stable, open_))
         return Verdict.STABLE if stable else Verdict.INCONCLUSIVE
 
@@ -173,7 +173,7 @@ def _growth(finding: Finding) -> Estimate | None:
 
 def _level(finding: Finding) -> Estimate | None:
     """The plateau's middle reading; a flat run without one is level with its latest reading."""
-    if finding.verdict not in CALM:
+    if finding.verdict not in STABLE_OR_WARMUP:
         return None
     since = finding.first_x if finding.plateau is None else finding.plateau.since_x.value
     values = [y for x, y in finding.trace if x >= since] or [finding.latest_value]

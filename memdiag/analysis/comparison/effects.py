@@ -13,7 +13,7 @@ from memdiag.analysis.comparison.align import SHOWN, Pair, Side, noise
 from memdiag.analysis.stats.pooled_estimate import Estimate
 from memdiag.values.comparison import Difference, Effect, Measure, Why
 from memdiag.values.measurements import Unit
-from memdiag.values.verdict import CALM, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 # A rate counts as changed when it changed by a tenth at the least, as equal when a change by a
 # third is excluded (so never when it halved). Heuristic.
@@ -44,46 +44,46 @@ class Decision:
 def decide(pair: Pair) -> Decision:
     """What the change did to one series."""
     if len(pair.base.axis_kinds | pair.candidate.axis_kinds) > 1:
-        return _cant_tell(Why.AXES_DIFFER)
+        return _inconclusive(Why.AXES_DIFFER)
     base, candidate = pair.base.verdict, pair.candidate.verdict
     if candidate is Verdict.LEAK and (
-        base in CALM or (base is Verdict.INCONCLUSIVE and _base_was_flat(pair))
+        base in STABLE_OR_WARMUP or (base is Verdict.INCONCLUSIVE and _base_was_flat(pair))
     ):
         return _leak_appeared(pair)
-    if base is Verdict.LEAK and candidate in CALM:
+    if base is Verdict.LEAK and candidate in STABLE_OR_WARMUP:
         return _leak_gone(pair)
     if base is Verdict.LEAK and candidate is Verdict.LEAK:
         return _rates(pair)
-    if base in CALM and candidate in CALM:
+    if base in STABLE_OR_WARMUP and candidate in STABLE_OR_WARMUP:
         return _levels(pair)
     return _unsettled(pair)
 
 
-def _cant_tell(why: Why, by: Measure | None = None) -> Decision:
+def _inconclusive(why: Why, by: Measure | None = None) -> Decision:
     return Decision(effect=Effect.INCONCLUSIVE, why=why, by=by)
 
 
 def _leak_gone(pair: Pair) -> Decision:
     """The old rate must be excluded, not only be unseen: a short stable run proves nothing."""
     if _not_reached(pair):
-        return _cant_tell(Why.CANDIDATE_TOO_SHORT, _rise_of(pair))
+        return _inconclusive(Why.CANDIDATE_TOO_SHORT, _rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
-        return _cant_tell(Why.NOT_MEASURED)
+        return _inconclusive(Why.NOT_MEASURED)
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
     if candidate.high > _GONE * base.value:
-        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+        return _inconclusive(Why.TOO_NOISY, Measure.GROWTH)
     return Decision(effect=Effect.FIXED, why=Why.LEAK_GONE, by=Measure.GROWTH)
 
 
 def _leak_appeared(pair: Pair) -> Decision:
     """The base must have run to where the leak would have shown in it."""
     if _not_reached(pair):
-        return _cant_tell(Why.BASE_TOO_SHORT, _rise_of(pair))
+        return _inconclusive(Why.BASE_TOO_SHORT, _rise_of(pair))
     if Measure.GROWTH not in pair.estimates:
         return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED)
     base, candidate = (e.interval() for e in pair.estimates[Measure.GROWTH])
     if base.high >= candidate.value:
-        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+        return _inconclusive(Why.TOO_NOISY, Measure.GROWTH)
     return Decision(effect=Effect.NEW_LEAK, why=Why.LEAK_APPEARED, by=Measure.GROWTH)
 
 
@@ -113,22 +113,22 @@ def _rise_of(pair: Pair) -> Measure | None:
 
 def _rates(pair: Pair) -> Decision:
     if Measure.GROWTH not in pair.estimates:
-        return _cant_tell(Why.NOT_MEASURED)
+        return _inconclusive(Why.NOT_MEASURED)
     found = pair.difference(Measure.GROWTH)
     if found.ratio is None:
-        return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+        return _inconclusive(Why.TOO_NOISY, Measure.GROWTH)
     changed = not 1 - _MATERIAL_RATE < found.ratio.value < 1 + _MATERIAL_RATE
     moved = _moved(found, changed, Measure.GROWTH, Why.RATE_CHANGED)
     if moved is not None:
         return moved
     if found.ratio.low >= _EQUAL_RATE[0] and found.ratio.high <= _EQUAL_RATE[1]:
         return Decision(effect=Effect.NO_EFFECT, why=Why.RATE_EQUAL, by=Measure.GROWTH)
-    return _cant_tell(Why.TOO_NOISY, Measure.GROWTH)
+    return _inconclusive(Why.TOO_NOISY, Measure.GROWTH)
 
 
 def _levels(pair: Pair) -> Decision:
     if Measure.LEVEL not in pair.estimates:
-        return _cant_tell(Why.NOT_MEASURED)
+        return _inconclusive(Why.NOT_MEASURED)
     found = pair.difference(Measure.LEVEL)
     scale = _scale(found)
     least = _least_change(pair, _MATERIAL_LEVEL * scale)
@@ -137,7 +137,7 @@ def _levels(pair: Pair) -> Decision:
     if moved is None and max(-found.change.low, found.change.high) > max(
         _EQUAL_LEVEL * scale, least
     ):
-        return _cant_tell(Why.TOO_NOISY, Measure.LEVEL)
+        return _inconclusive(Why.TOO_NOISY, Measure.LEVEL)
     if moved is None and Measure.PEAK in pair.estimates:
         peaks = pair.difference(Measure.PEAK)
         least = _least_change(pair, _MATERIAL_PEAK * _scale(peaks))
@@ -168,7 +168,7 @@ def _unsettled(pair: Pair) -> Decision:
     why = (
         Why.BASE_UNSETTLED if pair.base.verdict is Verdict.INCONCLUSIVE else Why.CANDIDATE_UNSETTLED
     )
-    open_ = _cant_tell(why, _rise_of(pair))
+    open_ = _inconclusive(why, _rise_of(pair))
     if Measure.RISE not in pair.estimates:
         return open_
     change = pair.difference(Measure.RISE).change
@@ -230,8 +230,8 @@ def _past_onset(pair: Pair) -> float | None:
     rate = min(rates, default=0.0)
     if rate <= 0:
         return None
-    loudest = max(noise(f) for f in (*pair.base.findings, *pair.candidate.findings))
-    return max(pair.late_from, pair.common[0]) + 2 * SHOWN * loudest / rate - pair.common[1]
+    noisiest = max(noise(f) for f in (*pair.base.findings, *pair.candidate.findings))
+    return max(pair.late_from, pair.common[0]) + 2 * SHOWN * noisiest / rate - pair.common[1]
 
 
 def _for_a_rate(pair: Pair, length: float) -> float:

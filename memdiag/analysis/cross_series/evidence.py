@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from memdiag.analysis.cross_series.leak_kind import NODES
 from memdiag.analysis.decision.across.series_set import (
     ELSEWHERE,
     IN_PART,
@@ -20,7 +21,7 @@ from memdiag.analysis.decision.across.series_set import (
 from memdiag.analysis.policy import DEFAULT, PAGES, Policy
 from memdiag.values.findings import Evidence, EvidenceKind, Finding
 from memdiag.values.measurements import Role
-from memdiag.values.verdict import CALM, Reason, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Verdict
 
 _GROWS = {
     Role.PROCESSES: EvidenceKind.PROCESSES_GROW,
@@ -46,7 +47,7 @@ def evidence(
         out.append(Evidence(kind=EvidenceKind.EARLIER_RUN, subject=name(subject)))
     if subject.verdict is Verdict.LEAK and _is_alone(subject, series):
         out.append(Evidence(kind=EvidenceKind.ONE_PROCESS, subject=name(subject)))
-    if subject.verdict in CALM:
+    if subject.verdict in STABLE_OR_WARMUP:
         out += _holes_beside(subject, series)
         out += _counts_beside(subject, findings)
     else:
@@ -64,7 +65,7 @@ def _evidence(kind: EvidenceKind, subject: Finding, against: Finding, says: Verd
 
 def _unshared(series: SeriesSet, policy: Policy) -> Iterator[Evidence]:
     """Forked workers that make copies of the parent's pages."""
-    trees = [f for f in series.findings if f.process == "tree"]
+    trees = [f for f in series.findings if f.process == "tree" and not series.is_of_one]
     for finding in sorted(trees, key=lambda f: f.role is not Role.PROPORTIONAL):
         resident = lost_by(finding, series, policy.common.little)
         if resident is not None:
@@ -126,7 +127,7 @@ def _is_alone(subject: Finding, series: SeriesSet) -> bool:
     alike = [
         f for f in series.findings if f.metric == subject.metric and f.process not in {"", "tree"}
     ]
-    growths = [max(0.0, speed(f)) for f in alike if f.verdict not in CALM]
+    growths = [max(0.0, speed(f)) for f in alike if f.verdict not in STABLE_OR_WARMUP]
     if len(alike) < 2 or subject not in alike:
         return False
     return speed(subject) >= series.policy.reporting.alone * sum(growths) > 0
@@ -138,8 +139,17 @@ def _statements(subject: Finding, other: Finding, series: SeriesSet) -> Iterator
     if subject.role in ON_DEVICE:
         yield from _of_allocator(subject, other, series, allocations=allocations)
     kind = None if allocations else _one_says(subject, other)
+    if kind is EvidenceKind.OBJECTS_GROW and _are_nodes(other, series):
+        return
     if kind is not None:
         yield kind
+
+
+def _are_nodes(blocks: Finding, series: SeriesSet) -> bool:
+    """Return True if most blocks of Python that are new are those that counting nodes leaves."""
+    nodes = [f for f in series.findings if f.process == blocks.process and f.metric == NODES]
+    risen = sum(series.rise(f, blocks) for f in nodes if f.axis == blocks.axis)
+    return risen >= series.policy.common.most * series.rise(blocks, blocks) > 0
 
 
 def _of_allocator(
@@ -162,7 +172,7 @@ def _of_allocator(
             grow = not is_active(subject)
         if other.verdict is Verdict.LEAK:
             yield EvidenceKind.ALLOCATIONS_GROW
-        elif other.verdict in CALM and grow:
+        elif other.verdict in STABLE_OR_WARMUP and grow:
             yield EvidenceKind.ALLOCATIONS_FLAT
     elif other.role is Role.HOLES:
         if subject.role is not Role.DEVICE_ALLOCATED and _follows(other, subject, series):
@@ -170,7 +180,7 @@ def _of_allocator(
     elif (
         is_active(other)
         and other.verdict is Verdict.LEAK
-        and any(f.verdict in CALM for f in allocated)
+        and any(f.verdict in STABLE_OR_WARMUP for f in allocated)
     ):
         yield EvidenceKind.WAITING_GROWS
 
@@ -191,7 +201,7 @@ def _one_says(subject: Finding, other: Finding) -> EvidenceKind | None:
         return None
     if other.role is Role.TENSORS:
         return _tensors_say(subject, other)
-    return _stable_says(subject, other.role) if other.verdict in CALM else None
+    return _stable_says(subject, other.role) if other.verdict in STABLE_OR_WARMUP else None
 
 
 def _stable_says(subject: Finding, stable: Role) -> EvidenceKind | None:
@@ -206,12 +216,14 @@ def _stable_says(subject: Finding, stable: Role) -> EvidenceKind | None:
 
 
 def _tensors_say(subject: Finding, other: Finding) -> EvidenceKind | None:
-    """Tensors count where they are: those of a GPU say nothing about host memory."""
+    """Tensors count where they are: those of a GPU say nothing about host memory. Those that come
+    and go with collections of garbage do accumulate in between."""
     if other.metric in ELSEWHERE[subject.role in ON_DEVICE]:
         return None
     if other.verdict is Verdict.LEAK:
         return EvidenceKind.TENSORS_GROW
-    return EvidenceKind.TENSORS_FLAT if other.verdict in CALM else None
+    is_flat = other.verdict in STABLE_OR_WARMUP and other.reason is not Reason.BOUNDED_CYCLES
+    return EvidenceKind.TENSORS_FLAT if is_flat else None
 
 
 def _metric(name: str) -> str:

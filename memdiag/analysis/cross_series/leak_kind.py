@@ -2,8 +2,8 @@
 
 The metrics overlap: malloc holds the storages of tensors, Python's own allocator the small objects,
 autograd's nodes are malloc's with whatever they saved. So the kinds are checked in this order for
-one that holds at least half of the growth: tensors that Python knows of, small Python objects,
-graphs; what is left is native memory.
+one that holds at least half of the growth: cycles that are never collected, graphs, tensors that
+Python knows of, small Python objects; what is left is native memory.
 """
 
 from __future__ import annotations
@@ -12,41 +12,59 @@ from collections.abc import Sequence
 from itertools import combinations
 from statistics import median
 
-from memdiag.analysis.decision.across.series_set import ON_DEVICE, SeriesSet
+from memdiag.analysis.cross_series.makers import is_leak, makers
+from memdiag.analysis.decision.across.garbage import UNREACHABLE
+from memdiag.analysis.decision.across.series_set import SeriesSet, onset, speed
 from memdiag.analysis.policy import DEFAULT
-from memdiag.values.findings import Finding, Leaking, MemoryKind
-from memdiag.values.measurements import Unit
+from memdiag.probe.ring_format import BLOCK_BYTES
+from memdiag.values.findings import Finding, Leaking
+from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Verdict
 
 # Of the growth, what one kind has to hold to be named (heuristic: more than all others together).
 MOST = 0.5
-# What a small object takes on average in Python's own allocator, which hands out 16 to 512
-# bytes: 87 over the dictionaries, strings and numbers of `python_objects` in benchmarks/programs.
-BLOCK_BYTES = 87
 # What malloc gives for a tensor beside its storage: over 20,000 kept `torch.empty`, torch 2.13.
 AROUND_TENSOR_BYTES = 357
 # A graph that grows has at least this many new nodes per unit of the axis: one kept loss of the
 # smallest model has five. Heuristic.
 LEAST_NODES = 0.5
+NODES = "graph_nodes"
+"""Counting nodes leaves a block of Python's allocator with each, as long as its graph is kept
+(torch 2.13): those blocks are the probe's."""
 # Pairs of points that a rate is the median of.
 _MOST_POINTS = 40
 
 
 def leaking(findings: Sequence[Finding], decided_by: int | None) -> Leaking | None:
-    """The kind of memory that a leak on the host consists of; None where the metrics do not show
-    it, and for device memory, where the framework's own metrics say more (`evidence`).
+    """The kind of memory that most of a leak on the host consists of; None where the metrics do not
+    show it, and for device memory, where the framework's own metrics say more (`evidence`).
     """
     subject = None if decided_by is None else findings[decided_by]
-    if subject is None or subject.verdict is not Verdict.LEAK or subject.role in ON_DEVICE:
+    if subject is None or not is_leak(subject):
         return None
-    if subject.unit is not Unit.BYTES:
-        return None
-    same = SeriesSet(findings=findings, policy=DEFAULT).same(subject)
-    metrics = {f.metric: f for f in same if f.axis == subject.axis and f.process != "tree"}
-    rates = {metric: _rate(finding, subject) for metric, finding in metrics.items()}
+    series = SeriesSet(findings=findings, policy=DEFAULT)
+    grown = [(max(speed(leak), 0.0), _of_process(leak, series)) for leak in makers(series, subject)]
+    known = [(growth, found) for growth, found in grown if found is not None]
+    for kind in dict.fromkeys(found.kind for _, found in known):
+        alike = [(growth, found.share) for growth, found in known if found.kind is kind]
+        of_kind = sum(growth for growth, _ in alike)
+        if of_kind < MOST * sum(growth for growth, _ in grown):
+            continue
+        shares = [growth * share for growth, share in alike if share is not None]
+        every = len(shares) == len(alike) and of_kind > 0
+        return Leaking(kind=kind, share=sum(shares) / of_kind if every else None)
+    return None
+
+
+def _of_process(leak: Finding, series: SeriesSet) -> Leaking | None:
+    metrics = {f.metric: f for f in series.same(leak) if f.process != "tree"}
+    rates = {metric: rate(finding, leak, series) for metric, finding in metrics.items()}
     count = metrics.get("tensors")
     accumulate = count is not None and count.verdict is Verdict.LEAK
-    return _kind(rates, _rate(subject, subject), accumulate=accumulate)
+    whole, garbage = rate(leak, leak, series), rates.get(UNREACHABLE[False])
+    if whole is not None and garbage is not None and garbage >= MOST * whole > 0:
+        return Leaking(kind=MemoryKind.CYCLES, share=min(1.0, garbage / whole))
+    return _kind(rates, whole, accumulate=accumulate)
 
 
 def _kind(
@@ -56,12 +74,12 @@ def _kind(
     blocks, malloc = rates.get("python_blocks"), rates.get("malloc_bytes")
     if blocks is None or whole is None or whole <= 0:
         return None
-    tensors, nodes = rates.get("tensor_bytes"), rates.get("graph_nodes")
+    tensors, nodes = rates.get("tensor_bytes"), rates.get(NODES)
     if tensors is None:
         tensors = rates.get("jax_array_bytes")
     if tensors is not None:
         tensors += max(rates.get("tensors") or 0.0, 0.0) * AROUND_TENSOR_BYTES
-    objects = max(blocks, 0.0) * BLOCK_BYTES
+    objects = max(blocks - max(nodes or 0.0, 0.0), 0.0) * BLOCK_BYTES
     in_use = whole if malloc is None else max(malloc, 0.0) + objects
     of_tensors = tensors is not None and tensors >= MOST * whole  # perhaps in shared memory
     if malloc is not None and in_use < MOST * whole and not of_tensors:
@@ -98,15 +116,18 @@ def _unused(free: float | None, whole: float) -> Leaking | None:
     return Leaking(kind=kind, share=min(1.0, free / whole) if free >= MOST * whole else None)
 
 
-def _rate(finding: Finding, leak: Finding) -> float | None:
-    """Growth per unit of the axis since the leak began, by the median over pairs of points
-    (Theil 1950, Sen 1968); None of fewer than two.
+def rate(finding: Finding, leak: Finding, series: SeriesSet) -> float | None:
+    """Growth per unit of the leak's axis since the leak began, by the median over pairs of points
+    (Theil 1950, Sen 1968); None of fewer than two, and where the axes have no common clock.
     """
-    since = finding.first_x if leak.onset_x is None else leak.onset_x.value
+    units = series.units(finding.axis, leak.axis)
+    if units is None:
+        return None
+    since = onset(leak) if units == 1 else finding.last_x - units * (leak.last_x - onset(leak))
     points = [point for point in finding.trace if point[0] >= since]
     points = points[:: max(1, len(points) // _MOST_POINTS)]
     slopes = [
-        (after - before) / (later - sooner)
+        units * (after - before) / (later - sooner)
         for (sooner, before), (later, after) in combinations(points, 2)
         if later > sooner
     ]

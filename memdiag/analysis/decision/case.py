@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memdiag.analysis.decision.regimes import RegimeFit, fit_regimes
 from memdiag.analysis.decision.staircase import Staircase, staircase
 from memdiag.analysis.stats.turning_points import Waves
-from memdiag.values.verdict import CALM, Argument, Reason, Side, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Side, Verdict
 
 if TYPE_CHECKING:
     from memdiag.analysis.policy import Policy
@@ -116,7 +116,7 @@ class Decision:
     @property
     def is_stable(self) -> bool:
         """Return True if it does not keep growing: STABLE or WARMUP."""
-        return self.verdict in CALM
+        return self.verdict in STABLE_OR_WARMUP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

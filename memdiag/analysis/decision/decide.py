@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memdiag.analysis.preprocessing.prepare import Prepared
 
 # What needs no statistics.
-AT_ONCE = ((at_once.too_few, Side.AGAINST_CALM), (at_once.constant, Side.FOR_CALM))
+AT_ONCE = ((at_once.too_few, Side.AGAINST_STABLE), (at_once.constant, Side.FOR_STABLE))
 
 # Where growth is looked for. The first window with growth proposes a leak.
 WINDOWS = (windows.staircase, windows.last_regime, windows.whole_climb)
@@ -88,6 +88,7 @@ SETTLES = (
         no_growth.equivalence,
         (
             Reason.UNCERTAIN_TREND,
+            Reason.RECENT_STEP,
             Reason.RECLAIMED_BEFORE,
             Reason.IRREGULAR,
             Reason.SLOWING,
@@ -128,7 +129,8 @@ def _by_readings(case: Case) -> Decision:
     for check, side in AT_ONCE:
         at_once = case.first((check,), None, side)
         if at_once is not None:
-            return Decision(verdict=at_once.verdict, reason=at_once.reason, by=at_once)
+            verdict, reason, need_x = at_once.verdict, at_once.reason, at_once.need_x
+            return Decision(verdict=verdict, reason=reason, need_x=need_x, by=at_once)
     found = _by_regimes(case)
     for end in ends.ENDS:
         if found.reason in _PENDING:
@@ -170,19 +172,19 @@ def _weigh(case: Case, window: Window) -> Decision:
         return _decision(window, window.argument)
     settled = None
     if objection.verdict is Verdict.INCONCLUSIVE and not steps:
-        settled = case.first(CYCLES, window, Side.FOR_CALM)
+        settled = case.first(CYCLES, window, Side.FOR_STABLE)
     return _decision(window, settled or objection)
 
 
 def _stable_or_open(case: Case) -> Decision:
     """Where nothing grows beyond chance: stable, unless a check objects."""
     window = case.end
-    objection = case.first(MAY_GROW, window, Side.AGAINST_CALM)
+    objection = case.first(MAY_GROW, window, Side.AGAINST_STABLE)
     if objection is None:
         return _decision(window, _no_growth(case))
     # (A curve through steps and rests levels off between any two of them: `pause` comes first.)
     climbs = objection.check != may_grow.pause.name and case.staircase is None
-    settled = case.first((*(ENDING if climbs else ()), *CYCLES), window, Side.FOR_CALM)
+    settled = case.first((*(ENDING if climbs else ()), *CYCLES), window, Side.FOR_STABLE)
     return _decision(window, settled or objection)
 
 
@@ -197,7 +199,7 @@ def _no_growth(case: Case) -> Argument:
     return case.argue(
         Argument(
             check="flat",
-            side=Side.FOR_CALM,
+            side=Side.FOR_STABLE,
             text=_NO_GROWTH.get(
                 reason, "it shows no growth beyond chance in its last {length_x} ({growth_p})"
             ),
@@ -250,7 +252,7 @@ def _settled(case: Case, found: Decision) -> Decision:
     for check, reasons in SETTLES:
         small = check is no_growth.immaterial and _is_small(found, case.policy)
         if found.reason in reasons or small:
-            settled = case.first((check,), window, Side.FOR_CALM)
+            settled = case.first((check,), window, Side.FOR_STABLE)
             if settled is not None:
                 found = replace(found, verdict=settled.verdict, reason=settled.reason, by=settled)
                 if check is no_growth.immaterial:
@@ -271,7 +273,7 @@ def _in_context(case: Case, found: Decision) -> Decision:
     if not found.is_stable:
         return found
     case.so_far = found.verdict
-    said = case.first(IN_CONTEXT, replace(case.end, first_sample=found.tail), Side.AGAINST_CALM)
+    said = case.first(IN_CONTEXT, replace(case.end, first_sample=found.tail), Side.AGAINST_STABLE)
     return found if said is None else _open(found, said)
 
 

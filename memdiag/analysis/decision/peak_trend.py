@@ -8,6 +8,7 @@ from memdiag.analysis.decision.case import Decision
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.analysis.stats.changepoint import bins
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.slope_test import trend
 from memdiag.values.verdict import Verdict
 
@@ -39,5 +40,5 @@ def peaks_grow(decision: Decision, prepared: Prepared, policy: Policy) -> bool:
     ):
         return False
     thirds = 3  # exact: see above
-    first, middle, last = (float(np.median(part)) for part in np.array_split(peaks, thirds))
+    first, middle, last = (median(part) for part in np.array_split(peaks, thirds))
     return first < middle < last

@@ -15,6 +15,7 @@ import numpy as np
 from memdiag.analysis.decision.regimes import RegimeFit, r_squared
 from memdiag.analysis.policy import EXACT_ROLES, HELD, Policy
 from memdiag.analysis.stats.changepoint import Piece, stretches
+from memdiag.analysis.stats.median import median
 from memdiag.values.measurements import AxisKind, Role
 
 
@@ -77,7 +78,7 @@ def _is_plateau(fit: RegimeFit, piece: Piece, start: int, policy: Policy) -> boo
         return False
     expected = slope * float(x[start] - x[piece.last - 1])
     flat = y[piece.first : piece.last]
-    jump = float(y[start] - np.median(flat))
+    jump = float(y[start] - median(flat))
     return jump <= policy.common.margin * expected + policy.common.noises * fit.segmentation.noise
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.analysis.stats.changepoint import Binned, Piece, Segmentation, bins, segment
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.slope_test import Trend, line, trend
 from memdiag.analysis.stats.turning_points import Waves, waves
 
@@ -70,10 +71,15 @@ class RegimeFit:
         return replace(self, tail=first, trend=fitted)
 
     def rose(self, policy: Policy) -> bool:
-        """Return True if the level rose before the last regime: a warm-up, not a stable run."""
+        """Return True if the level rose before the last regime: a warm-up, not a stable run.
+
+        Where all is one regime, its first reading must be below all of its second half.
+        """
         y, few = self.binned.y, policy.common.fewest
-        began = float(np.min(y[: max(1, min(few, self.tail or few))]))
-        rise = float(np.median(y[self.tail :])) - began
+        if self.tail == 0:
+            rise = float(np.min(y[len(y) // 2 :]) - y[0])
+        else:
+            rise = median(y[self.tail :]) - float(np.min(y[: min(few, self.tail)]))
         return rise > policy.common.stable_growth * self.prepared.level
 
     def waves(self, policy: Policy, turn: float, first: int = 0) -> Waves | None:

@@ -10,6 +10,7 @@ import numpy as np
 from memdiag.analysis.decision.regimes import RegimeFit
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.stats.changepoint import Piece
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.rest_prediction import longest_rest
 
 if TYPE_CHECKING:
@@ -20,21 +21,19 @@ if TYPE_CHECKING:
 class Staircase:
     """The upward steps of a series.
 
-    at: positions of the steps, shape (k,). level: level after each, shape (k,). jumps: height of
-    each, shape (k,).
+    at: positions of the steps, shape (k,). level: level after each, shape (k,).
     waited: axis units since the last step. first_bin: bin of the first tread.
     """
 
     at: Floats
     level: Floats
-    jumps: Floats
     waited: float
     first_bin: int
 
     @property
     def median_gap(self) -> float:
         """Median distance between steps."""
-        return float(np.median(np.diff(self.at)))
+        return median(np.diff(self.at))
 
     @property
     def still_to_wait(self) -> float:
@@ -69,7 +68,7 @@ def staircase(fit: RegimeFit, policy: Policy) -> Staircase | None:
     first = pieces[-1].first
     jump = 0.0
     for left, right in zip(reversed(pieces[:-1]), reversed(pieces[1:]), strict=True):
-        jump = float(np.median(y[right.first : right.last]) - np.median(y[left.first : left.last]))
+        jump = median(y[right.first : right.last]) - median(y[left.first : left.last])
         if jump <= max(common.margin * fit.segmentation.noise, common.noises * fit.floor):
             break
         rise = abs(left.slope) * float(x[left.last - 1] - x[left.first])
@@ -80,7 +79,7 @@ def staircase(fit: RegimeFit, policy: Policy) -> Staircase | None:
             break
         jumps.append(jump)
         at.append(float(x[right.first]))
-        level.append(float(np.median(y[right.first : right.last])))
+        level.append(median(y[right.first : right.last]))
         first = left.first
     if len(at) < 2 or level[0] - level[-1] + jump < common.noises * fit.prepared.noise:
         return None
@@ -91,7 +90,6 @@ def staircase(fit: RegimeFit, policy: Policy) -> Staircase | None:
     return Staircase(
         at=np.array(at[::-1]),
         level=np.array(level[::-1]),
-        jumps=np.array(jumps[::-1]),
         waited=float(x[-1]) - at[0],
         first_bin=first,
     )

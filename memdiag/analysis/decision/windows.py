@@ -24,7 +24,7 @@ _ONE_STEP = "it rose by no more than the smallest change that its readings show"
 def _window(fit: RegimeFit, policy: Policy, text: str = "") -> Window:
     """The last regime of the fit, with the posterior of its growth. text: put before its own."""
     span = undiminished(fit, policy)
-    factor = regular_odds(fit, policy)
+    factor = max(regular_odds(one, policy) for one in (fit, fit.from_bin(span.first_bin)))
     posterior = posterior_leak(fit, policy, span, factor)
     if span.plateau_x > 0:
         reason, why = Reason.GROWTH_AFTER_PLATEAU, _AFTER_PLATEAU

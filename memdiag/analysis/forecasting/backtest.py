@@ -22,7 +22,7 @@ _FEWEST_SAMPLES = 4
 _NEAR = 0.75
 
 
-def foretold(
+def backtest(
     recording: Recording,
     findings: Sequence[tuple[int, Series]],
     judge: Callable[[Series, Recording], Finding | None],

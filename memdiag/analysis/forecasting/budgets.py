@@ -140,7 +140,9 @@ def _measured(finding: Finding, budget: Budget, figure: Interval) -> BudgetFindi
     elif figure.low > budget.amount:
         standing, why = Standing.BROKEN, ""
     else:
-        standing, why = Standing.UNCLEAR, "the value is too uncertain: record a longer run"
+        twice = 2 * (finding.last_x - finding.first_x)
+        longer = f"record a run twice as long, of {twice:,.0f} {_PLURALS[finding.axis.kind]}"
+        standing, why = Standing.UNCLEAR, f"the value is too uncertain: {longer}"
     return _result(budget, finding, standing, figure, why)
 
 

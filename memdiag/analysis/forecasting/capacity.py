@@ -8,7 +8,7 @@ from memdiag.values.capacity import Capacity, Memory
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import Limit, Role, Unit
 from memdiag.values.thresholds import one_gpu
-from memdiag.values.verdict import CALM, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 # Which series represent a memory, the most specific first, and which others may object.
 _REPRESENTS = {Memory.DEVICE: (Role.DEVICE, Role.DEVICE_RESERVED), Memory.HOST: (Role.RESIDENT,)}
@@ -45,7 +45,7 @@ def _of(memory: Memory, findings: Sequence[Finding], limits: Sequence[Limit]) ->
     grows = any(f.verdict is Verdict.LEAK for f in same)
     if grows:
         yield from _growing(memory, at, finding, limits)
-    elif finding.verdict in CALM and not finding.peaks_grow:
+    elif finding.verdict in STABLE_OR_WARMUP and not finding.peaks_grow:
         yield _sized(memory, at, finding, limits, peak=finding.peak_value)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.noise import autocorrelation, long_run_factor
 from memdiag.analysis.stats.student_t import quantile
 from memdiag.values.findings import Interval, LimitHit
@@ -125,14 +126,14 @@ def grow_on(x: Floats, y: Floats, *, may_stop: bool = False) -> Projection:
         noise=math.sqrt(variance),
         freedom=max(worth - 2, 1.0),
         last_x=float(x[-1]),
-        last_value=float(np.median(y[-3:])),
+        last_value=median(y[-3:]),
         may_stop=may_stop,
     )
 
 
 def stay(x: Floats, y: Floats) -> Projection:
     """Continue a plateau: its median, within the range that its readings have shown."""
-    value = float(np.median(y))
+    value = median(y)
     low, high = (float(q) for q in np.quantile(y, [0.025, 0.975]))
     return Projection(
         centre_x=float(x[-1]),
@@ -143,7 +144,7 @@ def stay(x: Floats, y: Floats) -> Projection:
         noise=max(high - value, value - low) / _critical(math.inf),
         freedom=math.inf,
         last_x=float(x[-1]),
-        last_value=float(np.median(y[-3:])),
+        last_value=median(y[-3:]),
     )
 
 

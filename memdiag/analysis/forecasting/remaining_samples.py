@@ -15,6 +15,12 @@ _AWAITED = {
     Reason.FEW_PAGES: "more pages than first use can explain",
     Reason.FILLING: "more than torch's record of recent collectives takes",
 }
+_AS_LONG_AGAIN = {
+    Reason.NOT_COLLECTED: "the heap has to be collected a few times",
+    Reason.IRREGULAR: "as long again",
+    Reason.RECLAIMED_BEFORE: "as long again",
+    Reason.SLOWING: "at least as long again",
+}
 NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
 
 
@@ -38,26 +44,23 @@ def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMor
 
 def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float | None, str]:
     stride = prepared.run / max(len(prepared.x) - 1, 1)
-    reason = decision.reason
+    reason, margin = decision.reason, policy.reporting.need_margin
     if reason is Reason.TOO_FEW_SAMPLES:
         if len(prepared.x) < 2:
             return None, "one position is not enough"
-        return stride * max(
-            policy.reporting.enough_samples - len(prepared.x), 1
-        ), "a few more samples"
+        few = stride * max(policy.reporting.enough_samples - len(prepared.x), 1)
+        return max(few, decision.need_x or 0.0), "a few more samples"
     if reason is Reason.STILL_CLIMBING:
         more = _outlast(decision, prepared, policy)
         return (
-            policy.reporting.need_margin * more + 0.7 * prepared.run,
+            margin * more + 0.7 * prepared.run,
             "past the usual length of a warm-up",
         )
     if reason in _AWAITED:
-        wait = policy.reporting.need_margin * (decision.need_x or 0.0)
-        return max(wait, prepared.run), _AWAITED[reason]
-    if reason is Reason.NOT_COLLECTED:
-        return max(prepared.run, stride), "the heap has to be collected a few times"
-    if reason in (Reason.SLOWING, Reason.IRREGULAR, Reason.RECLAIMED_BEFORE):
-        return max(prepared.run, stride), "as long again"
+        return margin * max(decision.need_x or 0.0, prepared.run), _AWAITED[reason]
+    if reason in _AS_LONG_AGAIN:
+        times = margin if reason is Reason.SLOWING else 1.0
+        return max(times * prepared.run, stride), _AS_LONG_AGAIN[reason]
     if reason is Reason.UNCERTAIN_TREND:
         return _sharper(decision, prepared, policy, stride), "a slope this small needs more data"
     return None, ""

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from memdiag.analysis.build_finding import build_finding
 from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.decision.case import Context
 from memdiag.analysis.decision.decide import decide
 from memdiag.analysis.diagnose import ended_processes
+from memdiag.analysis.forecasting.first_limit import first_limit
 from memdiag.analysis.live.streaming_minima import Floors
 from memdiag.analysis.policy import DEFAULT, Policy, while_watched
 from memdiag.analysis.preprocessing.prepare import prepare
-from memdiag.recording.native.schema import METRIC_ROLES
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Axis, AxisKind, Role, Sample, Series, Unit
+from memdiag.values.measurements import Axis, AxisKind, Limit, Role, Sample, Series, Unit
+from memdiag.values.metrics import METRIC_ROLES
 from memdiag.values.verdict import Reason, Verdict
 
 MOST_TRACKS = 256  # series followed at a time; the longest unseen is dropped: heuristic
@@ -35,15 +37,40 @@ _RANK = re.compile(r"rank\d+")  # what the probe calls one (capture/probelink/ri
 LEAST_MORE = 2  # floors before a series is judged again: heuristic
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitAhead:
+    """The limit that a leak reaches first, and when, on the clock of the samples.
+
+    metric, process, value_bytes: the series that reaches it, and its last value.
+    """
+
+    limit: str
+    limit_bytes: int
+    at_s: float
+    metric: str
+    process: str
+    value_bytes: int
+
+
+def _no_limits() -> Sequence[Limit]:
+    return ()
+
+
 class LiveVerdict:
     """Judges a run sample by sample. Not safe for threads.
 
     Memory does not grow with the number of samples, processes or metrics; a sample costs
     microseconds, amortized.
+
+    limit_ahead: the forecast while the verdict is LEAK; None else, and if no limit is ahead.
     """
 
-    def __init__(self, policy: Policy = DEFAULT) -> None:
-        self._policy = policy
+    def __init__(
+        self, policy: Policy = DEFAULT, limits: Callable[[], Sequence[Limit]] = _no_limits
+    ) -> None:
+        """limits: those that apply now, for the forecast."""
+        self._policy, self._limits = policy, limits
+        self.limit_ahead: LimitAhead | None = None
         self._tracks: OrderedDict[tuple[int, str, str], _Track] = OrderedDict()
         self._is_new = False
         self._leak_since_s: float | None = None
@@ -63,7 +90,7 @@ class LiveVerdict:
             track = self._track(sample, metric, role)
             track.add(sample, float(value))
             if track.is_due:
-                track.judge(self._records(track))
+                track.judge(self._records(track), self._limits())
                 self._is_new = True
 
     def verdict(self) -> Verdict:
@@ -78,6 +105,14 @@ class LiveVerdict:
             self._is_new = False
             self._found = self._judge()
         return self._found
+
+    def findings(self) -> dict[tuple[str, str], Finding]:
+        """The finding of each series, by process and metric, from when it was last judged."""
+        return {
+            (track.process, track.metric): track.finding
+            for track in self._tracks.values()
+            if track.finding is not None
+        }
 
     def _judge(self) -> Finding | None:
         latest = {(t.process, t.metric): t for t in self._tracks.values()}  # of a restarted one
@@ -97,7 +132,7 @@ class LiveVerdict:
         waited_s = self._now_s - self._leak_since_s
         self._next_s = self._now_s + max(self._policy.live.patience * waited_s, PAUSE_S)
         for track in tracks:
-            track.judge(self._records(track))
+            track.judge(self._records(track), self._limits())
 
     def _records(self, track: _Track) -> int:
         """How many of torch's flight recorders its memory includes."""
@@ -108,13 +143,16 @@ class LiveVerdict:
     def _together(self, tracks: list[_Track]) -> Finding | None:
         policy = self._policy
         ended = ended_processes([t.series for t in tracks], policy)
-        findings = across.correct([t.finding for t in tracks if t.finding is not None], policy)
+        findings = across.correct(
+            [t.finding for t in tracks if t.finding is not None], ended, policy
+        )
         verdict, sure, at = across.decide(findings, ended, policy)
         if verdict is Verdict.LEAK:
             known = [_if_known(f, t) for f, t in zip(findings, tracks, strict=True)]
             verdict, sure, at = across.decide(known, ended, policy)
             if verdict is not Verdict.LEAK:
                 verdict = Verdict.INCONCLUSIVE
+        self.limit_ahead = _limit_ahead(findings, tracks) if verdict is Verdict.LEAK else None
         return None if at is None else replace(findings[at], verdict=verdict, confidence=sure)
 
     def _track(self, sample: Sample, metric: str, role: Role) -> _Track:
@@ -129,6 +167,23 @@ class LiveVerdict:
         return track
 
 
+def _limit_ahead(findings: Sequence[Finding], tracks: Sequence[_Track]) -> LimitAhead | None:
+    """The first limit that a leak reaches. tracks: those of the findings, in the same order."""
+    first = first_limit(findings, Verdict.LEAK)
+    if first is None or first.left_s is None:
+        return None
+    track = tracks[first.series]
+    at_s, value = track.last
+    return LimitAhead(
+        limit=first.limit,
+        limit_bytes=first.limit_bytes,
+        at_s=at_s + first.left_s.value,
+        metric=track.metric,
+        process=track.process,
+        value_bytes=int(value),
+    )
+
+
 def _if_known(finding: Finding, track: _Track) -> Finding:
     """The finding, inconclusive where its leak is not yet one by the rules of a watched run."""
     if finding.verdict is not Verdict.LEAK or track.leaks:
@@ -140,7 +195,7 @@ class _Track:
     """One metric of one process.
 
     finding: from when it was last judged, None before. leaks: a LEAK, also by the rules of a run
-    that is watched.
+    that is watched. last: time and value of the last sample that was judged.
     """
 
     def __init__(self, metric: str, process: str, role: Role, policy: Policy) -> None:
@@ -152,6 +207,7 @@ class _Track:
         self._rising_since: int | None = None
         self._judged = 0
         self.finding: Finding | None = None
+        self.last = 0.0, 0.0
         self.leaks = False
 
     def add(self, sample: Sample, value: float) -> None:
@@ -180,8 +236,11 @@ class _Track:
             self._rising_since = None
         return floors.samples >= self._next
 
-    def judge(self, records: int) -> None:
-        """Judge the samples so far, unless there is no new floor since the last time."""
+    def judge(self, records: int, limits: Sequence[Limit]) -> None:
+        """Judge the samples so far, unless there is no new floor since the last time.
+
+        limits: for the forecast alone.
+        """
         floors = self._floors
         if self._judged == floors.samples // floors.width or len(floors) == 0:
             return
@@ -193,7 +252,9 @@ class _Track:
         series, context = self.series, Context(records=records)
         prepared = prepare(series, self._policy)
         decided = decide(prepared, self._policy, context)
-        self.finding = build_finding(series, prepared, decided, self._policy, context)
+        ahead = replace(context, limits=limits)
+        self.finding = build_finding(series, prepared, decided, self._policy, ahead)
+        self.last = self._seen_s, float(series.y[-1])
         watched = replace(context, merges=floors.merges)
         self.leaks = (
             decided.verdict is Verdict.LEAK

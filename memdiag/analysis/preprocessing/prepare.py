@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis.policy import EXACT_ROLES, Policy
+from memdiag.analysis.policy import EXACT_ROLES, Common, Policy
 from memdiag.analysis.preprocessing.sawtooth import cycles as cycles_of
 from memdiag.analysis.preprocessing.transients import lasting
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.noise import UNIFORM, least_noise
 from memdiag.values.measurements import Axis, AxisKind, Role, Series, Unit
 
@@ -97,15 +98,15 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     y = np.asarray(series.y, dtype=np.float64)
     read = keep & measured(y)
     y = -y if series.falling else y
-    axis, x, placed = _positions(series, read, policy.common.few_samples)
+    axis, x, placed = _positions(series, read, policy)
     finite = read & placed
     whole = bool(finite.all())
-    dropped_start = 0 if whole else int((keep & np.isfinite(y) & ~finite).sum())
+    dropped_start = 0 if whole else int(np.count_nonzero(keep & np.isfinite(y) & ~finite))
     x_read, y_read = (x, y) if whole else (x[finite], y[finite])
     stepping = len(x_read) - _after_the_last(x_read, axis, policy)
     all_x, all_y, tops = _one_per_position(x_read[:stepping], y_read[:stepping])
     xs, ys, width = _blocks(all_x, all_y, given.most_samples)
-    level = float(np.median(np.abs(ys))) if len(ys) else 0.0
+    level = median(np.abs(ys)) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution, 1 - policy.common.short_share)
     noise, floor, least = _noises(ys, quantum, level, series.role, policy)
     last = _without_tear_down(xs, ys, noise, level, policy)
@@ -132,7 +133,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         peaks=cycles.peaks,
         blur=cycles.blur,
         teeth_climb=cycles.climb,
-        samples=int(finite.sum()),
+        samples=int(np.count_nonzero(finite)),
         dropped_start=dropped_start,
         dropped_end=min((len(ys) - last) * width, len(all_y)),
         restarts=restarts,
@@ -150,26 +151,44 @@ def _last_generation(series: Series) -> tuple[NDBool, int]:
     return generation == known[-1], len(known) - 1
 
 
-def _positions(series: Series, read: NDBool, least: int) -> tuple[Axis, Floats, NDBool]:
+def _positions(series: Series, read: NDBool, policy: Policy) -> tuple[Axis, Floats, NDBool]:
     """The axis to judge on, and which samples have a place on it: time where steps are missing or
     far fewer than the samples.
 
     Ten epochs of a thousand samples each show more by the second than by the epoch.
     """
     x = np.asarray(series.x, dtype=np.float64)
+    if _rises(x) and x[0] > -MOST and x[-1] < MOST:
+        return series.axis, x, np.ones(len(x), dtype=bool)
     known = measured(x)
     placed = read & known
     distinct = _distinct(x if placed.all() else x[placed])
-    readings = int(read.sum())
-    if distinct >= min(least, readings):
+    readings = int(np.count_nonzero(read))
+    if distinct >= min(policy.common.few_samples, readings):
         return series.axis, x, known
     if series.at_s is not None and readings >= 2 * distinct:
         at_s = np.asarray(series.at_s, dtype=float)
-        return Axis(name="time_s", kind=AxisKind.SECONDS), at_s, measured(at_s)
+        return (
+            Axis(name="time_s", kind=AxisKind.SECONDS),
+            at_s,
+            _while_stepping(series, at_s, policy),
+        )
     if distinct == 0:
         rows = np.arange(len(x), dtype=float)
         return Axis(name="sample", kind=AxisKind.INDEX), rows, measured(rows)
     return series.axis, x, known
+
+
+def _while_stepping(series: Series, at_s: Floats, policy: Policy) -> NDBool:
+    """Which samples are timed, and neither before the first step nor after the last: the program
+    starts, or is torn down. (Rows without a reading of this series tell of steps as well.)"""
+    timed, known = measured(at_s), measured(series.x)
+    x = series.x[known]
+    few = _distinct(x) < policy.common.few_samples
+    if few or series.axis.kind is not AxisKind.STEP or not bool((x[1:] >= x[:-1]).all()):
+        return timed
+    steps_s = at_s[known][: int(np.searchsorted(x, x[-1])) + 1]
+    return np.asarray(timed & (at_s >= np.nanmin(steps_s)) & (at_s <= np.nanmax(steps_s)))
 
 
 MOST = 1e30  # exact: no machine has this many bytes
@@ -182,6 +201,11 @@ def measured(values: Floats) -> NDBool:
     if len(values) and float(values.min()) > -MOST and float(values.max()) < MOST:
         return np.ones(len(values), dtype=bool)
     return np.asarray(np.abs(values) < MOST)
+
+
+def _rises(x: Floats) -> bool:
+    """Return True if there are positions, and each is beyond the one before it."""
+    return len(x) > 0 and bool((x[1:] > x[:-1]).all())
 
 
 def _distinct(x: Floats) -> int:
@@ -207,22 +231,22 @@ def _after_the_last(x: Floats, axis: Axis, policy: Policy) -> int:
     A last step that continues and grows is not affected: a step counts by its lowest reading.
     """
     # (Looked at first: in most recordings the step changes at the end, too, and they may be long.)
-    linger = policy.common.fewest
-    if axis.kind is not AxisKind.STEP or len(x) <= linger or x[-1 - linger] != x[-1]:
+    fewest = policy.common.fewest
+    if axis.kind is not AxisKind.STEP or len(x) <= fewest or x[-1 - fewest] != x[-1]:
         return 0
     if not bool((x[1:] >= x[:-1]).all()):
         return 0
     changes = np.flatnonzero(x[1:] > x[:-1])
     if len(changes) < policy.common.few_samples:
         return 0
-    usual = max(float(np.median(np.diff(changes))), 1.0)
+    usual = max(median(np.diff(changes)), 1.0)
     here = len(x) - 1 - int(changes[-1])
-    return here - math.ceil(usual) if here > linger * usual else 0
+    return here - math.ceil(usual) if here > fewest * usual else 0
 
 
 def _one_per_position(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """Sort, and keep the floor (least reading) of samples that share a position; their highest."""
-    if len(x) == 0 or bool((x[1:] > x[:-1]).all()):
+    if len(x) == 0 or _rises(x):
         return x, y, y
     order = np.lexsort((y, x))
     x, y = x[order], y[order]
@@ -273,9 +297,19 @@ def _without_tear_down(x: Floats, y: Floats, noise: float, level: float, policy:
     for at in late[lasting(x, y, late - 1, policy)[late - 1]]:
         recovers = y[at:].max() > y[at - 1] - common.most * falls[at - 1]
         usual = falls[: at - 1].max() > common.most * falls[at - 1 :].max()
-        if not (recovers or usual):
+        if not (recovers or usual or _goes_on(x, y, int(at), noise, common)):
             return int(at)
     return n
+
+
+def _goes_on(x: Floats, y: Floats, at: int, noise: float, common: Common) -> bool:
+    """Return True if after the drop to reading `at` it grows on from where it had begun, as after a
+    garbage collection: what is torn down falls lower, or does not grow again."""
+    low = at + int(np.argmin(y[at:]))
+    since, pace = float(y[-1] - y[low]), float(y[at - 1] - y[0]) / float(x[at - 1] - x[0])
+    as_fast = since >= common.most * pace * float(x[-1] - x[low])
+    chance = common.noises * noise
+    return bool(y[low] >= y[:at].min() - chance) and as_fast and since > chance
 
 
 def _pace(series: Series, finite: NDBool, on: tuple[Axis, Floats], policy: Policy) -> float | None:
@@ -287,7 +321,7 @@ def _pace(series: Series, finite: NDBool, on: tuple[Axis, Floats], policy: Polic
     axis, x = on
     if axis.kind is AxisKind.SECONDS:
         return 1.0
-    if series.at_s is None or finite.sum() < 2:
+    if series.at_s is None or np.count_nonzero(finite) < 2:
         return None
     at, at_x = np.asarray(series.at_s, dtype=float), x
     if not finite.all():

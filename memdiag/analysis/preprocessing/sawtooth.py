@@ -13,6 +13,7 @@ import numpy as np
 from memdiag.analysis.preprocessing.period import regular_starts
 from memdiag.analysis.preprocessing.tooth_levels import climb, long_run, within
 from memdiag.analysis.preprocessing.transients import lasting
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.noise import UNIFORM, between_spikes, least_noise
 
 if TYPE_CHECKING:
@@ -69,11 +70,11 @@ def cycles(
     found = _cycles(x, y, noise, level, policy)
     if found.floors or found.falls >= policy.common.cycles or noise <= least:
         return found
-    quiet = max(between_spikes(y), least)
+    without_spikes = max(between_spikes(y), least)
     of_spikes = policy.common.short_share * noise
-    if quiet >= of_spikes:
+    if without_spikes >= of_spikes:
         return found
-    spiky = _cycles(x, y, quiet, level, policy, of_spikes)
+    spiky = _cycles(x, y, without_spikes, level, policy, of_spikes)
     return spiky if spiky.floors else found
 
 
@@ -84,7 +85,7 @@ def _cycles(
     limit = max(
         policy.common.clear_noises * noise, policy.preparation.drop_share * level, of_spikes
     )
-    big = np.flatnonzero(np.diff(y) < -limit)
+    big = _descents(y, np.flatnonzero(np.diff(y) < -limit))
     none = np.empty(0)
     whole = Cycles(x=x, y=y, falls=len(big), peak_x=none, peaks=none)
     recur = _recur(big, len(y), policy)
@@ -93,7 +94,7 @@ def _cycles(
         top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
         whole = replace(whole, peak_x=x[top], peaks=y[top])
     left = big
-    if len(big) < max(policy.common.blocks, len(y) / policy.common.few_samples):
+    if not recur or len(big) < max(policy.common.blocks, len(y) / policy.common.few_samples):
         kept = lasting(x, y, big, policy)
         left = np.flatnonzero(np.diff(y[kept]) < -limit)
         recur = recur and _recur(left, int(kept.sum()), policy)
@@ -102,6 +103,15 @@ def _cycles(
         few = 2 <= len(left) < policy.common.cycles
         return replace(whole, climb=climb(whole.x, whole.y, left, policy)) if few else whole
     return _on_floors(whole, starts, noise, policy, spiky=of_spikes > 0)
+
+
+def _descents(y: Floats, drops: Ints) -> Ints:
+    """The last drop of each descent: of several without a rise between them."""
+    if len(drops) < 2:
+        return drops
+    rises = y[drops[1:]] > y[drops[:-1] + 1]
+    last: Ints = drops[np.append(rises, True)]
+    return last
 
 
 def _on_floors(whole: Cycles, starts: Ints, noise: float, policy: Policy, *, spiky: bool) -> Cycles:
@@ -125,7 +135,7 @@ def _missed(y: Floats, lowest: Ints, starts: Ints) -> float:
         for i, (a, b) in zip(lowest.tolist(), pairwise(starts.tolist()), strict=True)
         if b - a > 1
     ]
-    return float(np.median(steps)) if steps else 0.0
+    return median(steps) if steps else 0.0
 
 
 def _bases(x: Floats, y: Floats, starts: Ints, policy: Policy) -> _Bases:
@@ -148,7 +158,7 @@ def _bases(x: Floats, y: Floats, starts: Ints, policy: Policy) -> _Bases:
 def _paces(times: list[Floats], values: list[Floats]) -> Iterator[float]:
     """The climb within a cycle: of the middle step, and of a line through all of them."""
     steps = np.concatenate([np.diff(v) / np.diff(t) for t, v in zip(times, values, strict=True)])
-    yield float(np.median(steps)) if len(steps) else 0.0
+    yield median(steps) if len(steps) else 0.0
     yield within(list(zip(times, values, strict=True)))
 
 
@@ -157,8 +167,8 @@ def _at_pace(
 ) -> _Bases:
     """Bases where cycles climb at `pace`; off: of their starts, in the clock's unit."""
     rests = [v - pace * t for t, v in zip(times, values, strict=True)]
-    bases = np.array([float(np.median(rest)) for rest in rests])
-    usual = float(np.median([len(rest) for rest in rests]))
+    bases = np.array([median(rest) for rest in rests])
+    usual = median([len(rest) for rest in rests])
     error = MEDIAN_ERROR * long_run(rests, policy) / math.sqrt(usual)
     return _Bases(y=bases, blur=abs(pace) * off, noise=error)
 
@@ -180,7 +190,7 @@ def _resets(clock: Floats, starts: Ints, given: Preparation) -> tuple[Floats, fl
     number = np.arange(len(seen), dtype=float)
     period = float(np.polyfit(number, seen, 1)[0])
     fitted = seen.mean() + period * (number - number.mean())
-    sample = float(np.median(np.diff(clock)))
+    sample = median(np.diff(clock))
     if float(np.abs(seen - fitted).max()) < sample:
         return fitted, sample
     return seen, sample
@@ -192,4 +202,4 @@ def _recur(drops: Ints, n: int, policy: Policy) -> bool:
         return False
     gaps = np.diff(drops)
     longest = max(int(gaps.max()), int(drops[0]), n - 1 - int(drops[-1]))
-    return longest <= policy.common.cycles * float(np.median(gaps))
+    return longest <= policy.common.cycles * median(gaps)

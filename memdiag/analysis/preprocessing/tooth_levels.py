@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.noise import long_run_factor
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def climb(x: Floats, y: Floats, drops: Ints, policy: Policy) -> float:
     pace = within([(since, value) for since, value, _ in teeth])
     rests = [value - pace * since for since, value, _ in teeth]
     noise = long_run(rests, policy)
-    reset = RESET * abs(pace) * float(np.median(np.diff(x)))
+    reset = RESET * abs(pace) * median(np.diff(x))
     error = np.array([math.hypot(noise / math.sqrt(len(rest)), reset) for rest in rests])
     return _slope_errors(
         np.array([begin for _, _, begin in teeth]),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import median
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -93,7 +95,7 @@ class _Brief:
     @classmethod
     def of(cls, x: Floats, policy: Policy) -> _Brief:
         readings = max(1, int(policy.common.slight * len(x)))
-        gap = float(np.median(np.diff(x))) if len(x) > 1 else 0.0
+        gap = median(np.diff(x)) if len(x) > 1 else 0.0
         run = float(x[-1] - x[0]) if len(x) else 0.0
         way = 2 * max(policy.common.slight * run, (readings + 1) * gap)
         return cls(x=x.tolist(), readings=readings, way=way)

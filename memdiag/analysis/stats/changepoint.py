@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.noise import MAD, least_noise, long_run_factor
 from memdiag.analysis.stats.slope_test import line
 
@@ -213,7 +214,7 @@ def _tails(
 def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], policy: Policy) -> float:
     rest = np.concatenate([_residuals(x[p.first : p.last], y[p.first : p.last], p) for p in pieces])
     n = len(rest)
-    usual = MAD * float(np.median(np.abs(rest)))
+    usual = MAD * median(np.abs(rest))
     if usual > 0:  # the few bins of a curved warm-up must not inflate the noise estimate
         clip = policy.common.noises * usual
         rest = np.clip(rest, -clip, clip)

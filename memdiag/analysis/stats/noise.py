@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import median
+
 if TYPE_CHECKING:
     from memdiag.values.measurements import Floats
 
@@ -17,7 +19,7 @@ _QUARTILE = 0.3186  # exact: a quarter of all normal deviates is nearer to 0
 
 def robust_deviation(values: Floats) -> float:
     """Standard deviation, from the median absolute deviation."""
-    return MAD * float(np.median(np.abs(values - np.median(values))))
+    return MAD * median(np.abs(values - median(values)))
 
 
 def least_noise(y: Floats) -> float:
@@ -28,13 +30,13 @@ def least_noise(y: Floats) -> float:
 def between_spikes(y: Floats) -> float:
     """The same where up to half of the values are spikes: from the quarter of differences that are
     least, of neighbors or of the next but one (a spike at every second value)."""
-    quiet = []
+    quarters = []
     for lag in (1, 2):
         d = y[lag:] - y[:-lag]
         if len(d):
-            quarter = np.quantile(np.abs(d - np.median(d)), 0.25)  # exact: that of _QUARTILE
-            quiet.append(float(quarter))
-    return min(quiet, default=0.0) / _QUARTILE / math.sqrt(2)
+            quarter = np.quantile(np.abs(d - median(d)), 0.25)  # exact: that of _QUARTILE
+            quarters.append(float(quarter))
+    return min(quarters, default=0.0) / _QUARTILE / math.sqrt(2)
 
 
 def autocorrelation(rest: Floats) -> float:

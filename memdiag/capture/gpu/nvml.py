@@ -58,7 +58,6 @@ class Device:
     """A GPU, or one MIG instance of a GPU.
 
     index: NVML's number of the GPU. instance: number of the MIG instance on it, None for a GPU.
-    minor: N of /dev/nvidiaN, None if unknown.
     total_bytes: allocatable memory: that of the GPU minus what the driver reserves.
     """
 
@@ -66,7 +65,6 @@ class Device:
     instance: int | None
     name: str
     uuid: str
-    minor: int | None
     total_bytes: int | Unavailable
     mig: bool = False  # an instance, or a GPU in MIG mode without a visible instance
 
@@ -229,7 +227,6 @@ class Nvml:
     def _instances(self, index: int, handle: Any) -> list[tuple[Device, Any]]:
         if not self._mig_mode(handle):
             return []
-        minor = self._minor(handle)
         found = []
         try:
             for instance in range(self._call("nvmlDeviceGetMaxMigDeviceCount", handle)):
@@ -237,19 +234,13 @@ class Nvml:
                     mig = self._call("nvmlDeviceGetMigDeviceHandleByIndex", handle, instance)
                 except _Refused:
                     continue  # no such instance, or not available in this container
-                found.append(self._described(index, mig, instance, minor))
+                found.append(self._described(index, mig, instance))
         except _Refused:
             return found
         return found
 
-    def _minor(self, handle: Any) -> int | None:
-        try:
-            return int(self._call("nvmlDeviceGetMinorNumber", handle))
-        except _Refused:
-            return None
-
     def _described(
-        self, index: int, handle: Any, instance: int | None = None, minor: int | None = None
+        self, index: int, handle: Any, instance: int | None = None
     ) -> tuple[Device, Any]:
         uuid = self._text("nvmlDeviceGetUUID", handle) or f"index {index} {instance}"
         memory = self._memory(handle, uuid)
@@ -258,7 +249,6 @@ class Nvml:
             instance=instance,
             name=self._text("nvmlDeviceGetName", handle) or "unnamed GPU",
             uuid=uuid,
-            minor=self._minor(handle) if instance is None else minor,
             total_bytes=memory if isinstance(memory, Unavailable) else memory[1],
             mig=instance is not None or self._mig_mode(handle),
         )
@@ -377,6 +367,5 @@ def _lost(index: int, why: Unavailable) -> Device:
         instance=None,
         name="unreachable GPU",
         uuid=f"index {index} None",
-        minor=None,
         total_bytes=why,
     )

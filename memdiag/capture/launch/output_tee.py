@@ -2,8 +2,10 @@
 
 Each of the two streams is replaced by one of the same kind, a pseudo-terminal for a terminal and a
 pipe for anything else. If both lead to the same file they share one, which keeps their order. A
-small process passes every byte on, and copies it to the process that searches for tags. It never
-waits for that one: if the copy is not read fast enough, parts of the copy are dropped and counted.
+small process passes every byte on, and copies it to the processes that search for tags and that
+show the last lines. It never waits for those: if a copy is not read fast enough, parts of the copy
+are dropped and counted. While memdiag's screen has the terminal, what belongs there is kept, and
+passed on once the terminal is free.
 
 The target stays in memdiag's session and process group, and its stdin is unchanged, so job control,
 Ctrl-C and end of file come from the real terminal. The pump runs as long as any process has the
@@ -19,11 +21,13 @@ import selectors
 import stat
 import struct
 import sys
+import tempfile
 import termios
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import IO, Any
 
 from memdiag.capture.launch.fork_helper import forked
 
@@ -33,7 +37,13 @@ _AT_A_TIME = 64 << 10
 _SPILL_BYTES = 8 << 20
 _PIPE_BYTES = 1 << 20
 _SIZE = struct.Struct("HHHH")
-_DRAIN, _RESIZE, _UNCHANGED = b"d", b"w", b"-"
+_DRAIN, _RESIZE, _UNCHANGED, _HOLD, _RELEASE = b"d", b"w", b"-", b"h", b"r"
+# How much output is kept for the terminal: half of it, up to all. Heuristic: hours of a busy log.
+_BACKLOG_BYTES = 64 << 20
+# The longest wait for a terminal that takes no output (Ctrl-S, a slow line). Heuristic.
+_RELEASE_S = 10.0
+# If memdiag was killed, its screen needs this long to restore the terminal. Heuristic.
+_RESTORED_S = 1.0
 # Header of each piece of the copy: its time (monotonic), bytes dropped before it, its length.
 FRAME = struct.Struct("<dQQ")
 
@@ -43,12 +53,12 @@ class Outlet:
     """One replaced stream.
 
     streams: the target's descriptors for it. theirs: our descriptor that the target gets for them.
-    copy: the descriptor to read the copy from.
+    copies: the descriptors to read the copies from, one for each reader.
     """
 
     streams: tuple[int, ...]
     theirs: int
-    copy: int
+    copies: tuple[int, ...]
     is_terminal: bool
     requests: int
     answers: int
@@ -58,8 +68,15 @@ class Outlet:
 class Outlets:
     """All replaced streams of one target. Create it before any thread is started."""
 
-    def __init__(self) -> None:
-        self._outlets = tuple(_outlet(streams) for streams in _places())
+    def __init__(
+        self, readers: int = 1, *, is_held: bool = False, only_terminals: bool = False
+    ) -> None:
+        """readers: how many read a copy. is_held: see `hold`, from the beginning."""
+        self._outlets = tuple(
+            _outlet(streams, readers, is_held)
+            for streams in _places()
+            if _is_terminal(streams[0]) or not only_terminals
+        )
         self._is_started = False
 
     @property
@@ -67,10 +84,9 @@ class Outlets:
         """The target's descriptor -> our descriptor for it."""
         return {s: outlet.theirs for outlet in self._outlets for s in outlet.streams}
 
-    @property
-    def copies(self) -> tuple[int, ...]:
-        """The descriptors to read the copies from, in FRAMEs."""
-        return tuple(outlet.copy for outlet in self._outlets)
+    def copies(self, reader: int = 0) -> tuple[int, ...]:
+        """The descriptors for a reader to read its copies from, in FRAMEs."""
+        return tuple(outlet.copies[reader] for outlet in self._outlets)
 
     @property
     def pids(self) -> frozenset[int]:
@@ -98,11 +114,26 @@ class Outlets:
                 found = _RESIZE in _answers(outlet) or found
         return found
 
+    def hold(self) -> None:
+        """Keep what goes to the terminal, until `release`."""
+        for outlet in self._outlets:
+            if outlet.is_terminal:
+                _ask(outlet, _HOLD)
+
+    def release(self) -> None:
+        """Pass on what was kept, and from now on everything."""
+        until_s = time.monotonic() + _RELEASE_S
+        for outlet in self._outlets:
+            if outlet.is_terminal:
+                _ask(outlet, _RELEASE)
+                while not _answered(outlet, _RELEASE) and time.monotonic() < until_s:
+                    pass
+
     def drain(self, patience: Callable[[], bool]) -> None:
         """Wait until all output has been passed on, while `patience` returns True."""
         for outlet in self._outlets:
             _ask(outlet, _DRAIN)
-            while not _answered(outlet) and patience():
+            while not _answered(outlet, _DRAIN) and patience():
                 pass
 
     def close(self) -> None:
@@ -125,19 +156,32 @@ def _places() -> list[tuple[int, ...]]:
     return list(places.values())
 
 
-def _outlet(streams: tuple[int, ...]) -> Outlet:
+def _is_terminal(stream: int) -> bool:
+    return stat.S_ISCHR(os.fstat(stream).st_mode) and os.isatty(stream)
+
+
+def _outlet(streams: tuple[int, ...], readers: int, is_held: bool) -> Outlet:
     sink = streams[0]
-    is_terminal = stat.S_ISCHR(os.fstat(sink).st_mode) and os.isatty(sink)
+    is_terminal = _is_terminal(sink)
     source, theirs = _pseudo_terminal(sink) if is_terminal else os.pipe()
-    copy, tee = os.pipe()
-    _widen(tee)
+    pipes = [os.pipe() for _ in range(readers)]
+    tees = tuple(tee for _, tee in pipes)
+    for tee in tees:
+        _widen(tee)
     asked, requests = os.pipe()
     answers, answering = os.pipe()
     os.set_blocking(requests, False)
     os.set_blocking(answers, False)
-    ours = (source, tee, asked, answering)
+    ours = (source, *tees, asked, answering)
     pid = forked(
-        lambda: Pump(source=source, sink=sink, tee=tee, requests=asked, answers=answering).run(),
+        lambda: Pump(
+            source=source,
+            sink=sink,
+            tees=tees,
+            requests=asked,
+            answers=answering,
+            is_held=is_held and is_terminal,
+        ).run(),
         keeps={*ours, sink},
         name="memdiag-output",
     )
@@ -146,7 +190,7 @@ def _outlet(streams: tuple[int, ...]) -> Outlet:
     return Outlet(
         streams=streams,
         theirs=theirs,
-        copy=copy,
+        copies=tuple(copy for copy, _ in pipes),
         is_terminal=is_terminal,
         requests=requests,
         answers=answers,
@@ -165,6 +209,14 @@ def _pseudo_terminal(like: int) -> tuple[int, int]:
         termios.tcsetattr(theirs, termios.TCSANOW, modes)
     _copy_size(like, ours)
     return ours, theirs
+
+
+def _modes(terminal: int) -> list[Any] | None:
+    """The modes of a terminal; None for anything else."""
+    try:
+        return termios.tcgetattr(terminal)
+    except termios.error:
+        return None
 
 
 def _copy_size(terminal: int, to: int) -> bool:
@@ -197,39 +249,57 @@ def _answers(outlet: Outlet) -> bytes:
         return b""
 
 
-def _answered(outlet: Outlet, timeout_s: float = 0.05) -> bool:
-    """Return True if it has passed everything on, or has ended."""
+def _answered(outlet: Outlet, request: bytes, timeout_s: float = 0.05) -> bool:
+    """Return True if it has done what was asked, or has ended."""
     with selectors.DefaultSelector() as ready:
         ready.register(outlet.answers, selectors.EVENT_READ)
         if not ready.select(timeout_s):
             return False
     answer = _answers(outlet)
-    return not answer or _DRAIN in answer
+    return not answer or request in answer
 
 
 class Pump:
     """The process that passes one stream on."""
 
-    def __init__(self, *, source: int, sink: int, tee: int, requests: int, answers: int) -> None:
+    def __init__(
+        self,
+        *,
+        source: int,
+        sink: int,
+        tees: Sequence[int],
+        requests: int,
+        answers: int,
+        is_held: bool = False,
+    ) -> None:
         self._source, self._sink = source, sink
         self._requests, self._answers = requests, answers
-        self._spill = Spill(tee)
-        os.set_blocking(tee, False)
+        self._spills = tuple(Spill(tee) for tee in tees)
+        for tee in tees:
+            os.set_blocking(tee, False)
+        self._backlog = Backlog() if is_held else None
+        self._is_open = True
+        self._modes = _modes(source)
 
     def run(self) -> None:
         """Run until all writers have closed the stream, or no reader is left."""
         with selectors.DefaultSelector() as ready:
             ready.register(self._source, selectors.EVENT_READ)
             ready.register(self._requests, selectors.EVENT_READ)
-            while True:
-                waits = 0.02 if self._spill.waiting else None
+            while self._is_open or self._backlog is not None:
+                waits = 0.02 if any(spill.waiting for spill in self._spills) else None
                 found = {key.fd for key, _ in ready.select(waits)}
                 if self._source in found:
-                    if not self._pass_on():
-                        return
+                    self._is_open = self._pass_on()
+                    if not self._is_open:
+                        ready.unregister(self._source)
                 elif self._requests in found and not self._answer():
                     ready.unregister(self._requests)  # memdiag has exited, the target has not
-                self._spill.flush()
+                    if self._backlog is not None:
+                        time.sleep(_RESTORED_S)
+                        self._release()
+                for spill in self._spills:
+                    spill.flush()
 
     def _pass_on(self) -> bool:
         try:
@@ -237,20 +307,83 @@ class Pump:
         except OSError:  # all users of the pseudo-terminal have closed it
             data = b""
         now_s = time.monotonic()
-        if not data or not write_all(self._sink, data):
+        if not data:
             return False
-        self._spill.add(now_s, data)
+        self._follow_modes()
+        if self._backlog is not None:
+            self._backlog.add(data)
+        elif not write_all(self._sink, data):
+            return False
+        for spill in self._spills:
+            spill.add(now_s, data)
         return True
+
+    def _follow_modes(self) -> None:
+        """Give the terminal the modes that a full-screen program has set on the pseudo-terminal, as
+        it did before it wrote.
+        """
+        modes = _modes(self._source)
+        if self._backlog is not None or modes == self._modes or modes is None:
+            return
+        self._modes = modes
+        with contextlib.suppress(termios.error):
+            processed = termios.tcgetattr(self._sink)[1]
+            termios.tcsetattr(self._sink, termios.TCSANOW, [modes[0], processed, *modes[2:]])
 
     def _answer(self) -> bool:
         try:
             requests = os.read(self._requests, 64)
             for request in (requests[i : i + 1] for i in range(len(requests))):
+                if request == _HOLD:
+                    self._backlog = self._backlog or Backlog()
+                elif request == _RELEASE:
+                    self._release()
                 is_same = request == _RESIZE and not _copy_size(self._sink, self._source)
                 os.write(self._answers, _UNCHANGED if is_same else request)
         except OSError:
             return False
         return bool(requests)
+
+    def _release(self) -> None:
+        backlog, self._backlog = self._backlog, None
+        self._follow_modes()
+        if backlog is not None and not backlog.write_to(self._sink):
+            self._is_open = False
+
+
+class Backlog:
+    """Output that waits for the terminal: the last of it, in two files without names."""
+
+    def __init__(self, most_bytes: int = _BACKLOG_BYTES) -> None:
+        self._most_each = most_bytes // 2
+        self._files: list[IO[bytes]] = []
+        self._dropped = 0
+
+    def add(self, data: bytes) -> None:
+        """Append output; the oldest is dropped, and all if there is no room on the disk."""
+        try:
+            if not self._files or self._files[-1].tell() >= self._most_each:
+                self._files.append(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115
+            if len(self._files) > 2:
+                with self._files.pop(0) as oldest:
+                    self._dropped += oldest.tell()
+            self._files[-1].write(data)
+        except OSError:
+            self._dropped += len(data)
+
+    def write_to(self, sink: int) -> bool:
+        """Write what was kept. Returns False if the reader is gone."""
+        if self._dropped:
+            note = f"memdiag: {self._dropped} bytes of earlier output are not shown\r\n"
+            write_all(sink, note.encode())
+        for file in self._files:
+            with file:
+                file.seek(0)
+                while data := file.read(_AT_A_TIME):
+                    if not write_all(sink, data):
+                        return False
+        self._files.clear()
+        return True
 
 
 class Spill:

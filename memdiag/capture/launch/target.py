@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import difflib
 import errno
 import os
+import re
+import shlex
 import shutil
 import signal
 import sys
@@ -29,6 +32,8 @@ from memdiag.values.sanitize import printable
 _IGNORED_BY_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
 # prctl(2): orphaned descendants become children of this process instead of init.
 _PR_SET_CHILD_SUBREAPER = 36
+# How similar a word must be to a program's name to count as misspelled. Heuristic.
+_MISSPELLED = 0.8
 
 
 class Target:
@@ -52,11 +57,12 @@ class Target:
             if pid == self.pid:
                 self._note(status)
 
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal to the command if it still runs (its pid is not reused before)."""
-        if self.ending is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(self.pid, number)
+    def send(self, number: signal.Signals) -> bool:
+        """Send a signal to the command if it still runs (its pid is not reused before).
+
+        Returns False if it has ended, or may not be sent.
+        """
+        return self.ending is None and signal_all([self.pid], number)
 
     def _note(self, status: int) -> None:
         if os.WIFSTOPPED(status):
@@ -87,12 +93,12 @@ def start(
         return Target(_spawn(command, environ, signal_mask, streams))
     except OSError as error:
         if error.errno != errno.ENOEXEC:
-            raise _cannot_start(command[0], error) from error
+            raise _cannot_start(command, error) from error
     script = shutil.which(command[0]) or command[0]
     try:  # a script without "#!": shells and execvp(3) run it with sh
         return Target(_spawn(["/bin/sh", script, *command[1:]], environ, signal_mask, streams))
     except OSError as error:
-        raise _cannot_start(command[0], error) from error
+        raise _cannot_start(command, error) from error
 
 
 def adopt_orphans() -> bool:
@@ -125,38 +131,77 @@ def _spawn(
     )
 
 
-def _cannot_start(name: str, error: OSError) -> CannotStart:
-    shown = printable(name)
+def _cannot_start(command: Sequence[str], error: OSError) -> CannotStart:
+    name, shown = command[0], printable(command[0])
     there = shutil.which(name, mode=os.F_OK) is not None
+    as_script = f"memdiag run -- python {_typed(command)}"
     if isinstance(error, FileNotFoundError) and not there:
-        return CannotStart(
-            f"command not found: {shown!r}",
-            remedy="check the spelling, PATH, or give its full path",
-        )
+        message, remedy = _not_found(command)
+        return CannotStart(message, remedy=remedy)
     if isinstance(error, FileNotFoundError):
         return CannotStart(
             f"{shown} exists, but the interpreter in its first line (#!) does not",
-            remedy=f"run it with its interpreter: memdiag run -- python {shown}",
+            remedy=as_script,
             found=True,
         )
     if isinstance(error, PermissionError) and Path(name).is_dir():
-        return CannotStart(f"{shown} is a directory", remedy="name a program", found=True)
+        return CannotStart(f"{shown} is a directory, not a program", found=True)
     if isinstance(error, PermissionError):
         return CannotStart(
-            f"{shown} is not executable",
-            remedy=f"run it with its interpreter (memdiag run -- python {shown}) or chmod +x it",
+            f"permission denied: {shown} is not executable",
+            remedy=as_script if name.endswith(".py") else f"chmod +x {shown}",
             found=True,
         )
-    return CannotStart(
-        f"{shown} could not be started: {error.strerror}", remedy="try it alone", found=True
+    return CannotStart(f"{shown} could not be started: {error.strerror}", found=True)
+
+
+def _not_found(command: Sequence[str]) -> tuple[str, str]:
+    """What a word is that is no program, and what to type instead."""
+    name, shown = command[0], printable(command[0])
+    if Path(name).is_file() and name.endswith(".py"):
+        message = f"{shown!r} is a Python script, not a program"
+        return message, f"memdiag run -- python {_typed(command)}"
+    if re.match(r"[A-Za-z_]\w*=", name) and len(command) > 1:
+        rest = _typed(command[1:])
+        return f"{shown!r} is a variable, not a program", f"{shown} memdiag run -- {rest}"
+    if re.search(r"[|&;<>$`]", name):
+        return f"{shown!r} is shell syntax, not a program", f"memdiag run -- sh -c {_typed([name])}"
+    if " " in name.strip():
+        rest = f" {_typed(command[1:])}" if len(command) > 1 else ""
+        return (
+            f"{shown!r} is one quoted word, not a program",
+            f"leave out the quotes: memdiag run -- {shown.strip()}{rest}",
+        )
+    near = difflib.get_close_matches(name, _programs(), n=1, cutoff=_MISSPELLED)
+    remedy = (
+        f"did you mean {printable(near[0])!r}?" if near else "check PATH, or give the full path"
     )
+    return f"command not found: {shown}", remedy
+
+
+def _typed(words: Sequence[str]) -> str:
+    return printable(shlex.join(words))
+
+
+def _programs() -> set[str]:
+    """Names of the programs on PATH."""
+    found: set[str] = set()
+    for directory in os.get_exec_path():
+        with contextlib.suppress(OSError):
+            found.update(entry.name for entry in Path(directory).iterdir())
+    return found
+
+
+def _is_keyed(letter: Letter) -> bool:
+    """Return True for a signal of the kernel, or of memdiag itself for a key on its screen."""
+    return letter.sender in {0, os.getpid()}
 
 
 def _target_has_it(letter: Letter, seen: frozenset[int] | None, tree: Collection[int]) -> bool:
     if letter.sender in tree:
         return True  # sent by the target itself: it must not be sent back
     if seen is None:
-        return letter.sender == 0  # without a witness: assume that the kernel signals whole groups
+        return _is_keyed(letter)  # without a witness: assume that keys signal whole groups
     return letter.number in seen
 
 
@@ -171,7 +216,6 @@ class Launched:
     """
 
     INTERRUPTS_TO_LEAVE = 3
-    GRACE_S = 10.0  # the default of container runtimes
 
     def __init__(
         self, target: Target, witness: Witness | None, outlets: Outlets | None = None
@@ -183,8 +227,7 @@ class Launched:
         self._terminal_stops: set[signal.Signals] = set()
         self._is_keyed = False  # an interrupt came from the keyboard
         self._stop: signal.Signals | None = None
-        self._kill_at_s: float | None = None
-        self._killed = False
+        self._termination = Termination()
         self._left: Collection[int] = ()
         self.interrupts = 0
         self.why_ended = ""
@@ -229,7 +272,7 @@ class Launched:
         for letter in letters:
             if letter.number == signal.SIGINT and letter.sender not in tree:
                 self.interrupts += 1
-                self._is_keyed = self._is_keyed or letter.sender == 0
+                self._is_keyed = self._is_keyed or _is_keyed(letter)
             if letter.number == signal.SIGCONT:
                 self._terminal_stops.clear()
             if letter.number in TERMINAL_STOPS:
@@ -250,7 +293,9 @@ class Launched:
         """Return True if the command has ended (and the tree, if memdiag ends it), or was left."""
         if self._target.ending is None:
             return self.left_alone
-        return self._kill_at_s is None or self._killed or not self._left
+        if not self._termination.has_begun or self._termination.is_over:
+            return True
+        return not signal_all(self._left, 0)  # they are looked for: the last sample may be old
 
     def pause_wanted(self) -> bool:
         """Return True once for each stop of the command by its terminal.
@@ -264,32 +309,68 @@ class Launched:
             self._terminal_stops.clear()
         return self._stop is not None
 
+    def uses_terminal(self) -> bool:
+        """Return True if the wanted pause is because the command uses the terminal."""
+        return self._stop in {signal.SIGTTIN, signal.SIGTTOU}
+
     def pause(self) -> None:
         """Stop in the same way as the command; returns when continued."""
         if self._stop is not None:
             stop_self(self._stop)
 
+    def resume(self) -> None:
+        """Continue the command and all of its process group."""
+        os.kill(0, signal.SIGCONT)
+
     def end(self, why: str, pids: Collection[int]) -> None:
         """Send SIGTERM to the command and `pids`, later SIGKILL. Call this until `over`."""
-        now_s = time.monotonic()
         if self._target.ending is None:
             pids = {*pids, self._target.pid}
         self._left = pids
+        self.why_ended = self.why_ended or why
+        self._termination.advance(pids)
+
+    stop = end
+
+    def send(self, number: signal.Signals) -> bool:
+        """Send a signal to the command. Returns False if it has ended, or may not be sent."""
+        return self._target.send(number)
+
+
+class Termination:
+    """SIGTERM to processes, and SIGKILL after a grace period."""
+
+    GRACE_S = 10.0  # the default of container runtimes
+
+    def __init__(self) -> None:
+        self._kill_at_s: float | None = None
+        self.is_over = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Return True once SIGTERM was sent."""
+        return self._kill_at_s is not None
+
+    def advance(self, pids: Collection[int]) -> None:
+        """Send SIGTERM to `pids` the first time, SIGKILL later. Call it until they have ended."""
+        now_s = time.monotonic()
         if self._kill_at_s is None:
-            self.why_ended = why
             self._kill_at_s = now_s + self.GRACE_S
             signal_all(pids, signal.SIGTERM)
             signal_all(pids, signal.SIGCONT)  # a stopped process cannot react
-        elif now_s >= self._kill_at_s and not self._killed:
-            self._killed = True
+        elif now_s >= self._kill_at_s and not self.is_over:
+            self.is_over = True
             signal_all(pids, signal.SIGKILL)
 
 
-def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
-    """Send a signal to each live process of `pids`."""
+def signal_all(pids: Iterable[int], number: int) -> bool:
+    """Send a signal to each live process of `pids`; 0 sends none. Returns True if there was one."""
+    sent = False
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+            sent = True
+    return sent
 
 
 def stop_self(number: signal.Signals) -> None:

@@ -123,7 +123,7 @@ def _compiled(option: str, text: str) -> re.Pattern[str]:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise UsageError(
-            f"{option} {printable(text)!r} is not a valid regex: {printable(str(error))}",
+            f"invalid regular expression {printable(text)!r} for {option}: {printable(str(error))}",
             remedy=r"put it in single quotes; escape special characters: \[ \. \|",
         ) from error
 

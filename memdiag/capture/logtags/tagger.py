@@ -34,13 +34,10 @@ _DONE, _NOTE = "done", "note"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogEvent:
+class LogEvent(Tag):
     """A tag in a log. at_s: when it was written, on the clock of `time.monotonic()`."""
 
     at_s: float
-    kind: TagKind
-    name: str
-    value: float
 
 
 class LogTags:

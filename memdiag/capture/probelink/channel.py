@@ -13,20 +13,29 @@ import contextlib
 import os
 import secrets
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 import psutil
 
 from memdiag import safe_open
+from memdiag.capture.probelink.census_file import read_answer, read_censuses, request_census
+from memdiag.capture.probelink.holder_file import read_holders
+from memdiag.capture.probelink.intervention_file import read_interventions
+from memdiag.capture.probelink.probe_files import leave_file
 from memdiag.capture.probelink.ring_reader import Event, Probed, RingReader
+from memdiag.capture.probelink.source_lines import SourceFiles
 from memdiag.capture.process.attach import environment
 from memdiag.capture.process.linux_procfs import parse_stat
 from memdiag.capture.process.tree import ProcessId
 from memdiag.errors import CannotMeasure
 from memdiag.probe import ring_format
 from memdiag.probe.arm import INJECTED
+from memdiag.values.holders import ProcessCensuses, ProcessHolders, ProcessInterventions
 
 _HAS_PROC = Path("/proc/self/stat").exists()
 # The rings of dead processes are read once per this many drains: their last records were read
@@ -35,6 +44,12 @@ _DRAINS_PER_LATE_LOOK = 32
 # Limits for hostile directories: rings followed at once, and channels of dead runs that one run
 # removes. Heuristic: a year of epochs with eight new workers each stays below.
 _MOST_RINGS, _MOST_STALE = 65_536, 200
+# Processes whose growing places are recorded, the last ones. Heuristic.
+_MOST_HOLDER_FILES = 64
+# Processes whose censuses or interventions are recorded, those with the last ones. Heuristic.
+_MOST_FILES = 16
+_LOOK_S = 0.02
+T = TypeVar("T")
 
 
 def create(base: Path | None = None) -> Path:
@@ -115,7 +130,7 @@ def find_ring(directory: Path, pid: int) -> Path | None:
         for name in _rings_in(fd):
             if not name.startswith(f"{pid}-"):
                 continue
-            facts = _facts(name, fd, owners)
+            facts = facts_of(name, fd, owners)
             if facts is not None and facts.process == ProcessId(pid, started):
                 return directory / name
     return None
@@ -128,7 +143,7 @@ def remove(directory: Path) -> None:
         safe_open.closing(safe_open.open_parent(directory)) as parent,
     ):
         with safe_open.closing(safe_open.open_directory(directory.name, dir_fd=parent)) as fd:
-            for name in (*_rings_in(fd), ring_format.WATCHER):
+            for name in (*_rings_in(fd), *_files_beside_rings(fd), ring_format.WATCHER):
                 safe_open.remove(name, dir_fd=fd)
         os.rmdir(directory.name, dir_fd=parent)
 
@@ -158,6 +173,7 @@ class ChannelReader:
         with contextlib.suppress(OSError):
             self._fd = safe_open.open_private(directory, owners=self._owners)
         self._rings: dict[str, RingReader] = {}
+        self._pressure: dict[str, frozenset[str]] = {}
         self._facts: dict[str, Probed] = {}
         self._dead: set[str] = set()
         self.damaged: set[str] = set()
@@ -187,6 +203,80 @@ class ChannelReader:
     def labels(self) -> dict[ProcessId, str]:
         """Process -> "rank0", "DataLoader worker 3", ... if the probe knows it."""
         return {facts.process: facts.label for facts in self.processes() if facts.label}
+
+    def holders(self, began_at_s: float) -> tuple[ProcessHolders, ...]:
+        """What grows in each process, with the lines that add to it.
+
+        began_at_s: when the recording began. Files of the program are read only if the channel
+        belongs to the user of memdiag.
+        """
+        if self._fd is None:
+            return ()
+        found = []
+        for name in sorted(self._facts, key=lambda ring: self._facts[ring].created_s):
+            pid = self._facts[name].process.pid
+            one = read_holders(
+                name, dir_fd=self._fd, owners=self._owners, pid=pid, began_at_s=began_at_s
+            )
+            if one is not None:
+                found.append(one)
+        found = sorted(found, key=lambda one: bool(one[0].holders))[-_MOST_HOLDER_FILES:]
+        is_ours = os.fstat(self._fd).st_uid == os.geteuid()
+        files = dict.fromkeys(file for _, files in found for file in files) if is_ours else ()
+        sources = SourceFiles(tuple(files))
+        return tuple(located(one, sources) for one, _ in found)
+
+    def censuses(self, began_at_s: float) -> tuple[ProcessCensuses, ...]:
+        """The censuses of each process. began_at_s: when the recording began."""
+        found = [one for one in self._beside(read_censuses, began_at_s) if one.censuses]
+        return tuple(sorted(found, key=lambda one: one.censuses[-1].at_s)[-_MOST_FILES:])
+
+    def interventions(self, began_at_s: float) -> tuple[ProcessInterventions, ...]:
+        """What came back when memory was freed. began_at_s: when the recording began."""
+        found = [one for one in self._beside(read_interventions, began_at_s) if one.done]
+        return tuple(found[-_MOST_FILES:])
+
+    def _beside(self, read: Callable[..., T | None], began_at_s: float) -> list[T]:
+        """What `read` finds in the files beside the rings."""
+        if self._fd is None:
+            return []
+        about = {"dir_fd": self._fd, "owners": self._owners, "began_at_s": began_at_s}
+        found = (read(name, pid=one.process.pid, **about) for name, one in self._facts.items())
+        return [one for one in found if one is not None]
+
+    def request_census(self, why: str, *, patience_s: float = 0.0) -> None:
+        """Ask each live process for a census, which it takes within a second or so.
+
+        why: as in `census_file.request_census`. patience_s: wait for the answers for so long.
+        """
+        if self._fd is None:
+            return
+        alive = [name for name, facts in self._facts.items() if _is_alive(facts.process)]
+        asked = {name: request_census(name, why, dir_fd=self._fd) for name in alive}
+        until_s = time.monotonic() + patience_s
+        about: dict[str, Any] = {"dir_fd": self._fd, "owners": self._owners}
+        while time.monotonic() < until_s and asked:
+            time.sleep(_LOOK_S)
+            asked = {
+                name: token
+                for name, token in asked.items()
+                if read_answer(name, **about) != token and _is_alive(self._facts[name].process)
+            }
+
+    def set_pressure(self, levels: Collection[str]) -> None:
+        """Leave a file for each process for each of the levels that memory is at, once.
+
+        levels: keys of `ring_format.PRESSURE_SUFFIXES`. Files of levels that were left, and that
+        the probe has not taken, are removed.
+        """
+        if self._fd is None:
+            return
+        for ring in self._facts:
+            known = self._pressure.get(ring, frozenset())
+            for level in known.symmetric_difference(levels):
+                name = ring.removesuffix(ring_format.SUFFIX) + ring_format.PRESSURE_SUFFIXES[level]
+                leave_file(name, level if level in levels else "", dir_fd=self._fd)
+            self._pressure[ring] = frozenset(levels)
 
     def close(self) -> None:
         """Release the descriptors."""
@@ -246,10 +336,35 @@ def _channels_in(base: Path, owner: int) -> Iterator[Path]:
                 yield base / name
 
 
+def located(one: ProcessHolders, sources: SourceFiles) -> ProcessHolders:
+    return replace(
+        one,
+        holders=tuple(
+            sources.located(holder, sees_all_threads=one.sees_all_threads) for holder in one.holders
+        ),
+        native=tuple(replace(native, line=sources.with_code(native.line)) for native in one.native),
+        allocated=tuple(replace(line, line=sources.with_code(line.line)) for line in one.allocated),
+    )
+
+
 def _rings_in(fd: int) -> list[str]:
     with os.scandir(fd) as entries:
         rings = (entry.name for entry in entries if entry.name.endswith(ring_format.SUFFIX))
         return list(islice(rings, _MOST_RINGS))
+
+
+def _files_beside_rings(fd: int) -> list[str]:
+    of_probe = (
+        ring_format.HOLDERS_SUFFIX,
+        ring_format.CENSUS_SUFFIX,
+        ring_format.INTERVENTIONS_SUFFIX,
+    )
+    new = tuple(suffix + ring_format.NEW_SUFFIX for suffix in of_probe)
+    ours = (ring_format.REQUEST_SUFFIX, *ring_format.PRESSURE_SUFFIXES.values())
+    endings = (*of_probe, *new, *ours)
+    with os.scandir(fd) as entries:
+        found = (entry.name for entry in entries if entry.name.endswith(endings))
+        return list(islice(found, _MOST_RINGS))
 
 
 def _private(
@@ -272,7 +387,7 @@ def _has_writer(directory: Path) -> bool:
     owners = (os.geteuid(),)
     try:
         with _private(directory, owners) as fd:
-            writers = (_facts(name, fd, owners) for name in _rings_in(fd))
+            writers = (facts_of(name, fd, owners) for name in _rings_in(fd))
             return any(facts is not None and _is_alive(facts.process) for facts in writers)
     except OSError:
         return True
@@ -291,7 +406,8 @@ def _is_alive(process: ProcessId) -> bool:
     return _started(process.pid) == process.started
 
 
-def _facts(name: str, dir_fd: int, owners: Collection[int]) -> Probed | None:
+def facts_of(name: str, dir_fd: int, owners: Collection[int]) -> Probed | None:
+    """What the ring of this name says of its process; None if it is damaged."""
     reader = RingReader(name, dir_fd=dir_fd, owners=owners)
     try:
         return reader.facts()

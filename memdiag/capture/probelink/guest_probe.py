@@ -7,13 +7,13 @@ The probe detaches by itself, within a second, when memdiag exits for any reason
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from memdiag.capture.probelink import channel
-from memdiag.capture.probelink.inject import Injected, RemoteExec, inject
+from memdiag.capture.probelink.inject import Injected, RemoteExec, inject, line_of_python
 from memdiag.capture.probelink.ptrace_permission import refuse_forbidden, refuse_unfit, user_of
 from memdiag.capture.probelink.workspace import PROBE, workspace
 
@@ -54,6 +54,20 @@ def attached_probe(pid: int, *, remote_exec: RemoteExec | None = None) -> Iterat
         injected = inject(pid, user, files, remote_exec=remote_exec)
         arrived = _arrives(files.rings, pid)
         yield AttachedProbe(directory=files.rings, injected=injected, arrived=arrived)
+
+
+@contextmanager
+def invited_probe(pid: int, execute: Callable[[str], None]) -> Iterator[Path]:
+    """The channel of process `pid`, of this user, which loads the probe by itself.
+
+    execute: have the process execute the script of this path. Needs no permission to trace it.
+    Raises CannotMeasure if the files of the probe cannot be made.
+    """
+    with workspace(user_of(pid)) as files:
+        line = line_of_python(files.probe / "enter_process.py", files.rings)
+        execute(str(files.write_script(line)))
+        _arrives(files.rings, pid)
+        yield files.rings
 
 
 def _arrives(directory: Path, pid: int) -> bool:

@@ -40,6 +40,7 @@ class Kind(enum.Enum):
     ALLOCATOR = ring_format.ALLOCATOR
     OUT_OF_MEMORY = ring_format.OUT_OF_MEMORY
     TENSOR_COUNTS = ring_format.TENSOR_COUNTS
+    WORK = ring_format.WORK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Event:
     name: of the phase, counter or allocator; for a NOTE its text, for OUT_OF_MEMORY the text of the
         last exception. It comes from the target: untrusted.
     value: the counter's value; for OUT_OF_MEMORY 1 if it is about a device's memory, 2 about the
-        host's; else None.
+        host's; for WORK 1 where it begins, 0 where it ends; else None.
     readings: canonical metric -> value, read by the process itself at this moment.
     auto: recorded by the probe (a hook in torch), not by a tag in the program.
     loop: the step is an iteration of a loop of the program; no framework has reported it.
@@ -81,13 +82,12 @@ class Event:
 class Probed:
     """The process of a ring, by its own account.
 
-    parent_pid: when the ring was made. rank, local_rank, world_size: None if the process is not
+    rank, local_rank, world_size: None if the process is not
     part of a distributed job. role: "DataLoader worker 3", "Process-2", "" if unknown. program:
     untrusted. python: (major, minor).
     """
 
     process: ProcessId
-    parent_pid: int
     created_s: float
     rank: int | None
     local_rank: int | None
@@ -154,7 +154,7 @@ class RingReader:
         data = self._read(0, ring_format.NAMES_AT)
         if len(data) < ring_format.NAMES_AT or not data.startswith(ring_format.MAGIC):
             return None
-        pid, parent, started, created_s, _, rank, local_rank, world, python = (
+        pid, _, started, created_s, _, rank, local_rank, world, python = (
             ring_format.HEADER.unpack_from(data, ring_format.HEADER_AT)
         )
         process = ProcessId(pid, started)
@@ -163,7 +163,6 @@ class RingReader:
         self._process = process
         return Probed(
             process=self._process,
-            parent_pid=parent,
             created_s=created_s,
             rank=_known(rank),
             local_rank=_known(local_rank),
@@ -251,7 +250,7 @@ class RingReader:
             step=None if step == ring_format.NO_STEP else step,
             phase=phase,
             name=text,
-            value=value if kind in (Kind.COUNTER, Kind.OUT_OF_MEMORY) else None,
+            value=value if kind in (Kind.COUNTER, Kind.OUT_OF_MEMORY, Kind.WORK) else None,
             readings=known,
             auto=auto,
             thread=thread,

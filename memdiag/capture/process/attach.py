@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
+import time
 
 import psutil
 
@@ -12,6 +14,7 @@ from memdiag.capture.process.linux_procfs import ProcTable
 from memdiag.capture.process.psutil_table import PsutilTable
 from memdiag.capture.process.tree import Process, ProcessTable
 from memdiag.errors import CannotWatch
+from memdiag.values.measurements import RunningProgram
 from memdiag.values.sanitize import printable
 
 Table = ProcTable | PsutilTable
@@ -40,6 +43,30 @@ def attach(pid: int, table: ProcessTable) -> Process:
         raise _ended(pid)
     _refuse_other_user(process)
     return process
+
+
+def python_processes() -> list[RunningProgram]:
+    """The Python processes of this user, but memdiag's own, the largest first."""
+    found = []
+    asked = ["name", "cmdline", "memory_info", "create_time", "uids"]
+    for process in psutil.process_iter(asked):
+        facts = process.info
+        words = facts["cmdline"] or []
+        is_python = "python" in (facts["name"] or "").lower() or (
+            bool(words) and "python" in os.path.basename(words[0])  # noqa: PTH119 - may be anything
+        )
+        uids, memory = facts["uids"], facts["memory_info"]
+        is_own = uids is not None and os.geteuid() in {uids.real, 0}
+        if is_python and is_own and memory is not None and "memdiag" not in words[1:3]:
+            found.append(
+                RunningProgram(
+                    pid=process.pid,
+                    command=shlex.join(words),
+                    rss_bytes=memory.rss,
+                    age_s=max(0.0, time.time() - (facts["create_time"] or 0.0)),
+                )
+            )
+    return sorted(found, key=lambda one: -one.rss_bytes)
 
 
 def command_line(pid: int) -> list[str]:

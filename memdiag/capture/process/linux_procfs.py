@@ -109,7 +109,7 @@ class ProcTable:
         stat = self.stat(pid)
         if stat is None or stat.dead:
             return None
-        process = Process(id=ProcessId(pid, stat.started), name=stat.name)
+        process = Process(id=ProcessId(pid, stat.started), name=stat.name, parent=stat.parent)
         if process.id not in self._statm and len(self._statm) < KEPT_DESCRIPTORS:
             self._keep(process.id)
         return process

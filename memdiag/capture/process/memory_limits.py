@@ -28,7 +28,7 @@ _HOST_ROLES = frozenset({Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL})
 # setrlimit(2). RLIMIT_RSS is not here: Linux has not enforced it since 2.4.30.
 _RLIMITS = {"Max address space": "RLIMIT_AS", "Max data size": "RLIMIT_DATA"}
 _KIB = 1024
-_LONGEST_PAUSE_S = 10.0  # other programs and container sizes change slowly (heuristic)
+LONGEST_PAUSE_S = 10.0  # other programs and container sizes change slowly (heuristic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,17 @@ class LimitWatch:
     oom_before: the OOM killer's counts when the target was first seen in the group.
     """
 
-    def __init__(self, pid: int, *, clock: Clock | None = None, proc: Path = PROC) -> None:
+    def __init__(
+        self,
+        pid: int,
+        *,
+        longest_pause_s: float = LONGEST_PAUSE_S,
+        clock: Clock | None = None,
+        proc: Path = PROC,
+    ) -> None:
+        """longest_pause_s: the longest time between two reads."""
         self._pid = pid
+        self._longest_pause_s = longest_pause_s
         self._proc = proc
         self._clock = clock or MonotonicClock()
         self._began_s = self._read_at_s = self._clock.now_s()
@@ -62,9 +71,9 @@ class LimitWatch:
         self._find_group()
 
     def read(self, processes: Sequence[Process]) -> Readings:
-        """Read the limits if due: each time at double the age, later every 10 s."""
+        """Read the limits if due: each time at double the age, later after the longest pause."""
         now_s = self._clock.now_s()
-        pause_s = min(_LONGEST_PAUSE_S, self._read_at_s - self._began_s)
+        pause_s = min(self._longest_pause_s, self._read_at_s - self._began_s)
         if not self._latest or now_s - self._read_at_s >= pause_s:
             self._read_at_s = now_s
             self._update([process.id.pid for process in processes])

@@ -32,11 +32,11 @@ class PsutilTable:
             if handle.status() == psutil.STATUS_ZOMBIE:
                 return None
             identity = ProcessId(pid, handle.create_time())
-            name = handle.name()
+            name, parent = handle.name(), handle.ppid()
         except psutil.Error:
             return None
         self._handles[identity] = handle
-        return Process(id=identity, name=name)
+        return Process(id=identity, name=name, parent=parent)
 
     def children(self, pid: int) -> Iterable[int]:
         """Pids of the children of `pid`."""

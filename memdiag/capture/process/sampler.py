@@ -16,10 +16,9 @@ from typing import Protocol
 from memdiag.capture.process.clock import Budget, Clock
 from memdiag.capture.process.tree import Process, ProcessId
 from memdiag.values.measurements import Unavailable
+from memdiag.values.metrics import SUMMED
 
 Reading = int | float | Unavailable
-# The metrics that are summed over the processes.
-ADDITIVE = ("rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes")
 # Readings of each process by canonical metric name. The key TREE overrides the sum over the
 # processes in the row of the whole tree.
 Readings = Mapping[ProcessId, Mapping[str, Reading]]
@@ -157,7 +156,7 @@ def totals(
     """
     totals: dict[str, Reading] = {}
     present = set().union(*old, *young)
-    for metric in present.intersection(ADDITIVE):
+    for metric in present.intersection(SUMMED):
         values = [readings[metric] for readings in old if metric in readings]
         is_complete = len(values) == len(old)
         values += [readings[metric] for readings in young if metric in readings]

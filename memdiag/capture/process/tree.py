@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from memdiag.capture.process.clock import Budget, Clock, MonotonicClock
@@ -31,10 +31,12 @@ TREE = ProcessId(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A live process. `name` is its short name as the system gives it: untrusted text."""
+    """A live process. `name` is its short name as the system gives it: untrusted text. `parent` is
+    the pid of its parent when it was found, 0 if unknown."""
 
     id: ProcessId
     name: str
+    parent: int = field(default=0, compare=False)  # later it may have been adopted
 
 
 class Newborn(NamedTuple):
@@ -142,8 +144,8 @@ class ProcessTree:
         now = self._table.find(pid)
         if now is None or now.id != process.id or now == process:
             return process
-        self._alive[pid] = now
-        return now
+        renamed = self._alive[pid] = replace(process, name=now.name)
+        return renamed
 
     def _search(self) -> None:
         births = self._table.births()

@@ -13,17 +13,19 @@ from memdiag.cli.options.exit_codes import exit_code
 from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.cli.options.inputs import InputOptions, Inputs
 from memdiag.cli.options.outputs import ReportOptions
+from memdiag.cli.options.page import PageOptions
 from memdiag.cli.output.ci_reports import publish
 from memdiag.cli.output.judge import judged
-from memdiag.cli.output.printing import PageOptions, show
+from memdiag.cli.output.messages import complain_of_failures
+from memdiag.cli.output.printing import show
 from memdiag.values.findings import Diagnosis, RecordingFinding
-from memdiag.values.sanitize import printable
 from memdiag.values.thresholds import one_gpu
 
 if TYPE_CHECKING:
     from memdiag.values.measurements import Recording
 
-WITHOUT = ("warn_at", "critical_at", "exit_code")
+USAGE = "[OPTIONS] FILE..."
+WITHOUT = ("warn_at", "critical_at", "on", "exit_code")
 
 Files = Annotated[
     list[str],
@@ -50,30 +52,34 @@ def analyze(
     inputs = Inputs(reading)
     sources = inputs.sources(files)
     reports = outputs.reports(report)
+    outputs.require(report)
+    shows_readings = outputs.shows_readings(report)
     outputs.check(reports, inputs=outputs.of_sources(sources), force=report.force)
 
     def judge(recording: Recording) -> RecordingFinding:
         columns = sorted({s.metric for s in recording.series if one_gpu(s.metric)})
         planned_x = recording.planned_x if reading.planned_x is None else reading.planned_x
         limits = recording.limits + settled.limits(columns)
-        return judged(replace(recording, limits=limits, planned_x=planned_x), settled)
+        known = replace(recording, limits=limits, planned_x=planned_x)
+        return judged(known, settled, readings=shows_readings)
 
     found = inputs.findings(sources, judge)
     diagnosis = Diagnosis(recordings=tuple(found), failures=tuple(inputs.failures))
     code = exit_code(diagnosis, settled.failing)
     unwritten = publish(diagnosis, settled, report, code)
+    complain_of_failures(diagnosis.failures)
     if report.json:
         from memdiag.report.formats import json_documents
 
-        for failure in diagnosis.failures:
-            print(f"memdiag: {printable(failure.source)}: {failure.message}", file=sys.stderr)
-            print(f"  try: {failure.remedy}", file=sys.stderr)
         sys.stdout.write(json_documents.text(json_documents.diagnosis(diagnosis, code)))
     else:
         from memdiag.report.formats import terminal
 
-        why = page.why
-        show(lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a, why=why), page)
+        detail, why = page.detail, page.why
+        show(
+            lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a, detail=detail, why=why),
+            page,
+        )
     if unwritten:
         raise unwritten[0]
     raise typer.Exit(code)

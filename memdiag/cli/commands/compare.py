@@ -16,8 +16,10 @@ from memdiag.cli.options.exit_codes import of_comparison
 from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.cli.options.inputs import InputOptions, Inputs
 from memdiag.cli.options.outputs import ReportOptions
-from memdiag.cli.output.printing import PageOptions, show
-from memdiag.errors import UnreadableInput, UsageError
+from memdiag.cli.options.page import PageOptions
+from memdiag.cli.output.messages import complain_of_failures
+from memdiag.cli.output.printing import show
+from memdiag.errors import ReadError, UsageError
 from memdiag.values.findings import RecordingFinding
 from memdiag.values.sanitize import printable
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from memdiag.values.comparison import Comparison
     from memdiag.values.measurements import Recording
 
+USAGE = "[OPTIONS] BEFORE AFTER"
 WITHOUT = {"phase_column", "planned_x", "why", "junitxml", "markdown"} | {
     f.name for f in fields(GateOptions)
 } - {"inconclusive"}
@@ -32,7 +35,7 @@ WITHOUT = {"phase_column", "planned_x", "why", "junitxml", "markdown"} | {
 Runs = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="BASE CANDIDATE",
+        metavar="BEFORE AFTER",
         help="Runs before and after the change: a file, a directory, or a quoted pattern each.",
     ),
 ]
@@ -42,14 +45,12 @@ Runs = Annotated[
 class SideOptions:
     """What is compared with what."""
 
-    base: tuple[str, ...] = repeatable("--base", "FILE", "A run before the change. Repeatable.")
-    candidate: tuple[str, ...] = repeatable(
-        "--candidate", "FILE", "A run after the change. Repeatable."
-    )
+    before: tuple[str, ...] = repeatable("--before", "FILE", "A run before the change. Repeatable.")
+    after: tuple[str, ...] = repeatable("--after", "FILE", "A run after the change. Repeatable.")
     against: str = option(
         "--against",
         "NAME[=UNIT]",
-        "The candidate's column if it differs from --metric; one LOG may hold both.",
+        "The column after the change if it differs from --metric; one LOG may hold both.",
         default="",
     )
 
@@ -72,39 +73,55 @@ def compare(
     """
     runs, against = runs or [], sides.against
     if against and len(reading.metric) != 1:
-        raise UsageError(
-            "--against needs the base's column", remedy="name it: --metric BEFORE --against AFTER"
-        )
+        raise UsageError("--against requires --metric", remedy="--metric BEFORE --against AFTER")
     if against and len(runs) == 1:
         runs = runs * 2
     inputs = Inputs(reading)
     before, after = map(inputs.sources, _named(runs, sides))
     settled = settle(gate)
     reports = outputs.reports(report)
+    outputs.require(report)
     outputs.check(reports, inputs=outputs.of_sources([*before, *after]), force=report.force)
     compared = _compared(before, after, inputs, against)
     code = of_comparison(compared, settled.inconclusive)
     for one in reports:
-        outputs.write(one, _as_json(compared, code), force=report.force)
+        from memdiag.report.formats.files import FORMATS
+
+        if (render := FORMATS[one.where].compare) is not None:
+            content = render(compared, code, report.picture_style)
+            outputs.write(one, content, force=report.force)
+    complain_of_failures(compared.failures)
     if report.json:
-        sys.stdout.write(_as_json(compared, code))
+        from memdiag.report.formats import json_documents
+
+        sys.stdout.write(json_documents.text(json_documents.comparison(compared, code)))
     else:
         from memdiag.report.formats import comparison_text
 
-        show(lambda w, a: comparison_text.render(compared, width=w, ascii_only=a), page)
+        detail = page.detail
+        show(
+            lambda w, a: comparison_text.render(compared, width=w, ascii_only=a, detail=detail),
+            page,
+        )
     raise typer.Exit(code)
 
 
+_SIDES = (
+    "memdiag compare before.csv after.csv\n"
+    "several runs of a side: --before a.csv --before b.csv --after c.csv"
+)
+
+
 def _named(runs: Sequence[str], sides: SideOptions) -> tuple[Sequence[str], Sequence[str]]:
-    if len(runs) == 2 and not (sides.base or sides.candidate):
+    if len(runs) == 2 and not (sides.before or sides.after):
         return runs[:1], runs[1:]
-    if not runs and sides.base and sides.candidate:
-        return sides.base, sides.candidate
-    raise UsageError(
-        "name the runs before and the runs after the change",
-        remedy="memdiag compare before.csv after.csv, 'before/*.csv' 'after/*.csv' in quotes, "
-        "or --base and --candidate once for each run",
-    )
+    if not runs and sides.before and sides.after:
+        return sides.before, sides.after
+    if not runs and (sides.before or sides.after):
+        given, other = ("--before", "--after") if sides.before else ("--after", "--before")
+        raise UsageError(f"{given} requires {other}", remedy=_SIDES)
+    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    raise UsageError(f"compare needs two runs, got {counted}", remedy=_SIDES)
 
 
 def _compared(
@@ -128,7 +145,7 @@ def _compared(
         base, candidate = [_by_column(f) for f in base], [_by_column(f) for f in candidate]
     if inputs.failures and not (base and candidate):
         first = inputs.failures[0]
-        raise UnreadableInput(
+        raise ReadError(
             f"{first.source}: {first.message}", source=first.source, remedy=first.remedy
         )
     return replace(compare_findings(base, candidate), failures=tuple(inputs.failures))
@@ -161,9 +178,3 @@ def _refuse_same(base: Sequence[RecordingFinding], candidate: Sequence[Recording
             remedy="name each run on one side only, or two of its columns: --metric BEFORE "
             "--against AFTER",
         )
-
-
-def _as_json(compared: Comparison, code: int) -> str:
-    from memdiag.report.formats import json_documents
-
-    return json_documents.text(json_documents.comparison(compared, code))

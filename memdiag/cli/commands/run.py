@@ -8,11 +8,13 @@ import typer
 
 from memdiag.cli.options.gate import GateOptions
 from memdiag.cli.options.outputs import ReportOptions
+from memdiag.cli.options.page import PageOptions
 from memdiag.cli.options.recording_options import RecordingOptions, checked
 
 # Everything after COMMAND belongs to it, with and without "--" before it.
 CONTEXT_SETTINGS = {"allow_interspersed_args": False}
 WITHOUT = ("json", "attach")
+USAGE = "[OPTIONS] [--] COMMAND [ARG]..."
 
 
 def run(
@@ -20,13 +22,14 @@ def run(
     recording: RecordingOptions,
     report: ReportOptions,
     gate: GateOptions,
+    page: PageOptions,
 ) -> None:
     """Start COMMAND unmodified, record its memory, and judge it when it ends.
 
-    The report goes to stderr; stdout belongs to COMMAND. Options for memdiag come before COMMAND.
-    If COMMAND ignores Ctrl-C, the third one detaches memdiag and leaves COMMAND running.
+    Options for memdiag come before COMMAND. The report goes to stderr. If COMMAND ignores Ctrl-C,
+    the third one leaves it running.
     """
-    options = checked(recording, report, gate, command=command)
+    options = checked(recording, report, gate, page, command=command)
     from memdiag.cli.measurement.run_session import launch
 
     raise typer.Exit(launch(command, options))

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from memdiag.cli.options.gate import GateOptions
 from memdiag.cli.options.outputs import ReportOptions
+from memdiag.cli.options.page import PageOptions
 from memdiag.cli.options.recording_options import RecordingOptions, checked
+from memdiag.cli.output.printing import show
+from memdiag.errors import UsageError
+from memdiag.values.sanitize import printable
 
-WITHOUT = ("exit_code",)
+USAGE = "[OPTIONS] [PID]"
+WITHOUT = ("exit_code", "intervene")
 
 
 def watch(
-    pid: Annotated[int, typer.Option("--pid", "-p", metavar="PID", help="The process to watch.")],
     recording: RecordingOptions,
     report: ReportOptions,
     gate: GateOptions,
+    page: PageOptions,
+    process: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PID", help="The process to watch; without it, a list of them."),
+    ] = None,
+    pid: Annotated[
+        list[str] | None,
+        typer.Option("--pid", "-p", metavar="PID", help="The same as an option."),
+    ] = None,
 ) -> None:
     """Watch process PID and its children without changing them, and judge them at the end.
 
@@ -25,7 +39,40 @@ def watch(
     change the exit code. Steps and phases are recorded if the process was started under `memdiag
     run`, with --attach, which stops it for some milliseconds, or from its log (--tags-from).
     """
-    options = checked(recording, report, gate)
+    named = [*(process or ()), *(pid or ())]
+    if not named:
+        _list_processes(page)
+    number = _pid(named)
+    options = checked(recording, report, gate, page)
     from memdiag.cli.measurement.watch_session import follow
 
-    raise typer.Exit(follow(pid, options))
+    raise typer.Exit(follow(number, options))
+
+
+def _pid(named: Sequence[str]) -> int:
+    """The only pid among the words. Raises UsageError."""
+    if not named:
+        raise UsageError("no process to watch", remedy="memdiag watch PID")
+    first = printable(named[0])
+    if not first.isdecimal():
+        remedy = f"to find it: pgrep -af {first}\nto start a program: memdiag run -- {first} ..."
+        raise UsageError(f"invalid value {first!r} for PID: not a process id", remedy=remedy)
+    if len(named) > 1:
+        raise UsageError(
+            f"only one process can be watched, got {len(named)}",
+            remedy="its children are watched with it; run memdiag watch once for each",
+        )
+    return int(first)
+
+
+def _list_processes(page: PageOptions) -> None:
+    """Print the Python processes that can be chosen from."""
+    from rich.console import Group
+
+    from memdiag.capture.process.attach import python_processes
+    from memdiag.report.sections.processes_table import table
+    from memdiag.report.text.screen import Screen
+
+    found = python_processes()
+    if found:
+        show(lambda w, a: Group(*table(found, Screen(width=w, ascii_only=a))), page)

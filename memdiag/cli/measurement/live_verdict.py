@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memdiag.cli import lazy_imports
 from memdiag.cli.options.gate import Gate
-from memdiag.cli.options.recording_options import RecordingOptions
 from memdiag.cli.output.conclude import diagnosed
 from memdiag.cli.output.messages import in_words, say
 from memdiag.report.text import rates
-from memdiag.values.measurements import Unit
+from memdiag.values.measurements import Limit, Sample, Unit
 from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
-    from memdiag.analysis.live.sequential import LiveVerdict
+    from memdiag.analysis.live.sequential import LimitAhead, LiveVerdict
     from memdiag.recording.native.atomic_file import RecordingFiles
     from memdiag.values.findings import Finding
 
-# Time until the final rules run again, as a factor of the time so far: they need new data.
-# Heuristic.
-_NEXT_LOOK = 1.1
+# Starts the call and returns what says whether it still runs.
+Start = Callable[[Callable[[], None]], Callable[[], bool]]
 
 
-def live_verdict(options: RecordingOptions) -> LiveVerdict | None:
-    """The verdict while the target runs. Only `--stop-on` requires it: a run continues without."""
+def in_thread(call: Callable[[], None]) -> Callable[[], bool]:
+    """Start `call` in a thread that does not keep memdiag from ending."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    return thread.is_alive
+
+
+def live_verdict(limits: Callable[[], Sequence[Limit]], *, is_required: bool) -> LiveVerdict | None:
+    """The verdict while the target runs. Raises only if it is required: a run continues without.
+
+    limits: those that apply now.
+    """
     try:
         lazy_imports.import_numpy()
         from memdiag.analysis.live.sequential import LiveVerdict
 
-        return LiveVerdict()
+        return LiveVerdict(limits=limits)
     except Exception as error:
-        if options.stop_on_leak:
+        if is_required:
             raise
         say(f"the live verdict is not available: {in_words(error)}")
         return None
@@ -47,36 +56,62 @@ def growth_text(found: Finding) -> str:
     return brief if found.unit is Unit.BYTES else f"{brief} ({found.metric})"
 
 
-class FinalRules:
-    """Judges what was recorded so far, as the report will, in a thread beside the measurement.
+class ConfirmedVerdict:
+    """The live verdict as it is shown and acted on: a LEAK once the rules of the report agree.
 
     The live verdict keeps bins of a long run, not all of its readings, so the two may differ in
-    close cases: no leak that the report would deny is shown, and no job is stopped for one.
+    close cases: no leak that the report would deny is shown, and no job is stopped for one. Each
+    time that the live verdict finds a leak anew, the rules of the report are asked too, in a thread
+    beside the measurement; what they said of an earlier state is not used.
     """
 
-    def __init__(self, files: RecordingFiles) -> None:
-        self._files = files
-        self._thread: threading.Thread | None = None
-        self._verdict: Verdict | None = None
-        self._next_s = 0.0
+    def __init__(
+        self,
+        live: LiveVerdict,
+        judge: Callable[[], Verdict],
+        *,
+        flush: Callable[[], None],
+        start: Start = in_thread,
+    ) -> None:
+        """judge: the verdict of the report on what was recorded until `flush` was called."""
+        self._live, self._judge, self._flush, self._start = live, judge, flush, start
+        self._is_judging: Callable[[], bool] = lambda: False
+        self._judged: Finding | None = None
+        self._is_confirmed = False
 
-    def agree(self, elapsed_s: float, flush: Callable[[], None]) -> bool:
-        """Return True once they have found a leak. Never waits: call it until then.
+    def add(self, sample: Sample) -> None:
+        """Take one sample."""
+        self._live.add(sample)
 
-        elapsed_s: since the recording began. flush: writes everything that was recorded.
-        """
-        if self._thread is None:
-            if elapsed_s >= self._next_s:
-                flush()
-                self._thread = threading.Thread(target=self._judge, daemon=True)
-                self._thread.start()
-        elif not self._thread.is_alive():
-            self._thread = None
-            self._next_s = elapsed_s * _NEXT_LOOK
-        return self._verdict is Verdict.LEAK
+    def finding(self) -> Finding | None:
+        """The finding that decides so far, INCONCLUSIVE while its LEAK is not confirmed; None
+        before there is any. Never waits: call it again."""
+        found = self._live.finding()
+        if found is None or found.verdict is not Verdict.LEAK:
+            return found
+        if found is not self._judged and not self._is_judging():
+            self._judged = found
+            self._flush()
+            self._is_judging = self._start(self._confirm)
+        if found is self._judged and self._is_confirmed and not self._is_judging():
+            return found
+        return replace(found, verdict=Verdict.INCONCLUSIVE)
 
-    def _judge(self) -> None:
+    def findings(self) -> dict[tuple[str, str], Finding]:
+        """The finding of each series, by process and metric."""
+        return self._live.findings()
+
+    def limit_ahead(self) -> LimitAhead | None:
+        """The forecast of the confirmed leak that `finding` has just returned."""
+        return self._live.limit_ahead
+
+    def _confirm(self) -> None:
         try:
-            self._verdict = diagnosed(self._files, Gate(), None).verdict
+            self._is_confirmed = self._judge() is Verdict.LEAK
         except Exception:  # the report will show what is wrong
-            self._verdict = None
+            self._is_confirmed = False
+
+
+def verdict_on(files: RecordingFiles) -> Verdict:
+    """The verdict that the report would give on what was recorded so far."""
+    return diagnosed(files, Gate(), None).verdict

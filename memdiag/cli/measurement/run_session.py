@@ -27,6 +27,7 @@ from memdiag.cli.options.recording_options import RecordingOptions, recording_fi
 from memdiag.cli.output.conclude import conclude
 from memdiag.cli.output.messages import STDERR, in_words, say
 from memdiag.errors import CannotMeasure, Exit, MemdiagError
+from memdiag.probe.ring_format import CENSUS_VARIABLE, EXPLAIN_VARIABLE, INTERVENE_VARIABLE
 from memdiag.report.formats.status_line import SETTLE
 from memdiag.values.sanitize import printable
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 _SETTLE_S = 0.3
 # Between two looks at a command that is not measured. Its end wakes memdiag anyway.
 _LOOK_S = 1.0
-# Judging a recording, without reading it: a hundred times what it takes. Heuristic.
+# CPU time for judging a recording, without reading it: a hundred times what it takes. Heuristic.
 _JUDGED_WITHIN_S = 30.0
 
 
@@ -48,7 +49,7 @@ def launch(command: Sequence[str], options: RecordingOptions) -> int:
     Raises CannotStart, and UsageError or OutputExists if nothing can be recorded: then nothing was
     started. Once it was, its status counts whatever happens to memdiag.
     """
-    files = recording_files(options, say)
+    files = recording_files(options, command, os.getpid(), say)
     with Mailbox() as mailbox:  # holds signals back until COMMAND has ended
         subject = StartedCommand(command, options, mailbox)
         try:
@@ -79,13 +80,19 @@ class StartedCommand(Subject):
         self._survivors: frozenset[int] = frozenset()
         self.is_started = False
 
-    def prepare(self, stack: ExitStack, *, is_shown: bool) -> Access:
+    def prepare(self, stack: ExitStack, *, is_shown: bool, is_live: bool) -> Access:
         """The witness is forked first: it must not inherit anything."""
         self._witness = _witness(self._mailbox, is_shown, stack)
-        self._outlets, self._log = tag_sources(self._options.tags, stack)
+        self._outlets, self._log = tag_sources(self._options.tags, stack, is_live=is_live)
         try:
             self._directory = channel.create()
             self._environ = channel.prepare(os.environ, self._directory)
+            self._environ = {
+                **self._environ,
+                EXPLAIN_VARIABLE: self._options.explain.value,
+                CENSUS_VARIABLE: str(int(self._options.census)),
+                INTERVENE_VARIABLE: str(int(self._options.intervene)),
+            }
         except CannotMeasure as error:
             say(f"{error.message}; steps, phases and tensors will not be recorded")
         stack.callback(self._remove_channel)
@@ -97,6 +104,7 @@ class StartedCommand(Subject):
             table=this_table(),
             directory=self._directory,
             log=self._log,
+            outlets=self._outlets,
             adopter=os.getpid() if adopt_orphans() else None,
             strangers=frozenset(own | (self._outlets.pids if self._outlets is not None else set())),
             is_ours=True,
@@ -185,6 +193,7 @@ def _judged(
         command=recorded.ending,
         stopped_by_us=bool(launched.why_ended),
         interrupted=launched.interrupts > 0,
+        stopped_at=recorded.stopped_at,
     )
     judge = partial(
         conclude, files, options, recorded.ending, decided=decided, failure=recorded.failure
@@ -206,7 +215,7 @@ def _judged(
 
 
 def _patience_s(files: RecordingFiles) -> float:
-    """How long judging may take. Measured (`benchmarks/speed.py`): 1 s for 10 MB."""
+    """How much CPU time judging may take. Measured (`benchmarks/speed.py`): 1 s for 10 MB."""
     return _JUDGED_WITHIN_S + os.fstat(files.fd).st_size / 1e6
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -29,7 +30,8 @@ class Access:
     command, environ: the target's. table: closed after the measurement.
     directory: its channel, None if it has none. owners: the users whose rings in it count, None for
     our own only. log: where tags are looked for, None for nowhere.
-    adopter, strangers: see `ProcessTree`. is_ours: memdiag starts the target, so that every process
+    outlets: what its output passes through, None if nobody reads it. adopter, strangers: see
+    `ProcessTree`. is_ours: memdiag starts the target, so that every process
     in the channel belongs to it.
     """
 
@@ -39,6 +41,7 @@ class Access:
     directory: Path | None
     owners: Collection[int] | None = None
     log: LogTags | None = None
+    outlets: Outlets | None = None
     adopter: int | None = None
     strangers: frozenset[int] = frozenset()
     is_ours: bool
@@ -60,21 +63,39 @@ class Running(Protocol):
     def pause_wanted(self) -> bool:
         """Return True if the terminal has stopped the target: memdiag has to stop with it."""
 
+    def uses_terminal(self) -> bool:
+        """Return True if the target was stopped because it uses the terminal of a screen."""
+
     def pause(self) -> None:
         """Stop until continued."""
+
+    def resume(self) -> None:
+        """Continue the target after such a stop, once it has the terminal."""
 
     def end(self, why: str, pids: Collection[int]) -> None:
         """Memdiag has what it was asked for. Called again and again until `over`."""
 
+    def stop(self, why: str, pids: Collection[int]) -> None:
+        """End the target itself, and `pids`. Called again and again until `over`."""
+
+    def send(self, number: signal.Signals) -> bool:
+        """Send a signal to the main process. Returns False if it has ended, or may not be sent."""
+
 
 class Subject(ABC):
-    """What is recorded. `record` calls its methods once each, in this order."""
+    """What is recorded. `record` calls its methods once each, in this order.
+
+    is_live_by_default: it is shown on a live screen without being asked.
+    """
+
+    is_live_by_default = False
 
     @abstractmethod
-    def prepare(self, stack: ExitStack, *, is_shown: bool) -> Access:
+    def prepare(self, stack: ExitStack, *, is_shown: bool, is_live: bool) -> Access:
         """Make everything ready that can fail, and fork helpers: there are no threads yet.
 
-        stack: closes it. is_shown: there will be a status line.
+        stack: closes it. is_shown: there will be a status line. is_live: there will be a screen
+        before, which shows the output.
         """
 
     @abstractmethod
@@ -91,27 +112,30 @@ class Subject(ABC):
 
 
 def tag_sources(
-    request: TagRequest | None, stack: ExitStack, *, from_tail: bool = False
+    request: TagRequest | None, stack: ExitStack, *, from_tail: bool = False, is_live: bool = False
 ) -> tuple[Outlets | None, LogTags | None]:
     """What replaces the target's output, and what looks for tags; None for what is not needed.
 
     Call it before there is any thread. from_tail: the target runs already, and the last lines of
-    its log show where it is.
+    its log show where it is. is_live: a screen reads the output too, as the last of its readers.
     """
-    if request is None:
-        return None, None
-    outlets = None
+    in_output = request is not None and request.file is None
+    outlets, log = None, None
     try:
-        outlets = Outlets() if request.file is None else None
-        copies = outlets.copies if outlets is not None else ()
-        log = LogTags(request, copies=copies, from_tail=from_tail)
+        if is_live or in_output:
+            readers = is_live + in_output
+            outlets = Outlets(readers, is_held=is_live, only_terminals=not in_output)
+        if request is not None:
+            copies = outlets.copies() if outlets is not None and in_output else ()
+            log = LogTags(request, copies=copies, from_tail=from_tail)
     except OSError as error:  # no more descriptors, processes or pseudo-terminals
         if outlets is not None:
             outlets.close()
             raise CannotMeasure(f"the output cannot be read: {error.strerror}") from error
-        say(f"no tags will be read: {error.strerror}")
+        say(f"the output cannot be read: {error.strerror}")
         return None, None
-    stack.enter_context(closing(log))
+    if log is not None:
+        stack.enter_context(closing(log))
     if outlets is not None:
         stack.enter_context(closing(outlets))
     return outlets, log

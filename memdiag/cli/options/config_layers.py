@@ -1,12 +1,15 @@
 """Where options come from: command line before environment before pyproject.toml.
 
-An option that is given in one of these replaces the values of the later ones.
+An option that is given in one of these replaces the values of the later ones. The file is that of
+the working directory, or the nearest one above it that has a table of memdiag.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +21,18 @@ from memdiag.safe_open import read_regular
 from memdiag.values.sanitize import printable
 
 FILE = "pyproject.toml"
+NOT_SETTABLE = frozenset({"force", "json", "model-params"})
+"""What belongs to one call."""
+DIRECTORY = "dir"
+"""Where runs are kept: a setting of the environment and the file that is not an option."""
+_OPTIONS = """
+after-step after-time ascii attach census color counter-regex critical-at duration exit-code
+explain fail-on full gpu-limit html inconclusive interval intervene json-file junitxml limit live
+markdown max-growth max-peak max-tensors-growth max-variation on output phase-regex
+picture-style png quiet no-source step-regex stop-on svg tags-from verbose warn-at why width
+"""
+KEYS = frozenset({DIRECTORY, *_OPTIONS.split()})
+"""What the file may set: the options of `run` and `watch` (a test compares them)."""
 _PREFIX = "MEMDIAG_"
 _MOST_BYTES = 4 << 20
 # How similar the name of a variable must be to a known one to count as misspelled. Heuristic.
@@ -44,10 +59,10 @@ def gather(
     """Every option that was given somewhere.
 
     options: the values on the command line by option name (`max-growth`), empty if not given.
-    directory: where pyproject.toml is looked for; its parents are not searched. Raises UsageError
-    for unknown keys and misspelled variables.
+    directory: where pyproject.toml is looked for, and above it. Raises UsageError for unknown keys
+    and misspelled variables.
     """
-    found = _from_file(directory / FILE, options) | _from_environment(environ, options)
+    found = from_file(directory, options) | _from_environment(environ, options)
     for name, values in options.items():
         if values:
             found[name] = Given(values=tuple(values), where=f"--{name}")
@@ -73,19 +88,57 @@ def _from_environment(environ: Mapping[str, str], names: Collection[str]) -> dic
     return found
 
 
-def _from_file(path: Path, names: Collection[str]) -> dict[str, Given]:
+def from_file(directory: Path, names: Collection[str]) -> dict[str, Given]:
+    """The options that the file gives. Raises UsageError.
+
+    names: those that are asked for; keys of other commands are left out.
+    """
     found = {}
-    for key, value in _table(path).items():
+    path, table = nearest_table(directory)
+    shown = printable(os.path.relpath(path, directory)) if table else ""
+    for key, value in table.items():
         name = key.replace("_", "-")
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)
+        if name in names:
+            where = f"{name} in {shown}"
+            found[name] = Given(values=tuple(_texts(value, where)), where=where)
+        elif name not in KEYS:
+            near = difflib.get_close_matches(name, KEYS, n=1, cutoff=0.0)
             raise UsageError(
-                f"[tool.memdiag] in {FILE} has the unknown key {printable(key)!r}",
-                remedy=f"did you mean {near[0]!r}? Known keys: {', '.join(sorted(names))}",
+                f"unknown key {printable(key)!r} ({shown} [tool.memdiag])",
+                remedy=f"did you mean {near[0]!r}?\nmemdiag config lists the keys",
             )
-        where = f"{name} in {FILE}"
-        found[name] = Given(values=tuple(_texts(value, where)), where=where)
     return found
+
+
+def settings(environ: Mapping[str, str], directory: Path) -> dict[str, Given]:
+    """Every option that the file or the environment gives. Raises UsageError."""
+    return from_file(directory, KEYS) | _from_environment(environ, KEYS)
+
+
+def nearest_table(directory: Path) -> tuple[Path, dict[str, Any]]:
+    """The file with a table of memdiag, and the table: in the directory, or the nearest one above
+    up to the root of the repository. Without one, the file of the directory and {}.
+
+    A file above counts only if it belongs to this user, to root, or to the owner of the directory:
+    others may write into /tmp. Raises UsageError.
+    """
+    try:
+        directory = directory.absolute()
+    except OSError:  # the working directory was removed
+        return directory / FILE, {}
+    trusted = {0, os.geteuid()}
+    with contextlib.suppress(OSError):
+        trusted.add(directory.stat().st_uid)
+    for place in (directory, *directory.parents):
+        path = place / FILE
+        with contextlib.suppress(OSError):
+            if place == directory or path.stat().st_uid in trusted:
+                table = _table(path)
+                if table:
+                    return path, table
+        if (place / ".git").exists():
+            break
+    return directory / FILE, {}
 
 
 def _table(path: Path) -> dict[str, Any]:
@@ -119,7 +172,7 @@ def _parsed(text: str) -> dict[str, Any]:
         parsed: dict[str, Any] = toml.loads(text)
     except toml.TOMLDecodeError as error:
         raise UsageError(
-            f"{FILE} is not valid TOML: {printable(str(error))}", remedy="correct it, or remove it"
+            f"invalid TOML in {FILE}: {printable(str(error))}", remedy="correct this line"
         ) from error
     return parsed
 
@@ -134,7 +187,9 @@ def _texts(value: Any, where: str) -> list[str]:
 
 
 def _text(value: Any, where: str) -> str:
-    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
         return str(value)
     raise UsageError(
         f"{where} is neither text nor a number",

@@ -3,23 +3,25 @@
 Precedence, first match wins (the README's table says the same):
 
 1. Interrupted by Ctrl-C: 130.
-2. `run` only, unless `--exit-code verdict`, and unless memdiag itself ended the command
-   (`--stop-on leak`, `--duration`): a COMMAND that failed decides, with its own status, or
+2. memdiag has stopped the job at a level (`--on warn=stop`, `--on critical=stop`): 5, unless
+   `--exit-code verdict`. A job that was stopped because of a leak has the code of its verdict.
+3. `run` only, unless `--exit-code verdict`, and unless memdiag itself ended the command
+   (`--stop-on leak`, `--on`, `--duration`): a COMMAND that failed decides, with its own status, or
    128 + N when signal N killed it. (One that could not be started raises CannotStart instead,
    which carries 126 or 127.)
-3. A source could not be analyzed: 2. As with grep, an error outranks the results of the other
+4. A source could not be analyzed: 2. As with grep, an error outranks the results of the other
    sources, because the answer does not cover everything that was asked for.
-4. A leak, or a broken budget: 1.
-5. Nothing was measured, in one recording or in all: 4.
-6. Inconclusive, or a budget without a clear result: 3, or 0 with `--inconclusive pass`.
-7. Stable or warm-up: 0.
+5. A leak, or a broken budget: 1.
+6. Nothing was measured, in one recording or in all: 4.
+7. Inconclusive, or a budget without a clear result: 3, or 0 with `--inconclusive pass`.
+8. Stable or warm-up: 0.
 
 If memdiag fails after COMMAND has succeeded (no memory is left to judge the recording, a bug), the
 exit code is COMMAND's, and a line on stderr reports the failure. It is 4 if a verdict was asked
 for: with `--exit-code verdict`, or with a budget.
 
-`--fail-on` chooses which of 4 and 6 count: what it does not name does not fail. `never` leaves 1
-to 3.
+`--fail-on` chooses which of 5 and 7 count: what it does not name does not fail. `never` leaves 1
+to 4.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection
 
+from memdiag.cli.options.actions import Level
 from memdiag.errors import Exit
 from memdiag.values.comparison import BAD, Comparison, Effect
 from memdiag.values.findings import Diagnosis, Standing
@@ -85,7 +88,7 @@ def failing_outcomes(
 
 
 def exit_code(diagnosis: Diagnosis, failing: Collection[Outcome] = failing_outcomes()) -> int:
-    """The exit code, 0..255, by the precedence above, from 3 on."""
+    """The exit code, 0..255, by the precedence above, from 4 on."""
     if diagnosis.failures:
         return Exit.USAGE
     outcomes: set[Outcome] = {found.verdict for found in diagnosis.recordings}
@@ -103,16 +106,19 @@ def before_findings(
     command: Ending | None = None,
     stopped_by_us: bool = False,
     interrupted: bool = False,
+    stopped_at: Level | None = None,
 ) -> int | None:
     """The exit code if something other than the findings decides, by the precedence above; None if
     they do.
 
     command: how `run`'s command ended; None for `watch`, which did not start its target.
     stopped_by_us: memdiag ended the command, so that its status has no meaning.
-    interrupted: the user pressed Ctrl-C.
+    interrupted: the user pressed Ctrl-C. stopped_at: the level at which `--on` has ended the job.
     """
     if interrupted:
         return Exit.INTERRUPTED
+    if stopped_at in {Level.WARN, Level.CRITICAL} and decider is Decider.COMMAND:
+        return Exit.STOPPED
     if command is not None and decider is Decider.COMMAND and not stopped_by_us:
         return shell_status(command) or None
     return None

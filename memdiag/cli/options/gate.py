@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from memdiag.cli.options import config_layers
+from memdiag.cli.options.actions import Reaction, parse_reaction
 from memdiag.cli.options.config_layers import Given
-from memdiag.cli.options.declare import option, repeatable
+from memdiag.cli.options.declare import choice, option, repeatable
 from memdiag.cli.options.exit_codes import (
     DEFAULT_FAIL_ON,
     Decider,
@@ -25,6 +26,7 @@ from memdiag.cli.options.exit_codes import (
     failing_outcomes,
 )
 from memdiag.errors import UsageError
+from memdiag.recording.native.runs import Place
 from memdiag.values.budgets import Budget, BudgetKind, Stretch, parse_budget
 from memdiag.values.measurements import AxisKind, Limit, MarkLevel, Role
 from memdiag.values.thresholds import Threshold, parse_threshold
@@ -50,65 +52,99 @@ class GateOptions:
     """The gate's options, in the order of the help screen."""
 
     limit: str | None = option(
-        "--limit", "SIZE", "Forecast when memory use will reach SIZE (16GB)."
+        "--limit",
+        "SIZE",
+        "Forecast when memory use will reach SIZE (16GB).",
+        panel="Limits and alarms",
+        typical=True,
     )
     gpu_limit: str | None = option(
-        "--gpu-limit", "SIZE", "Memory limit of each GPU; --limit then applies to host memory only."
+        "--gpu-limit",
+        "SIZE",
+        "Memory limit of each GPU; --limit then applies to host memory only.",
+        panel="Limits and alarms",
     )
     warn_at: tuple[str, ...] = repeatable(
         "--warn-at",
         "[METRIC=]SIZE|N%",
-        "Warn once when memory use reaches this: 12GB, vram=20GB, 80% of the tightest limit.",
+        "Warn when memory use reaches this: 12GB, vram=20GB, 80% of the tightest limit; or when a "
+        "leak will reach a limit in this time: in:5min.",
+        panel="Limits and alarms",
     )
     critical_at: tuple[str, ...] = repeatable(
-        "--critical-at", "[METRIC=]SIZE|N%", "Like --warn-at, reported as critical."
+        "--critical-at",
+        "[METRIC=]SIZE|N%",
+        "Like --warn-at, reported as critical.",
+        panel="Limits and alarms",
+    )
+    on: tuple[str, ...] = repeatable(
+        "--on",
+        "LEVEL=ACTION",
+        "What to do at --warn-at (warn), --critical-at (critical), or once a leak is confirmed "
+        "(leak): note, stop, signal:USR1, exec:COMMAND, webhook:URL.",
+        panel="Limits and alarms",
     )
     model_params: int | None = option(
         "--model-params",
         "N",
         "Parameters of the model (124M): growth is also reported as copies of the model.",
         parse=partial(parse_count, option="--model-params"),
+        panel="Limits and alarms",
     )
     max_growth: tuple[str, ...] = repeatable(
         "--max-growth",
         "[METRIC=]SIZE/STRETCH",
         "Fail on faster growth at the end of the run: 1GB/50steps, rss=10MB/epoch, 50MB/min.",
+        panel="Gate",
+        typical=True,
     )
     max_peak: tuple[str, ...] = repeatable(
-        "--max-peak", "[METRIC=]SIZE", "Fail if peak memory exceeds SIZE: 16GB, vram=20GiB."
+        "--max-peak",
+        "[METRIC=]SIZE",
+        "Fail if peak memory exceeds SIZE: 16GB, vram=20GiB.",
+        panel="Gate",
+        typical=True,
     )
     max_variation: tuple[str, ...] = repeatable(
         "--max-variation",
         "[METRIC=]SIZE",
         "Fail if memory varies by more than SIZE (from --after-step on).",
+        panel="Gate",
     )
     after_step: str | None = option(
-        "--after-step", "N", "First step to which --max-variation applies."
+        "--after-step", "N", "First step to which --max-variation applies.", panel="Gate"
     )
     after_time: str | None = option(
-        "--after-time", "TIME", "Like --after-step, for recordings without steps (90, 10min)."
+        "--after-time",
+        "TIME",
+        "Like --after-step, for recordings without steps (90, 10min).",
+        panel="Gate",
     )
     max_tensors_growth: str | None = option(
         "--max-tensors-growth",
         "N/STRETCH",
         "Fail if the number of live tensors grows faster: 0/epoch, 100/1000steps.",
+        panel="Gate",
     )
     fail_on: tuple[str, ...] = repeatable(
         "--fail-on",
         "WHAT",
         "Outcomes that fail: leak, warmup, budget, inconclusive, never.  "
         "[default: leak,budget,inconclusive]",
+        panel="Gate",
     )
     inconclusive: Inconclusive | None = option(
         "--inconclusive",
         None,
         "Whether an inconclusive verdict fails (exit code 3).  [default: fail]",
+        panel="Gate",
     )
     exit_code: Decider | None = option(
         "--exit-code",
         None,
         "Exit with the status of a COMMAND that fails, or always with the verdict's.  "
         "[default: command]",
+        panel="Gate",
     )
 
 
@@ -134,6 +170,7 @@ class Gate:
     limit_bytes: int | None = None
     gpu_limit_bytes: int | None = None
     thresholds: tuple[Threshold, ...] = ()
+    reactions: tuple[Reaction, ...] = ()
     model_params: int | None = None
 
     @property
@@ -170,15 +207,7 @@ def settle(
 
     environ, directory: os.environ and the working directory by default.
     """
-    given = config_layers.gather(
-        {
-            one.name.replace("_", "-"): _texts(getattr(options, one.name))
-            for one in fields(options)
-            if one.name not in _COMMAND_LINE_ONLY
-        },
-        os.environ if environ is None else environ,
-        Path() if directory is None else directory,
-    )
+    given = _gathered(options, environ, directory)
     return Gate(
         budgets=tuple(_budgets(given)),
         fail_on=_fail_on(given.get("fail-on")),
@@ -187,7 +216,34 @@ def settle(
         limit_bytes=_size(given.get("limit")),
         gpu_limit_bytes=_size(given.get("gpu-limit")),
         thresholds=tuple(_thresholds(given)),
+        reactions=tuple(_reactions(given.get("on"))),
         model_params=options.model_params,
+    )
+
+
+def place_of_runs(
+    *, environ: Mapping[str, str] | None = None, directory: Path | None = None
+) -> Place:
+    """Where runs are kept, by environment and pyproject.toml. Raises UsageError."""
+    given = _gathered(GateOptions(), environ, directory).get(config_layers.DIRECTORY)
+    if given is None:
+        return Place()
+    return Place(path=Path(given.only()).expanduser(), is_named=True)
+
+
+def _gathered(
+    options: GateOptions, environ: Mapping[str, str] | None, directory: Path | None
+) -> dict[str, Given]:
+    """The layers of all settings. Raises UsageError."""
+    names = {
+        one.name.replace("_", "-"): _texts(getattr(options, one.name))
+        for one in fields(options)
+        if one.name not in _COMMAND_LINE_ONLY
+    }
+    return config_layers.gather(
+        {**names, config_layers.DIRECTORY: ()},
+        os.environ if environ is None else environ,
+        Path() if directory is None else directory,
     )
 
 
@@ -226,6 +282,12 @@ def _thresholds(given: Mapping[str, Given]) -> Iterator[Threshold]:
             yield parse_threshold(level, text, given_as=given[name].where)
 
 
+def _reactions(given: Given | None) -> Iterator[Reaction]:
+    if given is not None:
+        for text in given.values:
+            yield parse_reaction(text, given.where)
+
+
 def _since(given: Mapping[str, Given]) -> Stretch | None:
     """Where `--max-variation` begins to apply."""
     step, seconds = given.get("after-step"), given.get("after-time")
@@ -255,7 +317,7 @@ def _fail_on(given: Given | None) -> frozenset[FailOn]:
     if given is None:
         return DEFAULT_FAIL_ON
     words = [word for text in given.values for word in text.split(",")]
-    chosen = frozenset(_member(FailOn, word, given.where) for word in words)
+    chosen = frozenset(choice(FailOn, word, given.where) for word in words)
     if FailOn.NEVER in chosen and len(chosen) > 1:
         raise UsageError(
             f"{given.where}: 'never' cannot be combined with other values",
@@ -265,12 +327,4 @@ def _fail_on(given: Given | None) -> frozenset[FailOn]:
 
 
 def _choice(default: _Choice, given: Given | None) -> _Choice:
-    return default if given is None else _member(type(default), given.only(), given.where)
-
-
-def _member(of: type[_Choice], text: str, where: str) -> _Choice:
-    try:
-        return of(text.strip().lower())
-    except ValueError as error:
-        names = ", ".join(str(member.value) for member in of)
-        raise invalid(text, where, "unknown", f"choose from {names}") from error
+    return default if given is None else choice(type(default), given.only(), given.where)

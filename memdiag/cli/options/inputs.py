@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from memdiag.cli import lazy_imports
 from memdiag.cli.options.declare import option, repeatable
-from memdiag.errors import UnreadableInput
+from memdiag.cli.options.gate import place_of_runs
+from memdiag.errors import ReadError
+from memdiag.recording.native.runs import is_run_name, resolve
 from memdiag.values.findings import Failure
 from memdiag.values.sanitize import printable
 from memdiag.values.units import invalid, parse_bytes
@@ -40,40 +43,57 @@ def max_bytes(text: str) -> int:
 class InputOptions:
     """How `analyze` and `compare` read files. planned_x: where the run is planned to end."""
 
-    x: str = option("--x", "COLUMN", "Column to use as the x axis.", default="")
+    x: str = option(
+        "--x", "COLUMN", "Column to use as the x axis.", default="", panel="Reading", typical=True
+    )
     x_is: str = option(
         "--x-is",
         "UNIT",
         "What the x axis counts: step, epoch, second, sample, operation.",
         default="",
+        panel="Reading",
     )
     metric: tuple[str, ...] = repeatable(
         "--metric",
         "NAME[=UNIT]",
         "Judge this column, in this unit (MB, GiB, bytes, count, percent). Repeatable.",
+        panel="Reading",
+        typical=True,
     )
     phase_column: str = option(
-        "--phase-column", "COLUMN", "Column to use as the phase.", default=""
+        "--phase-column", "COLUMN", "Column to use as the phase.", default="", panel="Reading"
     )
     format: str = option(
-        "--format", "NAME", "Format of the files (csv, text, markdown, wandb, ...).", default=""
+        "--format",
+        "NAME",
+        "Format of the files (csv, text, markdown, wandb, ...).",
+        default="",
+        panel="Reading",
     )
     pattern: str = option(
         "--pattern",
         "REGEX",
         "Read lines that match REGEX; named groups are columns: '(?<step>[0-9]+): (?<rss_mb>.*)'.",
         default="",
+        panel="Reading",
     )
-    table: int | None = option("--table", "N", "Use the N-th table of a Markdown document.", min=1)
+    table: int | None = option(
+        "--table", "N", "Use the N-th table of a Markdown document.", low=1, panel="Reading"
+    )
     max_input_bytes: int = option(
         "--max-input",
         "SIZE",
         "Read at most SIZE of a pipe or of an unpacked file.",
         default="8GB",
         parse=max_bytes,
+        panel="Reading",
     )
     planned_x: float | None = option(
-        "--planned-steps", "N", "Planned length of the run, for forecasts."
+        "--planned-steps",
+        "N",
+        "Planned length of the run, for forecasts.",
+        panel="Reading",
+        typical=True,
     )
 
 
@@ -83,24 +103,30 @@ class Inputs:
     options: how. failures: what could not be read, and why.
     """
 
-    def __init__(self, options: InputOptions) -> None:
-        """Raises UsageError."""
+    def __init__(self, options: InputOptions | None = None) -> None:
+        """options: None for the defaults. Raises UsageError."""
         from memdiag.recording.read_options import ReadOptions, parse_metric, parse_x_is
 
+        self.failures: list[Failure] = []
+        self.options = ReadOptions(progress=ReadingBar())
+        if options is None:
+            return
         given = {one.name: getattr(options, one.name) for one in fields(options)}
         metrics = tuple(map(parse_metric, given.pop("metric")))
         given["x_is"] = parse_x_is(given["x_is"])
         del given["planned_x"]  # not for reading
-        self.options = ReadOptions(metrics=metrics, progress=ReadingBar(), **given)
-        self.failures: list[Failure] = []
+        self.options = replace(self.options, metrics=metrics, **given)
 
     def sources(self, arguments: Iterable[str]) -> list[str]:
-        """The sources that the arguments name, each once."""
+        """The sources that the arguments name, each once. Raises UsageError for a run that is not
+        there.
+        """
         reading = lazy_imports.reading()
         found: dict[str, None] = {}
         for argument in arguments:
             with self._recorded(argument):
-                found |= dict.fromkeys(reading.expand([argument], _report_left_out))
+                source = named_source(argument)
+                found |= dict.fromkeys(reading.expand([source], _report_left_out))
         return list(found)
 
     def findings(
@@ -124,10 +150,20 @@ class Inputs:
     def _recorded(self, source: str) -> Iterator[None]:
         try:
             yield
-        except UnreadableInput as error:
+        except ReadError as error:
             where = "" if error.line is None else f"line {error.line}: "
             message = where + error.message
             self.failures.append(Failure(source=source, message=message, remedy=error.remedy))
+
+
+def named_source(argument: str) -> str:
+    """The recording of a run that `last`, `last~1` or an ID names; a file of this name comes first.
+
+    Raises UsageError if there is no such run.
+    """
+    if os.path.lexists(argument) or not is_run_name(argument):
+        return argument
+    return str(resolve(place_of_runs(), argument))
 
 
 def _report_left_out(name: str, kind: str) -> None:

@@ -13,12 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from os.path import isdir, isfile  # unlike Path's, they never raise
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from memdiag import safe_open
 from memdiag.cli.options.declare import flag, option
 from memdiag.errors import CannotMeasure, OutputExists, UsageError
 from memdiag.recording.native.sidecar import files_of, sidecar_path
 from memdiag.values.sanitize import printable
+
+if TYPE_CHECKING:
+    from memdiag.report.formats.files import FileFormat
 
 _HEAD_BYTES = 256
 _WRITE = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -28,20 +32,55 @@ _WRITE = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 class ReportOptions:
     """The report in files, and as JSON. force: replace files that memdiag did not write."""
 
-    json: bool = flag("--json", help="Print the report as JSON, and nothing else.")
+    IS_SETTABLE: ClassVar[bool] = True
+
+    json: bool = flag("--json", help="Print the report as JSON, and nothing else.", panel="Output")
     json_file: Path | None = option(
-        "--json-file", "FILE", "Write the report to FILE as JSON.", parse=Path
+        "--json-file",
+        "FILE",
+        "Write the report to FILE as JSON.",
+        parse=Path,
+        panel="Output",
+        typical=True,
     )
     junitxml: Path | None = option(
         "--junitxml",
         "FILE",
         "Write a JUnit report: a test case for each series and budget.",
         parse=Path,
+        panel="Output",
     )
     markdown: Path | None = option(
-        "--markdown", "FILE", "Write the report as Markdown.", parse=Path
+        "--markdown", "FILE", "Write the report as Markdown.", parse=Path, panel="Output"
     )
-    force: bool = flag("--force", help="Overwrite FILE even if memdiag did not write it.")
+    html: Path | None = option(
+        "--html",
+        "FILE",
+        "Write the report as one HTML file with interactive charts.",
+        parse=Path,
+        panel="Output",
+        typical=True,
+    )
+    png: Path | None = option(
+        "--png",
+        "FILE",
+        "Write a picture of the memory as PNG (memdiag[plot]).",
+        parse=Path,
+        panel="Output",
+    )
+    svg: Path | None = option(
+        "--svg", "FILE", "Write the same picture as SVG.", parse=Path, panel="Output"
+    )
+    picture_style: str = option(
+        "--picture-style",
+        "WORDS",
+        "light or dark, for a page, column or slide: dark,slide.  [default: light,page]",
+        default="",
+        panel="Output",
+    )
+    force: bool = flag(
+        "--force", help="Overwrite FILE even if memdiag did not write it.", panel="Output"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +95,23 @@ def reports(options: ReportOptions) -> list[Named]:
     """The report files that were requested."""
     given = ((f.metadata.get("name", ""), getattr(options, f.name)) for f in fields(options))
     return [Named(path=path, where=name) for name, path in given if isinstance(path, Path)]
+
+
+def shows_readings(options: ReportOptions) -> bool:
+    """Return True if a requested report shows readings, not only findings."""
+    return any(_format(report).shows_readings for report in reports(options))
+
+
+def require(options: ReportOptions) -> None:
+    """Raise UsageError if a requested report cannot be written on this machine."""
+    for report in reports(options):
+        _format(report).require(options.picture_style)
+
+
+def _format(report: Named) -> FileFormat:
+    from memdiag.report.formats.files import FORMATS  # only if there is one
+
+    return FORMATS[report.where]
 
 
 def of_sources(sources: Sequence[str]) -> list[Named]:
@@ -121,7 +177,7 @@ def check(
             safe_open.remove(_resolved(output.path)[0])
 
 
-def write(output: Named, text: str, *, force: bool) -> None:
+def write(output: Named, content: str | bytes, *, force: bool) -> None:
     """Write a report. Raises CannotMeasure, or OutputExists if the file was replaced meanwhile."""
     try:
         fd, _ = _opened(output, force=force)
@@ -129,7 +185,9 @@ def write(output: Named, text: str, *, force: bool) -> None:
             if stat.S_ISREG(os.fstat(fd).st_mode):
                 os.ftruncate(fd, 0)
             os.set_blocking(fd, True)
-            safe_open.write_all(fd, text.encode(errors="backslashreplace"))
+            if isinstance(content, str):
+                content = content.encode(errors="backslashreplace")
+            safe_open.write_all(fd, content)
     except OSError as error:
         raise CannotMeasure(
             f"{printable(str(output.path))} could not be written: {_reason(error)}",
@@ -142,9 +200,8 @@ def _refuse_place(path: Path) -> None:
     if isdir(path):
         raise UsageError(f"{shown} is a directory", remedy=f"name a file: {shown}/run.csv")
     if not isdir(path.parent):
-        raise UsageError(
-            f"there is no directory {printable(str(path.parent))}", remedy="create it first"
-        )
+        parent = printable(str(path.parent))
+        raise UsageError(f"directory does not exist: {parent}", remedy=f"mkdir -p {parent}")
 
 
 def _opened(output: Named, *, force: bool) -> tuple[int, bool]:
@@ -212,8 +269,7 @@ def _is_replaceable(head: bytes) -> bool:
     """Return True for the beginning of a memdiag report, or of an empty file."""
     from memdiag.report.formats.files import FORMATS
 
-    beginnings = (text.encode() for known in FORMATS.values() for text in known.beginnings)
-    return not head or head.startswith(tuple(beginnings))
+    return not head or any(known.opening.match(head) for known in FORMATS.values())
 
 
 def _identity(path: Path) -> tuple[object, ...] | None:

@@ -22,15 +22,7 @@ def publish(
 
     code: the exit code that the reports state.
     """
-    failed = []
-    for report in reports(options):
-        from memdiag.report.formats.files import FORMATS  # only if there is one
-
-        try:
-            text = FORMATS[report.where].render(diagnosis, gate.failing, code)
-            write(report, text, force=options.force)
-        except MemdiagError as error:
-            failed.append(error)
+    failed = write_reports(diagnosis, gate, options, code)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY", ""):
         from memdiag.report.formats import markdown
 
@@ -42,6 +34,34 @@ def publish(
         for line in github_annotations.commands(diagnosis, failing=gate.failing):
             print(line, file=sys.stderr)
     return failed
+
+
+def write_reports(
+    diagnosis: Diagnosis, gate: Gate, options: ReportOptions, code: int
+) -> list[MemdiagError]:
+    """Write the reports that were requested. Returns the errors of those that could not be."""
+    failed = []
+    for report in reports(options):
+        from memdiag.report.formats.files import FORMATS, Outcome  # only if there is one
+
+        outcome = Outcome(
+            diagnosis=diagnosis,
+            failing=gate.failing,
+            exit_code=code,
+            picture_style=options.picture_style,
+            picture=_picture(report.path, options),
+        )
+        try:
+            write(report, FORMATS[report.where].render(outcome), force=options.force)
+        except MemdiagError as error:
+            failed.append(error)
+    return failed
+
+
+def _picture(report: Path, options: ReportOptions) -> str:
+    """The path from a report to the picture that is written with it, "" without one."""
+    picture = options.png or options.svg
+    return "" if picture is None else os.path.relpath(picture, report.parent)
 
 
 def _append(path: Path, text: str) -> None:

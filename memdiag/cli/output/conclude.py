@@ -6,37 +6,39 @@ file, today and on another machine.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memdiag.cli import lazy_imports
+from memdiag.cli.options import outputs
 from memdiag.cli.options.exit_codes import exit_code
 from memdiag.cli.options.gate import Gate
 from memdiag.cli.options.recording_options import RecordingOptions
 from memdiag.cli.output.ci_reports import publish
 from memdiag.cli.output.judge import judged
-from memdiag.cli.output.messages import say
+from memdiag.cli.output.messages import complain, say
 from memdiag.cli.output.printing import show
-from memdiag.errors import Exit, UnreadableInput
+from memdiag.errors import Exit, ReadError
 from memdiag.report.formats import json_documents, terminal
-from memdiag.report.sections import budgets, headline
-from memdiag.report.text.screen import Screen
+from memdiag.report.text.screen import Detail
 from memdiag.values.findings import Diagnosis, RecordingFinding
 from memdiag.values.measurements import Ending
 from memdiag.values.sanitize import printable
 from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
     from memdiag.recording.native.atomic_file import RecordingFiles
 
 
-def diagnosed(files: RecordingFiles, gate: Gate, ending: Ending | None) -> Diagnosis:
+def diagnosed(
+    files: RecordingFiles, gate: Gate, ending: Ending | None, *, readings: bool = False
+) -> Diagnosis:
     """The diagnosis of the recording. An empty recording is inconclusive.
 
     ending: how the target ended, if the recording could not be completed with it.
+    readings: with the readings that pictures show.
     """
     lazy_imports.import_numpy()
     from memdiag.analysis.forecasting.budgets import hold
@@ -45,7 +47,7 @@ def diagnosed(files: RecordingFiles, gate: Gate, ending: Ending | None) -> Diagn
     source = str(files.written)
     try:
         recording = read(str(files.readable()))
-    except UnreadableInput as error:
+    except ReadError as error:
         nothing = RecordingFinding(
             source=source,
             verdict=Verdict.INCONCLUSIVE,
@@ -57,7 +59,7 @@ def diagnosed(files: RecordingFiles, gate: Gate, ending: Ending | None) -> Diagn
         )
         return Diagnosis(recordings=(hold(nothing, gate.budgets),))
     known = replace(recording, source=source, ending=ending or recording.ending)
-    return Diagnosis(recordings=(judged(known, gate),))
+    return Diagnosis(recordings=(judged(known, gate, readings=readings),))
 
 
 def conclude(
@@ -74,22 +76,29 @@ def conclude(
     failure: why memdiag could not measure all of it, "" if it could.
     """
     gate = options.gate
-    diagnosis = diagnosed(files, gate, ending)
+    diagnosis = diagnosed(files, gate, ending, readings=outputs.shows_readings(options.report))
     code = decided if decided is not None else _of_findings(diagnosis, gate, failure)
+    document = json_documents.text(json_documents.diagnosis(diagnosis, code))
     if failure:
         say(f"measuring failed: {failure}")
         say("the report covers only what was recorded before")
+    with contextlib.suppress(OSError):  # the recording has all of it
+        files.keep_report(document)
+    detail, page = options.page.detail, options.page
     if options.report.json:
-        sys.stdout.write(json_documents.text(json_documents.diagnosis(diagnosis, code)))
-    else:
+        sys.stdout.write(document)
+        detail = Detail.VERDICT
+    elif detail is not Detail.VERDICT:
         print(file=sys.stderr)
-        show(lambda w, a: _report(diagnosis, Screen(width=w, ascii_only=a), options), stderr=True)
-    if files.is_there():
-        say(f"recorded to {printable(str(files.written))}")
-    else:
+    if not files.is_there():
         say(f"the recording was removed or replaced meanwhile ({printable(str(files.written))})")
     for error in publish(diagnosis, gate, options.report, code):
-        say(printable(error.message))
+        complain(printable(error.message))
+    show(
+        lambda w, a: terminal.render(diagnosis, width=w, ascii_only=a, detail=detail, why=page.why),
+        page,
+        stderr=True,
+    )
     return code
 
 
@@ -102,15 +111,3 @@ def _of_findings(diagnosis: Diagnosis, gate: Gate, failure: str) -> int:
         # A stable verdict on a part of the run does not cover the rest of it.
         code = int(Exit.CANNOT_MEASURE)
     return code
-
-
-def _report(diagnosis: Diagnosis, screen: Screen, options: RecordingOptions) -> Group:
-    """The report, or its first line if the user wants a quiet run."""
-    from rich.console import Group
-
-    if not options.quiet:
-        return terminal.render(diagnosis, width=screen.width, ascii_only=screen.ascii_only)
-    lines = []
-    for found in diagnosis.recordings:
-        lines += headline.line(found, screen) + budgets.lines(found, screen, open_only=True)
-    return Group(*lines)

@@ -6,22 +6,59 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import re
 import select
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import Any, TextIO
 
 from memdiag.errors import MemdiagError
+from memdiag.values.findings import Failure
 from memdiag.values.sanitize import printable
 
 STDERR = 2
 # How long a line waits for a slow reader. Heuristic.
 _PATIENCE_S = 1.0
+_FAILURES = 10
+_LINE = re.compile(r"(?:line (\d+): )?(.*)", re.S)
 
 
 def say(message: str) -> None:
     """One line on stderr."""
     print(f"memdiag: {message}", file=sys.stderr, flush=True)
+
+
+def complain(message: str, remedy: str = "", *, level: str = "error") -> None:
+    """What failed and where, and what to type or do instead, a line for each hint.
+
+    level: `error`, or `warning` if memdiag continues.
+    """
+    color = {"error": "31", "warning": "35"}[level]
+    lines = [f"memdiag: {_styled(f'{level}:', f'1;{color}')} {printable(message)}"]
+    lines += [
+        f"  {_styled('hint:', '36')} {printable(hint)}" for hint in remedy.split("\n") if hint
+    ]
+    print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+def complain_of_failures(failures: Sequence[Failure]) -> None:
+    """An error for each source that could not be read; beyond a few, they are counted."""
+    for failure in failures[:_FAILURES]:
+        line, message = _LINE.match(failure.message).groups()  # type: ignore[union-attr]
+        message = message.removeprefix(f"{failure.source}: ")
+        message = f"the file {message[3:]}" if message.startswith("it ") else message
+        where = failure.source + (f":{line}" if line else "")
+        complain(f"{message} ({where})", failure.remedy if len(failures) == 1 else "")
+    if len(failures) > _FAILURES:
+        complain(f"{len(failures) - _FAILURES:,} more files could not be read")
+
+
+def _styled(word: str, codes: str) -> str:
+    """The word in color, if stderr is a terminal that has colors."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return word if is_plain or not sys.stderr.isatty() else f"\033[{codes}m{word}\033[0m"
 
 
 def in_words(error: Exception) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.table import Table
@@ -15,6 +15,8 @@ _LARGEST_BYTES = 512 << 20
 _NESTING = 4
 _COLUMNS_AT_MOST = 5000
 _LOOKED_AT = 1 << 12
+# CloudWatch says beside the rows which metric they are of.
+_TITLE = "Label"
 
 Row = Mapping[str, Any]
 
@@ -31,7 +33,7 @@ def parsed(source: Source) -> Any:
         return None
     raw = source.first_bytes(_LARGEST_BYTES + 1)
     if len(raw) > _LARGEST_BYTES:
-        raise UnreadableInput(
+        raise ReadError(
             f"a JSON document of more than {_LARGEST_BYTES >> 20} MiB is not read",
             source=source.name,
             remedy="write one JSON object per line",
@@ -56,7 +58,11 @@ def read_json(source: Source) -> Table | None:
         if columns := _columns(document):
             return _table(columns)
     rows = max((rows for one in lists if len(rows := _rows(one)) > 1), key=len, default=None)
-    return None if rows is None else _table(_by_column(rows))
+    if rows is None:
+        return None
+    title = document.get(_TITLE) if isinstance(document, dict) else None
+    named = {_TITLE: [title] * len(rows)} if isinstance(title, str) else {}
+    return _table({**named, **_by_column(rows)})
 
 
 def _columns(document: Row) -> dict[str, list[Any]] | None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import io
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.opening import HEAD_BYTES
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.cells import EPOCH_SCALES
+from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table, without_lists
+from memdiag.values.measurements import AxisKind
 from memdiag.values.sanitize import printable
 
 _NESTING = 4
+# Log messages: a share of them have a number and a word or unit of memory. Heuristic.
+_OF_MEMORY = r"(?i)[0-9].*(?:mem|rss|ram\b|[0-9] ?[KMGT]i?B\b)|(?:mem|rss|ram\b).*[0-9]"
+_OF_MEMORY_AT_LEAST = 0.05
 
 
 def is_jsonl(source: Source) -> bool:
@@ -28,7 +34,7 @@ def is_jsonl(source: Source) -> bool:
 def read_jsonl(source: Source) -> Table:
     """The objects' members as columns, with nested names joined by dots."""
     if _is_endless(source):
-        raise UnreadableInput(
+        raise ReadError(
             "its first object has thousands of members: too many to analyze at once",
             source=source.name,
             line=1,
@@ -41,13 +47,44 @@ def read_jsonl(source: Source) -> Table:
     try:
         frame = pl.read_ndjson(io.BytesIO(raw), infer_schema_length=None, ignore_errors=True)
     except (pl.exceptions.PolarsError, ValueError) as error:
-        raise UnreadableInput(
+        raise ReadError(
             f"its lines are not JSON objects: {printable(str(error))[:120]}",
             source=source.name,
             line=1,
             remedy="check that each line is one object",
         ) from error
     return Table.of(without_lists(_flat(frame)), first_line=1, notes=notes)
+
+
+def log_in(table: Table) -> bytes | None:
+    """The lines of a log that collectors wrap into objects (`{"time": ..., "message": "step 1 rss
+    812 MB"}`), each with its time in front; None if members of the objects are memory themselves.
+    """
+    if any(recognise(name).part is Part.METRIC for name in table.names):
+        return None
+    texts = [column for column in table.series if column.dtype == pl.String]
+    shares = [column.str.contains(_OF_MEMORY).fill_null(value=False).mean() for column in texts]
+    share, best = max(zip(shares, range(len(texts)), strict=True), default=(0.0, 0))
+    if not isinstance(share, float) or share < _OF_MEMORY_AT_LEAST:
+        return None
+    lines = texts[best].fill_null("").str.strip_chars_end("\r\n")
+    clocks = [at for at, name in enumerate(table.names) if recognise(name).axis is AxisKind.SECONDS]
+    for at in clocks[:1]:
+        stamps = _stamps(table.series[at]).to_frame("at").with_columns(lines.alias("line"))
+        lines = stamps.select(pl.format("{} {}", pl.col("at").fill_null(""), "line")).to_series()
+    return "\n".join(lines.to_list()).encode() + b"\n"
+
+
+def _stamps(column: pl.Series) -> pl.Series:
+    """Dates as they are, times since 1970 as dates."""
+    text: pl.Series = column.cast(pl.String)
+    newest = column.max() if column.dtype.is_numeric() else None
+    size = float(newest) if isinstance(newest, (int, float)) else 0.0
+    unit_s = next((unit for above, unit in EPOCH_SCALES if size > above), None)
+    if unit_s is not None:
+        milliseconds = (column.cast(pl.Float64) * (unit_s * 1e3)).round().cast(pl.Int64)
+        text = milliseconds.cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d %H:%M:%S%.3f")
+    return text
 
 
 def _is_endless(source: Source) -> bool:

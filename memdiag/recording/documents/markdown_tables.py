@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
@@ -53,7 +53,7 @@ def is_markdown(source: Source) -> bool:
 def read_markdown(source: Source, number: int | None) -> Table | None:
     """The document's table of memory over steps, None if it has no table.
 
-    number: which table to take, counted from 1. Raises UnreadableInput if several could be meant
+    number: which table to take, counted from 1. Raises ReadError if several could be meant
     or none has memory over steps.
     """
     found = _found(source)
@@ -61,7 +61,7 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
         return None
     if number is not None:
         if not 1 <= number <= len(found):
-            raise UnreadableInput(
+            raise ReadError(
                 f"there is no table {number}: the document has {len(found)}",
                 source=source.name,
                 remedy=_listed(found),
@@ -72,7 +72,7 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
         return series[0].table
     if not series:
         return _only_with_memory(found)
-    raise UnreadableInput(
+    raise ReadError(
         f"{len(series)} of its {len(found)} tables hold memory over steps",
         source=source.name,
         line=series[0].line,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 
 # A text in the listing, the pattern of its rows, and what to record instead.
@@ -47,8 +47,8 @@ def listing_remedy(source: Source) -> str:
 
 
 def refuse_listing(source: Source) -> NoReturn:
-    """Raise UnreadableInput for a listing."""
-    raise UnreadableInput(
+    """Raise ReadError for a listing."""
+    raise ReadError(
         "it lists what holds memory at one moment, not memory over time",
         source=source.name,
         remedy=listing_remedy(source),

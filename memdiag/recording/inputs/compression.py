@@ -13,7 +13,7 @@ import io
 import zlib
 from types import ModuleType
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.spool import Readable, Stream, TooLarge
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -33,7 +33,7 @@ def is_packed(head: bytes) -> bool:
 
 
 def unpacked(name: str, stream: Stream, *, at_most_bytes: int) -> Readable:
-    """The uncompressed stream. Raises UnreadableInput for data that cannot be decompressed here
+    """The uncompressed stream. Raises ReadError for data that cannot be decompressed here
     and TooLarge if the size is known beforehand. Damaged data raise ValueError, EOFError, OSError
     or zlib.error, here or while reading.
     """
@@ -115,7 +115,7 @@ def _unpacked_by_polars(name: str, raw: bytes, at_most_bytes: int) -> bytes:
         raise TooLarge
     text = _unpacked_lines(raw)
     if b"\0" in text[:_HEAD_BYTES]:
-        raise UnreadableInput(
+        raise ReadError(
             "it is zstd-compressed, and either not plain text or damaged",
             source=name,
             remedy="decompress it with `zstd -d`, or `pip install zstandard`",

@@ -16,16 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from memdiag.errors import UnreadableInput
-from memdiag.safe_open import kind_of
+from memdiag.errors import ReadError
+from memdiag.safe_open import READ, kind_of
 
 HEAD_BYTES = 1 << 16
 # A FIFO has a writer once the other command starts, which may be typed after ours: chosen.
 WRITER_WITHIN_S = 5.0
 # How long Ctrl-C may take: chosen.
 _LOOK_FOR_SIGNALS_S = 0.1
-
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +72,9 @@ class Waiting:
 
 
 def opened(name: str) -> Opened:
-    """Open the named file or stream. Raises OSError, and UnreadableInput for anything else."""
+    """Open the named file or stream. Raises OSError, and ReadError for anything else."""
     try:
-        fd = os.open(name, _READ)
+        fd = os.open(name, READ)
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
@@ -134,7 +132,7 @@ def _awaited(fd: int, name: str) -> bytes:
     except BlockingIOError:
         return b""
     if not begun:
-        raise UnreadableInput(
+        raise ReadError(
             f"no process writes to this pipe (waited {WRITER_WITHIN_S:g} s)",
             source=name,
             remedy="start the program that writes to it, or name a file",
@@ -142,8 +140,8 @@ def _awaited(fd: int, name: str) -> bytes:
     return begun
 
 
-def _no_stream(name: str, mode: int) -> UnreadableInput:
-    return UnreadableInput(
+def _no_stream(name: str, mode: int) -> ReadError:
+    return ReadError(
         f"it is {kind_of(mode)}, which cannot be read",
         source=name,
         remedy="name a file or a pipe, or - for standard input",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.spool import NoRoom
 from memdiag.values.sanitize import printable
 
@@ -28,20 +28,20 @@ _CONTROLS = tuple(bytes([code]) for code in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17
 _ADVISED_GB = 20
 
 
-def too_large(source: str, at_most_bytes: int, *, packed: bool) -> UnreadableInput:
+def too_large(source: str, at_most_bytes: int, *, packed: bool) -> ReadError:
     """The error for an input larger than `--max-input`."""
     holds, or_else = "holds", "shorten it"
     if packed:
         holds, or_else = "decompresses to", "decompress it and name the file"
     advised_gb = max(_ADVISED_GB, math.ceil(2 * at_most_bytes / 1e9))
-    return UnreadableInput(
+    return ReadError(
         f"it {holds} more than {_amount(at_most_bytes)}, the limit of --max-input",
         source=source,
         remedy=f"--max-input {advised_gb}GB, or {or_else}",
     )
 
 
-def no_room(source: str, error: NoRoom, at_most_bytes: int) -> UnreadableInput:
+def no_room(source: str, error: NoRoom, at_most_bytes: int) -> ReadError:
     """The error for a stream whose copy does not fit on the disk."""
     where = printable(error.where)
     message = f"it cannot be copied to {where}: {printable(error.reason)}"
@@ -49,7 +49,7 @@ def no_room(source: str, error: NoRoom, at_most_bytes: int) -> UnreadableInput:
         message = f"there is no space for a copy in {where}: it takes {_amount(error.needed_bytes)}"
         message += " or more"
     most = _amount(at_most_bytes)
-    return UnreadableInput(
+    return ReadError(
         message,
         source=source,
         remedy=f"set TMPDIR to a directory with more space (at most {most}, by --max-input), or "
@@ -58,13 +58,13 @@ def no_room(source: str, error: NoRoom, at_most_bytes: int) -> UnreadableInput:
 
 
 def refuse_binary(source: str, head: bytes) -> None:
-    """Raise UnreadableInput if this is not the head of a text."""
+    """Raise ReadError if this is not the head of a text."""
     for magic, what in _MAGIC:
         if head.startswith(magic):
-            raise UnreadableInput(f"it is {what}, not a log", source=source, remedy=_EXPORT)
+            raise ReadError(f"it is {what}, not a log", source=source, remedy=_EXPORT)
     controls = sum(map(head.count, _CONTROLS))
     if b"\0" in head or controls > len(head) / 20:
-        raise UnreadableInput("the file is binary, not text", source=source, remedy=_EXPORT)
+        raise ReadError("the file is binary, not text", source=source, remedy=_EXPORT)
 
 
 def _amount(size_bytes: int) -> str:

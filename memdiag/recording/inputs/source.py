@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
 import io
 import os
+import re
 import stat
 import sys
 import zlib
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.compression import is_packed, unpacked
 from memdiag.recording.inputs.decoding import Decoded, utf16
 from memdiag.recording.inputs.opening import HEAD_BYTES, Waiting, mode_of, opened, place_of
@@ -29,6 +31,8 @@ _BEGINNING_BYTES, _LONG_LINES_BYTES = 4 << 20, 16 << 20
 # A head with fewer lines may contain only a part of a table's header.
 _LINES_IN_HEAD = 20
 STDIN = "-"
+# How similar a name must be to one in the directory to count as misspelled. Heuristic.
+_MISSPELLED = 0.8
 
 _PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 # The first record of an event file: its length, a checksum, when it began (field 1, a double),
@@ -92,7 +96,7 @@ class Source:
             return file.read(min(most_bytes, os.fstat(file.fileno()).st_size))
 
     def all_bytes(self) -> bytes:
-        """Everything, as UTF-8 if the source was valid. Raises UnreadableInput if it is too large
+        """Everything, as UTF-8 if the source was valid. Raises ReadError if it is too large
         to be read into memory.
         """
         if self.whole:
@@ -115,16 +119,16 @@ class Source:
 
 
 def open_source(name: str, options: ReadOptions = DEFAULTS) -> Source:
-    """Open a file or, for "-", standard input. Raises UnreadableInput."""
+    """Open a file or, for "-", standard input. Raises ReadError."""
     try:
         return _from_stdin(name, options) if name == STDIN else _from_file(name, options)
     except FileNotFoundError:
         rows = rows_path(Path(name))
-        message, remedy = "there is no such file", "check the path"
+        message, remedy = _missing(name)
         if stat.S_ISREG(mode_of(rows) or 0):  # an interrupted recording
             remedy = f"analyze {printable(rows.name)} beside it"
     except IsADirectoryError:
-        message, remedy = "this is a directory", "name a file in it"
+        message, remedy = "a directory, not a file", "name a file in it"
     except PermissionError:
         message, remedy = "no permission to read it", "make it readable, or run as its owner"
     except EOFError as error:
@@ -136,12 +140,26 @@ def open_source(name: str, options: ReadOptions = DEFAULTS) -> Source:
     finally:
         if options.progress is not None:
             options.progress.done()
-    raise UnreadableInput(message, source=name, remedy=remedy)
+    raise ReadError(message, source=name, remedy=remedy)
+
+
+def _missing(name: str) -> tuple[str, str]:
+    """What to say of a name without a file, and what to try instead."""
+    shown = printable(name)
+    if re.match(r"[a-z][a-z0-9+.-]*://", name):
+        return "URLs are not read", f"curl -s {shown} | memdiag analyze -"
+    try:
+        names = [entry.name for entry in Path(name).parent.iterdir()]
+    except OSError:
+        names = []
+    near = difflib.get_close_matches(Path(name).name, names, n=1, cutoff=_MISSPELLED)
+    beside = str(Path(name).with_name(near[0])) if near else ""
+    return "no such file", f"did you mean {printable(beside)}?" if near else ""
 
 
 def _from_stdin(name: str, options: ReadOptions) -> Source:
     if sys.stdin is None:
-        raise UnreadableInput(
+        raise ReadError(
             "standard input is closed", source=name, remedy="name a file, or pipe one to memdiag"
         )
     try:
@@ -205,7 +223,7 @@ def _from_stream(name: str, stream: Stream, options: ReadOptions) -> Source:
 
 def _refuse_packed(name: str, head: bytes) -> None:
     if is_packed(head):
-        raise UnreadableInput(
+        raise ReadError(
             "it is compressed twice", source=name, remedy="decompress it once, and name the file"
         )
 
@@ -254,8 +272,8 @@ def _from_bytes(name: str, raw: bytes) -> Source:
         return Source(name=name, path=None, content=raw, whole=True, tail=b"", kind=kind)
     text = unwrapped(raw.removeprefix(_MARK))
     if not text.strip():
-        raise UnreadableInput(
-            "it is empty", source=name, remedy="record something first, or name another file"
+        raise ReadError(
+            "no input on standard input" if name == STDIN else "it is empty", source=name
         )
     refuse_binary(name, text[:HEAD_BYTES])
     return Source(name=name, path=None, content=text, whole=True, tail=text[-HEAD_BYTES:])

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.table import Table
@@ -29,11 +29,11 @@ def _is_json(source: Source) -> bool:
 
 
 def read_stats(source: Source) -> Table:
-    """The peak of each summary, in their order. Raises UnreadableInput for a single one."""
+    """The peak of each summary, in their order. Raises ReadError for a single one."""
     text = source.first_bytes(_MOST_BYTES).decode("utf-8", errors="replace")
     peaks = list(_json_peaks(text) if _is_json(source) else _text_peaks(text))
     if len(peaks) < 2:
-        raise UnreadableInput(
+        raise ReadError(
             "memray's summary of one run holds no memory over time",
             source=source.name,
             remedy="record the run with memdiag run; or put the summaries of several runs below "

@@ -25,7 +25,10 @@ _RENAMED = {
     "process_name": "process",
     "name": "gpu_model",
 }
+_GPUS = 16
 _CELL_MIB = re.compile(r"[0-9]+ MiB")
+# A number with or without a unit, or a reading that the driver does not have.
+_CELL = re.compile(r"[0-9.]+(?: (?:MiB|%|W|MHz))?|\[.*\]")
 _STAMP = re.compile(r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9:.]+")
 
 _DMON_HEADER = re.compile(r"#\s*(?:Date\s+Time\s+|Time\s+)?gpu\s", re.I)
@@ -49,8 +52,9 @@ def is_query(source: Source) -> bool:
     cells = _first_cells(source)
     if _is_header(cells):
         return True
-    dated = any(_STAMP.fullmatch(cell) or "%" in cell for cell in cells)
-    return dated and any(_CELL_MIB.fullmatch(cell) for cell in cells)
+    known = any(_STAMP.fullmatch(cell) or "%" in cell for cell in cells)
+    known = known or (len(cells) > 1 and all(map(_CELL.fullmatch, cells)))
+    return known and any(_CELL_MIB.fullmatch(cell) for cell in cells)
 
 
 def read_query(source: Source) -> Table:
@@ -148,11 +152,7 @@ def _without_header(table: Table) -> Table:
             names[at] = "timestamp"
         elif sample and any(_CELL_MIB.fullmatch(cell) for cell in sample):
             amounts.append(at)
-        elif (
-            sample
-            and all(re.fullmatch(r"[0-9]{1,3}", cell) for cell in sample)
-            and "gpu" not in names
-        ):
+        elif "gpu" not in names and _is_index(column):
             names[at] = "gpu"
     note = _name_amounts(table, names, amounts)
     return replace(table, names=tuple(names), notes=(*table.notes, note))
@@ -165,11 +165,29 @@ def _name_amounts(table: Table, names: list[str], amounts: Sequence[int]) -> str
         names[max(constant, key=lambda at: float(values[at][0]))] = "memory.total"
     rest = [at for at in amounts if not names[at]]
     if len(rest) >= 2 and _add_up(values[rest[-2]], values[rest[-1]]):
-        names[rest[-2]], names[rest[-1]] = "memory.free", "memory.used"
-        return "the CSV has no header: taken as total, free and used memory, in nvidia-smi's order"
+        free, used = rest[-2:]
+        if constant or not _rises(values[free]):
+            names[free], names[used] = "memory.free", "memory.used"
+            order = "total, free and used" if constant else "free and used"
+            return f"the CSV has no header: taken as {order} memory, in nvidia-smi's order"
+        names[free], names[used] = "memory.used", "memory.free"
+        return (
+            "the CSV has no header: of two columns that add up the one that rises is taken as used"
+        )
     for at in rest:
         names[at] = "memory.used" if at == rest[-1] else f"column_{at + 1}"
     return "the CSV has no header: the last column in MiB is taken as the used memory"
+
+
+def _is_index(column: pl.Series) -> bool:
+    """Return True for 0, 1, 2 ... without a gap, not for degrees, or for one small number."""
+    numbers = set(to_numbers(column.drop_nulls()).values.tolist())
+    return numbers == set(range(len(numbers))) or (len(numbers) == 1 and max(numbers) < _GPUS)
+
+
+def _rises(values: np.ndarray) -> bool:
+    seen = values[np.isfinite(values)]
+    return bool(seen[-1] > seen[0])
 
 
 def _add_up(a: np.ndarray, b: np.ndarray) -> bool:

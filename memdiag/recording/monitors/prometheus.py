@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.documents.json_document import parsed
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
@@ -34,14 +34,14 @@ def read_range(source: Source) -> Table | None:
     if series is None:
         return None
     if not series:
-        raise UnreadableInput(
+        raise ReadError(
             "the query found no series",
             source=source.name,
             remedy="check the name and the time range",
         )
     kept = [found for found in series if not _name(found).endswith("_total")][:_SERIES_AT_MOST]
     if not kept:
-        raise UnreadableInput(
+        raise ReadError(
             f"its {len(series)} series are counters that only increase, not amounts of memory",
             source=source.name,
             remedy="ask for a gauge, such as process_resident_memory_bytes",
@@ -61,7 +61,7 @@ def _series(document: Any, source: str) -> list[Found] | None:
     if not all(isinstance(one, dict) and isinstance(one.get("metric"), dict) for one in document):
         return None
     if document and all("value" in one and "values" not in one for one in document):
-        raise UnreadableInput(
+        raise ReadError(
             "it answers an instant query, which has a single moment",
             source=source,
             remedy="query a range: /api/v1/query_range?query=...&start=...&end=...&step=15",
@@ -72,7 +72,7 @@ def _series(document: Any, source: str) -> list[Found] | None:
 def _refuse_failure(document: Found, source: str) -> None:
     if document.get("status") == "error":
         reason = printable(str(document.get("error", "no reason given")))[:200]
-        raise UnreadableInput(
+        raise ReadError(
             f"Prometheus reports that the query failed: {reason}",
             source=source,
             remedy="correct it",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
@@ -97,8 +98,31 @@ def is_free(source: Source) -> bool:
 
 
 def read_free(source: Source) -> Table | None:
-    """`free` in a loop. Numbers without a unit are KiB, its default."""
-    return _read_blocks(source, _is_free_header, _free_rows)
+    """`free` in a loop. Numbers without a unit are in the one that the machine's size tells."""
+    table = _read_blocks(source, _is_free_header, _free_rows)
+    if table is None:
+        return None
+    total = [0.0]
+    if "host_total" in table.names:
+        column = table.series[table.names.index("host_total")]
+        total += column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64).to_list()
+    unit, notes = _unit_of_machine(max(total), "free")
+    columns = tuple(
+        column if name in {TICK, "time"} else column.str.replace(_UNITLESS, f"$1 {unit}")
+        for name, column in zip(table.names, table.series, strict=True)
+    )
+    return replace(table, columns=columns, notes=(*table.notes, *notes))
+
+
+def _unit_of_machine(total: float, command: str) -> tuple[str, tuple[str, ...]]:
+    """The unit of a command's numbers, by a machine's memory in that unit, and a note unless it is
+    KiB, the default of `free` and `vmstat`.
+    """
+    sizes = ((unit, total * (units.bytes_per_unit(unit) or 1)) for unit in _MACHINE_UNITS)
+    unit = next((unit for unit, size in sizes if _LEAST_BYTES <= size <= _MOST_BYTES), "KiB")
+    if unit == "KiB":
+        return unit, ()
+    return unit, (f"the numbers of {command} are taken as {unit}: they have no unit",)
 
 
 Header = list[str]
@@ -215,6 +239,10 @@ def _kib(cell: str) -> str:
     return f"{number} {letter.upper()}iB"
 
 
+_UNITLESS = r"^([0-9.]+)$"
+# The first of these units in which the machine has between 128 MiB and 32 TiB.
+_MACHINE_UNITS = ("KiB", "MiB", "GiB", "B")
+_LEAST_BYTES, _MOST_BYTES = 128 << 20, 32 << 40
 _FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
 
 
@@ -242,7 +270,7 @@ def _free_cell(cell: str) -> str:
     unit = cell[number.end() :] if number else ""
     if number is None or units.bytes_per_unit(unit or "KiB") is None:
         return ""
-    return f"{number.group()} {unit or 'KiB'}"
+    return f"{number.group()} {unit}".strip()
 
 
 def all_lines(source: Source) -> list[str]:

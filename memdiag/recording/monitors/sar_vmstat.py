@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
@@ -28,6 +29,10 @@ _ANY_KEY = re.compile(r"[A-Za-z_0-9()]+:\s|.*\[rollup\]$")
 _PROC = {"VmRSS": "rss", "VmHWM": "peak_rss", "VmSize": "vms", "VmSwap": "swap", "RssAnon": "anon"}
 _PROC |= {"MemAvailable": "host_available", "MemFree": "host_free", "Cached": "host_cached"}
 _PROC |= {"Rss": "rss", "Pss": "pss", "Swap": "swap"}
+# `anon 2410938368` of a cgroup's memory.stat, in bytes; in the first version `rss` and `cache`.
+_CGROUP_KEY = re.compile(r"([a-z_]+) ([0-9]+)$")
+_CGROUP = {"anon": "anon", "file": "pagecache", "shmem": "shmem", "rss": "rss"}
+_CGROUP |= {"cache": "pagecache", "kernel": "kernel"}
 
 _STATS = re.compile(r"\bMEM USAGE / LIMIT\b")
 _STATS_ROW = re.compile(r"^\s*[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ")
@@ -78,9 +83,7 @@ def read_sar(source: Source) -> Table | None:
 
 
 def read_vmstat(source: Source) -> Table | None:
-    """`vmstat N`, with or without `-t`, in KiB (its default). Free memory, buffers and cache
-    together are available.
-    """
+    """`vmstat N`, with or without `-t`. Free memory, buffers and cache together are available."""
     names: list[str] = []
 
     def row_of(line: str) -> Row | None:
@@ -95,19 +98,26 @@ def read_vmstat(source: Source) -> Table | None:
             return {**_time(clock_in(line)), **cells}
         return None
 
-    return _table(source, row_of)
+    table = _table(source, row_of)
+    note = "the numbers of vmstat are taken as KiB, its default: -S M prints others"
+    return None if table is None else replace(table, notes=(*table.notes, note))
 
 
 def is_proc(source: Source) -> bool:
-    """Return True if the head consists of keys and values as files in /proc have them."""
-    lines = [line for line in source.head().split("\n")[:_HEAD_LINES] if line.strip()]
-    keys = {found[1] for line in lines if (found := _KEY.match(line.rstrip()))}
-    others = [line for line in lines if not _ANY_KEY.match(line.rstrip()) and not clock_in(line)]
-    return bool(keys & _PROC.keys()) and not others
+    """Return True if the head consists of keys and values as files in /proc have them, or the
+    memory.stat of a cgroup.
+    """
+    lines = [line.rstrip() for line in source.head().split("\n")[:_HEAD_LINES] if line.strip()]
+    return any(
+        all(every.match(line) or clock_in(line) for line in lines)
+        and any((key := one.match(line)) is not None and key[1] in names for line in lines)
+        for one, every, names in ((_KEY, _ANY_KEY, _PROC), (_CGROUP_KEY, _CGROUP_KEY, _CGROUP))
+    )
 
 
 def read_proc(source: Source) -> Table | None:
-    """Copies of /proc/PID/status, /proc/PID/smaps_rollup or /proc/meminfo below each other.
+    """Copies of /proc/PID/status, /proc/PID/smaps_rollup, /proc/meminfo or memory.stat below each
+    other.
 
     A copy ends where one of its keys is repeated. A line with a time of day dates the next copies.
     """
@@ -116,13 +126,15 @@ def read_proc(source: Source) -> Table | None:
     seen: set[str] = set()
     time = ""
     for line in all_lines(source):
-        key, _, rest = line.partition(":")
-        if _ANY_KEY.match(line):
+        in_bytes = _CGROUP_KEY.match(line.rstrip())
+        key, rest = in_bytes.groups() if in_bytes else line.partition(":")[::2]
+        if in_bytes or _ANY_KEY.match(line):
             if key in seen:
                 rows.append(row)
                 row, seen = {}, set()
             seen.add(key)
-            row |= _time(time) | _proc_cell(key, rest.strip())
+            cell = _cgroup_cell(key, rest) if in_bytes else _proc_cell(key, rest.strip())
+            row |= _time(time) | cell
         else:
             time = clock_in(line) or time
     return _rows([*rows, row])
@@ -133,6 +145,10 @@ def _proc_cell(key: str, text: str) -> Row:
         return {"pid" if key == "Pid" else "process": text}
     kib = text.removesuffix(" kB")
     return {_PROC[key]: f"{kib} KiB"} if key in _PROC and kib.isdigit() else {}
+
+
+def _cgroup_cell(key: str, number: str) -> Row:
+    return {_CGROUP[key]: f"{number} B"} if key in _CGROUP else {}
 
 
 def read_containers(source: Source) -> Table | None:

@@ -33,8 +33,10 @@ class RecordingFiles:
     Raises UsageError or OutputExists if they cannot be created.
     """
 
-    def __init__(self, path: Path, *, force: bool) -> None:
-        """force: existing files may be replaced."""
+    def __init__(self, path: Path, *, force: bool, directory: int | None = None) -> None:
+        """force: existing files may be replaced. directory: a descriptor of the directory of
+        `path`, which is closed with the files; None to open it by its name.
+        """
         self.path, self.rows = path, rows_path(path)
         self._force = force
         self._beside = ""
@@ -42,11 +44,11 @@ class RecordingFiles:
         self._final = -1
         if path.suffix not in SUFFIXES:
             raise UsageError(
-                f"{printable(str(path))}: a recording is a .csv or a .parquet file",
-                remedy="name it run.csv",
+                f"a recording must end in .csv or .parquet: {printable(str(path))}",
+                remedy="--output run.csv",
             )
         try:
-            self._directory = safe_open.open_parent(path)
+            self._directory = safe_open.open_parent(path) if directory is None else directory
             try:
                 self._refuse_existing()
                 self.fd = self._taken()
@@ -99,6 +101,9 @@ class RecordingFiles:
         """Replace NAME.meta.json at once. Raises OSError."""
         name = sidecar_path(self.rows).name
         os.close(safe_open.replace(name, [text.encode()], dir_fd=self._directory))
+
+    def keep_report(self, text: str) -> None:
+        """Nothing: a recording that the user named has no report beside it."""
 
     def to_parquet(self, convert: Callable[[Path, Path], None]) -> None:
         """Have `convert(csv, parquet)` write the Parquet file, and remove the CSV file.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from memdiag.recording.native.schema import FIRST_METRICS, KEY_COLUMNS
 from memdiag.values.measurements import Sample
+from memdiag.values.metrics import FIRST_METRICS, KEY_COLUMNS
 from memdiag.values.sanitize import printable
 
 # A program may use a new counter name at every step.

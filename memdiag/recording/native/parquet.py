@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.native.schema import KEY_COLUMNS
+from memdiag.values.metrics import KEY_COLUMNS
 
 
 def csv_to_parquet(csv: Path, parquet: Path) -> None:

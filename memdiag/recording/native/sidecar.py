@@ -12,10 +12,12 @@ from typing import Any
 
 from memdiag.safe_open import read_regular
 from memdiag.values.codec import plain
+from memdiag.values.holders import ProcessCensuses, ProcessHolders, ProcessInterventions
 from memdiag.values.measurements import Ending, Limit, Mark, Missing, Role
 from memdiag.values.sanitize import printable
 
 FORMAT_VERSION = 2
+SIDECAR_BEGINNING = '{\n "memdiag_recording"'
 _MAX_BYTES = 4 << 20
 # Made printable by the reports that show it.
 _FREE_FORM = ("about", "cost")
@@ -34,6 +36,9 @@ class Sidecar:
     marks: tuple[Mark, ...] = ()
     notes: tuple[str, ...] = ()
     cost: dict[str, Any] = field(default_factory=dict)
+    holders: tuple[ProcessHolders, ...] = ()
+    censuses: tuple[ProcessCensuses, ...] = ()
+    interventions: tuple[ProcessInterventions, ...] = ()
 
 
 def sidecar_path(recording: Path) -> Path:

@@ -14,7 +14,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import chain, compress, repeat
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.csv_rows import Rows
 from memdiag.recording.native.downsampling import Downsampler
 from memdiag.recording.native.sidecar import Sidecar, text_of
+from memdiag.values.holders import ProbeFindings
 from memdiag.values.measurements import Ending, Limit, Mark, Missing, Sample
 from memdiag.values.sanitize import printable
 
@@ -36,11 +36,6 @@ _FLUSH_ROWS = 2000
 # Flushes after which a full disk is tried again.
 _RETRY_FLUSHES = 10
 _CHUNK = 1 << 20
-
-
-def default_path(pid: int, now: datetime) -> Path:
-    """A new file in the working directory, named by local time and pid."""
-    return Path(f"memdiag-{now.astimezone():%Y%m%d-%H%M%S}-{pid}.csv")
 
 
 class Writer:
@@ -122,11 +117,13 @@ class Writer:
         limits: Sequence[Limit] = (),
         notes: Sequence[str] = (),
         processes: Sequence[dict[str, Any]] = (),
+        found: ProbeFindings | None = None,
     ) -> None:
         """Finish the recording; no samples can be added afterwards.
 
-        processes: the processes of the run, as plain JSON values.
+        processes: the processes of the run, as plain JSON values. found: by the probe in them.
         """
+        found = found or ProbeFindings()
         self._skip_flushes = 0
         self.flush()
         self._closing = True
@@ -142,6 +139,9 @@ class Writer:
             limits=tuple(limits),
             notes=(*notes, *self._own_notes()),
             cost=cost or {},
+            holders=found.holders,
+            censuses=found.censuses,
+            interventions=found.interventions,
         )
         self._try(lambda: self._files.write_sidecar(text_of(sidecar)))
         if self._files.path != self._files.rows:

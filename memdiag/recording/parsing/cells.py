@@ -43,7 +43,7 @@ _DOTTED = re.compile(r"[-+]?[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?")
 _LOOKED_AT = 2000
 _MOST = 1e30
 # Times since 1970 are larger than the times of any run: 1e8 s is 1973.
-_EPOCH_SCALES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
+EPOCH_SCALES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ def to_seconds(column: Column, factor: float) -> Floats:
     values = to_numbers(column).values
     seen: Floats = values[np.isfinite(values)]
     top = float(np.abs(seen).max()) if seen.size else 0.0
-    scale = next((scale for above, scale in _EPOCH_SCALES if top > above), None)
+    scale = next((scale for above, scale in EPOCH_SCALES if top > above), None)
     if scale is None or factor != 1.0:
         return values * factor
     since_first: Floats = (values - float(seen.min())) * scale
@@ -125,6 +125,11 @@ def resolution(values: Floats) -> float:
         if np.all(np.abs(scaled - np.round(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))):
             return float(10.0**-decimals)
     return 0.0
+
+
+def has_numbers(values: Floats) -> bool:
+    """Return True if some value is a number. (Most columns begin with one.)"""
+    return bool(np.isfinite(values[:1]).any() or np.isfinite(values).any())
 
 
 def measurable(values: Floats) -> Floats:

@@ -27,6 +27,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     LABELS,
     MEMORY,
     MEMORY_ENDINGS,
+    MEMORY_PARTS,
     NO_AMOUNTS,
     NO_LEVELS,
     NVIDIA_MEMORY,
@@ -34,6 +35,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     PHASE_FILLERS,
     PHASES,
     PIDS,
+    POOLS,
     TOTAL_OF,
     UTILIZATION,
 )
@@ -183,6 +185,8 @@ def _is_no_level(name: Name) -> bool:
     words = set(name.words)
     if any(together <= words for together in NO_LEVELS):
         return True
+    if name.words[-1:] == ("allocated",) and not POOLS.isdisjoint(words):
+        return True
     others = words & NO_AMOUNTS
     return bool(others) and not (others <= UTILIZATION and _is_share_in_use(name))
 
@@ -210,6 +214,7 @@ def _is_total(words: set[str]) -> bool:
 
 def _is_memory(words: set[str]) -> bool:
     glued = any(word.endswith(MEMORY_ENDINGS) for word in words)
+    glued = glued or any(part in word for word in words for part in MEMORY_PARTS)
     return glued or bool(words & MEMORY) or any(pair <= words for _, pair in PAIRS)
 
 

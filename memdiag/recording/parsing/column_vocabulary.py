@@ -19,10 +19,10 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.STEP,
         _ranked(
             "step steps iteration iterations iter iters it update updates batch batches minibatch"
-            " 步数 步 迭代 schritt schritte"
+            " 步数 步 迭代 ステップ schritt schritte"
         ),
     ),
-    (AxisKind.EPOCH, _ranked("epoch epochs 轮次 epoche epochen")),
+    (AxisKind.EPOCH, _ranked("epoch epochs 轮次 エポック epoche epochen")),
     (
         AxisKind.REQUEST,
         _ranked(
@@ -42,7 +42,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.INDEX,
         _ranked(
             "cycle cycles sample samples dump round rounds run index idx i n row loop repeat load"
-            " build builds no"
+            " reload reloads operation operations fit fits build builds no"
         ),
     ),
     (AxisKind.TICK, _ranked("tick ticks")),
@@ -63,7 +63,7 @@ PIDS = frozenset({("pid",), ("process", "id"), ("proc", "id"), ("os", "pid")})
 GENERATIONS = frozenset({("generation",), ("incarnation",), ("restart",), ("restarts",)})
 LABELS = _words(
     "rank worker series instance process host hostname node gpu device container pod command cmd"
-    " replica proc"
+    " replica proc id"
 )
 LABEL_FILLERS = _words("local global world id name index idx uuid no")
 
@@ -73,10 +73,25 @@ NO_AMOUNTS = _words(
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
     " temperature power fan cores tried increment delta diff difference growth grew change eta"
     " cumulative cumulatively cumulated lifetime fragmentation blocksize params parameters tokens"
-    " estimated"
+    " estimated retries"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.
-NO_LEVELS = tuple(map(_words, ("num allocs", "largest alloc", "largest block", "largest tensor")))
+NO_LEVELS = tuple(
+    map(
+        _words,
+        (
+            "num allocs",
+            "largest alloc",
+            "largest block",
+            "largest tensor",
+            "page size",
+            "text size",
+        ),
+    )
+)
+# Of `torch.cuda.memory_stats`: `allocated_bytes.all.current` is in use, and the sum of all that was
+# ever allocated is `allocated_bytes.all.allocated`.
+POOLS = _words("all pool")
 # A total of these that stands beside its own amount sums up all that was ever allocated.
 ALLOCATED = _words("alloc allocated")
 # Of memory in percent: used, not busy. (A device's drivers call the load of its bus the same.)
@@ -93,7 +108,7 @@ DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu x
 HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
-    " 显存 内存 speicher"
+    " speicher"
     " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
     " free"
 )
@@ -101,6 +116,9 @@ MEMORY = _words(
 NVIDIA_MEMORY = _words("memory.used memory.free memory.total used_memory used_gpu_memory")
 # Ends of words such as `gpumem` and the kernel's `vmrss`.
 MEMORY_ENDINGS = ("mem", "memory", "rss", "vram")
+
+# Words of scripts without blanks, which stand anywhere among others: `内存占用`.
+MEMORY_PARTS = ("内存", "显存", "メモリ", "메모리")
 
 # Counts: the noun decides, whatever the other words are.
 COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (
@@ -127,7 +145,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.DEVICE_RESERVED, _words("cached pool"), DEVICE),
     (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), frozenset()),
     (Role.DEVICE, DEVICE, frozenset()),
-    (Role.CACHE, _words("cached buff pagecache slab"), frozenset()),
+    (Role.CACHE, _words("cached cach buff pagecache slab"), frozenset()),
     (Role.CACHE, _words("cache"), HOST),
     (Role.RESIDENT, _words("rss vmrss rssanon"), frozenset()),
     (Role.HOST, HOST, frozenset()),

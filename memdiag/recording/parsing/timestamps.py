@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memdiag.recording.parsing.fast_digits import Bytes
-    from memdiag.values.measurements import Floats
+    from memdiag.values.measurements import Floats, Ints
 
 _DATE_TIME = "%Y-%m-%d %H:%M:%S%.f"
 _DAY_S = 86400.0
@@ -113,6 +113,7 @@ def _moments(text: pl.Series) -> Floats:
     plain = text.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
     plain = plain.str.replace(",", ".", literal=True)
     plain = plain.str.replace(r"(?:Z|[-+]\d\d:?\d\d)$", "")
+    plain = plain.str.replace(r"^[0-9]{1,2}[-.][0-9]{1,2} +", "")  # no year: only the time of day
     dates = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
     seconds = _floats(dates.dt.epoch("us")) * 1e-6
     if not dates.has_nulls():
@@ -148,7 +149,7 @@ def _disorder(seconds: Floats) -> tuple[int, int, float]:
     return -known.size, int((np.diff(known) < 0).sum()), span
 
 
-def _days(year: Floats, month: Floats, day: Floats) -> Floats:
+def _days(year: Floats | Ints, month: Floats | Ints, day: Floats | Ints) -> Floats:
     """Days since 1970, NaN where there is no such date."""
     exists = np.isfinite(year) & (month >= 1) & (month <= _NO_MONTH) & (day >= 1)
     years, months, days = (np.where(exists, part, 1).astype(int) for part in (year, month, day))
@@ -207,9 +208,5 @@ def _clock_seconds(marks: Bytes, found: re.Match[str]) -> Floats:
         seconds = seconds + fraction / 10.0 ** len(found.group(7))
     if year is None or month is None or day is None:
         return seconds
-    first = (year - 1970).astype("M8[Y]").astype("M8[M]") + (month - 1).astype("m8[M]")
-    date = first.astype("M8[D]") + (day - 1).astype("m8[D]")
-    valid = (month >= 1) & (month <= 12) & (date.astype("M8[M]") == first)
-    valid &= (hour < 24) & (minute < 60) & (second < 60)
-    since_1970: Floats = date.astype(np.int64) * _DAY_S + seconds
-    return np.where(valid, since_1970, np.nan)
+    valid = (hour < 24) & (minute < 60) & (second < 60)
+    return np.where(valid, _days(year, month, day) * _DAY_S + seconds, np.nan)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.lazy_polars import as_series, pl
-from memdiag.recording.parsing.cells import Cells, measurable, resolution, to_numbers
+from memdiag.recording.parsing.cells import Cells, has_numbers, measurable, resolution, to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning
 from memdiag.recording.tables.axis import (
     Candidate,
     before_first_step_unknown,
+    between_known_steps,
     choose,
     length_of_epoch,
     resolve_resets,
@@ -82,7 +84,7 @@ class _Metric:
 
 
 def assemble(table: Table, plan: Plan, source: str) -> Recording:
-    """The recording of a table. Raises UnreadableInput if nothing can be analyzed."""
+    """The recording of a table. Raises ReadError if nothing can be analyzed."""
     notes = list(table.notes)
     if plan.left_out:
         notes.append(f"not read as memory in use: {_listed(plan.left_out)}")
@@ -95,7 +97,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     )
     _refuse_single_rows(table, groups, source)
     axes = without_durations(plan.axes, [group.rows for group in groups])
-    chosen = _chosen(choose(axes), len(table), plan.x_is, notes)
+    chosen = _chosen(choose(axes, notes), len(table), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
     phase = None
@@ -136,9 +138,9 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
     for at, meaning in plan.metrics:
         name = printable(table.names[at][:_MAX_NAME])
         cells = to_numbers(table.columns[at])
-        if not np.isfinite(cells.values).any():
+        if not has_numbers(cells.values):
             if plan.must_exist:
-                raise UnreadableInput(
+                raise ReadError(
                     f"column {name} has no numbers", source=source, remedy="choose another column"
                 )
             continue
@@ -152,7 +154,7 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
         possible, wrong = without_impossible(metric.values, name, meaning.role)
         notes.extend(wrong)
         metric = replace(metric, values=possible)
-        if not np.isfinite(metric.values).any():
+        if not has_numbers(metric.values):
             continue
         if _is_capacity(metric, len(plan.metrics)):
             notes.append(f"{name} is a constant total or limit: not analyzed")
@@ -160,7 +162,7 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
         found.append(metric)
     found = _settle_units(found, notes)
     if not found:
-        raise UnreadableInput(
+        raise ReadError(
             "its memory columns have no numbers", source=source, remedy="check how it was written"
         )
     return found
@@ -212,7 +214,7 @@ def _settle_units(metrics: list[_Metric], notes: list[str]) -> list[_Metric]:
         return [_as_bytes(metric) if metric.unit is None else metric for metric in metrics]
     notes.append(
         f"the unit of {names} is unknown: shown without one"
-        f" (set it with --metric {unknown[0].column}=MB)"
+        f" (set it with --metric {shlex.quote(f'{unknown[0].column}=MB')})"
     )
     return [replace(m, unit=Unit.COUNT) if m.unit is None else m for m in metrics]
 
@@ -236,11 +238,11 @@ def _is_capacity(metric: _Metric, metrics: int) -> bool:
 def _refuse_single_rows(table: Table, groups: Sequence[Group], source: str) -> None:
     if len(table) == 1 or all(_few(group.rows) for group in groups):
         where = "one row" if len(table) == 1 else "one row per process"
-        raise UnreadableInput(
+        raise ReadError(
             f"there is only {where}, which cannot show growth",
             source=source,
             line=table.first_line,
-            remedy="record longer, or more often",
+            remedy="record it over time: memdiag run -- python train.py, or memdiag watch PID",
         )
 
 
@@ -274,7 +276,7 @@ def _series_of(
     if clock is not None and np.isfinite(x).sum() < 2:
         axis, x = clock.axis, clock.values[rows]
     if axis.kind is AxisKind.STEP and clock is not None:
-        x = before_first_step_unknown(x)
+        x = _by_clock(x, clock.values[rows], axis.name, notes)
     generation = group.generation
     if generation is None and axis.kind is not AxisKind.SECONDS:
         epochs = None if epoch is None or epoch.axis is axis else epoch.values[rows]
@@ -306,8 +308,17 @@ def _series_of(
         for metric in metrics
         if metric.meaning.role is not None
         and metric.unit is not None
-        and np.isfinite(y := metric.values[rows]).any()
+        and has_numbers(y := metric.values[rows])
     ]
+
+
+def _by_clock(x: Floats, at_s: Floats, name: str, notes: list[str]) -> Floats:
+    """Steps without those of a start-up, and with those between that a log leaves out."""
+    known = before_first_step_unknown(x)
+    if (between := between_known_steps(known, at_s)) is None:
+        return known
+    notes.append(f"{name} is known only now and then: between, it follows the time")
+    return between
 
 
 def _phases_of(phase: tuple[Ints, tuple[str, ...]] | None, rows: Ints | slice) -> Phases | None:
@@ -322,7 +333,7 @@ def _length_of_epoch(
     """By the rows of this process, or by all rows if only another one has the epochs."""
     if epoch is None or epoch.axis is whole.axis:
         return None
-    if np.isfinite(epoch.values[rows]).any():
+    if has_numbers(epoch.values[rows]):
         return length_of_epoch(epoch.values[rows], _with_start(x))
     return length_of_epoch(epoch.values, _with_start(whole.values))
 

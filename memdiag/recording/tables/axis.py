@@ -25,6 +25,13 @@ _BOTH_WAYS = 0.2
 # later value on average.
 _START_UP_ROWS = 8
 _START_UP_STAYS = 10
+# Steps are known now and then if most are held for this part of the time until the next, which is
+# this much later, and if this part of the moves are multiples of the usual one: a log prints every
+# so many steps, while those that a sampler meets are irregular.
+_HELD = 0.5
+_REGULAR = 0.8
+_FEWEST_BETWEEN = 2
+_TOLD_AT_LEAST = 3
 # With fewer rows between two resets on average the rows are just unsorted.
 _ROWS_PER_BLOCK = 4
 
@@ -51,9 +58,9 @@ class Reset:
     note: str
 
 
-def choose(candidates: list[Candidate]) -> Candidate | None:
-    """The best axis: the lowest rank, or a clock if steps or epochs are too few. None if none of
-    them ever changes.
+def choose(candidates: list[Candidate], notes: list[str]) -> Candidate | None:
+    """The best axis: the lowest rank, or a clock if steps or epochs are too few, with a note. None
+    if none of them ever changes.
     """
     moving = [c for c in candidates if np.nanmin(c.values) < np.nanmax(c.values)]
     ranked = sorted(moving, key=lambda c: c.rank)
@@ -65,7 +72,14 @@ def choose(candidates: list[Candidate]) -> Candidate | None:
         return best
     few = _distinct(best.values)
     many = _distinct(clock.values)
-    return clock if few < _FEW_STEPS and many >= _MANY_SAMPLES_PER_STEP * few else best
+    if few >= _FEW_STEPS or many < _MANY_SAMPLES_PER_STEP * few:
+        return best
+    kind = best.axis.kind.value
+    notes.append(
+        f"{few} different {kind}s are too few to judge by (at least {_FEW_STEPS}): "
+        f"{clock.axis.name} is the axis"
+    )
+    return clock
 
 
 def without_durations(
@@ -105,6 +119,14 @@ def _increases(values: Floats, groups: Sequence[Ints | slice]) -> bool:
 def rises_strictly(values: Floats) -> bool:
     """Return True if no value is missing and each is larger than the one before."""
     return values.size > 1 and bool(np.all(values[1:] > values[:-1]))
+
+
+def counts_evenly(values: Floats) -> bool:
+    """Return True for whole numbers of which most are as far from the one before: a count or a
+    clock, and no amount that grows.
+    """
+    _, often = np.unique(np.diff(values), return_counts=True)
+    return bool(2 * often.max() >= often.sum() and np.all(values == np.floor(values)))
 
 
 def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Reset | None:
@@ -160,6 +182,35 @@ def before_first_step_unknown(x: Floats) -> Floats:
     if standing < _START_UP_ROWS or standing < _START_UP_STAYS * stays:
         return x
     return np.where(x == known[0], np.nan, x)
+
+
+def between_known_steps(x: Floats, at_s: Floats) -> Floats | None:
+    """Positions in proportion to the time where steps are known only now and then, as a log that
+    prints every hundredth tells them; None where they are known all the time.
+
+    x, at_s: of one process, shape (n,), with each step held until the next is known. After the last
+    one they go on at its pace, for at most one more interval.
+    """
+    known = np.flatnonzero(np.isfinite(x) & np.isfinite(at_s))
+    steps, times = x[known], at_s[known]
+    moves = np.diff(steps)
+    told = np.concatenate(([0], np.flatnonzero(moves) + 1)) if known.size else known
+    if told.size < _TOLD_AT_LEAST:
+        return None
+    usual = np.median(moves[moves > 0])
+    if moves.min() < 0 or np.diff(times).min() < 0 or usual < _FEWEST_BETWEEN:
+        return None
+    if np.mean(moves[moves > 0] % usual == 0) < _REGULAR:
+        return None
+    held_s, until_next_s = times[told[1:] - 1] - times[told[:-1]], np.diff(times[told])
+    if np.median(held_s) < _HELD * np.median(until_next_s):
+        return None
+    strides = np.diff(steps[told])[-1], until_next_s[-1]
+    told_steps = np.append(steps[told], steps[-1] + strides[0])
+    told_times = np.append(times[told], times[told[-1]] + strides[1])
+    positions: Floats = x.copy()
+    positions[known] = np.floor(np.interp(times, told_times, told_steps))
+    return positions
 
 
 def _falls_back(y: Floats, falls: Ints) -> bool:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import dropwhile, islice, pairwise, takewhile
+from itertools import accumulate, dropwhile, islice, pairwise, takewhile
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 
@@ -119,6 +119,10 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     header = cells[first][1]
     if any(is_number(name) for name in header):
         return _headerless(cells, first, width, delimiter)
+    if body and _are_groups(header, body[0]):
+        header = _below_groups(header, body[0])
+        first = next(n for n, (_, row) in enumerate(cells) if n > first and len(row) == width)
+        body = body[1:]
     if not body or not _mostly_numbers(body, width):
         return None
     is_indexed = len(header) == width - 1 and _of_a_run(header) and _counts(body)
@@ -127,6 +131,21 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     ):
         return None
     return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+def _are_groups(above: list[str], below: list[str]) -> bool:
+    """Return True for `"memory usage",,,"cpu",` above `used,free,cach,usr,sys`: each name stands
+    for the columns up to the next.
+    """
+    return "" in above[1:] and "" not in below and not any(map(is_number, below))
+
+
+def _below_groups(above: list[str], below: list[str]) -> list[str]:
+    groups: Iterable[str] = accumulate(above, lambda group, name: name or group)
+    return [
+        name if recognise(name).part is Part.AXIS else f"{group} {name}".strip()
+        for group, name in zip(groups, below, strict=False)
+    ]
 
 
 def _counts(rows: list[list[str]]) -> bool:

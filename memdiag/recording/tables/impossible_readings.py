@@ -34,6 +34,8 @@ def without_impossible(values: Floats, name: str, role: Role | None) -> tuple[Fl
     if not len(values):
         return values, notes
     lowest, highest = np.fmin.reduce(values), np.fmax.reduce(values)
+    if lowest > 0 and highest < min(_FACTOR * lowest, _MOST):  # most series: nothing to look for
+        return values, notes
     if highest >= _MOST:
         values = _without(values, values >= _MOST, f"of {name} above 1 PB", notes)
     if lowest < 0 and role not in _MAY_BE_NEGATIVE:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
-from memdiag.recording.parsing.cells import holds_bytes, to_numbers, to_seconds
+from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers, to_seconds
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import ALLOCATED, MEMORY, NO_AMOUNTS, REQUESTS
 from memdiag.recording.parsing.timestamps import is_date_alone, is_time_alone
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
-from memdiag.recording.tables.axis import Candidate, rises_strictly
+from memdiag.recording.tables.axis import Candidate, counts_evenly, rises_strictly
 from memdiag.recording.tables.group_processes import encode
 from memdiag.recording.tables.table import Table
 from memdiag.recording.tables.width import not_too_wide
@@ -39,7 +39,7 @@ _AVAILABLE = {"available", "avail"}
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
-    """Which column has which part. Raises UnreadableInput if that is unclear."""
+    """Which column has which part. Raises ReadError if that is unclear."""
     meanings = not_too_wide(
         map(_meaning, table.names, table.columns),
         source,
@@ -98,17 +98,17 @@ def _find(table: Table, wanted: str, source: str) -> int:
         if len(found) == 1:
             return found[0]
         if len(found) > 1:
-            raise UnreadableInput(
+            raise ReadError(
                 f"{len(found)} columns are called {printable(wanted)}",
                 source=source,
                 line=_header_line(table),
                 remedy="rename one of them",
             )
-    raise UnreadableInput(
-        f"there is no column {printable(wanted)}",
+    raise ReadError(
+        f"no column {printable(wanted)!r}",
         source=source,
         line=_header_line(table),
-        remedy=f"the columns are: {listed(table.names)}",
+        remedy=f"columns: {listed(table.names)}",
     )
 
 
@@ -153,31 +153,42 @@ def _metrics(
     looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
     numeric = [at for at, column in enumerate(looked_at) if _has_numbers(column)]
     if not numeric:
-        raise UnreadableInput(
+        raise ReadError(
             "no column has numbers",
             source=source,
             line=_header_line(table),
             remedy="memdiag needs a step or time column and memory columns such as rss_mb",
         )
     others = tuple(table.names[at] for at in numeric)
+    possible = [name for name in others if _may_be_memory(name)]
+    remedy = "record memory beside them; if one of them is memory: --metric NAME=MB"
+    if possible:
+        remedy = f"name the column: --metric '{printable(possible[-1][:40])}=MB'"
     among = ""
     if len(table.columns) > _COLUMNS_LOOKED_AT:
         among = f" among the first {_COLUMNS_LOOKED_AT:,}"
-    raise UnreadableInput(
+    raise ReadError(
         f"no column looks like memory (columns with numbers{among}: {listed(others)})",
         source=source,
         line=_header_line(table),
-        remedy=f"name the column: --metric '{printable(others[-1][:40])}=MB'",
+        remedy=remedy,
     )
 
 
+def _may_be_memory(name: str) -> bool:
+    words = set(take_apart(name).words)
+    return bool(words) and recognise(name).part is Part.OTHER and words.isdisjoint(NO_AMOUNTS)
+
+
 def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
-    """Drop the machine's free memory if available memory is known.
+    """Drop the machine's free memory if available memory is known, or both used memory and cache.
 
     Reading a file turns free memory into cache, which is not growth.
     """
     host = [(at, m) for at, m in metrics if m.falling and m.role is Role.HOST]
-    if not any(_AVAILABLE & set(meaning.metric.split("_")) for _, meaning in host):
+    roles = {meaning.role for _, meaning in metrics if not meaning.falling}
+    is_split = Role.CACHE in roles and not roles.isdisjoint({Role.HOST, Role.RESIDENT})
+    if not is_split and not any(_AVAILABLE & set(m.metric.split("_")) for _, m in host):
         return metrics
     free = {at for at, meaning in host if "free" in meaning.metric.split("_")}
     return [(at, meaning) for at, meaning in metrics if at not in free]
@@ -222,12 +233,14 @@ def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meani
 
 
 def _has_numbers(column: Column) -> bool:
-    return bool(np.isfinite(to_numbers(column[:_CELLS_LOOKED_AT]).values).any())
+    return has_numbers(to_numbers(column[:_CELLS_LOOKED_AT]).values)
 
 
 def _is_label(column: Column) -> bool:
     if isinstance(column, np.ndarray) or column.dtype.is_float() or len(column) == 0:
         return False
+    if column.dtype == pl.String and to_numbers(column[:_CELLS_LOOKED_AT]).unit is not None:
+        return False  # the load of a GPU, not its number
     return column.n_unique() * _ROWS_PER_LABEL <= len(column) or column.n_unique() == 1
 
 
@@ -237,7 +250,7 @@ def _of_restarts(
     """A column of text that changes exactly where the axis restarts: several runs below each
     other, each with its own name.
     """
-    falls = [set(np.flatnonzero(np.diff(candidate.values) < 0).tolist()) for candidate in axes]
+    falls = [set(np.flatnonzero(x[1:] < x[:-1]).tolist()) for x in (axis.values for axis in axes)]
     if not any(falls):
         return []
     words = (
@@ -273,7 +286,7 @@ def _axes(
         return found
     chosen = _candidate(table, x, meanings[x])
     if np.isfinite(chosen.values).sum() < 2:
-        raise UnreadableInput(
+        raise ReadError(
             f"column {printable(table.names[x])} has no numbers for an axis",
             source=source,
             remedy="choose another column with --x",
@@ -325,15 +338,15 @@ def _counts_more_than_rows(values: Floats) -> bool:
 def _rising(
     table: Table, meanings: list[Meaning], metrics: list[tuple[int, Meaning]], pid: int | None
 ) -> Candidate | None:
-    """The first column of numbers that increases from row to row within every process."""
+    """The first column of numbers that counts up from row to row within every process."""
     used = {at for at, _ in metrics}
     parts = [slice(None)] if pid is None else _rows_by(table.series[pid])
     for at, meaning in enumerate(meanings):
         column = table.columns[at]
-        if meaning.part is not Part.OTHER or at in used or not is_numeric(column):
+        if meaning.part not in {Part.OTHER, Part.LABEL} or at in used or not is_numeric(column):
             continue
         values = to_numbers(column).values
-        if all(rises_strictly(values[part]) for part in parts):
+        if all(rises_strictly(values[part]) for part in parts) and counts_evenly(values):
             return replace(_candidate(table, at, meaning), rank=_LAST_RANK)
     return None
 

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import STDIN, Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.native.schema import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.recording.native.sidecar import Sidecar, read_sidecar, sidecar_path
-from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.cells import has_numbers, to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning, Part, recognise
 from memdiag.recording.tables.assemble import Plan, assemble
 from memdiag.recording.tables.axis import Candidate
 from memdiag.recording.tables.csv_dialect import Layout, split_line
 from memdiag.recording.tables.table import Table, read_text_table
 from memdiag.recording.tables.width import not_too_wide
+from memdiag.values.holders import ProcessCensuses, ProcessHolders, ProcessInterventions
 from memdiag.values.measurements import YOUNG_S, Axis, AxisKind, Recording, Role, Unit
+from memdiag.values.metrics import EPOCH_COLUMN, KEY_COLUMNS, METRIC_ROLES, is_native
 from memdiag.values.sanitize import printable
 
 _MOST_RANKS = 8
 # As the probe's `facts.UNNAMED_CHILD`, which nobody imports.
 UNNAMED_CHILD = "multiprocessing child"
+OfProcess = TypeVar("OfProcess", ProcessHolders, ProcessCensuses, ProcessInterventions)
 _TREE = "tree"
 # Follows the pid of a process whose pid was used before.
 _TURN = r" \(\d+\)$"
@@ -33,6 +36,8 @@ _TURN = r" \(\d+\)$"
 _ROUNDING_S = 0.002
 # Short-lived processes are reported if one of them had this share of the tree's peak: chosen.
 _REPORTED_SHARE = 0.1
+# Of fewer rows nothing can be said.
+_LEAST_ROWS = 3
 
 
 def is_recording(source: Source) -> bool:
@@ -41,10 +46,10 @@ def is_recording(source: Source) -> bool:
 
 
 def read_recording(source: Source) -> Table:
-    """The rows of a native recording. Raises UnreadableInput if there are none."""
+    """The rows of a native recording. Raises ReadError if there are none."""
     names = _names(source)
     if "\n" not in source.first_lines().partition("\n")[2]:
-        raise UnreadableInput(
+        raise ReadError(
             "this recording holds no samples",
             source=source.name,
             line=1,
@@ -61,13 +66,44 @@ def _names(source: Source) -> tuple[str, ...]:
 def recording_of(table: Table, source: str) -> Recording:
     """The recording of a native table, with its sidecar unless it comes from standard input."""
     table = _without_helpers(_with_final_labels(table))
+    if source == STDIN:
+        return _assembled(table, source)
+    sidecar = read_sidecar(sidecar_path(Path(source)))
+    if sidecar is not None:
+        table = _work_of(table, sidecar)
+    recording = _with_sidecar(_assembled(table, source), sidecar, Path(source))
+    labels = _labels(table)
+    return replace(
+        recording,
+        holders=_labelled(recording.holders, labels),
+        censuses=_labelled(recording.censuses, labels),
+        interventions=_labelled(recording.interventions, labels),
+    )
+
+
+def _assembled(table: Table, source: str) -> Recording:
+    """The recording, in which a tree of one process has the readings of that process.
+
+    The process is also read at its steps, the tree's total only at each interval: the same memory
+    with fewer readings could get another verdict.
+    """
     recording = assemble(table, _plan(table, source), source)
-    return recording if source == STDIN else _with_sidecar(recording, Path(source))
+    series = recording.series
+    only = {s.process for s in series} - {_TREE}
+    counts = [s for s in series if s.process == _TREE and s.role is Role.PROCESSES]
+    if len(only) != 1 or not counts or any(np.nanmax(s.y, initial=1) > 1 for s in counts):
+        return recording
+    own = {s.metric: s for s in series if s.process != _TREE}
+    series = tuple(
+        replace(own[s.metric], process=_TREE) if s.process == _TREE and s.metric in own else s
+        for s in series
+    )
+    return replace(recording, series=series)
 
 
 def _plan(table: Table, source: str) -> Plan:
     """The fixed columns. Every other column is a counter of the user's, except `epoch`, which the
-    probe counts at the passes of a data loader. Raises UnreadableInput for too many columns.
+    probe counts at the passes of a data loader. Raises ReadError for too many columns.
     """
     at = {name: position for position, name in enumerate(table.names)}
     metrics = [
@@ -82,7 +118,7 @@ def _plan(table: Table, source: str) -> Plan:
     epochs = []
     if EPOCH_COLUMN in at:
         epoch = _axis(table, at[EPOCH_COLUMN], AxisKind.EPOCH, rank=2)
-        epochs += [epoch] if np.isfinite(epoch.values).any() else []
+        epochs += [epoch] if has_numbers(epoch.values) else []
     return Plan(
         metrics=tuple(metrics),
         axes=(step, clock, *epochs) if tagged else (clock, *epochs),
@@ -169,9 +205,57 @@ def _owners(table: Table) -> pl.LazyFrame:
     return owner.lazy().with_columns(label=label, unnamed=plain.fill_null(value=False))
 
 
-def _with_sidecar(recording: Recording, path: Path) -> Recording:
+def _work_of(table: Table, sidecar: Sidecar) -> Table:
+    """The table without the rows from before a program has imported its modules, and from after it
+    has ended, while Python frees what is left.
+
+    Only for processes whose probe has told; of a process that did nothing else, all rows stay.
+    """
+    stretches = _stretches(sidecar)
+    if not stretches:
+        return table
+    at = {name: position for position, name in enumerate(table.names)}
+    pids, began_s, ended_s = zip(
+        *((pid, *stretch) for pid, stretch in stretches.items()), strict=True
+    )
+    known = pl.DataFrame({"pid": pids, "began_s": began_s, "ended_s": ended_s})
+    rows = pl.DataFrame(
+        {
+            "pid": table.series[at["pid"]].cast(pl.Int64, strict=False),
+            "process": table.series[at["process"]],
+            "at_s": table.series[at["at_s"]].cast(pl.Float64, strict=False),
+        }
+    ).join(known, on="pid", how="left", maintain_order="left")
+    outside = ~pl.col("at_s").is_between("began_s", "ended_s")
+    works = (~outside).sum().over("pid", "process") >= _LEAST_ROWS
+    dropped = rows.select((outside & works).fill_null(value=False)).to_series()
+    return table.filter(~dropped) if dropped.any() else table
+
+
+def _stretches(sidecar: Sidecar) -> dict[int, tuple[float, float]]:
+    """Pid -> seconds in which its program works. The tree's rows have the pid of its root: of one
+    without a probe, they last from the first beginning to the last end of the others.
+    """
+    listed = [p for p in _processes(sidecar) if isinstance(p.get("work_began_s"), (int, float))]
+    pids = [p.get("pid") for p in listed]
+    found = {
+        p["pid"]: (float(p["work_began_s"]), _end_s(p))
+        for p in listed
+        if isinstance(p.get("pid"), int) and pids.count(p["pid"]) == 1
+    }
+    root = sidecar.about.get("pid")
+    if found and isinstance(root, int) and root not in pids:
+        found[root] = (min(b for b, _ in found.values()), max(e for _, e in found.values()))
+    return found
+
+
+def _end_s(process: dict[str, Any]) -> float:
+    ended_s = process.get("work_ended_s")
+    return float(ended_s) if isinstance(ended_s, (int, float)) else math.inf
+
+
+def _with_sidecar(recording: Recording, sidecar: Sidecar | None, path: Path) -> Recording:
     """Add the content of the sidecar."""
-    sidecar = read_sidecar(sidecar_path(path))
     if sidecar is None:
         name = printable(sidecar_path(path).name)
         note = f"{name} is not beside it: how the run ended and its limits are not known"
@@ -189,7 +273,23 @@ def _with_sidecar(recording: Recording, path: Path) -> Recording:
         marks=sidecar.marks,
         ending=sidecar.ending,
         planned_x=_planned(sidecar),
+        holders=sidecar.holders,
+        censuses=sidecar.censuses,
+        interventions=sidecar.interventions,
         about={**sidecar.about, **({"cost": sidecar.cost} if sidecar.cost else {})},
+    )
+
+
+def _labels(table: Table) -> dict[str, str]:
+    """The label of each process with rows, by its pid."""
+    owners = _owners(table).filter(pl.col("label") != _TREE).unique("pid", keep="last")
+    return dict(owners.select(pl.col("pid").cast(pl.String), "label").collect().rows())
+
+
+def _labelled(found: tuple[OfProcess, ...], labels: dict[str, str]) -> tuple[OfProcess, ...]:
+    """The same with the labels of their processes; without processes that have no rows."""
+    return tuple(
+        replace(one, process=labels[str(one.pid)]) for one in found if str(one.pid) in labels
     )
 
 
@@ -210,9 +310,13 @@ def _part_of_job(sidecar: Sidecar) -> tuple[str, ...]:
 
 def _ranks(sidecar: Sidecar) -> list[dict[str, Any]]:
     """The processes that are part of a distributed job."""
+    return [p for p in _processes(sidecar) if isinstance(p.get("world_size"), int)]
+
+
+def _processes(sidecar: Sidecar) -> list[dict[str, Any]]:
+    """What the sidecar says of processes with a probe."""
     listed = sidecar.about.get("processes")
-    processes = [p for p in listed if isinstance(p, dict)] if isinstance(listed, list) else []
-    return [p for p in processes if isinstance(p.get("world_size"), int)]
+    return [p for p in listed if isinstance(p, dict)] if isinstance(listed, list) else []
 
 
 def _planned(sidecar: Sidecar) -> float | None:

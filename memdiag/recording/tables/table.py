@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import as_series, pl
-from memdiag.recording.native.schema import is_native
 from memdiag.recording.parsing.cells import NULLS
 from memdiag.recording.tables.csv_dialect import WHITESPACE, Layout
 from memdiag.values import units
+from memdiag.values.metrics import is_native
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Table:
 
 
 def read_text_table(source: Source, layout: Layout) -> Table:
-    """All rows of a text table. Raises UnreadableInput if the parser gives up."""
+    """All rows of a text table. Raises ReadError if the parser gives up."""
     torn = torn_line(source, layout)
     in_place = source.path is not None and not source.whole and not torn
     in_place = in_place and layout.delimiter != WHITESPACE and _header_alone(source, layout)
@@ -150,8 +150,8 @@ def read_parquet(source: Source) -> Table:
     try:
         frame = pl.read_parquet(source.path if source.path else io.BytesIO(source.content))
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise UnreadableInput(
-            f"the Parquet file is damaged: {printable(str(error))[:200]}",
+        raise ReadError(
+            "not a valid Parquet file",
             source=source.name,
             remedy="if memdiag was killed while writing it, read the CSV beside it",
         ) from error
@@ -257,7 +257,7 @@ def _parse(source: Source, raw: bytes | None, layout: Layout) -> pl.DataFrame:
             failure = error
             if isinstance(place, io.BytesIO):
                 place.seek(0)
-    raise UnreadableInput(
+    raise ReadError(
         f"its table cannot be parsed: {printable(str(failure).splitlines()[0])[:120]}",
         source=source.name,
         line=layout.skip_lines + 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.parsing.column_meaning import Meaning, Part
 
 # Each memory column is analyzed by itself and with all others: 2000 of 20 rows take four seconds
@@ -21,7 +21,7 @@ _MOST = {
 def not_too_wide(
     meanings: Iterable[Meaning], source: str, line: int | None, *, chosen: bool = False
 ) -> list[Meaning]:
-    """The meanings. Raises UnreadableInput if too many columns have one part.
+    """The meanings. Raises ReadError if too many columns have one part.
 
     chosen: the user chose the columns that are metrics.
     """
@@ -35,7 +35,7 @@ def not_too_wide(
             continue
         most, what, remedy = _MOST[part]
         if seen[part] > most:
-            raise UnreadableInput(
+            raise ReadError(
                 f"more than {most:,} of its columns look like {what}: too many to analyze at once",
                 source=source,
                 line=line,

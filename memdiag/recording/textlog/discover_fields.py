@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
@@ -32,7 +32,7 @@ from memdiag.values.measurements import Unit
 _ZEROS = str.maketrans("123456789", "000000000")
 # A field must be in this share of the lines with the most frequent field of its kind.
 _SHARE = 0.05
-_SEEN_AT_LEAST = 3
+SEEN_AT_LEAST = 3
 
 # Words beside a size whose unit is a letter.
 _OF_AMOUNTS = frozenset(
@@ -71,6 +71,8 @@ class Field:
     unit: str = ""
     alike: str = ""
     by_unit: bool = False
+    is_of_memory: bool = True
+    leads: bool = False
 
     def find(self, line: str) -> tuple[tuple[int, int], str] | None:
         """The place of the number in a line, and its unit; None if there is none."""
@@ -80,37 +82,49 @@ class Field:
         return None if found is None else (found.span(1), found.group(2) or "")
 
 
-def find_fields(lines: Sequence[str], counted: str = "iteration") -> list[Field]:
+def find_fields(
+    lines: Sequence[str], counted: str = "iteration", leading: str = LEADING
+) -> list[Field]:
     """The fields of these lines that are an axis or a metric, metrics first.
 
-    counted: what `7/100` counts. If nothing is found, lines with a single number at their end are
-    searched again with more of their words: `Memory consumed after parsing 20.25`.
+    counted: what `7/100` counts. leading: what a number at the start of lines counts. If nothing is
+    found, lines with a single number at their end are searched again with more of their words:
+    `Memory consumed after parsing 20.25`.
     """
-    found = _fields_of(lines, counted, WORDS_KEPT)
+    counts = {"fraction": counted, "start": leading}
+    found = _fields_of(lines, counts, WORDS_KEPT)
     if found:
         return found
     with_one = [line for line in lines if _ONE.fullmatch(line)]
-    return _fields_of(with_one, counted, WORDS_OF_ALL) if with_one else []
+    return _fields_of(with_one, counts, WORDS_OF_ALL) if with_one else []
 
 
-def _fields_of(lines: Sequence[str], counted: str, words: int) -> list[Field]:
+def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> list[Field]:
+    heading = _heading(lines)
     seen: Counter[Place] = Counter()
+    below: Counter[Place] = Counter()  # in lines that begin with the heading
     units: dict[Place, Counter[str]] = {}
     known: dict[str, tuple[Number, ...]] = {}
     repeated: set[Place] = set()
     for line in lines:
         for number in _numbers_once(line, known, repeated, words):
             seen[number.place] += 1
+            below[number.place] += line.lstrip().startswith(heading)
             units.setdefault(number.place, Counter())[number.unit] += 1
-    heading = _heading(lines)
     labels = [place.text for place in seen if place.kind == "label"]
+    pairs = {"current", "peak"} <= {label.lower() for label in labels}
     fields = []
     for place, _ in seen.most_common():
         if place.kind == "plain":
             continue
         unit = units[place].most_common(1)[0][0]
-        name = counted if place.kind == "fraction" else _name(place, unit, heading)
+        leads = place.kind == "start" and not unit
+        is_count = leads or place.kind == "fraction"
+        own = heading if below[place] * 2 > seen[place] else ""
+        name = counts[place.kind] if is_count else _name(place, unit, own, pairs=pairs)
         meaning = OTHER if _is_count(place, unit) else recognise(name)
+        if meaning.unit is Unit.COUNT and unit:  # "wrote 812 buffers (4.9%)"
+            meaning = OTHER
         if meaning.part in {Part.METRIC, Part.AXIS}:
             # (Of two numbers with one name the quick pattern may miss the first.)
             quick = place.kind == "label" and len(units[place]) == 1 and place not in repeated
@@ -124,6 +138,8 @@ def _fields_of(lines: Sequence[str], counted: str, words: int) -> list[Field]:
                 unit=unit,
                 alike=_pattern(place, labels, digits="[0-9]") if place.has_digits else "",
                 by_unit=place.kind == "size",
+                is_of_memory=place.kind != "size" and _is_of_memory(name),
+                leads=leads,
             )
             fields.append((seen[place], field))
     metrics = _frequent((n, f) for n, f in fields if f.meaning.part is Part.METRIC)
@@ -134,7 +150,11 @@ def _fields_of(lines: Sequence[str], counted: str, words: int) -> list[Field]:
 
 
 def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
-    """Drop numbers known only by their unit that mostly belong to a field with a name."""
+    """Drop numbers known only by their unit that mostly belong to a field with a name, or stand
+    beside readings that a word of memory names.
+    """
+    if any(f.is_of_memory for f in metrics):
+        return [f for f in metrics if not f.by_unit]
     return [f for f in metrics if not f.by_unit or not _has_name(f, metrics, lines)]
 
 
@@ -173,17 +193,21 @@ def _heading(lines: Sequence[str]) -> str:
     return starts.most_common(1)[0][0] if starts else ""
 
 
-def _name(place: Place, unit: str, heading: str) -> str:
-    """A name that `recognise` understands."""
+def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
+    """A name that `recognise` understands.
+
+    pairs: lines have a current and a peak value, as memory has.
+    """
     if place.kind == "size" or place == Place("later", ""):
         return f"memory ({unit})" if unit else "later"
     if place.kind == "start":
-        return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, LEADING)
+        return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, "start")
     label = without_when(place.text) if place.kind == "beyond" else place.text
     around = _about(heading)
     known = recognise(label)
     if known.part is Part.OTHER and not unit and _is_qualifier(label):
-        label = f"{around} {label}"
+        about_memory = recognise(f"{around} {label}").part is Part.METRIC
+        label = f"memory {label}" if pairs and not about_memory else f"{around} {label}"
     stem = re.sub(r"\(s\)|\(?in \w+\)?", "", label)
     if known.unit is Unit.BYTES and recognise(stem).part is Part.AXIS:
         label = f"{around} {label.removeprefix(stem.strip())}"  # Memory usage after 3 runs (in MiB)
@@ -191,6 +215,12 @@ def _name(place: Place, unit: str, heading: str) -> str:
         return label
     unit = unit or ("%" if "percent" in label.lower() else _unit_of_heading(heading))
     return f"{label} ({unit})" if unit else label
+
+
+def _is_of_memory(name: str) -> bool:
+    """Return True if the words say memory, or count objects, without the unit after them."""
+    label = name.rpartition("(")[0] if name.endswith(")") else name
+    return recognise(label).part is Part.METRIC
 
 
 def _is_count(place: Place, unit: str) -> bool:
@@ -237,17 +267,13 @@ def _pattern(
     place: Place, labels: Sequence[str], figure: str = _ANY_FIGURE, digits: str = ""
 ) -> str:
     """digits: a pattern for each digit of the name, "" for the digit itself."""
+    label = _escaped(place.text)
+    label = re.sub("[0-9]", digits, label) if digits else label
     if place.kind == "label":
-        tokens = re.findall(r"\w+|[^\w\s]", place.text)
-        label = r"\s*".join(re.escape(token) for token in tokens)
-        label = re.sub("[0-9]", digits, label) if digits else label
         shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
         before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else _before(place.text)
         return rf"{before}{label}-?[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
     if place.kind == "later":
-        tokens = re.findall(r"\w+|[^\w\s]", place.text)
-        label = r"\s*".join(re.escape(token) for token in tokens)
-        label = re.sub("[0-9]", digits, label) if digits else label
         named = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}" if label else r"(?:^|\s)"
         return rf"{named}{NUMBER}(?:[ ]?{UNIT})?{ARROW}{figure}(?:[^0-9A-Za-z_]|$)"
     if place.kind == "beyond":
@@ -257,8 +283,9 @@ def _pattern(
         return rf"(?:^|[^\w.]){figure}\s*{re.escape(place.text)}\b"
     if place.kind == "fraction":
         return r"(?:^|[^\w.])([0-9]+)()/[0-9]+(?:\D|$)"
-    if place.kind == "size":
-        return rf"(?:^|[^\w.+\-])({NUMBER})(?:{OF})?[ ]?({SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
+    if place.kind in {"size", "within"}:
+        part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""
+        return rf"{part}(?:^|[^\w.+\-])({NUMBER})(?:{OF})?[ ]?({SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
     if place.kind == "start":
         return rf"^[^\w]{{0,12}}{figure}(?:[^0-9A-Za-z_]|$)"
     return rf"[:=\s]\s*({NUMBER})()\s*$"
@@ -272,16 +299,21 @@ def _before(text: str) -> str:
 def _beyond(text: str, digits: str) -> str:
     parts = []
     for piece in text.split(WHEN):
-        escaped = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", piece)))
+        escaped = _escaped(piece)
         parts.append(re.sub("[0-9]", digits, escaped) if digits else escaped)
     return r"[^0-9A-Za-z+\-.]{0,24}[0-9]+\s*".join(parts)
+
+
+def _escaped(label: str) -> str:
+    """A pattern for these words with any blanks between them."""
+    return r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", label)))
 
 
 def _frequent(fields: Iterable[tuple[int, Field]]) -> list[Field]:
     """The fields that occur often enough; each name once."""
     counted = list(fields)
     most = max((n for n, _ in counted), default=0)
-    kept = {f.name: f for n, f in reversed(counted) if n >= max(_SEEN_AT_LEAST, _SHARE * most)}
+    kept = {f.name: f for n, f in reversed(counted) if n >= max(SEEN_AT_LEAST, _SHARE * most)}
     return list(kept.values())[::-1]
 
 

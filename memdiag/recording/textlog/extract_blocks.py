@@ -83,6 +83,7 @@ class Collector:
 
     lines_alike: at least this many lines of one form are read at once.
     rows_at_most: this many lines with numbers are kept; of more, `decimated` keeps some.
+    carries_stamps: readings have no time in their lines: one on a line above applies to them.
     coarseness: how often the lines were decimated.
     """
 
@@ -91,8 +92,12 @@ class Collector:
         fields: Sequence[Field],
         lines_alike: int = LINES_ALIKE,
         rows_at_most: int = ROWS_AT_MOST,
+        *,
+        carries_stamps: bool = False,
     ) -> None:
         self.fields = fields
+        self._carries_stamps = carries_stamps
+        self._last_stamp = np.nan
         self._lines_alike = lines_alike
         self._plans: dict[bytes, Plan | None] = {}
         self._seen: dict[str, dict[str, int]] = {name: {} for name in TAGS}
@@ -110,6 +115,8 @@ class Collector:
             left = self._cut_alike(lines.of(left), left, 1, found)
         if len(left):
             self._search(lines, left, found)
+        if self._carries_stamps:
+            self._carry_stamps(found.stamps)
         holds = np.isfinite(found.values).any(axis=0)
         for codes in found.tags.values():
             holds |= codes >= 0
@@ -134,9 +141,14 @@ class Collector:
         self._parts.append(found)
         self._rows += len(found.stamps)
         if self._rows > self._rows_at_most:
-            self._parts = [self._decimated(self.collected(), 1)]
-            self._rows = len(self._parts[0].stamps)
+            # (One by one: a copy of all would be the most memory that reading takes.)
+            self._parts = [self._decimated(part, 1) for part in self._parts]
+            self._rows = sum(len(part.stamps) for part in self._parts)
             self.coarseness += 1
+
+    def _carry_stamps(self, stamps: Floats) -> None:
+        known = carried_on(np.concatenate(([self._last_stamp], stamps)))
+        stamps[:], self._last_stamp = known[1:], float(known[-1])
 
     def _carry(self, found: Found) -> None:
         """A phase or process named by a line also applies to the lines below it."""
@@ -176,7 +188,7 @@ class Collector:
         for number, cut, factor in how.numbers:
             numbers = numbers_of(marks[:, cut.begin : cut.end], cut.text)
             found.values[number, rows] = numbers * factor
-        if how.stamp is not None and (how.numbers or how.tags):
+        if how.stamp is not None and (how.numbers or how.tags or self._carries_stamps):
             cut = how.stamp
             found.stamps[rows] = moments_of_marks(marks[:, cut.begin : cut.end], cut.text)
         for name, cut in how.tags.items():
@@ -197,6 +209,7 @@ class Collector:
     def _search(self, lines: Lines, rows: Ints, found: Found) -> None:
         texts = stamped(lines.texts(rows))
         relevant = texts["line"].str.contains("[0-9]") | texts["line"].str.contains(HEADING)
+        relevant |= texts["stamp"].is_not_null()
         texts, rows = texts.filter(relevant), rows[relevant.to_numpy()]
         searched = search(texts, self.fields)
         for number in range(len(self.fields)):
@@ -209,3 +222,8 @@ class Collector:
                 codes = {tag: self._code(name, tag) for tag in different}
                 column = searched[name].replace_strict(codes, default=-1, return_dtype=pl.Int64)
                 found.tag(name)[rows] = column.to_numpy()
+
+
+def carried_on(values: Floats) -> Floats:
+    """Each missing value as the last known one before it."""
+    return values[np.maximum.accumulate(np.where(np.isnan(values), 0, np.arange(len(values))))]

@@ -200,7 +200,8 @@ def plan(
     stamped = split_stamp(whole)
     if "\ufffd" in whole or any(f.alike and re.search(f.alike, stamped.line) for f in fields):
         return None
-    if not re.search("[0-9]", stamped.line) and not re.search(heading, stamped.line):
+    is_empty = not re.search("[0-9]", stamped.line) and not re.search(heading, stamped.line)
+    if is_empty and stamped.stamp is None:
         return Plan(stamp=None, numbers=(), tags={})
 
     def cut(begin: int, end: int) -> Cut:

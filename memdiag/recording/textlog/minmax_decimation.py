@@ -47,10 +47,11 @@ def decimated(metrics: Floats, axes: Floats, tags: Sequence[Ints], coarseness: i
     for readings in metrics:
         for values in (readings, -readings):
             keep[rows[_lowest(values[rows], buckets)]] = True
-    kept = np.flatnonzero(keep)
+    below = keep.copy()
+    below[-1:] = True  # what follows the last line
     for readings in axes:  # a position also applies to the lines below it
         named = np.where(np.isfinite(readings), np.arange(len(readings)), -1)
-        before = np.maximum.accumulate(named)[kept]
+        before = np.maximum.accumulate(named)[below]
         keep[before[before >= 0]] = True
     return np.flatnonzero(keep)
 

@@ -17,14 +17,15 @@ from memdiag.values.measurements import AxisKind, Unit
 
 FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
-SIZE_UNIT = r"(?:[kKMGT]i?B|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
+_SPELT_OUT = "(?:[Kk]ilo|[Mm]ega|[Gg]iga|[Kk]ibi|[Mm]ebi|[Gg]ibi)[Bb]ytes?"
+SIZE_UNIT = rf"(?:{_SPELT_OUT}|[kKMGT]i?B|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
 # Used and total, with one unit: `2571/15817MB`, `2571 / 15817 MB`.
 OF = r"[ ]?/[ ]?[0-9][0-9.]*"
 # (Words of other scripts touch their numbers.)
 _SCAN = re.compile(
-    rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+)?(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?"
-    rf"[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
+    rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+(?![0-9.]))?"
+    rf"(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
 )
 # "reserved 21.9 -> 21.7 GiB": only the later value is in use.
 ARROW = r"\s*(?:->|→|=>|⇒|➜)\s*"
@@ -44,8 +45,9 @@ _TOTALS = frozenset({"of", "out of"})
 _RATES = frozenset({"per", "each"})
 # Their words name a position, whatever stands before them.
 _OF_TRAINING = frozenset({AxisKind.STEP, AxisKind.EPOCH})
-_SOFT_CUT = r"[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
-_HARD_CUT = r"[,|;\t{}]|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
+# Not after a unit in brackets: "Mem(MB) used".
+_SOFT_CUT = r"(?<![KMGTkmgti][Bb])[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
+_HARD_CUT = r"[,|;\t{}\u3001\uff0c\uff1b]|[>\])]:|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
 # Not after a unit in brackets: "Memory usage (MB) at step".
 _CUT_OF_ALL = re.compile(rf"{_HARD_CUT}|\]\s+(?=[A-Za-z])")
@@ -66,6 +68,8 @@ _ZONE = re.compile(r"Z(?![A-Za-z0-9_])")
 _THEN = re.compile(
     rf"\s*(?P<unit>[(\[]\s*(?:in\s+)?{SIZE_UNIT}\s*[)\]])?\s*(?:[:=]+|is|was)\s*(?={NUMBER})"
 )
+_PARTS = re.compile(r"[|;]")
+_PART_WORDS = re.compile(r"\W*([A-Za-z_]+(?: [A-Za-z_]+){0,2}(?: ?[0-9]{1,2}(?=:))?)")
 _WHOLE = re.compile("[0-9]+")
 WHEN = "\0"
 """Replaces a step number in a place's text."""
@@ -80,8 +84,8 @@ _DEVICE_ENDS = re.compile(r"\s*[:=]\s*[-+]?[0-9]|[:,]?\s+([A-Za-z_]+)")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a number is: after a label, before a word, at the start, by its unit, beyond a step
-    number, or later than another value ("21.9 -> 21.7 GiB").
+    """Where a number is: after a label, before a word, at the start, by its unit, within a part of
+    the line, beyond a step number, or later than another value ("21.9 -> 21.7 GiB").
     """
 
     kind: str
@@ -106,19 +110,21 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
     zone = _ZONE.match(line)  # of the time before it
     end, unlabelled, bare = zone.end() if zone else 0, 0, False
     awaited: Place | None = None  # of the next number
+    is_after_size = False
     for match in (found for found in _SCAN.finditer(line) if not _is_index(line, found)):
         between = line[end : match.start()]
         end = match.end()
         unit = match.group("unit") or ""
-        label = _label(between, words)
+        is_named_behind = between.endswith("(") and unit and _AFTER.match(line, end)
+        label = "" if is_named_behind else _label(between, words)  # "9G used (2300M wired)"
         if awaited is not None:
             yield Number(awaited, unit)
             awaited = None
         elif _THEN_LATER.match(line, end) is not None:
             awaited = Place("later", label)
-        elif _is_no_reading(between, label, unit):
+        elif _is_no_reading(between, label, match.group("figure"), unit):
             continue
-        elif (when := _when(between, label, line, match)) is not None:
+        elif (when := _when(between, label, line, match, is_after_size)) is not None:
             position, beyond = when
             awaited = Place("beyond", beyond) if beyond else None
             yield Number(Place("label", position), "")
@@ -130,6 +136,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
                     yield Number(place, unit)
                 bare = bare or place.kind == "size"
             unlabelled += 1
+        is_after_size = re.fullmatch(SIZE_UNIT, unit) is not None
 
 
 def _belongs_to_next(label: str, line: str, end: int) -> bool:
@@ -150,9 +157,13 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
     return ends is not None and (ends[1] is None or recognise(ends[1]).part is Part.METRIC)
 
 
-def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[str, str] | None:
+def _when(
+    between: str, label: str, line: str, match: re.Match[str], is_after_size: bool
+) -> tuple[str, str] | None:
     """In "Memory after step 10: 512 MB" the word "step", and all before the value ("" if only a
     preposition precedes the word, or no value follows). None if the number is not a step.
+
+    is_after_size: the number before is a size, as in "4.1 GB in use at step 10".
     """
     words = label.split()
     if len(words) < 2 or match.group("unit") or not _WHOLE.fullmatch(match.group("figure")):
@@ -166,7 +177,7 @@ def _when(between: str, label: str, line: str, match: re.Match[str]) -> tuple[st
         return words[-1], ""
     then = _THEN.match(line, match.end())
     if then is None:  # "INFO step=10", "heartbeat step=10"
-        is_named = words[-2].lower() not in PREPOSITIONS
+        is_named = is_after_size or words[-2].lower() not in PREPOSITIONS
         return (words[-1], "") if is_named and _is_of_training(words[-1]) else None
     return words[-1], " ".join(every[-WORDS_OF_ALL:]) + WHEN + (then["unit"] or "")
 
@@ -184,14 +195,15 @@ def without_when(text: str) -> str:
     return " ".join([*words, unit.strip()]).strip()
 
 
-def _is_no_reading(between: str, label: str, unit: str) -> bool:
-    """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a start, or a total ("of 32 GB",
-    "/ 32 GB").
+def _is_no_reading(between: str, label: str, figure: str, unit: str) -> bool:
+    """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a start, an increase, or a total
+    ("of 32 GB", "/ 32 GB").
     """
     if label.lower() in _TOTALS:
         return True
     if re.fullmatch(SIZE_UNIT, unit):
-        return between.strip() == "/" or _MODEL.search(between) is not None
+        is_increase = figure.startswith("+")  # "memory +20 MB"
+        return is_increase or between.strip() == "/" or _MODEL.search(between) is not None
     return not unit and not _BOUNDS.isdisjoint(label.lower().split()[-1:])
 
 
@@ -204,12 +216,27 @@ def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> 
         return Place("before", after.group(1))
     if re.fullmatch(SIZE_UNIT, unit):
         counted = len(unit) == 1 and after and not _may_follow(after.group(1))
-        return None if counted or _PER.match(match.string, match.end()) else Place("size", "")
+        if counted or _PER.match(match.string, match.end()):
+            return None
+        part = _part(match.string, match.start())
+        return Place("within", part) if part else Place("size", "")
     if match.group("total"):
         return Place("fraction", "")
     if first and not match.string[: match.start()].strip(_STRIP):
         return Place("start", "")
     return None if unit else Place("plain", "")
+
+
+def _part(line: str, end: int) -> str:
+    """The words of memory or of a device that begin the part of the line between bars or
+    semicolons: `RAM` in "loss 2.1 | RAM 38.1% (12.2/32.0 GB) | GPU 0: 41% util, 8.2/24.0 GB".
+    """
+    part = _PARTS.split(line[:end])[-1]
+    words = _PART_WORDS.match(part)
+    if words is None or len(part) == end:
+        return ""
+    meaning = recognise(words[1].rstrip("0123456789 "))
+    return words[1] if meaning.part in {Part.METRIC, Part.LABEL} else ""
 
 
 def _may_follow(word: str) -> bool:
@@ -231,10 +258,20 @@ def _label(between: str, most: int) -> str:
     if key is not None and any(c.isalpha() for c in key[1]):
         return key[1].strip()
     words = _words(_CUT, _TAG.sub("|", between))
-    kept = next((n for n, word in enumerate(words) if word.lower() in _QUALIFIERS), len(words))
+    is_named = between.rstrip().endswith((":", "="))
+    kept = next((n for n, word in enumerate(words) if _is_kept(word, is_named)), len(words))
     most = max(most, min(len(words) - kept, WORDS_OF_ALL))
     return " ".join(words[-most:]) if any(c.isalpha() for c in "".join(words)) else ""
 
 
+def _is_kept(word: str, is_named: bool) -> bool:
+    """Return True for words that tell one reading of memory from another, and for memory itself if
+    the whole phrase is a name: "CPU Memory before entering the train: 1210".
+    """
+    return word.lower() in _QUALIFIERS or (is_named and recognise(word).part is Part.METRIC)
+
+
 def _words(cut: re.Pattern[str], between: str) -> list[str]:
-    return cut.split(between.rstrip(" \t:=#-([{'\"*`>~<.|@+"))[-1].strip(_STRIP).split()
+    return (
+        cut.split(between.rstrip(" \t:=#-([{'\"*`>~<.|@+"))[-1].lstrip("])").strip(_STRIP).split()
+    )

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import compress, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput, UsageError
+from memdiag.errors import ReadError, UsageError
 from memdiag.recording.inputs.lines import LINE_LIMIT, blocks, chunks, split_stamp, stamped
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.parsing.column_meaning import Part
+from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
 from memdiag.recording.textlog.discover_fields import LEADING, Field, find_fields
-from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Found
+from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Found, carried_on
 from memdiag.recording.textlog.line_templates import Lines, lines_of
+from memdiag.recording.textlog.number_style import NumberStyle, number_style
 from memdiag.recording.textlog.search_lines import TAGS
 from memdiag.recording.textlog.unread_sizes import left_out
+from memdiag.recording.textlog.wordings import by_wording
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
 
@@ -41,9 +43,7 @@ _ONWARDS = 0.6
 _DENSE = 0.2
 _HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
 _DIGIT = "[0-9]"
-_COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
-_COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2} ?[KMGTkmgt]i?[Bb]\b")
-_POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+ ?[KMGTkmgt]i?[Bb]\b")
+_BEGINS_WITH_NUMBER = re.compile(rb"\s*[0-9]")
 _FORMS_AT_MOST = 4000
 _FORMS_NOTED = 500
 # YOLO's heading, above lines that begin with `7/100`.
@@ -55,35 +55,65 @@ def read_text(source: Source) -> Table | None:
     """The table in a log, None if its lines have no memory values, or too few."""
     collector: Collector | None = None
     filled = 0
-    notes: tuple[str, ...] = ()
-    decimal_commas: bool | None = None
+    of_memory: list[str] = []
+    style: NumberStyle | None = None
     for block in blocks(source):
-        if decimal_commas is None:
-            decimal_commas = _has_decimal_commas(block)
-        lines = lines_of(_COMMA.sub(b".", block) if decimal_commas else block)
+        if style is None:
+            style = number_style(block)
+        lines = lines_of(style.plain(block))
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
-            notes = left_out(_each_of_memory(lines), collector.fields)
+            of_memory = list(_each_of_memory(lines))
         if collector is not None:
             collector.read(lines)
     if collector is None:
         return None
-    table = _as_table(collector, filled, source)
+    found = collector.collected()
+    chosen = _chosen(collector.fields, found)
+    table = _as_table(collector, found, chosen, filled, source)
     if table is None:
         return None
+    fields = collector.fields
+    notes = left_out(
+        of_memory,
+        [fields[n] for n in chosen.metrics],
+        [fields[n] for n in chosen.axes],
+        own=chosen.own,
+    )
     return replace(table, notes=(*notes, _DECIMATED) if collector.coarseness else notes)
-
-
-def _has_decimal_commas(block: bytes) -> bool:
-    """Return True if several sizes have one or two decimals after a comma, and none has a point."""
-    sizes = len(_COMMA_SIZE.findall(block))
-    return sizes >= _ROWS_AT_LEAST and _POINT_SIZE.search(block) is None
 
 
 def _collector_for(lines: Lines) -> Collector | None:
     counted = "epoch" if _OF_EPOCHS.search(lines.raw) else "iteration"
-    fields = find_fields(_to_look_at(lines), counted)
-    return Collector(fields) if fields else None
+    looked_at = _to_look_at(lines)
+    fields = by_wording(find_fields(looked_at, counted, _leading_name(lines)), looked_at)
+    if not fields:
+        return None
+    metrics = [field for field in fields if field.meaning.part is Part.METRIC]
+    return Collector(fields, carries_stamps=not _have_stamps(lines, metrics))
+
+
+def _have_stamps(lines: Lines, metrics: Sequence[Field]) -> bool:
+    """Return True if one of the first readings has a time in its line."""
+    looked_at = (lines.line(n).decode("utf-8", "replace") for n in range(len(lines.starts)))
+    stamped = (split_stamp(line[:LINE_LIMIT]) for line in islice(looked_at, _LOOKED_AT))
+    return any(
+        one.stamp is not None and any(field.find(one.line) is not None for field in metrics)
+        for one in stamped
+    )
+
+
+def _leading_name(lines: Lines) -> str:
+    """What numbers at the start of lines count, by a heading: `epoch  mem before -> after`."""
+    above = b""
+    for n in range(min(len(lines.starts), _LOOKED_AT)):
+        line = lines.line(n)
+        if _BEGINS_WITH_NUMBER.match(line):
+            words = "" if re.search(rb"[0-9]", above) else above.decode("utf-8", errors="replace")
+            name = words.split(maxsplit=1)[0] if words.strip() else ""
+            return name if recognise(name).part is Part.AXIS else LEADING
+        above = line
+    return LEADING
 
 
 def _to_look_at(lines: Lines) -> Sequence[str]:
@@ -128,10 +158,22 @@ def _without_stamp(line: bytes) -> str:
     return split_stamp(line.decode("utf-8", errors="replace")[:LINE_LIMIT]).line
 
 
+def _refuse_invalid(pattern: str) -> None:
+    """Raise UsageError for a pattern that is no regular expression at all."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UsageError(
+            f"invalid regular expression {printable(pattern)!r} for --pattern: {error.msg}",
+            remedy="quote it and escape special characters: 'loss \\[(?<rss_mb>[0-9.]+)\\]'",
+        ) from error
+
+
 def read_pattern(source: Source, pattern: str) -> Table:
     """The table of a pattern's named groups: one row per line that matches."""
     names = list(re.findall(r"\(\?P?<([A-Za-z_]\w*)>", pattern))
     if not names:
+        _refuse_invalid(pattern)
         raise UsageError(
             "the pattern has no named groups",
             remedy=r"name its groups: --pattern 'step (?<step>\d+).*rss (?<rss_mb>[\d.]+)'",
@@ -148,36 +190,72 @@ def read_pattern(source: Source, pattern: str) -> Table:
         ) from error
     frame = pl.concat(parts)
     if frame.is_empty():
-        raise UnreadableInput(
+        raise ReadError(
             "the pattern matches no line", source=source.name, remedy="test it on one of its lines"
         )
     columns = tuple(frame[name] for name in names)
     return Table(names=tuple(names), columns=columns, first_line=None)
 
 
-def _as_table(collector: Collector, lines: int, source: Source) -> Table | None:
-    found, fields = collector.collected(), collector.fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chosen:
+    """Which fields become columns, by their numbers.
+
+    own: the readings have their positions in their own lines.
+    """
+
+    metrics: Sequence[int]
+    axes: Sequence[int]
+    own: bool
+
+
+def _chosen(fields: Sequence[Field], found: Found) -> _Chosen:
+    """The metrics, and the positions in their lines.
+
+    If all readings with a word of memory have positions, sizes with neither belong to something
+    else: to parameters, or to another program that writes into the same log.
+    """
     metrics = [n for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
     axes = [n for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
+    placed = [n for n in metrics if _leading(axes, found, [n])]
+    of_memory = {n for n in metrics if fields[n].is_of_memory}
+    if of_memory and of_memory <= set(placed):
+        metrics = placed
+    own = _leading(axes, found, metrics)
+    return _Chosen(metrics=metrics, axes=own or axes, own=bool(own))
+
+
+def _leading(axes: Sequence[int], found: Found, metrics: Sequence[int]) -> list[int]:
+    """The axes that lead in the lines with one of these metrics."""
     wanted = _have_any(found, metrics)
-    own = [n for n in axes if _leads(_those(found.values[n], wanted))]
-    for n in () if own else axes:  # a position on its own line applies to the lines below
-        _carry_on(found.values[n])
-    if own:  # a value without a position does not belong to the series
-        wanted &= _have_any(found, own)
+    return [n for n in axes if _leads(_those(found.values[n], wanted))]
+
+
+def _as_table(
+    collector: Collector, found: Found, chosen: _Chosen, lines: int, source: Source
+) -> Table | None:
+    metrics, axes = chosen.metrics, chosen.axes
+    wanted = _have_any(found, metrics)
+    for n in () if chosen.own else axes:
+        _carry_on(found.values[n], wanted)
+    if chosen.own:  # a value without a position does not belong to the series
+        wanted &= _have_any(found, axes)
     rows = found if wanted.all() else found.of(np.flatnonzero(wanted))
     most = max((int((~np.isnan(rows.values[n])).sum()) for n in metrics), default=0)
-    carrying = [n for n in axes if not own and _fills_half(rows.values[n])]
-    is_ordered = bool(own) or _fills_half(rows.stamps)
-    if own and 0 < most < _ROWS_AT_LEAST:
-        raise UnreadableInput(
+    carrying = [n for n in axes if chosen.own or _fills_half(rows.values[n])]
+    is_ordered = chosen.own or _fills_half(rows.stamps)
+    if chosen.own and 0 < most < _ROWS_AT_LEAST:
+        raise ReadError(
             f"no memory readings over enough steps: only {most} lines have them",
             source=source.name,
             remedy=f"paste at least {_ROWS_AT_LEAST} such lines",
         )
-    if most < _ROWS_AT_LEAST or (not is_ordered and len(rows.stamps) < _DENSE * lines):
+    # Sizes without a word of memory, a position or a time are a listing: of tensors, of files.
+    of_memory = any(collector.fields[n].is_of_memory for n in metrics)
+    is_dense = (of_memory or carrying) and len(rows.stamps) >= _DENSE * lines
+    if most < _ROWS_AT_LEAST or not (is_ordered or is_dense):
         return None
-    return _named(collector, rows, [*(own or carrying), *metrics])
+    return _named(collector, rows, [*carrying, *metrics])
 
 
 def _have_any(found: Found, fields: Sequence[int]) -> NDArray[np.bool_]:
@@ -193,10 +271,18 @@ def _those(readings: Floats, wanted: NDArray[np.bool_]) -> Floats:
     return readings if wanted.all() else readings[wanted]
 
 
-def _carry_on(readings: Floats) -> None:
-    """Replace each missing value by the one before it."""
-    named = np.maximum.accumulate(np.where(np.isnan(readings), 0, np.arange(len(readings))))
-    readings[:] = readings[named]
+def _carry_on(positions: Floats, wanted: NDArray[np.bool_]) -> None:
+    """Let a position on its own line apply to the lines below it, or to those above it if the log
+    begins with readings and ends with a position.
+
+    wanted: the lines with readings.
+    """
+    known, rows = np.flatnonzero(~np.isnan(positions)), np.flatnonzero(wanted)
+    if not known.size or not rows.size:
+        return
+    above = rows[0] < known[0] and rows[-1] < known[-1]
+    line = positions[::-1] if above else positions  # a view
+    line[:] = carried_on(line)
 
 
 def _leads(readings: Floats) -> bool:
@@ -217,9 +303,9 @@ def _named(collector: Collector, rows: Found, chosen: Sequence[int]) -> Table:
     columns: list[Column] = []
     for n in chosen:
         field, readings = collector.fields[n], rows.values[n]
-        leads = field.name == LEADING
-        names.append("timestamp" if leads and _is_clock(readings) else _column_name(field))
-        columns.append(_positions(readings) if leads else readings)
+        is_clock = field.leads and _is_clock(readings)
+        names.append("timestamp" if is_clock else _column_name(field))
+        columns.append(_positions(readings) if field.leads else readings)
     if not np.isnan(rows.stamps).all():
         names.append("timestamp")
         columns.append(since_first(rows.stamps))

@@ -15,7 +15,11 @@ TAGS: dict[str, tuple[str, ...]] = {
         r"(?i)\b(?:stage|mode|split)\s*[:=]\s*\W?([A-Za-z_][\w-]*)",
     ),
     "pid": (r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b",),
-    "rank": (r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b",),
+    "rank": (
+        r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b",
+        r"^\[[0-9]{1,6},([0-9]{1,6})\]<std(?:out|err)>",  # mpirun --tag-output
+        r"^\[default([0-9]{1,6})\]:",  # torchrun --tee
+    ),
     "worker": (r"(?i)\b(?:worker|replica)[ :=#\[-]{1,3}([0-9]{1,6})\b",),
     "gpu": (r"(?i)(?:^|[\[(|])\s*(?:gpu|device|cuda)[ :#-]{0,2}([0-9]{1,3})\s*[\])|]",),
 }
@@ -27,7 +31,7 @@ CARRIED = frozenset({"phase", "pid"})
 
 _ANY_TAG = (
     "(?i)phase|stage|mode|split|pid|process|rank|worker|replica"
-    r"|(?:gpu|device|cuda)[ :#-]{0,2}[0-9]"
+    r"|(?:gpu|device|cuda)[ :#-]{0,2}[0-9]|<std|\[default"
 )
 
 

@@ -21,13 +21,17 @@ _LONGEST = 48
 _SHOWN = 4
 
 
-def left_out(lines: Iterable[str], fields: Sequence[Field]) -> tuple[str, ...]:
-    """A note with an example of each kind of size that is in no field, () if there are none."""
-    metrics = [field for field in fields if field.meaning.part is Part.METRIC]
-    axes = [field for field in fields if field.meaning.part is Part.AXIS]
+def left_out(
+    lines: Iterable[str], metrics: Sequence[Field], axes: Sequence[Field], *, own: bool
+) -> tuple[str, ...]:
+    """A note with an example of each kind of size that is in no field, () if there are none.
+
+    own: readings are only in lines with a position.
+    """
     examples: dict[str, str] = {}
     for line in lines:
-        for text in _unread(line, metrics, axes):
+        here = [place[0] for field in axes if (place := field.find(line)) is not None]
+        for text in _unread(line, metrics if here or not own else (), here):
             examples.setdefault(re.sub(r"[^A-Za-z]+", " ", text), text)
     if not examples:
         return ()
@@ -36,11 +40,14 @@ def left_out(lines: Iterable[str], fields: Sequence[Field]) -> tuple[str, ...]:
     return (f"not read as memory in use: {shown}{more}",)
 
 
-def _unread(line: str, metrics: Sequence[Field], axes: Sequence[Field]) -> list[str]:
-    """The sizes of a line that no field takes; the line itself if it is about memory."""
+def _unread(line: str, metrics: Sequence[Field], axes: Sequence[tuple[int, int]]) -> list[str]:
+    """The sizes of a line that no field takes; the line itself if it is about memory.
+
+    axes: the places of its positions.
+    """
     found = [place[0] for field in metrics if (place := field.find(line)) is not None]
     sizes = list(_SIZE.finditer(line))
-    read = [*found, *(place[0] for field in axes if (place := field.find(line)) is not None)]
+    read = [*found, *axes]
     unread = [
         size for size in sizes if not any(a < size.end(1) and size.start(1) < b for a, b in read)
     ]
@@ -59,6 +66,10 @@ def _is_of_memory(place: Place) -> bool:
 
 def _around(line: str, size: re.Match[str]) -> str:
     """The size with the words that belong to it."""
-    before = _STARTS.split(line[: size.start()])
-    words = before[-1].strip() or " ".join(before[-2:]).strip()
-    return f"{words} {size.group()}".strip()[-_LONGEST:].strip()
+    before = _STARTS.split(line[: size.start()])[-1]
+    if before.strip():
+        return f"{before}{size.group()}"[-_LONGEST:].strip()
+    behind = _STARTS.split(line[size.end() :])[0].rstrip()  # "3.2 GB allocated cumulatively"
+    if behind:
+        return f"{size.group()}{behind}"[:_LONGEST].strip()
+    return line[: size.end()][-_LONGEST:].strip()

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.opening import mode_of
 from memdiag.recording.inputs.refusals import too_large
 from memdiag.recording.inputs.source import STDIN, Source
@@ -56,7 +56,7 @@ def runs_in(directory: Path) -> list[Path]:
 
 
 def read_run(directory: Path, at_most_bytes: int) -> Table:
-    """All metrics of a run as one table. Raises UnreadableInput if they are larger."""
+    """All metrics of a run as one table. Raises ReadError if they are larger."""
     metrics = {}
     left_bytes = at_most_bytes
     for path in sorted(_files(directory))[:_FILES_AT_MOST]:
@@ -113,7 +113,7 @@ def _as_table(metrics: dict[str, pl.DataFrame], source: str) -> Table:
         if len(frame)
     ]
     if not tall:
-        raise UnreadableInput(
+        raise ReadError(
             "its metrics have no numbers", source=source, remedy="name the directory of another run"
         )
     rows = pl.concat(tall).unique(["timestamp", "step", "metric"], keep="last", maintain_order=True)

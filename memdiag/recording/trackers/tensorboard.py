@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
@@ -79,7 +79,7 @@ def read_events(source: Source, options: ReadOptions) -> Table:
     with source.opened() as file:
         notes = tuple(_gather(file, scalars))
     if not scalars.at:
-        raise UnreadableInput(
+        raise ReadError(
             "this event file has no scalars",
             source=source.name,
             remedy="log memory as one: writer.add_scalar('memory/rss_mb', rss_mb, step)",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.table import Table
@@ -44,13 +44,13 @@ class _Trace:
 
 
 def read_snapshot(source: Source) -> Table:
-    """Allocated and reserved memory of each device after each event. Raises UnreadableInput for
+    """Allocated and reserved memory of each device after each event. Raises ReadError for
     every other pickle.
     """
     try:
         snapshot = load(source.all_bytes())
     except NotPlain as error:
-        raise UnreadableInput(
+        raise ReadError(
             f"this pickle is not read: {printable(str(error))[:120]}",
             source=source.name,
             remedy="of pickles only torch.cuda.memory's snapshots are read, since others may run "
@@ -58,7 +58,7 @@ def read_snapshot(source: Source) -> Table:
         ) from error
     traces = snapshot.get("device_traces") if isinstance(snapshot, dict) else None
     if not isinstance(traces, list):
-        raise UnreadableInput(
+        raise ReadError(
             "this pickle is not a snapshot of torch's memory",
             source=source.name,
             remedy="write one with torch.cuda.memory._dump_snapshot('snapshot.pickle')",
@@ -70,7 +70,7 @@ def read_snapshot(source: Source) -> Table:
         if (frame := _levels(snapshot, device, events)) is not None
     ]
     if not tables:
-        raise UnreadableInput(
+        raise ReadError(
             "this snapshot has no history, only a single moment",
             source=source.name,
             remedy="call torch.cuda.memory._record_memory_history() when the training begins",
@@ -81,7 +81,7 @@ def read_snapshot(source: Source) -> Table:
 
 def _refuse_endless(traces: list[Any], source: str) -> None:
     if sum(len(events) for events in traces if isinstance(events, list)) > _EVENTS_AT_MOST:
-        raise UnreadableInput(
+        raise ReadError(
             f"this snapshot has more than {_EVENTS_AT_MOST:,} events",
             source=source,
             remedy="keep fewer: _record_memory_history(max_entries=1_000_000)",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memdiag.errors import UnreadableInput
+from memdiag.errors import ReadError
 from memdiag.recording.inputs.opening import HEAD_BYTES
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
@@ -62,10 +62,10 @@ def _by_run(table: Table, names: Sequence[str]) -> Table:
 
 
 def _refuse_too_many(rows: int, runs: Mapping[str, Mapping[str, pl.Series]]) -> None:
-    """Raise UnreadableInput for too many cells: each run adds its rows, and a column per metric."""
+    """Raise ReadError for too many cells: each run adds its rows, and a column per metric."""
     metrics = {metric for columns in runs.values() for metric in columns}
     if len(runs) > _MOST_RUNS or rows * len(runs) * len(metrics) > _MOST_CELLS:
-        raise UnreadableInput(
+        raise ReadError(
             f"its chart has {len(metrics):,} metrics of {len(runs):,} runs, too many to analyze",
             remedy="export fewer runs at once",
         )

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from memdiag.report.formats import comparison_wording
-from memdiag.report.formats.terminal import laid_out
-from memdiag.report.plotting.plot import Plot, behind_stroke, draw
-from memdiag.report.sections import evidence_and_notes, recordings_table
-from memdiag.report.text import series_names, text_layout, wording
-from memdiag.report.text.screen import Screen
+from memdiag.report.formats.terminal import laid_out, rule
+from memdiag.report.picture.of_comparison import of_comparison
+from memdiag.report.plotting.plot import behind_stroke, draw
+from memdiag.report.sections import evidence_and_notes
+from memdiag.report.text import series_names, text_layout
+from memdiag.report.text.screen import Detail, Screen
 from memdiag.report.text.text_layout import Column, badge, first_fitting, paragraph
 from memdiag.values.comparison import Comparison, Effect, SeriesComparison
 from memdiag.values.findings import Interval
@@ -26,19 +28,44 @@ _NAMED = 3
 _OTHER_SERIES = 8
 
 
-def render(compared: Comparison, *, width: int, ascii_only: bool = False) -> Group:
-    """The whole report as lines for `console.print`; `width` as in `terminal.render`."""
+def render(
+    compared: Comparison,
+    *,
+    width: int,
+    ascii_only: bool = False,
+    detail: Detail = Detail.FACTS,
+) -> Group:
+    """The whole report as lines for `console.print`; the parameters as in `terminal.render`."""
     screen = Screen(width=width, ascii_only=ascii_only)
     found = compared.deciding
-    blocks = [_top(compared, found, screen)]
+    last = [_last(compared, found, screen)]
+    if detail is Detail.VERDICT:
+        return laid_out([last], screen)
+    blocks = [[rule("memdiag", screen), *_top(compared, found, screen)]]
     if found is not None:
-        blocks += [_table(found, screen), _plot(found, screen), _others(compared, screen)]
-    blocks += [
-        evidence_and_notes.notes(compared.notes, screen),
-        paragraph(comparison_wording.next_step(compared), screen.measure, lead="Next:"),
-        recordings_table.failures(compared.failures, screen),
-    ]
-    return laid_out(blocks, screen)
+        blocks.append(_table(found, screen))
+    if found is not None and detail > Detail.FACTS:
+        blocks += [_plot(found, screen), _others(compared, screen)]
+    if found is None or detail > Detail.FACTS:
+        blocks.append(evidence_and_notes.notes(compared.notes, screen))
+    step = comparison_wording.next_step(compared)
+    facts = text_layout.labeled("next", step, screen.measure, most_lines=4)
+    hidden = len(compared.series) - 1
+    if detail is Detail.FACTS and hidden > 0:
+        more = f"{hidden:,} more series (-v)"
+        facts += text_layout.labeled("more", more, screen.measure, most_lines=1)
+    return laid_out([*blocks, facts, last], screen)
+
+
+def _last(compared: Comparison, found: SeriesComparison | None, screen: Screen) -> Text:
+    """The effect again, and what was compared."""
+    text = "" if found is None else f" {comparison_wording.gist(found)}"
+    line = Text("memdiag: ")
+    effect = comparison_wording.name(compared.effect)
+    line.append(effect, f"bold {comparison_wording.STYLES[compared.effect]}")
+    sides = f"{_runs(compared.base, screen)} -> {_runs(compared.candidate, screen)}"
+    whole = f"{text} {'-' if screen.ascii_only else '·'} {sides}"
+    return line.append(whole if line.cell_len + cell_len(whole) <= screen.measure else text)
 
 
 def _top(compared: Comparison, found: SeriesComparison | None, screen: Screen) -> list[Text]:
@@ -97,14 +124,7 @@ def _drawn(found: SeriesComparison, screen: Screen, margins: bool, smallest: boo
 
 
 def _plot(found: SeriesComparison, screen: Screen) -> list[Text]:
-    drawing = Plot(
-        trace=found.trace_candidate,
-        behind=found.trace_base,
-        unit=found.unit,
-        axis=found.axis.kind,
-        axis_word=wording.axis(found.axis),
-    )
-    lines = draw(drawing, screen.measure, ascii_only=screen.ascii_only)
+    lines = draw(of_comparison(found), screen.measure, ascii_only=screen.ascii_only)
     if not lines:
         return []
     legend = f"{behind_stroke(screen.ascii_only) * 3} before   line: after"

@@ -18,6 +18,8 @@ STYLES = {
     Effect.NEW_LEAK: "red",
     Effect.INCONCLUSIVE: "magenta",
 }
+Trace = tuple[tuple[float, float], ...]
+
 # A change is shown as a share of the old value up to this factor.
 _SHARES_UP_TO = 2.0
 # The reason of each rule, in a sentence.
@@ -158,7 +160,7 @@ def next_step(compared: Comparison) -> str:
                 "Nothing to fix. To keep it so, gate the job: memdiag run exits with 1 on a leak."
             )
         case Effect.NEW_LEAK | Effect.WORSE:
-            return "Run memdiag analyze on the candidate to see where it grows."
+            return "Run memdiag analyze on the run after to see where it grows."
         case Effect.INCONCLUSIVE:
             return _more(found)
         case Effect.NO_EFFECT | Effect.IMPROVED:
@@ -167,26 +169,36 @@ def next_step(compared: Comparison) -> str:
 
 def _what_is_left(found: SeriesComparison) -> str:
     if found.why is Why.SLOWER_SO_FAR:
-        return "Record a longer run of the candidate: it may still leak."
+        length = _twice(found, found.trace_candidate)
+        return f"Record the run after the change for twice as long{length}: it may still leak."
     if Verdict.LEAK not in found.candidate_verdicts:
-        return "Nothing to fix: the candidate does not leak."
+        return "Nothing to fix: the run after the change does not leak."
     if found.effect is Effect.NO_EFFECT:
-        return "The change did not fix the leak: run memdiag analyze on the candidate to locate it."
-    return "It still leaks, more slowly: run memdiag analyze on the candidate to locate it."
+        return "The change did not fix the leak: memdiag analyze of the run after locates it."
+    return "It still leaks, more slowly: memdiag analyze of the run after locates it."
+
+
+def _twice(found: SeriesComparison, trace: Trace) -> str:
+    return f", {series_names.stretch(found, 2 * length)}" if (length := _length(trace)) > 0 else ""
+
+
+def _length(trace: Trace) -> float:
+    return trace[-1][0] - trace[0][0] if trace else 0.0
 
 
 def _more(found: SeriesComparison) -> str:
     if found.why is Why.AXES_DIFFER:
         return "Record both sides with steps, or name an axis that both have with --x."
     if found.more_runs:
-        return "Record more runs of each side, and name them all: --base A --base B --candidate C."
+        return "Record more runs of each side, and name them all: --before A --before B --after C."
     more = found.need_more_x
     if more is None or not math.isfinite(more):
-        return "Record longer runs of both sides."
+        longest = max(found.trace_base, found.trace_candidate, key=_length)
+        return f"Record both sides for twice as long{_twice(found, longest)}."
     side = "both sides"
     if found.why in {Why.BASE_UNSETTLED, Why.BASE_TOO_SHORT}:
-        side = "the base"
+        side = "the run before"
     if found.why in {Why.CANDIDATE_UNSETTLED, Why.CANDIDATE_TOO_SHORT}:
-        side = "the candidate"
+        side = "the run after"
     amount = series_names.stretch(found, math.ceil(more))
-    return f"Run {side} for about {amount} more to reach an answer."
+    return f"Record {side} for about {amount} more to reach an answer."

@@ -84,7 +84,7 @@ def _entry(check: Check, screen: Screen) -> list[Text]:
     width = screen.measure - indent
     body = paragraph(check.text.format_map(_shown(check.facts, screen)), width)
     if check.remedy:
-        body += paragraph(f"try: {check.remedy}", width, hanging=5)
+        body += paragraph(f"hint: {check.remedy}", width, hanging=6)
     rows = [" " * indent + row.plain for row in body]
     if indent == _WORD_CELLS:
         rows.insert(0, " " * INDENT + head)

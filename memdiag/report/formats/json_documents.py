@@ -7,14 +7,16 @@ position or a length on its `axis`. Schemas are generated from the types by `too
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from memdiag.report.sections import runs_table
 from memdiag.report.text import argument_text
 from memdiag.values.codec import plain
 from memdiag.values.comparison import Comparison
-from memdiag.values.findings import Diagnosis, Finding, RecordingFinding
+from memdiag.values.findings import CensusFinding, Diagnosis, Finding, GrownPlace, RecordingFinding
+from memdiag.values.kept_run import KeptRun
 from memdiag.values.verdict import Argument, Side
 
 SCHEMA_VERSION = 2
@@ -24,21 +26,40 @@ BEGINNING = '{\n  "schema_version": '
 Values = dict[str, Any]
 
 
-def diagnosis(found: Diagnosis, exit_code: int) -> Values:
-    """The document of a diagnosis, described by `diagnosis.schema.json`."""
+def diagnosis(found: Diagnosis, exit_code: int | None = None) -> Values:
+    """The document of a diagnosis, described by `diagnosis.schema.json`.
+
+    exit_code: None without a command, and then without this key.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": found.verdict.value,
-        "exit_code": int(exit_code),
+        **_exit_code(exit_code),
         "recordings": [_recording(one) for one in found.recordings],
         "failures": plain(found.failures),
     }
 
 
-def comparison(compared: Comparison, exit_code: int) -> Values:
-    """The document of `memdiag compare`, described by `comparison.schema.json`."""
-    head = {"schema_version": SCHEMA_VERSION, "exit_code": int(exit_code)}
-    return {**head, **plain(compared)}
+def comparison(compared: Comparison, exit_code: int | None = None) -> Values:
+    """The document of `memdiag compare`, described by `comparison.schema.json`.
+
+    exit_code: as for `diagnosis`.
+    """
+    return {"schema_version": SCHEMA_VERSION, **_exit_code(exit_code), **plain(compared)}
+
+
+def _exit_code(code: int | None) -> Values:
+    return {} if code is None else {"exit_code": int(code)}
+
+
+def census(found: CensusFinding, grown: Sequence[GrownPlace]) -> Values:
+    """The document of `memdiag census`: `recordings[].census[0]` and `grown` of a diagnosis."""
+    return {"schema_version": SCHEMA_VERSION, **plain(found), "grown": plain(tuple(grown))}
+
+
+def runs(kept: Sequence[KeptRun]) -> Values:
+    """The document of `memdiag list`."""
+    return {"schema_version": SCHEMA_VERSION, "runs": [_run(run) for run in kept]}
 
 
 def text(document: Mapping[str, Any]) -> str:
@@ -50,6 +71,21 @@ def schema_text(document: str) -> str:
     """The JSON Schema (2020-12) of a document: "diagnosis" or "comparison"."""
     shipped = resources.files("memdiag.report").joinpath(f"{document}.schema.json")
     return shipped.read_text(encoding="utf-8")
+
+
+def _run(run: KeptRun) -> Values:
+    found = runs_table.verdict_of(run.report)
+    growth = runs_table.growth_of(run.report)
+    return {
+        "id": run.id,
+        "recording": str(run.recording),
+        "began_at": run.began_at.isoformat(),
+        "command": list(run.command),
+        "verdict": found.value if found is not None else None,
+        "growth": plain(growth),
+        "size_bytes": run.size_bytes,
+        "is_recording": run.is_recording,
+    }
 
 
 def _recording(found: RecordingFinding) -> Values:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
-from memdiag.report.sections import budgets, headline
-from memdiag.report.sections.series_table import latest, ranked
-from memdiag.report.text import numbers, rates, series_names, wording
+from memdiag.report.picture.of_finding import of_finding
+from memdiag.report.plotting.plot import draw
+from memdiag.report.sections import (
+    budgets,
+    cause,
+    headline,
+    in_memory,
+    interventions,
+    series_table,
+)
 from memdiag.report.text.screen import Screen
 from memdiag.values.findings import Diagnosis, Finding, RecordingFinding, Standing
 from memdiag.values.sanitize import printable
@@ -15,6 +23,8 @@ from memdiag.values.verdict import Verdict
 
 _SCREEN = Screen(width=100)
 _ROWS = 8
+_CENSUSES = 2
+_CHARTS, _COLUMNS = 8, 80
 # Characters with a meaning in Markdown or HTML, including those of mentions and references.
 _ACTIVE = re.compile(r"([\\`*_{}\[\]()<>#!|~@$&])")
 _MARKS = {
@@ -38,18 +48,23 @@ BEGINNINGS = (
 )
 
 
-def document(diagnosis: Diagnosis) -> str:
-    """The whole report; text from outside is escaped."""
-    blocks = [line for found in diagnosis.recordings for line in _recording(found)]
+def document(diagnosis: Diagnosis, *, picture: str = "") -> str:
+    """The whole report; text from outside is escaped. picture: path of a picture to embed, instead
+    of charts in characters."""
+    blocks = []
+    for at, found in enumerate(diagnosis.recordings):
+        blocks += _recording(found, has_chart=not picture and at < _CHARTS)
     for failure in diagnosis.failures:
         blocks += [
             f"### {_NOT_ANALYZED}{_safe(failure.source)}",
             f"{_safe(failure.message)}. Try: {_safe(failure.remedy)}",
         ]
+    if picture:
+        blocks.append(f"![memory over the run]({quote(picture)})")
     return "\n\n".join(blocks) + "\n"
 
 
-def _recording(found: RecordingFinding) -> list[str]:
+def _recording(found: RecordingFinding, *, has_chart: bool) -> list[str]:
     verdict = f"{_MARKS[found.verdict]} {found.verdict.name}"
     blocks = [f"### {verdict}: {_safe(headline.gist(found))}"]
     finding = found.deciding
@@ -57,32 +72,58 @@ def _recording(found: RecordingFinding) -> list[str]:
     if finding is None:
         return [*blocks, f"{source}: {headline.NOTHING_MEASURED}."]
     blocks.append(f"{source}: {_safe(headline.story(finding, _SCREEN))}")
+    blocks += _chart(finding) if has_chart else []
     if found.budgets:
         rows = [
             [_STANDINGS[h.standing], _safe(h.budget.text), _safe(budgets.sentence(h, _SCREEN))]
             for h in found.budgets
         ]
         blocks.append(_table(("", "budget", "measured"), rows))
-    shown = ranked(found)[:_ROWS]
+    if found.cause is not None and found.cause.share_explained is not None:
+        said = "\n".join(f"- {_safe(text)}" for text in cause.sentences(found.cause, _SCREEN))
+        blocks.append(f"**Cause**\n\n{said}")
+    suspects = [f"- {_safe(text)}" for text in in_memory.suspect_sentences(found, _SCREEN)]
+    if suspects:
+        blocks.append("**Grew most**\n\n" + "\n".join(suspects))
+    blocks += _interventions(found)
+    for one in found.census[:_CENSUSES]:
+        blocks.append(f"**In memory** {_safe(in_memory.title(one, _SCREEN))}")
+        if one.groups:
+            titles = ("size", "growth", "number", "tensors and arrays", "held by")
+            rows = [list(map(_safe, row)) for row in in_memory.rows(one, _SCREEN, in_words=True)]
+            blocks.append(_table(titles, rows))
+    shown = series_table.ranked(found)[:_ROWS]
     several = [f"… and {len(found.series) - _ROWS} more series"]
-    blocks.append(_table(("series", "now", "peak", "growth", "verdict"), _rows(shown)))
+    rows = [list(map(_safe, row)) for row in series_table.rows(shown, _SCREEN)]
+    blocks.append(_table(series_table.TITLES, rows))
     return blocks + several * (len(found.series) > _ROWS)
 
 
-def _rows(findings: Sequence[Finding]) -> list[list[str]]:
-    rows = []
-    for finding in findings:
-        rate = rates.of(finding)
-        rows.append(
-            [
-                _safe(series_names.series(finding, _SCREEN)),
-                latest(finding, findings),
-                numbers.quantity(finding.peak_value, finding.unit),
-                "" if rate is None else _safe(rate.full(_SCREEN.plus_minus)),
-                f"{finding.verdict.name}, {wording.REASONS[finding.reason]}",
-            ]
-        )
-    return rows
+def _chart(finding: Finding) -> list[str]:
+    """The series in characters. A job summary shows no image that is not on the web."""
+    # In a browser, the characters of other charts may be of another width.
+    lines = [line.plain for line in draw(of_finding(finding, _SCREEN), _COLUMNS, ascii_only=True)]
+    return [_code("\n".join(lines))] if lines else []
+
+
+def _code(text: str) -> str:
+    """A block of code, which its text cannot end."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _interventions(found: RecordingFinding) -> list[str]:
+    blocks = []
+    for process in interventions.processes(found):
+        said = [
+            f"- `{interventions.name(one)}`: {_safe(interventions.sentence(one, _SCREEN))}"
+            for one in process
+        ]
+        blocks.append("**Interventions**\n\n" + "\n".join(said))
+        rows = [list(map(_safe, row)) for row in interventions.table_rows(process)]
+        blocks += [_table(interventions.TITLES, rows)] if rows else []
+    return blocks
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from memdiag.report.text import numbers
+from memdiag.report.text import numbers, rates, series_names
+from memdiag.values.findings import Finding
+from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
+from memdiag.values.verdict import Reason, Verdict
 
 _SAVE, _RESTORE = "\0337", "\0338"
 _ERASE_ROW = "\033[2K"
@@ -30,7 +33,7 @@ _FEWEST_ROWS, _FEWEST_COLUMNS = 6, 20
 class Status:
     """The content of the line. Empty or None parts are left out.
 
-    growth: finished text ("+1.2 MB per step"); verdict: "stable", "leak", ...
+    trend: what memory does (`trend`). limit: what it will reach, and when (`limit`).
     """
 
     elapsed_s: float
@@ -38,8 +41,8 @@ class Status:
     processes: int = 0
     step: int | None = None
     phase: str = ""
-    verdict: str = ""
-    growth: str = ""
+    trend: str = ""
+    limit: str = ""
 
 
 def line(status: Status, *, width: int) -> str:
@@ -59,8 +62,7 @@ def _parts(status: Status) -> list[str]:
         parts.append(f"step {status.step:,}")
     if status.memory_bytes is not None:
         parts.append(numbers.size(status.memory_bytes))
-    if status.verdict:
-        parts.append(f"{status.verdict} {status.growth}".rstrip())
+    parts += filter(None, (status.trend, status.limit))
     if status.phase:
         phase = printable(status.phase)
         parts.append(phase if cell_len(phase) <= 24 else set_cell_size(phase, 21) + "...")
@@ -73,6 +75,32 @@ def _clock(seconds: float) -> str:
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def trend(found: Finding | None) -> str:
+    """What memory does so far: `collecting data`, `growing +1.2 MB per step`, `LEAK 94%, ...`."""
+    if found is None or found.reason is Reason.TOO_FEW_SAMPLES:
+        return "collecting data"
+    growth, rate = found.growth_per_x, rates.of(found)
+    brief = "" if rate is None else rate.brief()
+    if found.unit is not Unit.BYTES:
+        brief += f" ({found.metric})"
+    match found.verdict:
+        case Verdict.LEAK:
+            return f"LEAK {numbers.confidence(found.confidence)}, {brief}".rstrip(", ")
+        case Verdict.WARMUP if found.plateau is not None:
+            return f"flat since {series_names.place(found, found.plateau.since_x.value)}"
+        case Verdict.STABLE | Verdict.WARMUP:
+            return "flat so far"
+        case _ if growth is not None and growth.low > 0:
+            return f"growing {brief}"
+        case _:
+            return "no clear trend yet"
+
+
+def limit(name: str, left_s: float) -> str:
+    """The limit that a leak reaches first: `host RAM full in about 13 min`."""
+    return f"{printable(name)} full in about {numbers.about(max(0.0, left_s))}"
 
 
 def wanted(descriptor: int, environ: Mapping[str, str]) -> bool:
@@ -91,8 +119,7 @@ def wanted(descriptor: int, environ: Mapping[str, str]) -> bool:
 class LastRow:
     """The reserved last row of the terminal behind `descriptor`.
 
-    Call `reserve` while the cursor is at the start of a line. No method fails if the terminal is
-    gone.
+    No method fails if the terminal is gone.
     """
 
     def __init__(self, descriptor: int, *, is_wanted: Callable[[], bool]) -> None:
@@ -104,8 +131,8 @@ class LastRow:
     def reserve(self) -> None:
         """Remove the last row from the scrolling region."""
         if self._size is None and self._is_wanted():
-            # A new line first, so that the cursor is never below the region; then one up again.
-            self._write("\n" + self._region() + "\033[1A")
+            # A row down first, so that the cursor is never below the region; then up again.
+            self._write("\033D" + self._region() + "\033[1A")
 
     def show(self, status: Callable[[], Status]) -> None:
         """Draw the row if it has changed. `status` is called only if the row is shown."""

@@ -1,1 +1,1 @@
-"""The plot in characters."""
+"""Drawing pictures: in characters, and as images."""

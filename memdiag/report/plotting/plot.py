@@ -1,64 +1,38 @@
-"""A plot of one series in characters: memory over steps, with marks.
-
-It does not depend on verdicts: `annotations` chooses what is drawn.
-"""
+"""A picture in characters: memory over steps, with onset, plateau and limits."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from memdiag.report.picture.model import Mark, MarkKind, Picture, finite, vertical_range
 from memdiag.report.plotting import axis_ticks
 from memdiag.report.plotting.braille_canvas import Canvas
+from memdiag.report.text import wording
 from memdiag.report.text.text_layout import INDENT
 from memdiag.values.measurements import AxisKind, Unit
+from memdiag.values.sanitize import printable
+from memdiag.values.verdict import Verdict
 
 _ROWS = 8
 _Y_INTERVALS = 4
 _CELLS_PER_X_MARK = 9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """A vertical line at `x` on the axis; the curve takes `style` from there on."""
-
-    x: float
-    label: str
-    style: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """A horizontal line at `value`, in the unit of the curve."""
-
-    value: float
-    label: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """trace: (x, value) points; points that are not finite are left out.
-
-    axis_word: unit of the numbers under the axis ("step"); replaced by a time unit on an axis in
-        seconds.
-    least_span: the least that the vertical axis covers, so that noise does not look like growth.
-    behind: points of a second curve, drawn with one character per cell where the first one is not.
-    """
-
-    trace: Sequence[tuple[float, float]]
-    unit: Unit
-    axis: AxisKind
-    axis_word: str
-    marks: Sequence[Mark] = ()
-    levels: Sequence[Level] = ()
-    least_span: float = 0.0
-    behind: Sequence[tuple[float, float]] = ()
+# Of the phases: adjacent ones differ without color, too.
+_PHASE_STYLES = ("reverse", "dim reverse", "underline", "bold reverse")
+# The marks that are drawn; the curve takes the style, if there is one, from there on.
+_STYLES = {
+    MarkKind.PLATEAU: wording.STYLES[Verdict.STABLE],
+    MarkKind.ONSET: wording.STYLES[Verdict.LEAK],
+    MarkKind.USER: "",
+}
+DRAWN_MARKS = frozenset(_STYLES)
 
 
 class _Strokes(NamedTuple):
@@ -116,19 +90,31 @@ class _Frame:
         return (value - self.bottom) / ((self.top - self.bottom) or 1.0)
 
 
-def draw(plot: Plot, width: int, *, ascii_only: bool = False) -> list[Text]:
-    """Lines of at most `width` cells; empty if there are fewer than two points."""
-    points, behind = _points(plot.trace), _points(plot.behind)
+def draw(
+    picture: Picture, width: int, *, ascii_only: bool = False, most_rows: int | None = None
+) -> list[Text]:
+    """Lines of at most `width` cells; empty if there are fewer than two points.
+
+    The first curve is a line; its highest readings and a second curve are drawn behind it, with one
+    character per cell. most_rows: rows that the curve may fill; then the phases are drawn, too,
+    in a line of their own.
+    """
+    points = finite(picture.curves[0].points) if picture.curves else []
+    behind = finite((*picture.curves[0].tops, *_second(picture))) if points else []
     if len(points) < 2:
         return []
     everything = sorted([*points, *behind])
-    bottom, top, distance = _vertical_range(plot, [value for _, value in everything])
+    intervals = _Y_INTERVALS if most_rows is None else max(1, min(_Y_INTERVALS, most_rows // 2))
+    shown = [value for _, value in everything]
+    bottom, top, distance = _vertical_range(picture, shown, intervals)
     values = axis_ticks.marks(bottom, top, distance)
-    divisor, symbol = axis_ticks.memory_unit(plot.unit, top)
+    divisor, symbol = axis_ticks.memory_unit(picture.unit, top)
     numbers = axis_ticks.labels([value / divisor for value in values])
     names = [f"{number} {symbol}".rstrip() for number in numbers]
     gutter = max(map(len, names))
     rows_per_mark = max(2, round(_ROWS / (len(values) - 1)))
+    if most_rows is not None:
+        rows_per_mark = max(1, (most_rows - 1) // (len(values) - 1))
     rows = rows_per_mark * (len(values) - 1) + 1
     columns = width - gutter - INDENT - 2
     frame = _Frame(
@@ -144,59 +130,83 @@ def draw(plot: Plot, width: int, *, ascii_only: bool = False) -> list[Text]:
             canvas.line(start, end)
     strokes = _TYPED if ascii_only else _DRAWN
     by_row = dict(zip(range(rows - 1, -1, -rows_per_mark), names, strict=True))
-    body = [_row(plot, frame, at, by_row.get(at, ""), gutter, strokes) for at in range(rows)]
+    marks = [mark for mark in picture.curves[0].marks if mark.kind in _STYLES]
+    drawn = (frame, strokes)
+    body = [_row(picture, marks, drawn, at, by_row.get(at, "").rjust(gutter)) for at in range(rows)]
     blank = " " * (INDENT + gutter + 2)
-    return [*_mark_labels(plot, frame, blank, strokes), *body, *_floor(plot, frame, blank, strokes)]
+    labels = _mark_labels(marks, frame, blank, strokes)
+    floor = _floor(picture, frame, blank, strokes)
+    band = [_band(picture, frame, blank)] if most_rows is not None and picture.phases else []
+    return [*labels, *body, *floor, *band]
 
 
-def _points(trace: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    return sorted(p for p in trace if math.isfinite(p[0]) and math.isfinite(p[1]))
+def _second(picture: Picture) -> Sequence[tuple[float, float]]:
+    return picture.curves[1].points if len(picture.curves) > 1 else ()
 
 
-def _vertical_range(plot: Plot, values: Sequence[float]) -> tuple[float, float, float]:
+def _band(picture: Picture, frame: _Frame, blank: str) -> Text:
+    """The phase at each column, with its name where that fits."""
+    columns = frame.canvas.columns
+    names = [""] * columns
+    for span in picture.phases:
+        first, last = frame.column(span.start_x), frame.column(span.end_x)
+        for column in range(max(0, first), min(columns, last + 1)):
+            names[column] = printable(span.phase)
+    different = sorted(set(names))
+    line = Text(blank)
+    for name, cells in itertools.groupby(names):
+        room = len(list(cells))
+        style = _PHASE_STYLES[different.index(name) % len(_PHASE_STYLES)] if name else ""
+        line.append(set_cell_size(name, room), style)
+    return line
+
+
+def _vertical_range(
+    picture: Picture, values: Sequence[float], most_intervals: int
+) -> tuple[float, float, float]:
     """Round limits that contain the values, and the distance of the marks."""
-    low = min([*values, *(level.value for level in plot.levels)])
-    high = max([*values, *(level.value for level in plot.levels)])
-    lacking = max(0.0, plot.least_span - (high - low), (high == low) * max(abs(high), 1.0) * 0.1)
-    never_below_zero = low >= 0
-    low, high = low - lacking / 2, high + lacking / 2
-    if never_below_zero and low < 0:
-        low, high = 0.0, high - low
-    whole = plot.unit is not Unit.PERCENT
-    for intervals in range(_Y_INTERVALS, 0, -1):
+    levels = (level.value for level in picture.levels)
+    low, high = vertical_range([*values, *levels], picture.least_span)
+    whole = picture.unit is not Unit.PERCENT
+    for intervals in range(most_intervals, 0, -1):
         distance = axis_ticks.spacing(high - low, intervals, whole=whole)
         bottom = math.floor(low / distance + 1e-9) * distance
         top = max(math.ceil(high / distance - 1e-9) * distance, bottom + distance)
-        if round((top - bottom) / distance) <= _Y_INTERVALS:
+        if round((top - bottom) / distance) <= most_intervals:
             break
     return bottom, top, distance
 
 
-def _row(plot: Plot, frame: _Frame, row: int, name: str, gutter: int, strokes: _Strokes) -> Text:
-    line = Text(" " * INDENT + name.rjust(gutter) + " " + (strokes.tick if name else strokes.side))
-    columns = frame.canvas.columns
-    marks = {frame.column(mark.x): mark for mark in plot.marks}
-    level = _level_at(plot, frame, row, strokes)
-    style = ""
-    for column in range(columns):
-        glyph = frame.canvas.glyph(row, column)
-        style = marks[column].style if column in marks else style
-        behind = level[column] if level else " "
-        if glyph != " ":
-            line.append(glyph, style)
-        elif frame.behind.glyph(row, column) != " ":
-            line.append(strokes.behind)
-        elif column in marks and behind in {" ", strokes.level}:
-            line.append(strokes.mark)
-        else:
-            line.append(behind)
+def _row(
+    picture: Picture, marked: Sequence[Mark], drawn: tuple[_Frame, _Strokes], row: int, name: str
+) -> Text:
+    """name: of the value at this row, in the width of the gutter."""
+    frame, strokes = drawn
+    line = Text(" " * INDENT + name + " " + (strokes.tick if name.strip() else strokes.side))
+    drawn_row, behind_row = frame.canvas.row(row), frame.behind.row(row)
+    level = _level_at(picture, frame, row, strokes) or " " * len(drawn_row)
+    cells = [
+        glyph if glyph != " " else back if other == " " else strokes.behind
+        for glyph, other, back in zip(drawn_row, behind_row, level, strict=True)
+    ]
+    places = [(frame.column(mark.x), mark) for mark in marked]
+    marks = {column: mark for column, mark in places if 0 <= column < len(cells)}
+    for column in marks:
+        if cells[column] in {" ", strokes.level}:
+            cells[column] = strokes.mark
+    begin = len(line)
+    line.append("".join(cells))
+    styled = {column: _STYLES[mark.kind] for column, mark in marks.items() if _STYLES[mark.kind]}
+    for first, end in itertools.pairwise([*sorted(styled), len(drawn_row)]):
+        for run in re.finditer("[^ ]+", drawn_row[first:end]):
+            line.stylize(styled[first], begin + first + run.start(), begin + first + run.end())
     line.rstrip()
     return line
 
 
-def _level_at(plot: Plot, frame: _Frame, row: int, strokes: _Strokes) -> str:
+def _level_at(picture: Picture, frame: _Frame, row: int, strokes: _Strokes) -> str:
     """The dashes of the level in this row with its label, or ""."""
-    for level in plot.levels:
+    for level in picture.levels:
         if frame.row(level.value) == row:
             label = f" {level.label} "
             if cell_len(label) == len(label) and len(label) + 4 < frame.canvas.columns:
@@ -205,10 +215,10 @@ def _level_at(plot: Plot, frame: _Frame, row: int, strokes: _Strokes) -> str:
     return ""
 
 
-def _mark_labels(plot: Plot, frame: _Frame, blank: str, strokes: _Strokes) -> list[Text]:
+def _mark_labels(marks: Sequence[Mark], frame: _Frame, blank: str, strokes: _Strokes) -> list[Text]:
     """A line above the plot for each mark: its label is right of its stroke, or left of it."""
     columns = frame.canvas.columns
-    places = [(frame.column(mark.x), mark) for mark in plot.marks]
+    places = [(frame.column(mark.x), mark) for mark in marks]
     lines = []
     for at, (place, mark) in enumerate(places):
         later = {other for other, _ in places[:at]}
@@ -216,14 +226,14 @@ def _mark_labels(plot: Plot, frame: _Frame, blank: str, strokes: _Strokes) -> li
         line = Text(blank)
         if cell_len(mark.label) <= room_right:
             line.append(_strokes_at(later, place, strokes) + strokes.mark + " ")
-            line.append(mark.label, mark.style)
+            line.append(mark.label, _STYLES[mark.kind])
         elif cell_len(mark.label) + 1 <= place:
             line.append(" " * (place - cell_len(mark.label) - 1))
-            line.append(mark.label, mark.style)
+            line.append(mark.label, _STYLES[mark.kind])
             line.append(" " + strokes.mark)
         else:
             line.append(" " * max(0, columns - cell_len(mark.label)))
-            line.append(mark.label, mark.style)
+            line.append(mark.label, _STYLES[mark.kind])
         lines.append(line)
     return lines
 
@@ -232,18 +242,18 @@ def _strokes_at(places: set[int], end: int, strokes: _Strokes) -> str:
     return "".join(strokes.mark if place in places else " " for place in range(end))
 
 
-def _floor(plot: Plot, frame: _Frame, blank: str, strokes: _Strokes) -> list[Text]:
+def _floor(picture: Picture, frame: _Frame, blank: str, strokes: _Strokes) -> list[Text]:
     """The horizontal axis: a line with ticks, and the numbers under it."""
     columns = frame.canvas.columns
     span = frame.right - frame.left
-    divisor, symbol = axis_ticks.axis_unit(plot.axis, span)
+    divisor, symbol = axis_ticks.axis_unit(picture.axis, span)
     left, right = frame.left / divisor, frame.right / divisor
-    whole = plot.axis is not AxisKind.SECONDS
+    whole = picture.axis is not AxisKind.SECONDS
     distance = axis_ticks.spacing(right - left, columns // _CELLS_PER_X_MARK, whole=whole)
     values = axis_ticks.marks(left, right, distance)
     places = [frame.column(value * divisor) for value in values]
     axis = "".join(strokes.floor_tick if at in places else strokes.floor for at in range(columns))
-    numbers = _numbers(places, axis_ticks.labels(values), symbol or plot.axis_word, columns)
+    numbers = _numbers(places, axis_ticks.labels(values), symbol or picture.axis_word, columns)
     return [
         Text(blank[:-1] + strokes.corner + axis),
         Text((blank + numbers).rstrip()),

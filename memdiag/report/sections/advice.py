@@ -6,18 +6,20 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memdiag.report.sections import forecast
-from memdiag.report.text import numbers, series_names
+from memdiag.report.sections import forecast, headline
+from memdiag.report.text import argument_text, numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import joined, paragraphs
-from memdiag.values.findings import Evidence, EvidenceKind, Finding, MemoryKind, RecordingFinding
-from memdiag.values.measurements import Role
+from memdiag.values.findings import Evidence, EvidenceKind, Finding, RecordingFinding
+from memdiag.values.measurements import Role, Unit
+from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 _MOST = 3
+SIZE = "Size for the plateau: "
 # The peak of all processes is reported if it exceeds that of one by this factor.
 _MORE = 1.1
 _EVALUATION = re.compile(r"\b(eval|evaluate|evaluation|val|valid|validation|test|predict)\b", re.I)
@@ -48,10 +50,16 @@ _KEPT_GRAPHS = (
     "Look for losses or outputs that are kept or summed with their autograd graph: use loss.item() "
     "or .detach() before keeping them. Also look for retain_graph=True and hooks."
 )
+_CYCLES = (
+    "Python's garbage collector is switched off: call gc.enable(), or gc.collect() at each epoch. "
+    "Or break the cycles: look for objects that refer to themselves, such as bound methods kept "
+    "as callbacks."
+)
 _NATIVE = (
     "Look for arrays, strings and bytes that are kept, then for libraries and extensions that do "
     "not free what they allocate: memray run --native shows the lines."
 )
+_NATIVE_OR_TENSORS = f"Look for tensors that are kept in lists or caches. {_NATIVE}"
 _MAPPED = (
     "Look for mappings that are never released: shared memory (share_memory_(), tensors from "
     "DataLoader workers that are kept), memory-mapped files, allocators of libraries."
@@ -103,8 +111,10 @@ _BY_EVIDENCE: tuple[tuple[set[EvidenceKind], str], ...] = (
 _BY_KIND = {
     MemoryKind.TENSORS: _TENSORS_KEPT,
     MemoryKind.GRAPH: _KEPT_GRAPHS,
+    MemoryKind.CYCLES: _CYCLES,
     MemoryKind.PYTHON_OBJECTS: _OBJECTS_KEPT,
     MemoryKind.NATIVE: _NATIVE,
+    MemoryKind.NATIVE_OR_TENSORS: _NATIVE_OR_TENSORS,
     MemoryKind.HOLES: _HOLES,
     MemoryKind.MAPPED: _MAPPED,
 }
@@ -115,6 +125,21 @@ _PROCESSES = (
 _UNSHARED = (
     "To keep the parent's data shared, hold it in arrays (NumPy, PyArrow, a tensor) instead of "
     "lists and dictionaries of Python objects, or use fewer workers."
+)
+_LOADER_WORKERS = (
+    "The growth is in the workers: look at what the data set, its transforms and collate_fn keep "
+    "between samples, such as caches and lists. Each worker has its own until it ends, which is "
+    "the end of the epoch without persistent_workers=True."
+)
+_POOL_WORKERS = (
+    "The growth is in the workers: look at what the functions that they run keep between calls, "
+    "such as module variables and caches. maxtasksperchild (multiprocessing) or "
+    "max_tasks_per_child (concurrent.futures) replaces workers before they grow."
+)
+# By the names of all processes that grow.
+_OF_WORKERS = (
+    (re.compile(r"DataLoader worker"), _LOADER_WORKERS),
+    (re.compile(r"\w*PoolWorker|\w*Process-\d"), _POOL_WORKERS),
 )
 _COUNTED = frozenset({EvidenceKind.COUNT_GROWS, EvidenceKind.PROCESSES_GROW})
 _BY_COUNT = {
@@ -141,9 +166,14 @@ _MORE_DATA = {
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     """At most three paragraphs, the most important first."""
+    return paragraphs(texts(found, screen), screen.measure, lead="Next:")
+
+
+def texts(found: RecordingFinding, screen: Screen) -> list[str]:
+    """At most three pieces of advice, the most important first."""
     finding = found.deciding
-    texts = [_NO_SAMPLE] if finding is None else list(_advice(found, finding, screen))
-    return paragraphs(texts[:_MOST], screen.measure, lead="Next:")
+    said = [_NO_SAMPLE] if finding is None else list(_advice(found, finding, screen))
+    return said[:_MOST]
 
 
 def _peaks(found: RecordingFinding, finding: Finding) -> str:
@@ -157,18 +187,19 @@ def _peaks(found: RecordingFinding, finding: Finding) -> str:
 
 def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
     match found.verdict:
+        case Verdict.LEAK if found.cause is not None and found.cause.culprits:
+            yield _compare(found, screen)
         case Verdict.LEAK:
             yield from _where(found, finding, screen)
             yield from _what(found, finding, screen)
-            if finding.recurring is None and not any(p.is_attributed for p in finding.phases):
-                yield _FINER_TAGS if finding.phases else _TAGS
+            yield from _tags(found, finding)
         case Verdict.WARMUP:
             if any(e.kind is EvidenceKind.UNSHARED for e in found.evidence):
                 yield _UNSHARED
                 return
             accumulating = list(_accumulating(found))
             fix = "" if accumulating else "Nothing to fix. "
-            yield f"{fix}Size for the plateau: {_peaks(found, finding)}."
+            yield f"{fix}{SIZE}{_peaks(found, finding)}."
             yield from accumulating
         case Verdict.STABLE:
             yield from _accumulating(found)
@@ -181,6 +212,13 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             if finding.reason is Reason.OVERRULED:
                 yield from _what(found, finding, screen)
             yield from _inconclusive(found, finding, screen)
+
+
+def _compare(found: RecordingFinding, screen: Screen) -> str:
+    """How to see that a fix has helped."""
+    is_kept = headline.place(found) != found.source
+    sides = "last~1 last" if is_kept else f"{screen.show(found.source, cells=40)} AFTER.csv"
+    return f"Fix it, record again, and check that the leak is gone: memdiag compare {sides}"
 
 
 def _accumulating(found: RecordingFinding) -> Iterator[str]:
@@ -205,6 +243,20 @@ def _where(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterato
     if alone is not None and finding.process not in {"", "tree"}:
         name = series_names.process(finding.process, screen)
         yield f"Check what {name} does that the other processes do not."
+    yield from _workers(found)
+
+
+def _workers(found: RecordingFinding) -> list[str]:
+    """Advice for workers, if nothing else grows."""
+    names = [] if found.growth is None else [part.process for part in found.growth.parts]
+    return [text for named, text in _OF_WORKERS if names and all(map(named.match, names))]
+
+
+def _tags(found: RecordingFinding, finding: Finding) -> Iterator[str]:
+    """How to see where it grows, if that is not known. Workers have no phases."""
+    is_known = finding.recurring is not None or any(p.is_attributed for p in finding.phases)
+    if not is_known and not _workers(found):
+        yield _FINER_TAGS if finding.phases else _TAGS
 
 
 def _common_cause(phases: list[str]) -> str:
@@ -232,12 +284,26 @@ def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator
     if EvidenceKind.RETRIES_RISE in kinds or EvidenceKind.OOMS_RISE in kinds:
         yield _FULL
     if EvidenceKind.COUNTER_GROWS in kinds:
-        yield _counter(kinds[EvidenceKind.COUNTER_GROWS], screen)
+        yield _counter(kinds[EvidenceKind.COUNTER_GROWS], found, finding, screen)
 
 
-def _counter(evidence: Evidence, screen: Screen) -> str:
+def _counter(evidence: Evidence, found: RecordingFinding, finding: Finding, screen: Screen) -> str:
     counter = series_names.reference(evidence.against or evidence.subject, screen)
-    return f"Find what increases {counter} and never decreases it."
+    named = (
+        one for one in found.series if f"{one.process} {one.metric}".strip() == evidence.against
+    )
+    counted = next(named, None)
+    each = "" if counted is None else _per_count(finding, counted)
+    return f"Find what increases {counter} and never decreases it{each}."
+
+
+def _per_count(finding: Finding, counted: Finding) -> str:
+    """Bytes per count of a counter that rises in step with memory."""
+    grown, counts = finding.growth_per_x, counted.growth_per_x
+    is_alike = finding.unit is Unit.BYTES and finding.axis == counted.axis
+    if grown is None or counts is None or not is_alike or min(grown.value, counts.value) <= 0:
+        return ""
+    return f": memory grows by {numbers.size(grown.value / counts.value)} per count"
 
 
 def _inconclusive(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
@@ -247,7 +313,9 @@ def _inconclusive(found: RecordingFinding, finding: Finding, screen: Screen) -> 
         return
     if finding.need_more is not None:
         yield forecast.needs(finding, finding.need_more, screen)
-    if finding.reason in _MORE_DATA:
+    by = argument_text.decisive(finding)
+    waits = finding.reason is Reason.TOO_FEW_SAMPLES and by is not None and by.need_x is not None
+    if finding.reason in _MORE_DATA and not waits:  # (more readings of so short a time do not help)
         yield _MORE_DATA[finding.reason]
     elif finding.need_more is None:
         yield f"{forecast.longer(finding)}."

@@ -17,8 +17,8 @@ from memdiag.values.verdict import Argument, Side, Verdict
 _GROUPS = {
     Side.FOR_LEAK: "For LEAK",
     Side.AGAINST_LEAK: "Against LEAK",
-    Side.FOR_CALM: "For STABLE or WARMUP",
-    Side.AGAINST_CALM: "Against STABLE or WARMUP",
+    Side.FOR_STABLE: "For STABLE or WARMUP",
+    Side.AGAINST_STABLE: "Against STABLE or WARMUP",
     Side.ACROSS: "Other series",
     Side.NOT_CONSIDERED: "Found no growth",
 }
@@ -68,9 +68,9 @@ def _sides(finding: Finding) -> Iterator[Side]:
     yield Side.FOR_LEAK
     if {Side.FOR_LEAK, Side.AGAINST_LEAK} & said:
         yield Side.AGAINST_LEAK
-    if finding.verdict is not Verdict.LEAK or {Side.FOR_CALM, Side.AGAINST_CALM} & said:
-        yield Side.FOR_CALM
-        yield Side.AGAINST_CALM
+    if finding.verdict is not Verdict.LEAK or {Side.FOR_STABLE, Side.AGAINST_STABLE} & said:
+        yield Side.FOR_STABLE
+        yield Side.AGAINST_STABLE
 
 
 def _of_side(finding: Finding, side: Side) -> list[Argument]:

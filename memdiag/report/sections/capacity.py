@@ -17,28 +17,52 @@ _PLACES = {Memory.DEVICE: "card", Memory.HOST: "container"}
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
-    """A sentence for each memory whose required size is known."""
-    texts = [_sentence(capacity, found, screen) for capacity in found.capacity]
+    """A sentence for each memory of which some size is enough."""
+    texts = [_sentence(capacity, found, screen) for capacity in found.capacity if _ends(capacity)]
     return paragraphs(texts, screen.measure, lead="Required memory:")
+
+
+def bounded(found: RecordingFinding, screen: Screen) -> list[str]:
+    """The same in short for memory that stops growing, or until the planned end."""
+    return [
+        f"{_sizes(one)}: {series_names.series(found.series[one.series], screen)} peaks at "
+        f"{numbers.size(one.peak_bytes)}{_of_limit(one, screen)}"
+        for one in found.capacity
+        if _ends(one)
+    ]
+
+
+def _ends(capacity: Capacity) -> bool:
+    """Return False for memory that grows without an end: no size is enough."""
+    return capacity.is_bounded or capacity.until_x is not None
+
+
+def _of_limit(capacity: Capacity, screen: Screen) -> str:
+    if capacity.limit_bytes is None:
+        return ""
+    return f" of {numbers.size(capacity.limit_bytes)} ({screen.show(capacity.limit, cells=40)})"
 
 
 def _sentence(capacity: Capacity, found: RecordingFinding, screen: Screen) -> str:
     finding = found.series[capacity.series]
-    name, place = series_names.opening(finding, screen), _PLACES[capacity.memory]
+    name = series_names.opening(finding, screen)
     peak = numbers.size(capacity.peak_bytes)
-    if not capacity.is_bounded and capacity.until_x is None:
-        return f"memory keeps growing, so no {place} is large enough; a larger one lasts longer."
     when = ""
     if capacity.until_x is not None:
         when = f" by {series_names.place(finding, capacity.until_x)}, if the trend continues"
-    return f"{name} peaks at {peak}{when}: {_sizes(capacity)}.{_headroom(capacity, screen)}"
+    return f"{name} peaks at {peak}{when}: {_requires(capacity)}.{_headroom(capacity, screen)}"
+
+
+def _requires(capacity: Capacity) -> str:
+    sizes = _sizes(capacity)
+    return sizes if capacity.needs_bytes is None else f"requires {sizes}"
 
 
 def _sizes(capacity: Capacity) -> str:
     place = _PLACES[capacity.memory]
     if capacity.needs_bytes is None:
         return f"no common {place} is large enough"
-    needs = f"requires a {place} of {_round(capacity.needs_bytes)}"
+    needs = f"a {place} of {_round(capacity.needs_bytes)}"
     if capacity.comfortable_bytes in {None, capacity.needs_bytes}:
         return needs
     return f"{needs}, {_round(capacity.comfortable_bytes or 0)} with a margin"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from memdiag.report.sections import forecast
@@ -25,21 +26,26 @@ _UNCHANGED = 0.01
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     """The last error, the last readings and what grew; empty if the target ended well."""
+    return [
+        line
+        for lead, text in sentences(found, screen)
+        for line in paragraph(text, screen.measure, lead=f"{lead}:")
+    ]
+
+
+def sentences(found: RecordingFinding, screen: Screen) -> Iterator[tuple[str, str]]:
+    """The same as pairs of a title and a sentence."""
     how = found.ending
     if how is None or (how.signal is None and how.cause is None):
-        return []
-    said: list[Text] = []
+        return
     if how.detail:
-        detail = series_names.stopped(how.detail, screen)
-        said += paragraph(detail, screen.measure, lead="Last error:")
+        yield "Last error", series_names.stopped(how.detail, screen)
     last = sorted(_last(found, how), key=_by_growth, reverse=True)[:_MOST]
     if last:
-        text = "; ".join(_reading(finding, screen) for finding in last)
-        said += paragraph(f"{text}.", screen.measure, lead="Last readings:")
+        yield "Last readings", "; ".join(_reading(finding, screen) for finding in last) + "."
     if found.early_forecast is not None:
-        text = _forecast(found.early_forecast, found.series[found.early_forecast.series], screen)
-        said += paragraph(text, screen.measure, lead="Forecast:")
-    return said
+        finding = found.series[found.early_forecast.series]
+        yield "Forecast", _forecast(found.early_forecast, finding, screen)
 
 
 def is_out_of_memory(found: RecordingFinding) -> bool:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+PEAKS_GROW = "the baseline is stable, but the peaks rise."
+
+
 def lines(finding: Finding, screen: Screen, *, is_over: bool = False) -> list[Text]:
     """A paragraph for each limit, and one for the forecasts.
 
@@ -33,11 +36,10 @@ def lines(finding: Finding, screen: Screen, *, is_over: bool = False) -> list[Te
         shown = 1 if finding.verdict is Verdict.LEAK else 0  # the story of a leak has the first
         said += [limit(hit, finding, screen) for hit in finding.limit_hits[shown:]]
     if finding.forecasts and not is_over:
-        said.append(_forecast(finding))
+        said.append(f"If the trend continues: {forecasts(finding)}.")
     found = paragraphs(said, screen.measure)
     if finding.peaks_grow:
-        text = "the baseline is stable, but the peaks rise."
-        found += paragraph(text, screen.measure, lead="Warning:")
+        found += paragraph(PEAKS_GROW, screen.measure, lead="Warning:")
     return found
 
 
@@ -60,6 +62,27 @@ def first_elsewhere(found: RecordingFinding, screen: Screen) -> list[Text]:
     if first.rival:
         text += f" {screen.show(first.rival, cells=40)} may come before it."
     return paragraph(text, screen.measure, lead="First limit reached:")
+
+
+def first_limit(found: RecordingFinding, screen: Screen) -> str:
+    """The limit that is reached first, and about when; "" if none is."""
+    finding, first = found.deciding, found.first_limit
+    name, size_bytes, at, left_s = "", 0, 0.0, None
+    if first is not None:
+        finding = found.series[first.series]
+        name, size_bytes, at = first.limit, first.limit_bytes, first.at_x.value
+        left_s = None if first.left_s is None else first.left_s.value
+    elif finding is not None and finding.limit_hits:
+        hit = finding.limit_hits[0]
+        name, size_bytes, at, left_s = hit.limit, hit.limit_bytes, hit.at_x.value, hit.in_s
+    if finding is None or not name:
+        return ""
+    shown = f"{screen.show(name, cells=40)} ({numbers.size(size_bytes)})"
+    if at <= finding.last_x:
+        return f"{shown} is reached."
+    near = series_names.place(finding, float(numbers.significant(at).replace(",", "")))
+    left = "" if left_s is None else f", about {numbers.about(left_s)} after the last sample"
+    return f"{shown} is reached near {near}{left}, at this rate."
 
 
 def _after_the_end(seconds: float) -> str:
@@ -97,13 +120,17 @@ def reach(at_x: Interval, finding: Finding) -> str:
     return "" if soonest == latest else f" ({soonest} to {latest})"
 
 
-def _forecast(finding: Finding) -> str:
-    parts = [
+def forecasts(finding: Finding) -> str:
+    """`27.9 to 30.2 GB at step 100`."""
+    return "; ".join(
         f"{numbers.between(at.value.low, at.value.high, finding.unit)}"
         f" at {series_names.place(finding, at.at_x)}"
         for at in finding.forecasts
-    ]
-    return f"If the trend continues: {'; '.join(parts)}."
+    )
+
+
+# With fewer, verdicts are rare and less sure (docs/decide.md). Of a recording at one position.
+_READINGS = 20
 
 
 def more_memory(finding: Finding, need: NeedMore, limit_bytes: int | None) -> str:
@@ -111,7 +138,7 @@ def more_memory(finding: Finding, need: NeedMore, limit_bytes: int | None) -> st
     than = "" if limit_bytes is None else f" than {numbers.size(limit_bytes)}"
     longer = "it again"
     if need.more_x is not None or need.more_s is not None:
-        longer = f"{_amount(finding, need)} than this"
+        longer = f"{amount(finding, need)} than this"
     return f"Give it more memory{than} and record {longer}, to see whether it stabilizes."
 
 
@@ -121,18 +148,19 @@ def needs(finding: Finding, need: NeedMore, screen: Screen) -> str:
         why = need.why or "not decidable in this run"
         return f"{longer(finding)}: {series_names.stopped(why, screen)}"
     why = f": {series_names.stopped(need.why, screen)}" if need.why else "."
-    return f"Run for {_amount(finding, need)} to reach a verdict{why}"
+    return f"Run for {amount(finding, need)} to reach a verdict{why}"
 
 
 def longer(finding: Finding) -> str:
-    """The request for a longer run, with its length where that is known."""
+    """The request for a longer run, with its length."""
     length = finding.last_x - finding.first_x
     if not length > 0:
-        return "Record a longer run of the same job"
+        return f"Record the same job until it has {_READINGS} readings"
     return f"Record a run twice as long, of {series_names.stretch(finding, 2 * length)}"
 
 
-def _amount(finding: Finding, need: NeedMore) -> str:
+def amount(finding: Finding, need: NeedMore) -> str:
+    """`about 313 more steps (10 min at this pace)`."""
     timed = "" if need.more_s is None else f"about {numbers.duration(need.more_s)} longer"
     if need.more_x is None or finding.axis.kind is AxisKind.SECONDS:
         return timed or f"about {numbers.duration(need.more_x or 0.0)} longer"

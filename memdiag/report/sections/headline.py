@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import signal
+from pathlib import Path
 
-from memdiag.report.sections import forecast, phase_table
+from rich.cells import cell_len
+from rich.text import Text
+
+from memdiag.report.sections import budgets, evidence_and_notes, forecast, phase_table
 from memdiag.report.text import argument_text, numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import badge, joined
-from memdiag.values.findings import Finding, RecordingFinding
-from memdiag.values.measurements import AxisKind
+from memdiag.values.findings import Finding, RecordingFinding, Standing
+from memdiag.values.measurements import AxisKind, Cause, Ending, Role, Unit
 from memdiag.values.verdict import Reason, Verdict
 
-if TYPE_CHECKING:
-    from rich.text import Text
-
+_MEMORY = {
+    **dict.fromkeys((Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL, Role.IN_USE), "host memory"),
+    **dict.fromkeys((Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED), "GPU memory"),
+}
+_PLAIN = frozenset(_MEMORY.values())
+_INTERRUPTED = 128 + signal.SIGINT
+# In the directory of a run that was kept.
+_RECORDING = "recording.csv"
 NOTHING_MEASURED = "nothing was measured"
 
 
@@ -26,7 +35,139 @@ _HIDDEN = 0.05
 def line(found: RecordingFinding, screen: Screen) -> list[Text]:
     """The verdict line; the confidence ends it, or is below if both do not fit."""
     style = wording.STYLES[found.verdict]
-    return badge(found.verdict.name, style, summary(found), screen.measure, right=_basis(found))
+    text, given = announcement(found, screen), basis(found)
+    brief = given.partition(",")[0]
+    forms = (
+        badge(found.verdict.name, style, text, screen.measure, right=right)
+        for right in (given, brief)
+    )
+    return min(forms, key=len)
+
+
+def announcement(found: RecordingFinding, screen: Screen) -> str:
+    """The verdict in a few words, with the memory that it is about."""
+    finding = found.deciding
+    if finding is None:
+        return NOTHING_MEASURED
+    name, reason = _memory(finding, screen), wording.REASONS[finding.reason]
+    rate = rates.whole(found)
+    match found.verdict:
+        case Verdict.LEAK if rate is not None and rate.growth.value > 0 and name in _PLAIN:
+            brief = rate.brief().removeprefix("+")
+            return f"{name}{_of_process(finding, screen)} grows {brief}{_since(finding)}"
+        case Verdict.LEAK:
+            return f"{name}{_of_process(finding, screen)}: {gist(found)}"
+        case Verdict.WARMUP if finding.plateau is not None:
+            since = series_names.place(finding, finding.plateau.since_x.value)
+            return f"{name}{_of_process(finding, screen)} grew until {since}, then stopped"
+        case Verdict.STABLE if finding.reason is Reason.FLAT:
+            latest = numbers.quantity(finding.latest_value, finding.unit)
+            return f"{name}{_of_process(finding, screen)} is flat at {latest}"
+        case _:
+            return f"{name}{_of_process(finding, screen)}: {reason}"
+
+
+def _memory(finding: Finding, screen: Screen) -> str:
+    """`host memory`, `GPU memory`, or the name of another metric."""
+    is_bytes = finding.unit is Unit.BYTES
+    return (_MEMORY.get(finding.role, "") if is_bytes else "") or series_names.metric(
+        finding.metric, screen
+    )
+
+
+def _of_process(finding: Finding, screen: Screen) -> str:
+    is_main = finding.process in {"", "main"}
+    return "" if is_main else f" of {series_names.process(finding.process, screen)}"
+
+
+def _since(finding: Finding) -> str:
+    onset = finding.onset_x
+    return "" if onset is None else f" since {series_names.place(finding, onset.value)}"
+
+
+def is_interrupted(how: Ending) -> bool:
+    """Return True if Ctrl-C has ended the target."""
+    return not how.why and (how.signal == signal.SIGINT or how.code == _INTERRUPTED)
+
+
+def ended(found: RecordingFinding, screen: Screen) -> tuple[str, str]:
+    """How a target that did not end well has ended, in a word and a clause; ("", "") for others."""
+    how = found.ending
+    if how is None or (not how.code and how.signal is None and how.cause is None):
+        return "", ""
+    by = f"exit status {how.code}"
+    if how.signal is not None:
+        by = f"by {evidence_and_notes.signal_name(how.signal)}"
+    why = f"{screen.show(how.why)}{evidence_and_notes.how_far(how)}"
+    if how.cause not in {None, Cause.OOM_KILLER_NEAR}:
+        return "OUT OF MEMORY", f"{why} ({by})"
+    if how.cause is not None:
+        return "KILLED", f"{by} ({why})"
+    if how.why:
+        return "STOPPED", why.removeprefix("ended ")
+    if is_interrupted(how):
+        return "INTERRUPTED", f"by Ctrl-C{_came(found)}"
+    return ("FAILED", f"with {by}{_came(found)}") if how.signal is None else ("KILLED", by)
+
+
+def _came(found: RecordingFinding) -> str:
+    """How far the run came: ` after 224 steps`."""
+    finding = found.deciding
+    if finding is None or not finding.last_x > finding.first_x:
+        return ""
+    return f" after {series_names.extent(finding)}"
+
+
+def ending_line(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """How a target that did not end well has ended; [] for others."""
+    word, text = ended(found, screen)
+    style = "magenta" if word in {"STOPPED", "INTERRUPTED"} else "red"
+    return badge(word, style, text, screen.measure) if word else []
+
+
+def last_line(found: RecordingFinding, screen: Screen) -> Text:
+    """The last line of a report: the verdict again, and the place of the recording.
+
+    The path is never cut: a terminal wraps it.
+    """
+    dot = " - " if screen.ascii_only else " · "
+    word, text = ended(found, screen)
+    broken = [
+        f"{budgets.STANDINGS[held.standing][0]} {screen.show(held.budget.text)}"
+        for held in found.budgets
+        if held.standing is not Standing.KEPT
+    ]
+    after = "".join(f"{dot}{part}" for part in [*dict.fromkeys(broken), screen.show(place(found))])
+    before = f"{word.lower()} {text}{dot}" if word else ""
+    if cell_len(before + after) > screen.measure // 2:
+        before = f"{word.lower()}{dot}"
+    before = f"memdiag: {before if word else ''}"
+    said, given = announcement(found, screen), basis(found)
+    rate = rates.whole(found) if found.verdict is Verdict.LEAK else None
+    forms = [f" {said} ({given})" if given else f" {said}", f" {said}"]
+    forms += [f" {gist(found)}"] + ([f" {rate.brief()}"] if rate is not None else [])
+    finding = found.deciding
+    if finding is not None and finding.need_more is not None:
+        forms.insert(2, f": run {forecast.amount(finding, finding.need_more)}")
+    verdict = found.verdict.name
+    room = screen.measure - cell_len(before + verdict + after)
+    shortest = "" if rate is None else forms[-1]
+    form = next((form for form in forms if cell_len(form) <= room), shortest)
+    line = Text(before)
+    line.append(verdict, f"bold {wording.STYLES[found.verdict]}")
+    return line.append(form + after)
+
+
+def place(found: RecordingFinding) -> str:
+    """Where the recording is: the directory of a run that was kept, else its file."""
+    path = Path(found.source)
+    return str(path.parent) if path.name == _RECORDING and path.parent.name else found.source
+
+
+def plain(found: RecordingFinding) -> str:
+    """The verdict line as text: `LEAK  +291 MB per step since step 0 (97% confident, 90 steps)`."""
+    given = basis(found)
+    return f"{found.verdict.name}  {summary(found)}" + (f" ({given})" if given else "")
 
 
 def summary(found: RecordingFinding) -> str:
@@ -47,7 +188,7 @@ def gist(found: RecordingFinding) -> str:
         return NOTHING_MEASURED
     reason = wording.REASONS[finding.reason]
     if found.verdict is Verdict.LEAK:
-        return _leak(finding)
+        return _leak(found, finding)
     if found.verdict is Verdict.WARMUP and finding.plateau is not None:
         return f"{reason} since {series_names.place(finding, finding.plateau.since_x.value)}"
     if finding.reason is Reason.FLAT:
@@ -55,16 +196,16 @@ def gist(found: RecordingFinding) -> str:
     return reason
 
 
-def _leak(finding: Finding) -> str:
-    rate = rates.of(finding)
+def _leak(found: RecordingFinding, finding: Finding) -> str:
+    rate = rates.whole(found)
     growth = wording.REASONS[finding.reason] if rate is None else rate.brief()
     if finding.onset_x is None:
         return growth
     return f"{growth} since {series_names.place(finding, finding.onset_x.value)}"
 
 
-def _basis(found: RecordingFinding) -> str:
-    """`85% confident, 150 steps`."""
+def basis(found: RecordingFinding) -> str:
+    """What the verdict rests on: `85% confident, 150 steps`."""
     finding = found.deciding
     if finding is None:
         return ""
@@ -90,18 +231,18 @@ def story(finding: Finding, screen: Screen) -> str:
     match finding.verdict:
         case Verdict.LEAK:
             hits = [forecast.limit(hit, finding, screen) for hit in finding.limit_hits[:1]]
-            rise = _rise(finding, name) + _rate(finding, screen)
-            said = [f"{rise}.", *_in_phases(finding, screen), grounds, *hits]
+            grew = rise(finding, name) + _rate(finding, screen)
+            said = [f"{grew}.", *in_phases(finding, screen), grounds, *hits]
         case Verdict.WARMUP:
-            said = [_stabilized(finding, name) or f"{_rise(finding, name)}. {grounds}"]
+            said = [stabilized(finding, name) or f"{rise(finding, name)}. {grounds}"]
         case Verdict.STABLE:
-            said = [_held(finding, name), grounds]
+            said = [held(finding, name), grounds]
         case Verdict.INCONCLUSIVE:
-            said = [f"{_rise(finding, name)}.", grounds]
-    return " ".join([*said, *_between(finding)])
+            said = [f"{rise(finding, name)}.", grounds]
+    return " ".join([*said, *between(finding)])
 
 
-def _between(finding: Finding) -> list[str]:
+def between(finding: Finding) -> list[str]:
     """The peak between the readings that the plot shows, if it is worth reporting."""
     if not is_higher_between(finding):
         return []
@@ -118,21 +259,37 @@ def is_higher_between(finding: Finding) -> bool:
     return bool(shown) and highest > max(shown) + _HIDDEN * abs(max(shown))
 
 
-def _rise(finding: Finding, name: str) -> str:
-    start_x = finding.first_x if finding.onset_x is None else finding.onset_x.value
-    start = series_names.value_at(finding, start_x)
-    end_x, end = _end_of_rise(finding, start)
+def rise(finding: Finding, name: str) -> str:
+    """`VRAM grew from 4.18 GB at step 15 to 14.1 GB at step 49`."""
+    start, end, first, last = _course(finding)
     show = numbers.quantity
-    first, last = series_names.place(finding, start_x), series_names.place(finding, end_x)
-    if start_x == finding.last_x:
+    if first == last:
         return f"{name} was {show(end, finding.unit)} at {last}"
     if show(start, finding.unit) == show(end, finding.unit) and end > start:
-        rise = f"{show(end - start, finding.unit)} between {first} and {last}"
-        return f"{name} grew by {rise}, to {show(end, finding.unit)}"
+        grown = f"{show(end - start, finding.unit)} between {first} and {last}"
+        return f"{name} grew by {grown}, to {show(end, finding.unit)}"
     return (
         f"{name} {'grew' if end > start else 'went'} from {show(start, finding.unit)}"
         f" at {first} to {show(end, finding.unit)} at {last}"
     )
+
+
+def course(finding: Finding) -> str:
+    """The same in short: `4.18 GB at step 15, 14.1 GB at step 49`."""
+    start, end, first, last = _course(finding)
+    shown = [numbers.quantity(value, finding.unit) for value in (start, end)]
+    if first != last and shown[0] == shown[1] and end > start:
+        more = numbers.quantity(end - start, finding.unit)
+        return f"{more} more at {last} than at {first}"
+    return f"{shown[0]} at {first}, {shown[1]} at {last}"
+
+
+def _course(finding: Finding) -> tuple[float, float, str, str]:
+    """Values at the start and the end of the growth, and where that is."""
+    start_x = finding.first_x if finding.onset_x is None else finding.onset_x.value
+    start = series_names.value_at(finding, start_x)
+    end_x, end = _end_of_rise(finding, start)
+    return start, end, series_names.place(finding, start_x), series_names.place(finding, end_x)
 
 
 def _end_of_rise(finding: Finding, start: float) -> tuple[float, float]:
@@ -152,7 +309,8 @@ def _rate(finding: Finding, screen: Screen) -> str:
     return "" if rate is None else f", {rate.full(screen.plus_minus)}{beside}"
 
 
-def _in_phases(finding: Finding, screen: Screen) -> list[str]:
+def in_phases(finding: Finding, screen: Screen) -> list[str]:
+    """The phases in which it grows, and by how much."""
     growing = [phase for phase in finding.phases if phase.is_attributed]
     if not growing:
         alike = finding.recurring
@@ -164,7 +322,8 @@ def _in_phases(finding: Finding, screen: Screen) -> list[str]:
     return [f"It grows in {which} {names}, by {amount} per event."]
 
 
-def _stabilized(finding: Finding, name: str) -> str:
+def stabilized(finding: Finding, name: str) -> str:
+    """When it stopped growing, and the plateau; "" without one."""
     plateau = finding.plateau
     if plateau is None:
         return ""
@@ -174,7 +333,8 @@ def _stabilized(finding: Finding, name: str) -> str:
     return f"{name} rose until {since}, then stayed at {level} for {lasted}."
 
 
-def _held(finding: Finding, name: str) -> str:
+def held(finding: Finding, name: str) -> str:
+    """The range of the readings."""
     values = [value for _, value in finding.trace if math.isfinite(value)]
     low, high = (min(values), max(values)) if values else (finding.start_value, finding.peak_value)
     counted = finding.axis.kind in {AxisKind.INDEX, AxisKind.TICK}

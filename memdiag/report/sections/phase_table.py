@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from memdiag.report.text import numbers, text_layout
@@ -12,37 +14,66 @@ from memdiag.values.findings import Finding, PhaseGrowth, RecurringGrowth
 _ROWS = 6
 # Phases with a smaller part of the growth are shown only if growth is attributed to them.
 _NOTABLE_SHARE = 0.05
+TITLES = ("phase", "events", "growth per event", "share", "by chance")
+_RIGHT = ("events", "share")
 
 
 def table(finding: Finding, screen: Screen) -> list[Text]:
     """Phases by their share of the growth; empty if no phase grows."""
-    grown = [row for row in finding.phases if row.is_attributed or row.share >= _NOTABLE_SHARE]
-    grown.sort(key=lambda row: -row.share)
+    grown = growing(finding)
     if not grown:
         return []
-    rows = grown[:_ROWS]
-    names = [(screen.show(row.phase, cells=18), "bold" * row.is_attributed) for row in rows]
-    events = [f"{row.growing_events:,} of {row.events:,}" for row in rows]
-    shares = [Text(numbers.share(row.share)) for row in rows]
+    shown = grown[:_ROWS]
+    cells = rows(shown, finding, screen, cells=18)
+    styles = ["bold" * phase.is_attributed for phase in shown]
     columns = [
-        Column("phase", [Text(name, style) for name, style in names]),
-        Column("events", [Text(text) for text in events], right=True),
-        Column("growth per event", [Text(_growth(row, finding, screen)) for row in rows]),
-        Column("share", shares, right=True),
-        Column("by chance", [Text(numbers.probability(row.p_value)) for row in rows]),
+        Column(
+            title,
+            [Text(row[at], "" if at else style) for row, style in zip(cells, styles, strict=True)],
+            right=title in _RIGHT,
+        )
+        for at, title in enumerate(TITLES)
     ]
     lines = text_layout.table(columns, gap=3 if screen.measure >= 72 else 2)
+    return lines + paragraphs(sentences(finding, screen), screen.measure)
+
+
+def growing(finding: Finding) -> list[PhaseGrowth]:
+    """The phases that have a notable part of the growth, the largest first."""
+    grown = [row for row in finding.phases if row.is_attributed or row.share >= _NOTABLE_SHARE]
+    return sorted(grown, key=lambda row: -row.share)
+
+
+def rows(
+    shown: Sequence[PhaseGrowth], finding: Finding, screen: Screen, *, cells: int
+) -> list[tuple[str, ...]]:
+    """The cells of the table; `cells` is the most that a name may take."""
+    return [
+        (
+            screen.show(row.phase, cells=cells),
+            f"{row.growing_events:,} of {row.events:,}",
+            _growth(row, finding, screen),
+            numbers.share(row.share),
+            numbers.probability(row.p_value),
+        )
+        for row in shown
+    ]
+
+
+def sentences(finding: Finding, screen: Screen) -> list[str]:
+    """What the table does not show of the phases."""
+    grown = growing(finding)
     if finding.recurring is not None:
         said = ["No phase stands out: every event added the same."]
     else:
         said = [
             f"Each {screen.show(row.phase, cells=30)} adds {numbers.multiple(row.match)}."
-            for row in rows
+            for row in grown[:_ROWS]
             if row.match is not None
         ]
     if len(grown) > _ROWS:
         said.append(f"and {len(grown) - _ROWS} more")
-    return lines + paragraphs(said, screen.measure)
+    return said
 
 
 def recurring(growth: RecurringGrowth, finding: Finding, screen: Screen) -> str:

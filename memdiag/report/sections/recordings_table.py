@@ -10,10 +10,10 @@ from rich.text import Text
 
 from memdiag.report.sections import headline
 from memdiag.report.sections.series_table import ORDER
-from memdiag.report.text import numbers, series_names, text_layout, wording
+from memdiag.report.text import numbers, text_layout, wording
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import INDENT, Column, first_fitting, joined, paragraph
-from memdiag.values.findings import Diagnosis, Failure, RecordingFinding
+from memdiag.report.text.text_layout import Column, first_fitting, joined
+from memdiag.values.findings import Diagnosis, RecordingFinding
 from memdiag.values.verdict import Verdict
 
 # Most cells of a source, and whether the confidence is shown: the first that fits is taken.
@@ -34,7 +34,7 @@ def table(recordings: Sequence[RecordingFinding], screen: Screen) -> list[Text]:
 def _table(
     order: Sequence[RecordingFinding], screen: Screen, cells: int, confidence: bool
 ) -> list[Text]:
-    shared = _shared_directory([found.source for found in order])
+    shared = shared_directory([found.source for found in order])
     place = f" in {screen.show(shared, cells=max(8, cells - 13))}" if shared else ""
     names = [screen.show(found.source.removeprefix(shared), cells=cells) for found in order]
     columns = [Column("verdict", [_verdict(found) for found in order])]
@@ -55,7 +55,7 @@ def _confidence(found: RecordingFinding) -> Text:
     return Text("-" if inconclusive else numbers.confidence(found.confidence))
 
 
-def _shared_directory(sources: Sequence[str]) -> str:
+def shared_directory(sources: Sequence[str]) -> str:
     """The directories that all sources begin with, up to the last slash."""
     directories = [source.split("/")[:-1] for source in sources]
     levels = itertools.takewhile(
@@ -64,31 +64,12 @@ def _shared_directory(sources: Sequence[str]) -> str:
     return "".join(f"{names[0]}/" for names in levels)
 
 
-def failures(failed: Sequence[Failure], screen: Screen) -> list[Text]:
-    """What could not be analyzed, each with a hint."""
-    lines: list[Text] = []
-    for failure in failed:
-        title = Text(" " * INDENT)
-        title.append("FAILED", "bold red")
-        title.append(f"  {screen.show(failure.source, cells=screen.measure - 10)}", "bold")
-        lines.append(title)
-        message = failure.message.removeprefix(f"{failure.source}: ")
-        lines += paragraph(series_names.stopped(message, screen), screen.measure)
-        if failure.remedy:
-            lines += paragraph(screen.show(failure.remedy), screen.measure, lead="Try:")
-    return lines
-
-
-def overall(diagnosis: Diagnosis, screen: Screen) -> list[Text]:
+def overall(diagnosis: Diagnosis, screen: Screen) -> Text:
     """The last line: the verdict on everything, and the number of each verdict."""
     counts = Counter(found.verdict for found in diagnosis.recordings)
     parts = [f"{counts[v]:,} {v.name.lower()}" for v in ORDER if counts[v]]
     if diagnosis.failures:
         parts.append(f"{len(diagnosis.failures):,} not analyzed")
-    verdict = diagnosis.verdict.name if diagnosis.recordings else "no verdict"
-    text = f"{verdict} ({joined(parts)})" if parts else verdict
-    lines = paragraph(text, screen.measure, lead="Overall:")
-    style = wording.STYLES[diagnosis.verdict] if diagnosis.recordings else "red"
-    start = INDENT + len("Overall: ")
-    lines[0].stylize(f"bold {style}", start, start + len(verdict))
-    return lines
+    line = Text("memdiag: ")
+    line.append(diagnosis.verdict.name, f"bold {wording.STYLES[diagnosis.verdict]}")
+    return line.append(f" ({joined(parts)})")

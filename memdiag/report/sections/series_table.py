@@ -20,7 +20,7 @@ _STALE = 0.1  # of the run: a last reading that is older says nothing of now
 _MANY = 20  # samples from which an interval is always shown
 ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
 # They explain other series.
-_COLLECTOR = ("gc_full_", "gc_young_")
+_COLLECTOR = ("gc_full_", "gc_young_", "gc_unreachable_", "gc_enabled")
 
 
 def table(found: RecordingFinding, screen: Screen) -> list[Text]:
@@ -113,6 +113,26 @@ def _drawn(
         columns.append(Column("growth", [_growth(f, screen, interval) for f in shown]))
     columns.append(Column("verdict", [_verdict(f, reason) for f in shown]))
     return text_layout.table(columns, gap=3 if peak else 2)
+
+
+TITLES = ("series", "now", "peak", "growth", "verdict")
+
+
+def rows(findings: Sequence[Finding], screen: Screen) -> list[tuple[str, ...]]:
+    """The cells of a table with `TITLES`, for outputs that lay it out themselves."""
+    found: list[tuple[str, ...]] = []
+    for finding in findings:
+        rate = rates.of(finding)
+        found.append(
+            (
+                series_names.series(finding, screen),
+                latest(finding, findings),
+                numbers.quantity(finding.peak_value, finding.unit),
+                "" if rate is None else rate.full(screen.plus_minus),
+                f"{finding.verdict.name}, {wording.REASONS[finding.reason]}",
+            )
+        )
+    return found
 
 
 def latest(finding: Finding, among: Sequence[Finding]) -> str:

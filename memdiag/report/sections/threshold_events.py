@@ -21,6 +21,13 @@ def sentence(mark: Mark, screen: Screen) -> str:
     if mark.step is not None:
         when = f"step {mark.step:,}, {when}"
     phase = f", in phase {screen.show(mark.phase, cells=30)}" if mark.phase else ""
+    if mark.left_s is not None:
+        return (
+            f"{series_names.series(mark, screen)} will reach {screen.show(mark.limit, cells=40)}"
+            f" ({numbers.size(mark.threshold_bytes)}) in {numbers.duration(mark.left_s)} at this"
+            f" rate ({screen.show(mark.threshold, cells=40)}), with"
+            f" {numbers.size(mark.value_bytes)} at {when}{phase}."
+        )
     return (
         f"{series_names.series(mark, screen)} passed {screen.show(mark.threshold, cells=40)}{of}"
         f" ({numbers.size(mark.threshold_bytes)}) with {numbers.size(mark.value_bytes)}"

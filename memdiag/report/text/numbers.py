@@ -17,7 +17,7 @@ _SIZES = {
     KnownSize.MODEL: "fp32 copies of the model",
     KnownSize.OPTIMIZER_STATE: "optimizer states",
     KnownSize.TRAINING_STATE: "whole training states",
-    KnownSize.BATCH: "batches",
+    KnownSize.BATCH: "batches of data",
 }
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
@@ -150,6 +150,13 @@ def duration(seconds: float) -> str:
             parts = [f"{wholes:,} {larger_name}"] * bool(wholes)
             return " ".join(parts + [f"{rest} {smaller_name}"] * bool(rest))
     raise AssertionError("the last row has no limit")
+
+
+def about(seconds: float) -> str:
+    """A length of time that is an estimate, in one unit or two: `51 min`, `1 h 5 min`."""
+    shown = duration(seconds)
+    number, unit, *rest = shown.split(" ")
+    return f"{number} {unit}" if rest and float(number.replace(",", "")) >= 10 else shown
 
 
 def position(x: float, kind: AxisKind) -> str:

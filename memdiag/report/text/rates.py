@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from memdiag.report.text import numbers, wording
-from memdiag.values.findings import Finding, Interval
+from memdiag.values.findings import Finding, Interval, RecordingFinding
 from memdiag.values.measurements import Axis, AxisKind, Unit
 
 _MEANINGFUL_BYTES = 1e6
@@ -35,6 +35,14 @@ def of(finding: Finding) -> Rate | None:
     if finding.growth_per_x is None:
         return None
     return rate(finding.growth_per_x, finding.axis, finding.unit)
+
+
+def whole(found: RecordingFinding) -> Rate | None:
+    """The rate of all processes of a job together, where it is known; else of what decides."""
+    finding = found.deciding
+    if finding is None or found.growth is None:
+        return None if finding is None else of(finding)
+    return rate(found.growth.growth_per_x, finding.axis, finding.unit)
 
 
 def per_epoch(finding: Finding) -> Rate | None:

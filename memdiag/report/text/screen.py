@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 from dataclasses import dataclass
 
@@ -12,19 +13,33 @@ from memdiag.values.sanitize import printable
 MIN_WIDTH = 40
 # Longer lines are hard to read, even in a wide window.
 _MEASURE = 100
+_UNWRAPPED = 1_000_000
+
+
+class Detail(enum.IntEnum):
+    """How much a report shows."""
+
+    VERDICT = 0
+    FACTS = 1  # what fits on a screen
+    SERIES = 2  # all series, the picture, phases, forecasts, notes
+    ARGUMENTS = 3  # and the arguments for and against the verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """width: cells in a line, 40 or more. ascii_only: only ASCII characters are used."""
+    """width: cells in a line, 40 or more. ascii_only: only ASCII characters are used.
+
+    is_page: the reader's program wraps the lines, so that each paragraph is one.
+    """
 
     width: int
     ascii_only: bool = False
+    is_page: bool = False
 
     @property
     def measure(self) -> int:
         """Cells in a line of the report."""
-        return max(MIN_WIDTH, min(self.width, _MEASURE))
+        return _UNWRAPPED if self.is_page else max(MIN_WIDTH, min(self.width, _MEASURE))
 
     @property
     def plus_minus(self) -> str:

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from memdiag.report.text import numbers, wording
 from memdiag.report.text.screen import Screen
-from memdiag.values.findings import Finding
-from memdiag.values.measurements import Axis, AxisKind
+from memdiag.values.comparison import SeriesComparison
+from memdiag.values.findings import BudgetFinding, Finding
+from memdiag.values.measurements import AxisKind, Mark
 
 _NAME_CELLS = 40
 
 
-class OnAxis(Protocol):
-    """Something with an axis."""
-
-    @property
-    def axis(self) -> Axis: ...
-
-
-class Named(Protocol):
-    """A metric of a process."""
-
-    @property
-    def metric(self) -> str: ...
-
-    @property
-    def process(self) -> str: ...
+OnAxis = Finding | SeriesComparison
+Named = OnAxis | BudgetFinding | Mark
 
 
 def series(finding: Named, screen: Screen) -> str:

@@ -10,6 +10,8 @@ from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 INDENT = 1
+# The label of a fact and the blank after it.
+LABEL_CELLS = 9
 _NUMBER = re.compile(r"[(+-]*[\d,.]+")
 _GLUED = re.compile(r"(?:[KMGTP]?B|ms|s|min|h|d|±|\+-)[^\w]*(?:/\w+)?[,.;:)]*")
 
@@ -30,6 +32,27 @@ def paragraph(text: str, width: int, *, lead: str = "", hanging: int | None = No
         line.stylize("bold", start, start + min(max(left, 0), len(row)))
         left -= len(row) + 1
     return lines
+
+
+def labeled(label: str, text: str, width: int, *, most_lines: int) -> list[Text]:
+    """`text` beside its label, all in the same column; its end is left out after `most_lines`."""
+    rows = paragraph(text, width - LABEL_CELLS)
+    lines = [Text(" " * LABEL_CELLS) + row for row in rows[:most_lines]]
+    head = Text(" " * INDENT) + Text(label, "bold")
+    head.append(" " * max(1, LABEL_CELLS + INDENT - head.cell_len))
+    lines[0] = head + Text(rows[0].plain[INDENT:])
+    if len(rows) > most_lines:
+        last = lines[-1]
+        last.truncate(width - 4, overflow="crop")
+        last.rstrip()
+        last.append(" ...")
+    return lines
+
+
+def rule(title: str, width: int, stroke: str) -> Text:
+    """A line across the report with a title in it."""
+    head = f"{stroke * 2} {title} "
+    return Text(head + stroke * max(0, width - cell_len(head)), "dim")
 
 
 def paragraphs(texts: Iterable[str], width: int, *, lead: str = "") -> list[Text]:

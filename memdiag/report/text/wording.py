@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from memdiag.values.findings import EvidenceKind, MemoryKind
+from memdiag.values.findings import EvidenceKind
 from memdiag.values.measurements import Axis, AxisKind, Role
+from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Reason, Verdict
 
 # Colors that are readable on dark and light backgrounds.
@@ -123,6 +124,7 @@ EVIDENCE = {
 LEAKING = {
     MemoryKind.TENSORS: "tensors that Python objects keep",
     MemoryKind.GRAPH: "autograd graphs retained for a possible backward pass",
+    MemoryKind.CYCLES: "objects in reference cycles that nothing refers to and Python never frees",
     MemoryKind.PYTHON_OBJECTS: "small Python objects",
     MemoryKind.NATIVE: (
         "native memory (malloc), not tensors, graphs or small Python objects: arrays, long "

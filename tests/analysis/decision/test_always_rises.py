@@ -1,4 +1,4 @@
-"""Few readings that rise ever faster lie on no line, and are not calm."""
+"""Few readings that rise ever faster lie on no line, and are not stable."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from analysis.decision.builders import asked, every
 from memdiag.values.verdict import Side, Verdict
 
 
-def test_readings_that_double_are_not_calm() -> None:
+def test_readings_that_double_are_not_stable() -> None:
     """Beams of a search, of which none is ever dropped."""
     found = asked("always_rises", every(1, 1e9 * np.array([1.2, 1.5, 2.2, 4.8, 8.9, 14])))
-    assert found.sides == {Side.AGAINST_CALM}
+    assert found.sides == {Side.AGAINST_STABLE}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)
 
 
@@ -22,8 +22,8 @@ def test_readings_that_rise_ever_slower_may_be() -> None:
     assert found.verdicts == (Verdict.WARMUP, Verdict.WARMUP)
 
 
-def test_a_whole_run_that_still_rises_at_its_end_is_not_calm() -> None:
+def test_a_whole_run_that_still_rises_at_its_end_is_not_stable() -> None:
     """Five steps: the rises slow down, and no two readings are level."""
     found = asked("always_rises", every(1, 1e6 * np.array([500, 520, 541, 552, 556])))
-    assert found.sides == {Side.AGAINST_CALM}
+    assert found.sides == {Side.AGAINST_STABLE}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)

@@ -18,10 +18,10 @@ def climb(top: float) -> Series:
     return every(1, noisy(y, 3e-4))
 
 
-def test_a_plateau_just_below_the_limit_is_not_calm() -> None:
+def test_a_plateau_just_below_the_limit_is_not_stable() -> None:
     """A container of 2 GB, whose kernel takes pages back as fast as they come."""
     found = asked("at_limit", climb(1990 * MB), limits=(GROUP,))
-    assert found.sides == {Side.AGAINST_CALM}
+    assert found.sides == {Side.AGAINST_STABLE}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)
 
 

@@ -12,7 +12,7 @@ from memdiag.values.verdict import Side, Verdict
 WITHIN = every(1, noisy(300 * MB + 5 * MB * np.arange(60.0)), role=Role.UNIQUE, metric="uss_bytes")
 
 
-def test_private_pages_within_calm_resident_ones_are_no_doubt() -> None:
+def test_private_pages_within_stable_resident_ones_are_no_doubt() -> None:
     """Pages that were shared become private as workers leave."""
     found = asked("bounded_by", WITHIN, every(1, noisy(np.full(60, 4e9))))
     assert found.sides == {Side.ACROSS}

@@ -11,10 +11,10 @@ from memdiag.values.verdict import Side, Verdict
 LEVEL = np.full(50, 5e8)
 
 
-def test_a_gauge_that_never_moves_is_calm() -> None:
-    """Reserved memory that was taken once; statistics, without the check, find it calm as well."""
+def test_a_gauge_that_never_moves_is_stable() -> None:
+    """Reserved memory that was taken once; without the check, statistics find it stable, too."""
     found = asked("constant", every(10, LEVEL))
-    assert found.sides == {Side.FOR_CALM}
+    assert found.sides == {Side.FOR_STABLE}
     assert found.verdicts == (Verdict.STABLE, Verdict.STABLE)
 
 

@@ -1,4 +1,4 @@
-"""Floors that each lie higher than the one before are not calm."""
+"""Floors that each lie higher than the one before are not stable."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def cycles(*floors_mb: float) -> Series:
     return every(10, y + np.random.default_rng(16).normal(0, 0.3 * MB, len(y)))
 
 
-def test_floors_that_rise_are_not_calm() -> None:
+def test_floors_that_rise_are_not_stable() -> None:
     """Seven epochs that each leave some megabytes, too unevenly for a line."""
     found = asked("cycles_rise", cycles(0, 7, 14, 20, 27, 34, 45))
-    assert found.sides == {Side.AGAINST_CALM}
+    assert found.sides == {Side.AGAINST_STABLE}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.STABLE)
 
 
-def test_floors_that_stay_are_calm() -> None:
+def test_floors_that_stay_are_stable() -> None:
     """Epochs that give all of it back."""
     found = asked("cycles_rise", cycles(*[0.0] * 7))
     assert not found.sides

@@ -21,7 +21,7 @@ def series(rise: float) -> Series:
 def test_ten_bytes_a_step_settle_the_doubt_of_what_came_and_went() -> None:
     """Interned names, beside a dataset that was checked once."""
     found = asked("equivalence", series(4e7))
-    assert found.sides == {Side.FOR_CALM}
+    assert found.sides == {Side.FOR_STABLE}
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
 
 

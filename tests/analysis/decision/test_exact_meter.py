@@ -1,4 +1,4 @@
-"""Pages that rise with a leaking exact meter leak; a calm level hides it."""
+"""Pages that rise with a leaking exact meter leak; a stable level hides it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def test_pages_that_follow_a_leak_of_malloc_leak() -> None:
     assert found.of_first == (Verdict.LEAK, Verdict.STABLE)
 
 
-def test_pages_that_hide_it_are_not_calm() -> None:
+def test_pages_that_hide_it_are_not_stable() -> None:
     """What leaks fills holes that were there before."""
     found = asked("exact_meter", every(1, noisy(np.full(800, 350e6), 1e-4)), LEAKING)
     assert found.of_first == (Verdict.INCONCLUSIVE, Verdict.STABLE)
 
 
-def test_pages_beside_a_calm_malloc_are() -> None:
+def test_pages_beside_a_stable_malloc_are() -> None:
     """A training that keeps nothing."""
-    calm = malloc(noisy(np.full(800, 120e6), 1e-5))
-    found = asked("exact_meter", every(1, noisy(np.full(800, 350e6), 1e-4)), calm)
+    stable = malloc(noisy(np.full(800, 120e6), 1e-5))
+    found = asked("exact_meter", every(1, noisy(np.full(800, 350e6), 1e-4)), stable)
     assert not found.sides
     assert found.of_first == (Verdict.STABLE, Verdict.STABLE)

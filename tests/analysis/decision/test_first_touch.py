@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from analysis.decision.builders import asked, every
+from analysis.decision.builders import asked, every, malloc
 
 from memdiag.values.verdict import Side, Verdict
 
@@ -19,4 +19,19 @@ def test_more_than_a_program_touches_is_one() -> None:
     """The same pace for so long that 1.1 MB have come."""
     found = asked("first_touch", every(1, 150e6 + 1000.0 * np.arange(1100)))
     assert not found.sides
+    assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_many_steps_in_the_first_seconds_are_the_start_of_a_program() -> None:
+    """1,300 steps in 4 s, or in 40."""
+    y = 600e6 + 5000.0 * np.arange(1300)
+    short, long = (every(1, y, at_s=pace_s * np.arange(1300)) for pace_s in (0.003, 0.03))
+    assert asked("first_touch", short).verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
+    assert asked("first_touch", long).verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_what_malloc_counts_is_a_leak_in_the_first_seconds_as_well() -> None:
+    at_s = 0.003 * np.arange(1300)
+    y = 600e6 + 5000.0 * np.arange(1300)
+    found = asked("first_touch", malloc(y, at_s=at_s), every(1, y + 1e8, at_s=at_s))
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)

@@ -1,4 +1,4 @@
-"""What moves in the last readings makes no doubt of what was calm before."""
+"""What moves in the last readings makes no doubt of what was stable before."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def series(last: float) -> Series:
     return every(1, y)
 
 
-def test_a_program_that_prints_its_result_leaves_a_calm_run() -> None:
-    """Twenty pages in the last reading."""
-    found = asked("last_hundredth", series(80e3))
-    assert Side.FOR_CALM in found.sides
+def test_a_program_that_prints_its_result_leaves_a_stable_run() -> None:
+    """Two hundred pages in the last reading."""
+    found = asked("last_hundredth", series(900e3))
+    assert Side.FOR_STABLE in found.sides
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
 
 

@@ -27,3 +27,12 @@ def test_growth_of_both_is_a_leak() -> None:
     found = asked("lost_sharing", PROPORTIONAL, resident)
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_a_process_that_other_programs_leave_alone_with_their_libraries_does_not_leak() -> None:
+    grown = noisy(19 * MB + 7e3 * np.arange(400.0), 1e-4)
+    pages = every(1, noisy(np.full(400, 36 * MB), 1e-5), process="main")
+    pss = every(1, grown, role=Role.PROPORTIONAL, metric="pss_bytes", process="main")
+    found = asked("lost_sharing", pages, pss)
+    assert found.sides == {Side.ACROSS}
+    assert found.verdicts == (Verdict.STABLE, Verdict.LEAK)

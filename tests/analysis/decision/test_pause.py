@@ -19,10 +19,10 @@ def rests(readings: int) -> Series:
     return every(60, 10e9 + 400 * MB * tables.sum(axis=1) + noise)
 
 
-def test_a_rest_no_longer_than_one_before_is_not_calm() -> None:
+def test_a_rest_no_longer_than_one_before_is_not_stable() -> None:
     """The run ends seventy readings after a table."""
     found = asked("pause", rests(400))
-    assert Side.AGAINST_CALM in found.sides
+    assert Side.AGAINST_STABLE in found.sides
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)
 
 
@@ -31,3 +31,10 @@ def test_a_rest_of_half_the_run_is() -> None:
     found = asked("pause", rests(700))
     assert not found.sides
     assert found.verdicts == (Verdict.WARMUP, Verdict.WARMUP)
+
+
+def test_two_readings_after_a_climb_are_no_plateau() -> None:
+    climb = [812, 934, 1051, 1049, 1170, 1291, 1290]
+    found = asked("pause", every(30, np.array(climb) * MB))
+    assert Side.AGAINST_STABLE in found.sides
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)

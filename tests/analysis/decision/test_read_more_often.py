@@ -16,7 +16,7 @@ def uss(grown: float) -> Series:
     return series_of(readings, np.array([0.0, 299.0]), role=Role.UNIQUE, metric="uss_bytes")
 
 
-def test_two_readings_of_private_pages_leave_a_level_process_calm() -> None:
+def test_two_readings_of_private_pages_leave_a_level_process_stable() -> None:
     found = asked("read_more_often", uss(16e6), series_of(noisy(np.full(300, 379e6))))
     assert found.sides == {Side.ACROSS}
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)

@@ -20,15 +20,15 @@ def climb(readings: int) -> Series:
     return every(10, noisy(6e9 + 6e8 * np.minimum(np.arange(readings) / 17, 1), 3e-4))
 
 
-def test_a_run_that_ends_on_a_tread_is_not_calm() -> None:
+def test_a_run_that_ends_on_a_tread_is_not_stable() -> None:
     """The last step was 1,500 steps ago, and they come 2,000 apart. (`climbs_as_a_whole` objects as
     well.)"""
     found = asked("rest_too_short", stairs(1600, 3500, 5500))
-    assert Side.AGAINST_CALM in found.sides
+    assert Side.AGAINST_STABLE in found.sides
     assert found.verdicts[0] is Verdict.INCONCLUSIVE
 
 
-def test_steps_that_ended_long_ago_leave_it_calm() -> None:
+def test_steps_that_ended_long_ago_leave_it_stable() -> None:
     """The last step was 5,100 steps ago, and they came 650 apart."""
     found = asked("rest_too_short", stairs(600, 1200, 1900))
     assert not found.sides
@@ -38,7 +38,7 @@ def test_steps_that_ended_long_ago_leave_it_calm() -> None:
 def test_two_level_readings_after_a_climb_are_no_plateau() -> None:
     """A loader that waits for its disk, or has read all."""
     found = asked("rest_too_short", climb(20))
-    assert found.sides == {Side.AGAINST_CALM}
+    assert found.sides == {Side.AGAINST_STABLE}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)
 
 

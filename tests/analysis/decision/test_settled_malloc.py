@@ -12,6 +12,7 @@ from memory_series import noisy
 from memdiag.analysis.diagnose import judge
 from memdiag.analysis.policy import DEFAULT
 from memdiag.recording.read import read
+from memdiag.values.measurements import Role
 from memdiag.values.verdict import Verdict
 
 RUNS = Path(__file__).resolve().parents[3] / "fixtures" / "runs"
@@ -39,3 +40,14 @@ def test_pages_that_go_on_after_it_are_one() -> None:
     found = beside_a_cache(600)
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_pages_that_go_on_as_the_holes_of_malloc_do_are_none() -> None:
+    """A window of tensors is full, and what replaces the old ones fits badly."""
+    cache = malloc(noisy(120e6 + MB * np.minimum(STEPS, 468), 1e-5))
+    free = every(1, 9e6 + 1.1 * MB * np.maximum(STEPS - 468, 0), role=Role.HOLES)
+    pages = noisy(350e6 + 1.1 * MB * STEPS, seed=7)
+    found = asked(
+        "settled_malloc", every(1, pages), cache, replace(free, metric="malloc_free_bytes")
+    )
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)

@@ -1,4 +1,4 @@
-"""A process that was there for a part of the run makes no doubt of a calm job."""
+"""A process that was there for a part of the run makes no doubt of a stable job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memdiag.values.verdict import Side, Verdict
 
 
 def beside_a_worker(readings: int) -> Asked:
-    """A worker that still grows when it ends, in a job of 400 readings whose tree is calm."""
+    """A worker that still grows when it ends, in a job of 400 readings whose tree is stable."""
     worker = noisy(250 * MB + 5 * MB * np.arange(readings))
     return asked(
         "short_lived_process",
@@ -25,6 +25,19 @@ def test_a_worker_of_a_tenth_of_the_run_is_no_doubt() -> None:
     found = beside_a_worker(40)
     assert found.sides == {Side.ACROSS}
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
+
+
+def test_a_worker_that_leaked_until_it_ended_is_no_leak_of_the_job() -> None:
+    """A pool replaces its workers after some jobs, and each keeps its results until then."""
+    worker = noisy(250 * MB + 5 * MB * np.maximum(np.arange(380) - 100, 0))
+    found = asked(
+        "short_lived_process",
+        every(1, worker, process="ForkPoolWorker-4"),
+        every(10, noisy(np.full(400, 1.5e9), 1e-4), process="main"),
+        every(10, noisy(np.full(4000, 2e9), 1e-4), process="tree"),
+    )
+    assert found.sides == {Side.ACROSS}
+    assert found.verdicts == (Verdict.STABLE, Verdict.LEAK)
 
 
 def test_a_worker_of_a_quarter_of_it_is_one() -> None:

@@ -1,4 +1,4 @@
-"""Every process of a tree is calm, and they are nearly all of it."""
+"""Every process of a tree is stable, and they are nearly all of it."""
 
 from __future__ import annotations
 

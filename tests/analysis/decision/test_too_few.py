@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from analysis.decision.builders import asked
-from memory_series import series_of
+from memory_series import judge, series_of
 
 from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import Side, Verdict
@@ -16,7 +17,7 @@ def test_an_interpreter_that_was_watched_for_a_second_is_not_judged() -> None:
     """Imports, and then nothing: ten readings a second."""
     brief = series_of(START, 0.1 * np.arange(12), kind=AxisKind.SECONDS)
     found = asked("too_few", brief)
-    assert found.sides == {Side.AGAINST_CALM}
+    assert found.sides == {Side.AGAINST_STABLE}
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.WARMUP)
 
 
@@ -36,3 +37,9 @@ def test_many_readings_do_not_make_a_second_longer() -> None:
 def test_a_sleep_of_a_second_is_not_judged() -> None:
     brief = series_of(np.full(10, 4e6), 0.1 * np.arange(10), kind=AxisKind.SECONDS)
     assert asked("too_few", brief).verdicts == (Verdict.INCONCLUSIVE, Verdict.STABLE)
+
+
+def test_the_request_for_a_longer_run_is_for_the_rest_of_the_shortest_time() -> None:
+    found = judge(series_of(START, 0.1 * np.arange(12), kind=AxisKind.SECONDS)).series[0]
+    assert found.need_more is not None
+    assert found.need_more.more_s == pytest.approx(10.0 - 1.1)

@@ -6,22 +6,27 @@ import numpy as np
 from analysis.decision.builders import Asked, asked, every, python_blocks
 from memory_series import noisy
 
-from memdiag.values.measurements import Role, Unit
+from memdiag.values.measurements import Role, Series, Unit
 from memdiag.values.verdict import Side, Verdict
 
 STEPS = 6.0 * np.arange(200)
 
 
-def beside(**counters: np.ndarray) -> Asked:
+def counters(**values: np.ndarray) -> list[Series]:
+    """What Python's collector has done."""
+    return [
+        every(6, y, metric=f"gc_{name}", role=Role.EVENTS, process="main", unit=Unit.COUNT)
+        for name, y in values.items()
+    ]
+
+
+def beside(**values: np.ndarray) -> Asked:
     """Pages and blocks of Python that grow, by 40 KB and 85 of them a step."""
     pages = noisy(350e6 + 40e3 * STEPS, 2e-4)
     blocks = noisy(1.25e6 + 85 * STEPS, 1e-4, 1)
-    told = [
-        every(6, y, metric=f"gc_{name}", role=Role.EVENTS, process="main", unit=Unit.COUNT)
-        for name, y in counters.items()
-    ]
     grown = python_blocks(blocks, x=STEPS, process="main")
-    return asked("uncollected_garbage", every(6, pages, process="main"), grown, *told)
+    first = every(6, pages, process="main")
+    return asked("uncollected_garbage", first, grown, *counters(**values))
 
 
 def test_growth_beside_much_young_garbage_is_no_leak() -> None:
@@ -38,3 +43,17 @@ def test_growth_that_full_collections_did_not_free_is_one() -> None:
     found = beside(**seen, young_freed_objects=1e4 + 60 * STEPS)
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_growth_goes_on_after_a_full_collection_that_freed_as_much() -> None:
+    """Blocks fall back to where they were, and rise again; of pages nothing is returned."""
+    fell = STEPS >= 600
+    blocks = 1.25e6 + 85 * np.where(fell, STEPS - 600, STEPS)
+    told = {"full_collections": 5.0 + fell, "full_freed_objects": 23 + 13e3 * fell}
+    found = asked(
+        "uncollected_garbage",
+        every(6, noisy(350e6 + 40e3 * STEPS, 2e-4), process="main"),
+        python_blocks(noisy(blocks, 1e-4, 1), x=STEPS, process="main"),
+        *counters(**told, young_freed_objects=1e4 + 60 * STEPS),
+    )
+    assert found.of_first == (Verdict.INCONCLUSIVE, Verdict.LEAK)

@@ -4,38 +4,20 @@ Each iteration records the program's own count beside the step that the probe ha
 comment `step:NAME` marks the loop that the probe must find.
 """
 
+import sys
+
+if sys.argv[1] == "tools_are_taken":  # before the imports, which take a busy machine seconds
+    for tool in (3, 4):
+        sys.monitoring.use_tool_id(tool, "another")
+
 import asyncio
 import os
-import sys
 import threading
 import time
 from pathlib import Path
 
-if sys.argv[1] == "tools_are_taken":
-    for tool in (3, 4):
-        sys.monitoring.use_tool_id(tool, "another")
-
 import numpy  # noqa: F401 (the probe counts loops of programs that compute)
-
-COUNTED = 40
-STEP_S = 0.008
-probe = sys.modules["_memdiag_probe"].listener
-own = [0]
-first = []
-
-
-def work(seconds=STEP_S, count=1):
-    own[0] += count
-    probe.counter("own", own[0])
-    time.sleep(seconds)
-
-
-def more():
-    """Return True until COUNTED steps were reached since the first."""
-    reached = probe.step_state.reached
-    if reached and not first:
-        first.append(reached)
-    return not first or reached < first[0] + COUNTED
+from counting import first, more, own, probe, work
 
 
 def for_in_function():

@@ -19,8 +19,16 @@ from sabotage import functions, sabotaged
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-# This training uses neither Keras nor steps from loops.
-UNUSED = ("keras_fit.py", "libraries.py", "loop_events.py", "loop_steps.py", "loops.py")
+# This training uses neither Keras nor steps from loops, and nobody asks it for a census.
+UNUSED = (
+    "interventions.py",
+    "keras_fit.py",
+    "libraries.py",
+    "loop_events.py",
+    "loop_steps.py",
+    "loops.py",
+    "memory_census.py",
+)
 
 
 def let_in(probe: Path, channel: str) -> None:
@@ -34,7 +42,7 @@ def let_in(probe: Path, channel: str) -> None:
         from _memdiag_probe import heartbeat, tensor_sampler
         from _memdiag_probe.arm import arm
 
-        tensor_sampler.FIRST_S = tensor_sampler._AT_LEAST_S = 0.0
+        tensor_sampler._AT_LEAST_S = 0.0
         heartbeat.TICK_S = heartbeat.EARLY_S = 0.002
         arm()
     except RuntimeError:

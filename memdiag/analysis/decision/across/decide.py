@@ -24,7 +24,7 @@ from memdiag.analysis.decision.across.exact_metrics import (
     settled_malloc,
     stable_part,
 )
-from memdiag.analysis.decision.across.garbage import uncollected_garbage
+from memdiag.analysis.decision.across.garbage import uncollected_garbage, young_garbage
 from memdiag.analysis.decision.across.processes import (
     counted_again,
     lost_sharing,
@@ -34,10 +34,13 @@ from memdiag.analysis.decision.across.processes import (
 )
 from memdiag.analysis.decision.across.series_set import (
     COUNTS,
+    LARGEST_SMALL_BYTES,
     MALLOC,
     PYTHON_BLOCKS,
     SeriesSet,
+    beside_malloc,
     decided,
+    leaking_pages,
     lost_by,
     speed,
 )
@@ -45,7 +48,7 @@ from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NOT_EVIDENCE_ROLES, Policy
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import Role
-from memdiag.values.verdict import CALM, Reason, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Verdict
 
 # What takes a leak away, asked about the findings as they are,
 OVERRULES = (
@@ -55,7 +58,9 @@ OVERRULES = (
     stable_part,
     stable_processes,
     counted_again,
+    short_lived_process,
     uncollected_garbage,
+    young_garbage,
 )
 # First: growth that is bounded, whatever its own verdict.
 EXPLAINS = (lost_sharing,)
@@ -64,6 +69,7 @@ CONFIRMS = (exact_meter,)
 # What keeps an inconclusive series from leaving the recording inconclusive.
 SETTLES = (
     stable_processes,
+    counted_again,
     read_more_often,
     bounded_by,
     read_to_the_end,
@@ -95,13 +101,18 @@ _ASKED_FIRST = (
     Role.PROPORTIONAL,
     Role.IN_USE,
 )
-# Python takes what is larger from malloc (Objects/obmalloc.c).
-_LARGEST_SMALL_BYTES = 512  # exact: SMALL_REQUEST_THRESHOLD
 
 
-def correct(findings: Sequence[Finding], policy: Policy = DEFAULT) -> tuple[Finding, ...]:
-    """The findings, each corrected where a more exact series of the same memory says more."""
-    series = SeriesSet(findings=findings, policy=policy)
+def correct(
+    findings: Sequence[Finding],
+    ended: frozenset[str] = frozenset(),
+    policy: Policy = DEFAULT,
+) -> tuple[Finding, ...]:
+    """The findings, each corrected where other series say more about the same memory.
+
+    ended: processes that were gone well before the recording's end.
+    """
+    series = SeriesSet(findings=findings, policy=policy, ended=ended)
     explained = tuple(_corrected(f, EXPLAINS, series) for f in findings)
     series = replace(series, findings=explained)
     overruled = tuple(
@@ -136,9 +147,9 @@ def decide(
         and not leaks
         and series.first(SETTLES, findings[i]) is None
     ]
-    stable = [i for i in pool if findings[i].verdict in CALM]
+    stable = [i for i in pool if findings[i].verdict in STABLE_OR_WARMUP]
     if leaks:
-        at = _most_informative(leaks, series)
+        at = most_informative(leaks, series)
     elif unsettled:
         at = max(unsettled, key=lambda i: (findings[i].samples, -_rank(findings[i], _ASKED_FIRST)))
     elif stable:
@@ -182,7 +193,7 @@ def _rank(finding: Finding, order: Sequence[Role]) -> int:
     return order.index(finding.role) if finding.role in order else len(order)
 
 
-def _most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
+def most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
     """The leak that names its process, its rate and its phase best.
 
     A leak that another series confirmed (`exact_meter`) has a rate of its own that means little:
@@ -203,24 +214,29 @@ def _most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
         borrowed = finding.reason is Reason.EXACT_METRIC
         explained = any(phase.is_attributed for phase in finding.phases)
         rank = _rank(finding, _MOST_INFORMATIVE)
-        exact, partial = finding.role in EXACT_ROLES, _overlooks_objects(finding, series)
+        exact, partial = finding.role in EXACT_ROLES, _overlooks(finding, series)
         return not owns, rare, partial, borrowed, not exact, not explained, rank, -speed(finding)
 
     return min(leaks, key=key)
 
 
-def _overlooks_objects(malloc: Finding, series: SeriesSet) -> bool:
-    """Return True if small Python objects leak beside malloc, in arenas of their own.
+def _overlooks(malloc: Finding, series: SeriesSet) -> bool:
+    """Return True if malloc knows nothing of most of what its process gains.
 
-    Then the pages, which grow by several times as much, and by no more than such objects can take,
-    have the rate.
+    Small Python objects are in arenas of their own, mappings anywhere. What malloc holds free is
+    fragmentation; where that is unknown, so is all that exceeds what small objects can take.
     """
-    own = [f for f in series.findings if f.process == malloc.process and f.verdict is Verdict.LEAK]
-    pages = max((speed(f) for f in own if f.role is Role.RESIDENT), default=0.0)
-    objects = max((speed(f) for f in own if f.metric == PYTHON_BLOCKS), default=0.0)
-    if malloc.metric != MALLOC or pages < series.policy.reporting.overlooked * speed(malloc):
+    pages = leaking_pages(malloc, series)
+    if malloc.metric != MALLOC or pages is None:
         return False
-    return 0 < pages - speed(malloc) <= _LARGEST_SMALL_BYTES * objects
+    held, beside = series.rise(malloc, malloc), beside_malloc(malloc, pages, series)
+    if beside is None:
+        own = [f for f in series.findings if f.process == malloc.process]
+        blocks = [f for f in own if f.metric == PYTHON_BLOCKS and f.verdict is Verdict.LEAK]
+        most = LARGEST_SMALL_BYTES * sum(series.rise(f, malloc) for f in blocks)
+        beside = series.rise(pages, malloc) - held
+        beside = beside if beside <= most else 0.0
+    return beside > series.policy.common.most * (held + beside) > 0
 
 
 def _owns(finding: Finding, series: SeriesSet) -> bool:
@@ -228,13 +244,13 @@ def _owns(finding: Finding, series: SeriesSet) -> bool:
 
     Metrics that the tree does not have (malloc, counts) cannot show that, unless it has none.
     """
-    trees = {f.metric: speed(f) for f in series.findings if f.process == "tree"}
-    if finding.process == "tree" or (trees and finding.metric not in trees):
+    leaks = [f for f in series.findings if f.verdict is Verdict.LEAK]
+    trees = {f.metric: speed(f) for f in leaks if f.process == "tree"}
+    known = finding.metric in trees or not trees
+    if finding.process == "tree" or finding not in leaks or not known:
         return False
-    whole = trees.get(finding.metric, 0.0)
-    if whole <= 0:
-        return finding.verdict is Verdict.LEAK
-    return speed(finding) >= series.policy.reporting.owns * whole
+    whole = 0.0 if series.is_only(finding.process) else trees.get(finding.metric, 0.0)
+    return whole <= 0 or speed(finding) >= series.policy.reporting.owns * whole
 
 
 def _asked_first(stable: Sequence[int], series: SeriesSet) -> int:
@@ -246,6 +262,7 @@ def _asked_first(stable: Sequence[int], series: SeriesSet) -> int:
         i
         for i in stable
         if findings[i].process == "tree"
+        and not series.is_of_one
         and lost_by(findings[i], series, series.policy.common.little)
     ]
     if unshared:

@@ -8,6 +8,7 @@ from memdiag.analysis.decision.across.series_set import (
     IN_PART,
     MALLOC,
     PYTHON_BLOCKS,
+    SMALLEST_BYTES,
     Changes,
     SeriesSet,
     is_active,
@@ -18,7 +19,7 @@ from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import PAGES
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import Role
-from memdiag.values.verdict import CALM, Argument, Reason, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Verdict
 
 # Coarse metrics, and exact ones of memory in them.
 CONTAINS = {
@@ -40,7 +41,7 @@ def stable_part(finding: Finding, series: SeriesSet) -> Argument | None:
     Its growth is fragmentation, cache or shared pages, which the largest working set bounds.
     """
     for other in series.same(finding):
-        if other.verdict not in CALM or other.samples < finding.samples // 2:
+        if other.verdict not in STABLE_OR_WARMUP or other.samples < finding.samples // 2:
             continue
         if _contains(finding, other, series) and series.saw(other, finding):
             return Argument(
@@ -62,7 +63,7 @@ def _contains(finding: Finding, other: Finding, series: SeriesSet) -> bool:
         caches = [
             f
             for f in series.same(finding)
-            if f.role is Role.DEVICE_RESERVED and f.verdict not in CALM
+            if f.role is Role.DEVICE_RESERVED and f.verdict not in STABLE_OR_WARMUP
         ]
         if not caches or not all(is_pair(f, other) for f in caches):
             return False
@@ -70,34 +71,39 @@ def _contains(finding: Finding, other: Finding, series: SeriesSet) -> bool:
     else:
         inside = other.role in CONTAINS.get(finding.role, ())
     waiting = any(
-        is_active(f) and f.verdict not in CALM and is_pair(f, other) for f in series.findings
+        is_active(f) and f.verdict not in STABLE_OR_WARMUP and is_pair(f, other)
+        for f in series.findings
     )
     return inside and not (other.role is Role.DEVICE_ALLOCATED and waiting)
 
 
 @Rule
 def holes(finding: Finding, series: SeriesSet) -> Argument | None:
-    """Pages grow with what malloc holds free, while all memory in use stays level.
+    """Pages grow with what malloc holds free, while no memory in use leaks.
 
     This is fragmentation between blocks, which the largest working set bounds; or free memory
-    within them, as some was never touched before.
+    within them, as some was never touched before, and a little beside malloc. (Where memory in use
+    is still open, so is the recording: `bounded_by` needs it to be level.)
     """
     if finding.role not in PAGES:
         return None
     common = series.policy.common
     same = [f for f in series.same(finding) if f.axis == finding.axis and series.saw(f, finding)]
-    stable = {f.metric for f in same if f.verdict in CALM and f.samples >= common.few_samples}
+    not_leaking = {
+        f.metric for f in same if f.verdict is not Verdict.LEAK and f.samples >= common.few_samples
+    }
     grown = series.rise(finding, finding)
     small = grown <= common.little * finding.peak_value
     for free in same:
         if free.role is not Role.HOLES or not free.metric.startswith("malloc_"):
             continue
         risen = series.rise(free, finding)
-        explains = risen >= common.most * grown > 0 or (small and free.peak_value >= grown)
-        if explains and {MALLOC, PYTHON_BLOCKS} <= stable:
+        untouched = free.peak_value + common.touched_bytes
+        explains = risen >= common.most * grown > 0 or (small and untouched >= grown)
+        if explains and {MALLOC, PYTHON_BLOCKS} <= not_leaking:
             return Argument(
                 text="it rose by {grown_y} and malloc's free memory by {free_y}, while memory "
-                "in use stays level: the growth is holes between blocks",
+                "in use does not leak: the growth is holes between blocks",
                 against=name(free),
                 numbers={"grown_y": grown, "free_y": risen},
                 reason=Reason.OVERRULED,
@@ -109,19 +115,29 @@ def holes(finding: Finding, series: SeriesSet) -> Argument | None:
 def settled_malloc(finding: Finding, series: SeriesSet) -> Argument | None:
     """It grew as memory in use did, and at most slowly since that stopped growing.
 
-    A cache that is full looks like this. Pages keep rising for a while by fragmentation, and
-    tensors may not have been counted since. Overrules a leak of pages, or of tensors on the host.
+    Memory in use is what malloc hands out; for pages, Python's blocks as well where those do not
+    grow either, for the least that they can be. A cache that is full looks like this. Pages keep
+    rising for a while by fragmentation, as much as malloc's free memory or slowly, and tensors may
+    not have been counted since. Overrules a leak of pages, or of tensors on the host.
     """
     if finding.role not in PAGES and not series.is_on_host(finding):
         return None
     common = series.policy.common
     grown, length = series.rise(finding, finding), finding.last_x - finding.first_x
-    for f in series.same(finding):
-        known = f.metric == MALLOC and f.verdict in CALM and f.samples >= common.few_samples
-        ends = finding.last_x - f.last_x <= common.slight * length
-        same = f.axis == finding.axis
-        if known and ends and same and series.rise(f, finding) >= common.most * grown > 0:
-            return _slow_since(finding, f, common.little * grown / length, series)
+    sizes = {MALLOC: 1, PYTHON_BLOCKS: SMALLEST_BYTES if finding.role in PAGES else 0}
+    known = [
+        f
+        for f in series.same(finding)
+        if f.metric in sizes
+        and f.verdict in STABLE_OR_WARMUP
+        and f.samples >= common.few_samples
+        and finding.last_x - f.last_x <= common.slight * length
+        and f.axis == finding.axis
+    ]
+    risen = [series.rise(f, finding) * sizes[f.metric] for f in known]
+    if MALLOC in {f.metric for f in known} and sum(risen) >= common.most * grown > 0:
+        most = known[risen.index(max(risen))]
+        return _slow_since(finding, most, common.little * grown / length, series)
     return None
 
 
@@ -131,11 +147,14 @@ def _slow_since(
     if settled.plateau is None:
         return None
     since = settled.plateau.since_x.value
-    later = series.rise(finding, since)
+    free = [f for f in series.same(finding) if f.role is Role.HOLES and f.axis == finding.axis]
+    risen = [series.rise(f, since) for f in free if f.metric.startswith("malloc_")]
+    later = max(0.0, series.rise(finding, since) - max(risen, default=0.0))
     if later > max(pace * (finding.last_x - since), series.policy.common.touched_bytes):
         return None
     return Argument(
-        text="it rose by no more than {later_y} since memory in use stopped growing",
+        text="beside free memory of malloc it rose by no more than {later_y} since memory in use "
+        "stopped growing",
         against=name(settled),
         numbers={"later_y": later},
         reason=Reason.OVERRULED,
@@ -151,7 +170,11 @@ def read_to_the_end(finding: Finding, series: SeriesSet) -> Argument | None:
     containing = PART_OF.get(finding.role, ())
     rate = 0.0 if finding.growth_per_x is None else finding.growth_per_x.value
     for f in series.same(finding):
-        if f.role not in containing or f.verdict not in CALM or series.is_as_recent(finding, f):
+        if (
+            f.role not in containing
+            or f.verdict not in STABLE_OR_WARMUP
+            or series.is_as_recent(finding, f)
+        ):
             continue
         due = rate * (f.last_x - finding.last_x)
         if series.rise(f, finding.last_x) < series.policy.common.most * due:
@@ -183,13 +206,12 @@ def exact_meter(finding: Finding, series: SeriesSet) -> Argument | tuple[Argumen
                 verdict=Verdict.LEAK,
             )
             return confirmed, _borrowed(finding, exact, series)
-        if finding.verdict in CALM and series.is_as_recent(exact, finding):
-            overruled = Argument(
+        if finding.verdict in STABLE_OR_WARMUP and series.is_as_recent(exact, finding):
+            return Argument(
                 text="a metric that counts memory in it exactly leaks, which it does not show",
                 reason=Reason.OVERRULED,
                 against=name(exact),
             )
-            return overruled, {"plateau": None}
     return None
 
 
@@ -201,8 +223,6 @@ def _borrowed(finding: Finding, exact: Finding, series: SeriesSet) -> dict[str, 
     changes: dict[str, Any] = {
         "confidence": min(exact.confidence, series.policy.reporting.borrowed_confidence),
         "onset_x": exact.onset_x,
-        "plateau": None,
-        "need_more": None,
     }
     rate = finding.growth_per_x
     if rate is not None and rate.low <= 0:
@@ -222,7 +242,7 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
         return None
     common, reporting = series.policy.common, series.policy.reporting
     same = series.same(finding)
-    level = [f for f in same if f.verdict in CALM and series.saw(f, finding)]
+    level = [f for f in same if f.verdict in STABLE_OR_WARMUP and series.saw(f, finding)]
     as_often = {f.role for f in level if f.samples >= finding.samples}
     known = {f.role for f in level if f.samples >= common.few_samples and f.metric not in IN_PART}
     malloc = any(f.metric == MALLOC and f.samples >= common.few_samples for f in level)
@@ -241,4 +261,4 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
         verdict=Verdict.WARMUP if rose else Verdict.STABLE,
     )
     sure = min(max(f.confidence for f in level), reporting.borrowed_confidence)
-    return argument, {"confidence": sure, "need_more": None}
+    return argument, {"confidence": sure}

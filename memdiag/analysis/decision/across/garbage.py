@@ -4,6 +4,9 @@ Python frees those when its collector runs. The old ones wait for a full collect
 when a quarter more objects are old than after the last one (CPython, Modules/gcmodule.c): beside
 torch, which has hundreds of thousands, a program may run for thousands of steps without one. Until
 then, what a closed matplotlib figure or a finished trainer leaves behind grows as a leak does.
+
+The youngest are freed once there are some hundred of them. Few objects that hold large tensors take
+as long as that, too, and the probe measures what nothing refers to any more.
 """
 
 from __future__ import annotations
@@ -12,17 +15,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memdiag.analysis.decision.across.series_set import ON_DEVICE, PYTHON_BLOCKS, Changes, SeriesSet
-from memdiag.analysis.decision.case import rule
+import numpy as np
+
+from memdiag.analysis.decision.across.series_set import (
+    ON_DEVICE,
+    PYTHON_BLOCKS,
+    Changes,
+    SeriesSet,
+    onset,
+    speed,
+)
+from memdiag.analysis.decision.case import Rule, rule
 from memdiag.analysis.parameters import number
 from memdiag.analysis.policy import Common
 from memdiag.values.findings import Finding, NeedMore
 from memdiag.values.measurements import Role, Unit
-from memdiag.values.verdict import Argument, Reason, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"
 YOUNG_FREED = "gc_young_freed_objects"
+ENABLED = "gc_enabled"
+# What young objects hold that nothing refers to: {it is on a device: metric}.
+UNREACHABLE = {False: "gc_unreachable_bytes", True: "gc_unreachable_device_bytes"}
+Trace = Sequence[tuple[float, float]]
 WHY = "Python has to run a few full garbage collections"
+WHY_YOUNG = "Python has to run a few garbage collections"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,27 +70,86 @@ def uncollected_garbage(
         may_be = finding.process in waiting and _can_be(finding, series, parameters)
     if not may_be:
         return None
-    length, seconds = finding.last_x - finding.first_x, None
-    if finding.growth_per_x is not None and finding.growth_per_s and finding.growth_per_s.value > 0:
-        seconds = length * finding.growth_per_x.value / finding.growth_per_s.value
     argument = Argument(
         text="the growth may be objects in reference cycles, which Python frees only in a full "
         "garbage collection",
         reason=Reason.NOT_COLLECTED,
-        need_x=length,
+        need_x=finding.last_x - finding.first_x,
     )
-    return argument, {
+    return argument, _until_collected(finding, series, WHY)
+
+
+@Rule
+def young_garbage(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] | None:
+    """Most of the growth is held by young objects in cycles that nothing refers to.
+
+    Leaves a leak inconclusive until Python has collected them. With the collector switched off, and
+    never called, it is a leak.
+    """
+    parts = [finding]
+    if finding.process == "tree":
+        parts = [f for f in series.findings if f.metric == finding.metric and f is not finding]
+    held = [(f, *_unreachable(f, series)) for f in parts]
+    held = [(f, waits, grown) for f, waits, grown in held if waits >= _most(series, grown) > 0]
+    least = (1 - series.policy.common.little) * series.rise(finding, finding)
+    if not held or (parts != [finding] and sum(series.rise(f, finding) for f, *_ in held) < least):
+        return None
+    argument = Argument(
+        text="{part_share} of its growth is held by objects in reference cycles that nothing "
+        "refers to, which Python frees in its next garbage collections",
+        numbers={"part_share": min(1.0, sum(h[1] for h in held) / sum(h[2] for h in held))},
+        reason=Reason.NOT_COLLECTED,
+        need_x=finding.last_x - finding.first_x,
+    )
+    return argument, _until_collected(finding, series, WHY_YOUNG)
+
+
+def _most(series: SeriesSet, grown: float) -> float:
+    return series.policy.common.most * grown
+
+
+def _unreachable(finding: Finding, series: SeriesSet) -> tuple[float, float]:
+    """What unreachable young objects held of its growth, and how much it had grown by then, each
+    summed over the moments when the probe has looked. Of tensors that are counted, their bytes.
+    """
+    known = {f.metric: f for f in series.findings if f.process == finding.process}
+    finding = known.get("tensor_bytes", finding) if finding.role is Role.TENSORS else finding
+    waits, enabled = known.get(UNREACHABLE[finding.role in ON_DEVICE]), known.get(ENABLED)
+    if waits is None or enabled is None or finding.unit is not Unit.BYTES:
+        return 0.0, 0.0
+    full, began = known.get(FULL), onset(finding)
+    collects = full is not None and _gained(_trace_beside(finding, full), began) > 0
+    if not (enabled.trace[-1][1] or collects):
+        return 0.0, 0.0
+    looks = [look for look in _trace_beside(finding, waits) if look[0] >= began]
+    x, y = np.transpose(looks or [(began, 0.0)])
+    values = np.interp([began, *x], *np.transpose(finding.trace))
+    grown = values[1:] - values[0]
+    return float(np.minimum(y, grown.clip(0)).sum()), float(grown.sum())
+
+
+def _until_collected(finding: Finding, series: SeriesSet, why: str) -> Changes:
+    length, seconds = finding.last_x - finding.first_x, None
+    if finding.growth_per_x is not None and finding.growth_per_s and finding.growth_per_s.value > 0:
+        seconds = length * finding.growth_per_x.value / finding.growth_per_s.value
+    return {
         "onset_x": None,
+        "limit_hits": (),
+        "forecasts": (),
         "confidence": series.policy.reporting.open_confidence,
-        "need_more": NeedMore(more_x=length, more_s=seconds, why=WHY),
+        "need_more": NeedMore(more_x=length, more_s=seconds, why=why),
     }
 
 
 def _waiting(series: SeriesSet) -> frozenset[str]:
-    """Processes whose Python objects grow, and whose growth may be garbage that waits."""
+    """Processes whose Python objects grow or may grow, for good or until they fall again, and whose
+    growth may be garbage that waits."""
     known = {(f.process, f.metric): f for f in series.findings}
     growing = [
-        f for f in series.findings if f.metric == PYTHON_BLOCKS and f.verdict is Verdict.LEAK
+        f
+        for f in series.findings
+        if f.metric == PYTHON_BLOCKS
+        and (f.verdict not in STABLE_OR_WARMUP or f.reason is Reason.BOUNDED_CYCLES)
     ]
     return frozenset(b.process for b in growing if _waits(b, known, series.policy.common))
 
@@ -83,41 +159,52 @@ def _can_be(finding: Finding, series: SeriesSet, parameters: Parameters) -> bool
     if finding.unit is not Unit.BYTES or finding.growth_per_x is None:
         return True
     own = (finding.process, PYTHON_BLOCKS)
-    blocks = [f for f in series.findings if (f.process, f.metric) == own]
-    objects = sum(f.growth_per_x.value for f in blocks if f.growth_per_x is not None)
-    return bool(finding.growth_per_x.value <= parameters.most_bytes * objects)
+    objects = sum(speed(f) for f in series.findings if (f.process, f.metric) == own)
+    return speed(finding) <= parameters.most_bytes * objects
 
 
 def _waits(blocks: Finding, known: dict[tuple[str, str], Finding], common: Common) -> bool:
     values = [known.get((blocks.process, name)) for name in (FULL, FULL_FREED, YOUNG_FREED)]
-    onset, growth = blocks.onset_x, blocks.growth_per_x
-    if None in values or onset is None or growth is None:
+    start, end, growth = onset(blocks), blocks.last_x, blocks.growth_per_x
+    if None in values or growth is None:
         return False
-    full, freed, young = (value.trace for value in values if value is not None)
-    start, end = onset.value, blocks.last_x
+    full, freed, young = (_trace_beside(blocks, value) for value in values if value is not None)
     collections = _gained(full, start)
     if collections >= common.fewest or not end > start:
         return False
     if collections > 0:
-        garbage = _freed_by_the_last(full, freed)
+        garbage = _freed_by_the_last(full, freed, blocks.trace)
     else:
         lately = (start + end) / 2  # (what a program starts with is another thing)
         garbage = _gained(young, lately) / (end - lately)
     return garbage >= common.warm_share * growth.value
 
 
-def _freed_by_the_last(
-    full: Sequence[tuple[float, float]], freed: Sequence[tuple[float, float]]
-) -> float:
-    """Objects that the last full collection freed, per axis unit since the one before."""
+def _freed_by_the_last(full: Trace, freed: Trace, blocks: Trace) -> float:
+    """Objects that the last full collection freed, or blocks if those are more (an object has
+    several), per axis unit since the one before."""
     rises = [(x, y) for (_, before), (x, y) in pairwise(full) if y > before]
     last_x, before_x = rises[-1][0], rises[-2][0] if len(rises) > 1 else full[0][0]
-    got = [y for x, y in freed if x >= last_x][:1]
-    had = [y for x, y in freed if x < last_x][-1:]
     way = max(last_x - before_x, 1e-9)  # exact: no division by 0
-    return (got[0] - had[0]) / way if got and had else 0.0
+    return max(_change_at(last_x, freed), -_change_at(last_x, blocks)) / way
 
 
-def _gained(counter: Sequence[tuple[float, float]], start: float) -> float:
+def _change_at(at_x: float, values: Trace) -> float:
+    """From the last value before a position to the first from there on, 0 without one of them."""
+    after = [y for x, y in values if x >= at_x][:1]
+    before = [y for x, y in values if x < at_x][-1:]
+    return after[0] - before[0] if after and before else 0.0
+
+
+def _trace_beside(finding: Finding, other: Finding) -> Trace:
+    """The trace of another series on the axis of a finding. One that was read more rarely may be on
+    another axis, of seconds: then at the same parts of the run."""
+    if other.axis == finding.axis:
+        return other.trace
+    times = (finding.last_x - finding.first_x) / max(other.last_x - other.first_x, 1e-300)
+    return [(finding.first_x + times * (x - other.first_x), y) for x, y in other.trace]
+
+
+def _gained(counter: Trace, start: float) -> float:
     values = [y for x, y in counter if x >= start]
     return values[-1] - values[0] if values else 0.0

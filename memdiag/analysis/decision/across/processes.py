@@ -9,12 +9,13 @@ from memdiag.analysis.decision.across.series_set import (
     SeriesSet,
     lost_by,
     name,
+    onset,
 )
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import PAGES
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import Role
-from memdiag.values.verdict import CALM, Argument, Reason, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Verdict
 
 
 @Rule
@@ -28,7 +29,7 @@ def stable_processes(finding: Finding, series: SeriesSet) -> Argument | None:
     alike = [f for f in series.findings if f.metric == finding.metric]
     parts = [f for f in alike if f.process not in {"", "tree"}]
     number = [f for f in series.findings if f.role is Role.PROCESSES]
-    if len(parts) < 2 or not all(f.verdict in CALM for f in (*parts, *number)):
+    if len(parts) < 2 or not all(f.verdict in STABLE_OR_WARMUP for f in (*parts, *number)):
         return None
     if max(part.samples for part in parts) < finding.samples // 2:
         return None
@@ -47,32 +48,33 @@ def lost_sharing(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes
     """USS or PSS grows and RSS, which counts a shared page once per process, does not.
 
     The same pages are shared less and less: forked workers make copies of the parent's pages, also
-    of those that they only read. RSS is the bound: then every process has its own copy. If the
-    growth of one process of a tree is open, `bounded_by` settles it.
+    of those that they only read; or another program ends that uses the same libraries. RSS is the
+    bound: then every process has its own copy. If the growth of one process of a tree is open,
+    `bounded_by` settles it.
     """
     resident = lost_by(finding, series)
     is_open = finding.verdict is Verdict.INCONCLUSIVE and finding.process == "tree"
     if resident is None or not (is_open or finding.verdict is Verdict.LEAK):
         return None
-    common, reporting = series.policy.common, series.policy.reporting
+    reporting = series.policy.reporting
+    shared = "workers copy pages that they shared with their parent"
+    if series.is_of_one:
+        shared = "other programs no longer use pages that they shared with it"
     argument = Argument(
-        text="RSS did not grow: workers copy pages that they shared with their parent, "
-        "{grown_y} so far, and {bound_y} (RSS) is the most that it can reach",
+        text=f"RSS did not grow: {shared}, {{grown_y}} so far, and {{bound_y}} (RSS) is the most "
+        "that it can reach",
         numbers={
             "grown_y": finding.latest_value - finding.start_value,
             "bound_y": resident.peak_value,
         },
         against=name(resident),
-        reason=Reason.UNSHARED,
+        reason=Reason.OVERRULED if series.is_of_one else Reason.UNSHARED,
         verdict=Verdict.WARMUP,
     )
-    few = finding.samples < common.few_samples
-    most = reporting.few_confidence if few else reporting.borrowed_confidence
-    sure = min(resident.confidence, reporting.borrowed_confidence, most)
+    sure = min(resident.confidence, reporting.borrowed_confidence)
     within = [hit for hit in finding.limit_hits if hit.limit_bytes <= resident.peak_value]
     return argument, {
         "confidence": sure,
-        "need_more": None,
         "onset_x": None,
         "forecasts": (),
         "limit_hits": tuple(within),
@@ -81,19 +83,22 @@ def lost_sharing(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes
 
 @Rule
 def counted_again(finding: Finding, series: SeriesSet) -> Argument | None:
-    """RSS of the tree grows and its PSS or its cgroup's charge, which count each page once, do not.
+    """RSS of the tree grows, and its PSS or its cgroup's charge, which count each page once, do
+    not; or RSS or PSS of a process, whose USS does not grow either.
 
-    Processes map the same pages one after the other: a file in memory, the parent's data.
+    Processes map the same pages one after the other: a file in memory, the parent's data. Judged
+    after the first third, which may be a warm-up. (If PSS is still open, so is the recording.)
     """
-    if finding.process != "tree" or finding.role is not Role.RESIDENT:
+    if not (_is_of_tree(finding) or _shares_what_it_gains(finding, series)):
         return None
     common = series.policy.common
-    grown = series.rise(finding, finding)
+    warm_x = common.warm_share * (finding.last_x - finding.first_x)
+    since = max(onset(finding), finding.first_x + warm_x)
     for other in series.findings:
         counts_once = other.process == "tree" and other.role is Role.PROPORTIONAL
-        if not counts_once or other.verdict not in CALM or other.samples < common.few_samples:
+        if not counts_once or other.verdict is Verdict.LEAK or other.samples < common.few_samples:
             continue
-        if series.rise(other, finding) <= common.little * grown:
+        if series.rise(other, since) <= common.most * series.rise(finding, since):
             return Argument(
                 text="memory that counts each shared page once does not grow",
                 against=name(other),
@@ -102,10 +107,22 @@ def counted_again(finding: Finding, series: SeriesSet) -> Argument | None:
     return None
 
 
+def _is_of_tree(finding: Finding) -> bool:
+    return finding.process == "tree" and finding.role is Role.RESIDENT
+
+
+def _shares_what_it_gains(finding: Finding, series: SeriesSet) -> bool:
+    """Return True for pages of a process that has no more of its own."""
+    if finding.process == "tree" or finding.role not in (Role.RESIDENT, Role.PROPORTIONAL):
+        return False
+    own = [f for f in series.same(finding) if f.role is Role.UNIQUE]
+    return any(f.verdict in STABLE_OR_WARMUP and series.saw(f, finding) for f in own)
+
+
 @Rule
 def short_lived_process(finding: Finding, series: SeriesSet) -> Argument | None:
     """A process that has ended, or existed for a small part of the run: a worker that each epoch
-    starts anew. It does not leave the job inconclusive where the tree's pages do not grow.
+    starts anew. Its growth is not the job's where the tree's pages do not grow.
     """
     if finding.role in ON_DEVICE:  # about which the tree's pages say nothing
         return None
@@ -117,7 +134,7 @@ def short_lived_process(finding: Finding, series: SeriesSet) -> Argument | None:
     whole = [f for f in pages if f.process == "tree" and f.role is Role.RESIDENT]
     if not (rarely or finding.process in series.ended) or not whole:
         return None
-    if not all(f.verdict in CALM for f in whole):
+    if not all(f.verdict in STABLE_OR_WARMUP for f in whole):
         return None
     return Argument(
         text="its process existed for only part of the run, and all processes together do not grow",
@@ -132,7 +149,7 @@ def read_more_often(finding: Finding, series: SeriesSet) -> Argument | None:
     if finding.reason is not Reason.TOO_FEW_SAMPLES:
         return None
     for f in series.same(finding):
-        if f.verdict in CALM and f.role not in COUNTS and f.samples > finding.samples:
+        if f.verdict in STABLE_OR_WARMUP and f.role not in COUNTS and f.samples > finding.samples:
             return Argument(
                 text="another metric of the same memory was read more often and does not grow",
                 against=name(f),

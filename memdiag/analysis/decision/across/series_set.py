@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import Policy
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Role
-from memdiag.values.verdict import CALM, Argument, Side
+from memdiag.values.measurements import Axis, AxisKind, Role
+from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Side, Verdict
 
-MALLOC, PYTHON_BLOCKS = "malloc_bytes", "python_blocks"
+MALLOC, MALLOC_FREE = "malloc_bytes", "malloc_free_bytes"
+PYTHON_BLOCKS = "python_blocks"
+LARGEST_SMALL_BYTES = 512  # exact: SMALL_REQUEST_THRESHOLD
+"""Python takes what is larger from malloc (Objects/obmalloc.c)."""
+SMALLEST_BYTES = 16  # exact: ALIGNMENT
+"""Of a block of Python's allocator (the same file)."""
 IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it does not grow says nothing about the rest."""
 COUNTS = frozenset({Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER})
@@ -57,10 +62,19 @@ class SeriesSet:
         alike = {f.process for f in self.findings if f.metric == other.metric}
         return subject.process == "tree" and alike == {other.process}
 
+    def is_only(self, process: str) -> bool:
+        """Return True if no other process of the tree has series."""
+        return {f.process for f in self.findings} <= {process, "tree"}
+
+    @property
+    def is_of_one(self) -> bool:
+        """Return True if all series are of one process."""
+        return len({f.process for f in self.findings} - {"", "tree"}) == 1
+
     def is_on_host(self, tensors: Finding) -> bool:
         """Return True for tensors of which none come and go on a device: malloc has them all."""
         return tensors.metric in IN_PART and all(
-            f.verdict in CALM
+            f.verdict in STABLE_OR_WARMUP
             for f in self.findings
             if f.process == tensors.process and f.metric in ELSEWHERE[False]
         )
@@ -96,6 +110,24 @@ class SeriesSet:
         later, grown = self.rise(finding, other.last_x), self.rise(finding, finding)
         return later <= self.policy.common.short_share * grown
 
+    def pace(self, axis: Axis) -> float | None:
+        """Units of an axis per second, by the series that are known on both; None if unknown."""
+        if axis.kind is AxisKind.SECONDS:
+            return 1.0  # exact
+        known = [
+            f.growth_per_s.value / f.growth_per_x.value
+            for f in self.findings
+            if f.axis == axis and f.growth_per_s and f.growth_per_x and f.growth_per_x.value
+        ]
+        return median(known) if known else None
+
+    def units(self, axis: Axis, other: Axis) -> float | None:
+        """Units of an axis in one of another; None if unknown."""
+        if axis == other:
+            return 1.0  # exact
+        pace, others = self.pace(axis), self.pace(other)
+        return pace / others if pace and others else None
+
     def first(self, checks: Sequence[Rule], finding: Finding) -> tuple[Argument, Changes] | None:
         """The first argument about the finding, with the facts that it changes.
 
@@ -112,15 +144,18 @@ class SeriesSet:
 
 
 def decided(finding: Finding, argument: Argument, changes: Changes) -> Finding:
-    """The finding with the verdict of an argument that another series made."""
-    before = tuple(replace(a, is_decisive=False) for a in finding.trail)
-    return replace(
-        finding,
-        verdict=argument.verdict,
-        reason=argument.reason,
-        trail=(*before, argument),
+    """The finding with the verdict of an argument that another series made.
+
+    Only what does not grow has a plateau, and only an open verdict needs a longer run.
+    """
+    trail = (*(replace(a, is_decisive=False) for a in finding.trail), argument)
+    verdict = argument.verdict
+    follows = {
+        "plateau": finding.plateau if verdict in STABLE_OR_WARMUP else None,
+        "need_more": finding.need_more if verdict is Verdict.INCONCLUSIVE else None,
         **changes,
-    )
+    }
+    return replace(finding, verdict=verdict, reason=argument.reason, trail=trail, **follows)
 
 
 def lost_by(finding: Finding, series: SeriesSet, least_share: float = 0.0) -> Finding | None:
@@ -133,16 +168,35 @@ def lost_by(finding: Finding, series: SeriesSet, least_share: float = 0.0) -> Fi
         return None
     common = series.policy.common
     grown = series.rise(finding, finding.first_x)
-    least = max(least_share, common.stable_growth) * finding.latest_value
-    if grown <= max(common.touched_bytes, least):
+    least = max(common.touched_bytes, max(least_share, common.stable_growth) * finding.latest_value)
+    if grown <= (0.0 if finding.verdict is Verdict.LEAK else least):
         return None
     for f in series.findings:
-        same = f.process == finding.process and f.axis == finding.axis
-        if same and f.role is Role.RESIDENT and f.verdict in CALM:
+        same = f.process == finding.process or series.is_of_one
+        resident = f.axis == finding.axis and f.role is Role.RESIDENT
+        if same and resident and f.verdict in STABLE_OR_WARMUP:
             level = series.rise(f, finding.first_x) <= common.little * grown
             if level and f.peak_value >= finding.peak_value:
                 return f
     return None
+
+
+def leaking_pages(malloc: Finding, series: SeriesSet) -> Finding | None:
+    """The resident pages of malloc's process, if they leak."""
+    own = [f for f in series.findings if f.process == malloc.process]
+    pages = [f for f in own if f.role is Role.RESIDENT and f.verdict is Verdict.LEAK]
+    return pages[0] if pages else None
+
+
+def beside_malloc(malloc: Finding, pages: Finding, series: SeriesSet) -> float | None:
+    """What pages rose by beside what malloc holds, in use or free, since malloc's leak began. It is
+    not known without malloc's free bytes: then it may be fragmentation."""
+    own = [f for f in series.findings if f.process == malloc.process]
+    free = next((f for f in own if f.metric == MALLOC_FREE and f.axis == malloc.axis), None)
+    if free is None or pages.axis != malloc.axis:
+        return None
+    held = series.rise(malloc, malloc) + max(series.rise(free, malloc), 0.0)
+    return series.rise(pages, malloc) - held
 
 
 def onset(finding: Finding) -> float:

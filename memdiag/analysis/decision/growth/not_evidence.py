@@ -22,9 +22,9 @@ def negligible(case: Case, window: Window) -> Argument | None:
     """Growth that stays negligible over the run's plan, or over a horizon that few runs reach.
 
     A training keeps a little of every step (loss histories, interned objects); nobody looks for a
-    leak of a hundred bytes a step over a million steps. What healthy jobs keep per step is held
-    against the lower end of the rate, if the rate itself is not beyond twice as much; if it is, the
-    series is left open.
+    leak of a hundred bytes a step over a million steps. What healthy jobs keep per step (per second
+    where no steps are known, which is what the probe itself keeps) is held against the lower end of
+    the rate, if the rate itself is not beyond twice as much; if it is, the series is left open.
     """
     prepared, slope = window.fit.prepared, window.trend.slope
     horizon, grown, least = extrapolate(prepared, slope, case.policy, case.context.planned_x)
@@ -52,8 +52,11 @@ def negligible(case: Case, window: Window) -> Argument | None:
 
 
 def _background(prepared: Prepared, policy: Policy) -> float:
-    """What healthy jobs gain of this metric per step; 0 on other axes."""
-    if prepared.axis.kind is not AxisKind.STEP:
+    """What healthy jobs gain of this metric per step, or per second; 0 on other axes, of counts
+    that are not of Python's blocks, and where the unit is unknown.
+    """
+    is_known = prepared.unit is Unit.BYTES or prepared.metric == "python_blocks"
+    if not is_known or prepared.axis.kind not in (AxisKind.STEP, AxisKind.SECONDS):
         return 0.0
     return policy.materiality.background_per_step.get(prepared.role, 0.0)
 
@@ -94,9 +97,9 @@ class FreeList:
     """How much a free list takes."""
 
     pools: Mapping[str, float] = number(
-        MappingProxyType({"python_blocks": 2000.0}),
+        MappingProxyType({"python_blocks": 8000.0}),
         "blocks",
-        "growth of a metric that a pool may be",
+        "growth of a metric that pools may be: four lists of tuples",
         "CPython, Objects/tupleobject.c",
     )
 
@@ -105,8 +108,10 @@ class FreeList:
 def free_list(case: Case, window: Window, parameters: FreeList) -> Argument | None:
     """Objects that an interpreter keeps for reuse count as in use until its free list is full.
 
-    Python's blocks include its free lists. The one for tuples of one item takes 2,000 (CPython,
-    Objects/tupleobject.c), one for each backward pass of torch.
+    Python's blocks include its free lists. Those for tuples take 2,000 each, one list for each
+    length (CPython, Objects/tupleobject.c). Each backward pass of torch adds a tuple to one of
+    them, and so does each job of a `multiprocessing.Pool`. Some fill at the same time: a step of
+    Transformers' Trainer adds 16 blocks, until there are 5,300 more.
     """
     prepared, grown = case.prepared, window.trend.slope * window.fit.prepared.run
     pool = parameters.pools.get(prepared.metric, 0.0)
@@ -132,14 +137,24 @@ class FirstTouch:
 def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument | None:
     """Pages that a process touches for the first time: heaps, libraries and a parent's memory after
     a fork exist before they are in RAM, and first use raises the pages of a process along a line as
-    straight as a leak's.
+    straight as a leak's. While a program starts, that may be any number of pages, however many
+    steps it makes meanwhile: threads, arenas and compiled functions come with the time.
     """
     prepared, slope = window.fit.prepared, window.trend.slope
     rise = slope * window.span_x
-    if prepared.role not in PAGES or prepared.unit is not Unit.BYTES or rise <= 0:
+    if not _has_pages(prepared) or rise <= 0:
         return None
-    share = max(parameters.share * prepared.level, parameters.least_bytes)
-    most = min(case.policy.common.touched_bytes, share)
+    start_s, pace_s = case.policy.common.start_s, prepared.seconds_per_x
+    run_x = float(case.prepared.x[-1] - case.prepared.x[0])
+    if pace_s and run_x * pace_s < start_s:
+        return Argument(
+            text="it rose in a run of {run_s} s, and for {start_s} s a program that starts may use "
+            "memory that it already owns for the first time",
+            numbers={"run_s": run_x * pace_s, "start_s": start_s},
+            reason=Reason.FEW_PAGES,
+            need_x=start_s / pace_s - run_x,
+        )
+    most = touched(prepared, case.policy)
     if rise >= most:
         return None
     return Argument(
@@ -149,6 +164,19 @@ def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument 
         reason=Reason.FEW_PAGES,
         need_x=(most - rise) / slope,
     )
+
+
+def touched(prepared: Prepared, policy: Policy) -> float:
+    """Bytes of pages that a process may touch for the first time; 0 for other metrics."""
+    if not _has_pages(prepared):
+        return 0.0
+    given: FirstTouch = first_touch.given(policy)
+    share = max(given.share * prepared.level, given.least_bytes)
+    return min(policy.common.touched_bytes, share)
+
+
+def _has_pages(prepared: Prepared) -> bool:
+    return prepared.role in PAGES and prepared.unit is Unit.BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

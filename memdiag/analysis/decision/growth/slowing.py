@@ -9,6 +9,7 @@ import numpy as np
 
 from memdiag.analysis.decision.case import Case, Rule, Window
 from memdiag.analysis.decision.regimes import RegimeFit
+from memdiag.analysis.stats.noise import UNIFORM
 from memdiag.analysis.stats.saturating_exponential import Saturation, saturation
 from memdiag.analysis.stats.slope_test import trend
 from memdiag.values.verdict import Argument, Reason, Verdict
@@ -23,7 +24,8 @@ def saturating(case: Case, window: Window) -> Argument | None:
 
     A saturating exponential against a straight line, by BIC, with the slope that remains beside the
     curve. Looks at the whole climb where the curve fits it, else at the last regime alone. A climb
-    longer than warm-ups last must have come nearer to its ceiling.
+    longer than warm-ups last must have come nearer to its ceiling. As elsewhere, a climb of at most
+    a fiftieth of the level is no warm-up that a user would see.
     """
     fit, policy = window.fit, case.policy
     for first in dict.fromkeys((_climb(fit), fit.tail)):
@@ -34,11 +36,13 @@ def saturating(case: Case, window: Window) -> Argument | None:
         share = policy.common.slight if short else policy.common.stable_growth
         if not _nearly_there(found, fit, policy, first, share):
             return None
+        risen = float(fit.binned.y[-1] - fit.binned.y[first])
+        warm = risen > policy.common.stable_growth * fit.prepared.level
         return Argument(
             text="it is leveling off, with only {left_y} of growth left",
             numbers={"left_y": found.left, "evidence": found.evidence},
-            reason=Reason.PLATEAU,
-            verdict=Verdict.WARMUP,
+            reason=Reason.PLATEAU if warm else Reason.FLAT,
+            verdict=Verdict.WARMUP if warm else Verdict.STABLE,
         )
     return None
 
@@ -99,7 +103,8 @@ def slowing(case: Case, window: Window) -> Argument | None:
     """The second half of the growth is clearly slower than the first, as at the end of a warm-up.
 
     Its halves are those of the way where few of the readings are in the second; of few readings,
-    each rate is lower than the one before.
+    each rate is lower than the one before. The noise is that about the halves, not that of the
+    series: in a warm-up that was read at any distance, the growth before looks like noise.
     """
     fit, common = window.fit, case.policy.common
     x, y = fit.binned.x[fit.tail :], fit.binned.y[fit.tail :]
@@ -110,10 +115,11 @@ def slowing(case: Case, window: Window) -> Argument | None:
             return None
         early, late = float(rates[0]), float(rates[-1])
     else:
+        least = fit.prepared.quantum * UNIFORM
         half, by_way = len(x) // 2, int(np.searchsorted(x, (x[0] + x[-1]) / 2))
         if len(x) - by_way <= common.short_share * len(x):
             half = min(by_way, len(x) - common.fewest)
-        first, second = trend(x[:half], y[:half], fit.floor), trend(x[half:], y[half:], fit.floor)
+        first, second = trend(x[:half], y[:half], least), trend(x[half:], y[half:], least)
         early, late = first.slope, second.slope
         if late >= common.slowing * early or early - late <= _unsure(first.error, second.error):
             return None

@@ -6,6 +6,7 @@ import numpy as np
 
 from memdiag.analysis.decision.case import Case, Rule, Window
 from memdiag.analysis.decision.regimes import r_squared
+from memdiag.analysis.policy import HELD
 from memdiag.analysis.stats.changepoint import bins
 from memdiag.analysis.stats.eprocess import log_value, threshold
 from memdiag.values.verdict import Argument, Reason
@@ -13,7 +14,11 @@ from memdiag.values.verdict import Argument, Reason
 
 @Rule
 def reclaimed_before(case: Case, window: Window) -> Argument | None:
-    """An earlier rise this large was released: the next rise of a cycle looks like this."""
+    """An earlier rise this large was released: the next rise of a cycle looks like this.
+
+    What a program holds may wander, as random keys and requests in flight do: half of the rise is
+    enough there.
+    """
     fit = window.fit
     before = fit.binned.y[: fit.tail + 1]
     if fit.prepared.floors or len(before) < 2:  # floors have no falls
@@ -21,7 +26,7 @@ def reclaimed_before(case: Case, window: Window) -> Argument | None:
     drawdown = float(np.max(np.maximum.accumulate(before) - before))
     if drawdown <= case.policy.common.clear_noises * fit.prepared.noise:
         return None
-    if window.rise >= case.policy.common.margin * drawdown:
+    if window.rise >= (2 if fit.prepared.role in HELD else case.policy.common.margin) * drawdown:
         return None
     return Argument(
         text="it rose by {rise_y}, but after an earlier rise it fell again by {fall_y}",

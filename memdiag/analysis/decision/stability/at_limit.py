@@ -6,9 +6,8 @@ first reading on: that is how they work, and not a sign of growth.
 
 from __future__ import annotations
 
-import numpy as np
-
 from memdiag.analysis.decision.case import Case, Rule, Window
+from memdiag.analysis.stats.median import median
 from memdiag.values.measurements import Role, Unit
 from memdiag.values.verdict import Argument, Reason, Verdict
 
@@ -27,7 +26,7 @@ def at_limit(case: Case, window: Window) -> Argument | None:
         return None
     if prepared.role in _ALLOCATED_WHOLE and case.so_far is Verdict.STABLE:
         return None
-    level = float(np.median(prepared.y[window.first_sample :]))
+    level = median(prepared.y[window.first_sample :])
     for limit in _limits(case):
         if abs(level - limit) <= case.policy.common.stable_growth * limit:
             return Argument(

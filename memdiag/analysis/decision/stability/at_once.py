@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from memdiag.analysis.decision.case import Case, Rule, Window, rule
-from memdiag.analysis.parameters import number
+from memdiag.analysis.decision.case import Case, Rule, Window
 from memdiag.values.measurements import AxisKind
 from memdiag.values.verdict import Argument, Reason, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TooFew:
-    """Beside `Policy.common.fewest`."""
-
-    span_s: float = number(10.0, "s", "shortest time to be judged: imports take seconds")
-
-
-@rule(TooFew())
-def too_few(case: Case, window: Window | None, parameters: TooFew) -> Argument | None:
+@Rule
+def too_few(case: Case, window: Window | None) -> Argument | None:
     """So few readings, or so short a time, cover only the start of a program: its interpreter and
     imports.
     """
@@ -31,13 +21,14 @@ def too_few(case: Case, window: Window | None, parameters: TooFew) -> Argument |
             reason=Reason.TOO_FEW_SAMPLES,
         )
     span = float(x[-1] - x[0])
-    if case.prepared.axis.kind is not AxisKind.SECONDS or span >= parameters.span_s:
+    if case.prepared.axis.kind is not AxisKind.SECONDS or span >= common.start_s:
         return None
     return Argument(
         text="the recording is too short ({readings} readings in {span_x}): in less than "
         "{least_x}, a program shows little more than its start",
-        numbers={**readings, "span_x": span, "least_x": parameters.span_s},
+        numbers={**readings, "span_x": span, "least_x": common.start_s},
         reason=Reason.TOO_FEW_SAMPLES,
+        need_x=common.start_s - span,
     )
 
 

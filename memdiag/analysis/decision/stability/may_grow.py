@@ -10,6 +10,7 @@ import numpy as np
 from memdiag.analysis.decision.case import Case, Rule, Window
 from memdiag.analysis.decision.regimes import RegimeFit, r_squared
 from memdiag.analysis.stats.changepoint import stretches
+from memdiag.analysis.stats.median import median
 from memdiag.values.verdict import Argument, Reason
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def climbs_as_a_whole(case: Case, window: Window) -> Argument | None:
     falls = -window.rise > common.stable_growth * fit.prepared.level
     if fit.rose(case.policy) and not falls:
         return None
-    if not _blocks_climb(fit, case.policy, common.block_r2):
+    if not blocks_climb(fit, case.policy, common.block_r2):
         return None
     return Argument(
         text="it is level or falls at the end, but averages over the run grow along a straight "
@@ -137,7 +138,7 @@ def climbs_as_a_whole(case: Case, window: Window) -> Argument | None:
     )
 
 
-def _blocks_climb(fit: RegimeFit, policy: Policy, least_r2: float) -> bool:
+def blocks_climb(fit: RegimeFit, policy: Policy, least_r2: float) -> bool:
     """Return True if blocks of the whole run lie on a rising line, whatever single ones do."""
     prepared = fit.prepared
     if len(prepared.x) < policy.common.window_samples:
@@ -149,18 +150,24 @@ def _blocks_climb(fit: RegimeFit, policy: Policy, least_r2: float) -> bool:
 
 @Rule
 def pause(case: Case, window: Window) -> Argument | None:
-    """Of a run that mostly climbed: a rest at its end no longer than those after which growth
-    continued.
+    """Of a run that mostly climbed: a rest at its end of one or two readings, or no longer than
+    those after which growth continued.
 
     A rest is the way from one twentieth of the whole rise to the next, of which waves take a period
     and staircases a tread. (Those of a short part at the start are left out.)
     """
     fit, policy = case.fit, case.policy
-    if case.last_share >= policy.common.short_share or fit.prepared.floors:
+    if fit.prepared.floors or not fit.rose(policy):
         return None
-    if not fit.rose(policy):
+    if fit.tail_samples < policy.common.fewest:
+        return Argument(
+            text="only its last {readings} readings show no growth",
+            numbers={"readings": float(fit.tail_samples)},
+            reason=Reason.RECENT_STEP,
+        )
+    if case.last_share >= policy.common.short_share:
         return None
-    if not (_blocks_climb(fit, policy, policy.common.most) or _parts_rise(fit, policy.common)):
+    if not (blocks_climb(fit, policy, policy.common.most) or _parts_rise(fit, policy.common)):
         return None
     x, y = fit.binned.x, fit.binned.y
     steps = np.arange(policy.common.short_share, 1, policy.common.slight)
@@ -222,7 +229,7 @@ def _after_a_climb(case: Case) -> Argument | None:
     length = float(x[-1] - x[fit.tail])
     if first == fit.tail or length > common.short_share * fit.prepared.run:
         return None
-    top, bottom = float(np.median(y[fit.tail :])), float(y[first])
+    top, bottom = median(y[fit.tail :]), float(y[first])
     if top - bottom < common.noises * fit.prepared.noise:
         return None
     above = first + np.flatnonzero(y[first : fit.tail] > (top + bottom) / 2)

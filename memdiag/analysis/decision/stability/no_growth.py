@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Rule, Window
-from memdiag.analysis.decision.growth.not_evidence import extrapolate
-from memdiag.analysis.decision.stability.may_grow import rising
+from memdiag.analysis.decision.growth.not_evidence import extrapolate, touched
+from memdiag.analysis.decision.stability.may_grow import blocks_climb, rising
 from memdiag.analysis.stats.changepoint import bins
+from memdiag.analysis.stats.median import median
 from memdiag.analysis.stats.slope_test import Trend, trend
 from memdiag.values.verdict import Argument, Reason, Verdict
 
@@ -22,36 +23,76 @@ if TYPE_CHECKING:
 
 @Rule
 def bounded_cycles(case: Case, window: Window) -> Argument | None:
-    """Readings fall back again and again, in any shape, and nothing is kept: neither floor nor
-    ceiling of the recent half lies above those of the half before.
+    """Readings fall back again and again, in any shape, or wander a little, and nothing is kept:
+    neither floor nor ceiling of the recent half lies above those of the half before. Or all that it
+    had grown by was given back at once, after the first third, and it has not grown by clearly more
+    since.
     """
     prepared, policy, fit = window.fit.prepared, case.policy, window.fit
     if prepared.floors or prepared.teeth_climb > policy.common.noises:
         return None
-    if not _nothing_kept(prepared.y, prepared.noise, policy.common):
-        return None
     slow = case.recent_waves
+    if slow is not None and rising(slow, policy):
+        return None
+    verdict = Verdict.WARMUP if fit.rose(policy) else Verdict.STABLE
+    fall = _given_back(prepared, policy.common)
+    if fall > 0:
+        return Argument(
+            text="it fell by {fall_y}, to where it had begun, and has not grown by clearly more "
+            "since",
+            numbers={"fall_y": fall},
+            reason=Reason.BOUNDED_CYCLES,
+            verdict=verdict,
+        )
     falls = max(prepared.falls, 0 if slow is None else slow.falls)
-    if falls < 2 or (slow is not None and rising(slow, policy)):
+    if not _nothing_kept(prepared, falls, policy.common):
         return None
     return Argument(
         text="it fell back {falls} times and, after its start, is no higher in the second half of "
-        "its readings than in the first",
+        "the run than in the first",
         numbers={"falls": float(falls)},
         reason=Reason.BOUNDED_CYCLES,
-        verdict=Verdict.WARMUP if fit.rose(policy) else Verdict.STABLE,
+        verdict=verdict,
     )
 
 
-def _nothing_kept(y: Floats, noise: float, common: Common) -> bool:
-    """Judged without the first third, which may be a warm-up."""
-    n, fewest = len(y), common.fewest
-    if n < 2 * fewest:
+def _given_back(prepared: Prepared, common: Common) -> float:
+    """The largest fall, if it went down to the level of the start; else 0.
+
+    A spike that is over is no growth that was given back: it stayed high for a moment.
+    """
+    x, y = prepared.x, prepared.y
+    first = int(np.searchsorted(x, x[0] + common.slight * prepared.run))
+    x, y = x[first:], y[first:]
+    if len(y) < common.window_samples:
+        return 0.0
+    falls = np.maximum.accumulate(y) - y
+    low = int(np.argmax(falls))
+    fall, rise = float(falls[low]), float(y[low:].max() - y[low])
+    kept = float(y[low] - y[: low + 1].min())
+    late = x[low] - x[0] >= common.warm_share * (x[-1] - x[0])
+    clear = fall > common.clear_noises * prepared.noise
+    all_back = kept <= common.little * fall and rise <= common.margin * fall
+    high = np.diff(x) * (y[:-1] > y[low] + fall / 2)
+    lasting = high[:low].sum() >= high[low:].sum()
+    return fall if late and clear and all_back and lasting else 0.0
+
+
+def _nothing_kept(prepared: Prepared, falls: int, common: Common) -> bool:
+    """Judged without the first third, which may be a warm-up. Fewer than two falls may be a part of
+    a cycle; slow ones are none where all of it is growth that is still stable."""
+    y, fewest = prepared.y, common.fewest
+    if len(y) < 2 * fewest:
         return False
-    recent = y[int(common.warm_share * n) :] if n >= fewest**2 else y[1:]
-    half = len(recent) // 2
+    first = _after_warm_up(prepared, common) if len(y) >= fewest**2 else 1
+    recent = y[first:]
+    moved = float(np.ptp(recent))
+    slow = moved <= common.stable_growth * prepared.level and len(recent) >= common.window_samples
+    if falls < 2 and not slow:
+        return False
+    half = _after(prepared.x[first:], common.most, len(recent) // common.cycles)
     before, after = recent[:half], recent[half:]
-    room = max(2 * noise, common.little * float(np.ptp(recent)))
+    room = max(2 * prepared.noise, common.little * moved)
     ceiling = float(after.max()) <= float(before.max()) + room
     return float(after.min()) <= float(before.min()) + room and ceiling
 
@@ -61,16 +102,22 @@ def immaterial(case: Case, window: Window) -> Argument | None:
     """What moved after the first third is negligible against the level; or, where the last regime
     is long enough to stand by itself, what moved in it.
 
-    By bins, so that a lone reading is not a movement.
+    Of pages that do not surely grow, at the end or as a whole, so is what a process may touch for
+    the first time (`first_touch`). By blocks of four readings or more, so that a lone reading is
+    not a movement, except at the end. (Floors of cycles count one by one.)
     """
-    prepared, common, binned = case.prepared, case.policy.common, case.fit.binned
+    prepared, common = case.prepared, case.policy.common
     tail = window.first_sample
     long = prepared.share_after(tail, common.fewest) > common.warm_share
-    first = int(common.warm_share * len(binned.y))
-    if long:
-        first = max(first, int(np.searchsorted(binned.start[:-1], tail)))
-    moved = float(np.ptp(binned.y[first:]))
-    if moved >= common.immaterial_share * prepared.level:
+    y = prepared.y[max(_after_warm_up(prepared, common), tail if long else 0) :]
+    fit, policy = case.fit, case.policy
+    most = len(y) if prepared.floors else max(len(y) // common.cycles, 1)
+    blocks = bins(y, y, min(policy.segmentation.bins, most))
+    moved = float(np.ptp([*blocks.y, fit.binned.y[-1]]))
+    least = common.immaterial_share * prepared.level
+    if fit.p_growth >= common.alpha and not blocks_climb(fit, policy, common.block_r2):
+        least = max(least, touched(prepared, policy))
+    if moved >= least:
         return None
     warm = _began_lower(prepared, case.policy)
     return Argument(
@@ -79,6 +126,18 @@ def immaterial(case: Case, window: Window) -> Argument | None:
         reason=Reason.PLATEAU if warm else Reason.FLAT,
         verdict=Verdict.WARMUP if warm else Verdict.STABLE,
     )
+
+
+def _after_warm_up(prepared: Prepared, common: Common) -> int:
+    """The first reading after the first third."""
+    return _after(prepared.x, common.warm_share, common.window_samples)
+
+
+def _after(x: Floats, share: float, least: int) -> int:
+    """The first reading after this share of the way; of the readings, where fewer than `least` of
+    them are in the rest of the way."""
+    by_way = int(np.searchsorted(x, x[0] + share * (x[-1] - x[0])))
+    return by_way if len(x) - by_way >= least else int(share * len(x))
 
 
 @Rule
@@ -91,7 +150,7 @@ def equivalence(case: Case, window: Window) -> Argument | None:
     """
     prepared, policy = case.prepared, case.policy
     first, fitted = last_half(prepared, policy)
-    if len(prepared.x) - first < policy.common.window_samples or fitted is None:
+    if len(prepared.x) - first < policy.common.blocks or fitted is None:
         return None
     most = fitted.slope + fitted.half_width(1 - policy.common.alpha)
     half = replace(prepared, x=prepared.x[first:], y=prepared.y[first:])
@@ -123,5 +182,5 @@ def _began_lower(prepared: Prepared, policy: Policy) -> bool:
     third = int(policy.common.warm_share * len(prepared.y))
     if third == 0:
         return False
-    rise = float(np.median(prepared.y[third:])) - float(np.min(prepared.y[:third]))
+    rise = median(prepared.y[third:]) - float(np.min(prepared.y[:third]))
     return rise > policy.common.stable_growth * prepared.level

@@ -1,4 +1,4 @@
-"""The native recording's columns: one row per process and sample."""
+"""What memdiag measures, and the columns of its recordings: one row per process and sample."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ FIRST_METRICS = (
     "processes",
     "tensors",
 )
+
+# What is summed over the processes of a tree.
+SUMMED = frozenset({"rss_bytes", "uss_bytes", "pss_bytes", "swap_bytes"})
 
 # What memdiag measures. A column that is neither here nor in `column_meaning` is a user's counter.
 METRIC_ROLES = {
@@ -65,6 +68,9 @@ METRIC_ROLES = {
     "gc_full_collections": Role.EVENTS,
     "gc_full_freed_objects": Role.EVENTS,
     "gc_young_freed_objects": Role.EVENTS,
+    "gc_enabled": Role.EVENTS,
+    "gc_unreachable_bytes": Role.HOLES,
+    "gc_unreachable_device_bytes": Role.HOLES,
     "graph_nodes": Role.OBJECTS,
 }
 
@@ -72,3 +78,8 @@ METRIC_ROLES = {
 def is_native(names: tuple[str, ...]) -> bool:
     """Return True if the columns are those of a native recording."""
     return names[: len(KEY_COLUMNS)] == KEY_COLUMNS
+
+
+def counts_bytes(name: str) -> bool:
+    """Return True for "" (memory in general) and for metrics of memory: `rss`, `vram_bytes`."""
+    return not name or f"{name.removesuffix('_bytes')}_bytes" in METRIC_ROLES

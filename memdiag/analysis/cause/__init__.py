@@ -1,0 +1,1 @@
+"""What keeps the memory that leaks: the places in the program that grow, with their lines."""

@@ -1,0 +1,388 @@
+"""Which places in the program keep the memory that leaks, by their share of its growth.
+
+The growth is measured by what is in use (malloc and Python's own allocator), not by resident pages,
+which fragmentation makes many times larger. A place is named only if the recording leaks, if the
+place still grows, and if all places together hold at least half of the growth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from memdiag.analysis.attribution.known_sizes import as_large_as
+from memdiag.analysis.cause.fixes import UNDECIDED, fix_of, fix_of_kind, kind_of
+from memdiag.analysis.cause.holder_words import words
+from memdiag.analysis.cross_series.leak_kind import rate
+from memdiag.analysis.decision.across.series_set import ON_DEVICE, SeriesSet
+from memdiag.analysis.policy import DEFAULT
+from memdiag.probe.ring_format import BLOCK_BYTES
+from memdiag.values.findings import Culprit, Finding, GrowthCause, How, KnownSize, Leaking
+from memdiag.values.holders import AllocatedLine, Holder, ProcessHolders, Size, SourceLine
+from memdiag.values.measurements import AxisKind, Series, Unit
+from memdiag.values.memory_kind import MemoryKind
+from memdiag.values.verdict import Verdict
+
+LEAST_EXPLAINED = 0.5
+"""Of the growth, what the places must hold to be named: more than all others (heuristic)."""
+_LEAST_SHARE = 0.05
+# A line that was seen to get native memory is named if it is the only one that gets as much as
+# grows: others get what is freed at another line. Heuristic.
+_LEAST_NATIVE, _MOST_NATIVE = 0.75, 1.25
+# Lines that allocate what stays in use are named if they explain the growth, and not much more:
+# then what they allocate does not stay, or the steps recorded were not like the others. Heuristic.
+_MOST_ALLOCATED = 2.0
+_MOST_CULPRITS = 4
+# The growth of the last part of a history, beside that of all of it, that counts as still growing.
+# Heuristic: a cache that fills grows ever more slowly.
+_LAST_PART, _STILL = 1 / 3, 0.25
+
+
+def cause(
+    findings: Sequence[Finding],
+    decided_by: int | None,
+    leaking: Leaking | None,
+    recorded: Sequence[ProcessHolders],
+    series: Sequence[Series],
+) -> GrowthCause | None:
+    """What keeps the memory that leaks; None for other verdicts, and if nothing was looked for.
+
+    series: those of the findings.
+    """
+    if decided_by is None or findings[decided_by].verdict is not Verdict.LEAK or not recorded:
+        return None
+    subject = findings[decided_by]
+    inside = [one for one in recorded if one.process == subject.process]
+    found = [
+        (culprit, holder)
+        for one in inside or recorded
+        for culprit, holder in _culprits(one, subject, series[decided_by], findings, leaking)
+    ]
+    found = _merged(found)
+    explained = min(1.0, sum(culprit.share for culprit, _ in found))
+    named = [pair for pair in found if pair[0].share >= _LEAST_SHARE][:_MOST_CULPRITS]
+    allocating = next(
+        filter(
+            None,
+            (
+                _allocating(one, subject, series[decided_by], findings, leaking)
+                for one in inside or recorded
+            ),
+        ),
+        None,
+    )
+    if explained < LEAST_EXPLAINED or not named:
+        kind = None if leaking is None else leaking.kind
+        if allocating is not None:
+            return allocating
+        getting = [
+            culprit
+            for one in inside or recorded
+            for culprit in _getting(one, subject, series[decided_by], findings)
+        ]
+        if len(getting) == 1:
+            explained = min(1.0, getting[0].share)
+        return GrowthCause(
+            kind=kind,
+            share_explained=explained,
+            culprits=tuple(getting) if len(getting) == 1 else (),
+            fix=fix_of_kind(kind),
+        )
+    first = named[0][1]
+    return GrowthCause(
+        kind=kind_of(first, leaking),
+        share_explained=explained,
+        culprits=tuple(_with_line(culprit, allocating) for culprit, _ in named),
+        fix=fix_of(first),
+    )
+
+
+def _with_line(culprit: Culprit, allocating: GrowthCause | None) -> Culprit:
+    """A culprit without a line with the one that allocates most of what grows."""
+    if culprit.line is not None or allocating is None or not allocating.culprits:
+        return culprit
+    line = allocating.culprits[0]
+    return replace(
+        culprit,
+        file=line.file,
+        line=line.line,
+        code=line.code,
+        function=line.function,
+        how=How.ALLOCATED,
+    )
+
+
+def watching(verdict: Verdict, recorded: Sequence[ProcessHolders]) -> tuple[str, ...]:
+    """Notes of how long lines were watched, which takes time, in a recording that leaks."""
+    return tuple(
+        f"{one.process or one.pid}: lines were watched for {one.watched_steps} steps "
+        f"({one.watched_s:.1f} s)"
+        for one in recorded
+        if verdict is Verdict.LEAK and one.watched_steps
+    )
+
+
+def _merged(found: Sequence[tuple[Culprit, Holder]]) -> list[tuple[Culprit, Holder]]:
+    """One culprit for all places that the same line adds to, such as a hook of each layer; the
+    largest share first.
+    """
+    alike: dict[object, list[tuple[Culprit, Holder]]] = {}
+    for culprit, holder in sorted(found, key=lambda pair: -pair[0].share):
+        place = (culprit.file, culprit.line) if culprit.line else holder.path[-1]
+        alike.setdefault((culprit.process, place), []).append((culprit, holder))
+    merged = [(_together([culprit for culprit, _ in same]), same[0][1]) for same in alike.values()]
+    return sorted(merged, key=lambda pair: -pair[0].share)
+
+
+def _together(same: Sequence[Culprit]) -> Culprit:
+    """The first of several culprits, with what all of them grow by."""
+    first = same[0]
+    if len(same) == 1:
+        return first
+    steps = [one.bytes_per_step for one in same if one.bytes_per_step is not None]
+    counts = [one.count_per_step for one in same if one.count_per_step is not None]
+    return replace(
+        first,
+        holder=f"{first.holder} and {len(same) - 1} more",
+        bytes_per_step=sum(steps) if steps else None,
+        bytes_per_s=sum(one.bytes_per_s for one in same),
+        count_per_step=sum(counts) if counts else None,
+        share=min(1.0, sum(one.share for one in same)),
+    )
+
+
+def _culprits(
+    one: ProcessHolders,
+    subject: Finding,
+    series: Series,
+    findings: Sequence[Finding],
+    leaking: Leaking | None,
+) -> list[tuple[Culprit, Holder]]:
+    """The places of a process that still grow, each with its share of the process's growth."""
+    grown = [
+        (holder, per_x)
+        for holder in one.holders
+        if (points := _placed(holder.sizes, series))
+        and _still_grows(points)
+        and (per_x := _rate(points)) is not None
+        and per_x > 0
+    ]
+    small = max((holder.small_bytes for holder, _ in grown), default=0.0) or BLOCK_BYTES
+    is_mapped = leaking is not None and leaking.kind is MemoryKind.MAPPED
+    whole = _growth(one.process, subject, findings, small, is_mapped=is_mapped)
+    if whole is None or whole <= 0:
+        return []
+    out = []
+    for holder, per_x in grown:
+        is_on_device = subject.role in ON_DEVICE
+        each = holder.device_bytes_per_unit if is_on_device else holder.bytes_per_unit
+        share = min(1.0, per_x * each / whole)
+        by_step = per_x if subject.axis.kind is AxisKind.STEP else None
+        culprit = _culprit(holder, one.process, by_step, each, share)
+        what = (
+            as_large_as(each, one.model_bytes, one.batch_bytes) if holder.unit == "items" else None
+        )
+        if what is not None:
+            text = f"{culprit.holder}, each item as large as {_SIZES[what]}"
+            culprit = replace(culprit, holder=text)
+        out.append((culprit, holder))
+    return out
+
+
+def _culprit(
+    holder: Holder, process: str, by_step: float | None, each: float, share: float
+) -> Culprit:
+    """by_step: what it grows by per step of the axis, None if that has no steps."""
+    per_s = _rate([(one.at_s, one.size) for one in holder.sizes]) or 0.0
+    steps = [(float(one.step), one.size) for one in holder.sizes if one.step is not None]
+    per_step = _rate(steps) if len(steps) == len(holder.sizes) else by_step
+    line = holder.lines[0] if holder.lines else None
+    counts = per_step is not None and holder.unit != "bytes"
+    return Culprit(
+        file=None if line is None else line.file,
+        line=None if line is None else line.line,
+        code=None if line is None else line.code or None,
+        function=None if line is None else line.function or None,
+        holder=words(holder),
+        process=process,
+        bytes_per_step=None if per_step is None else per_step * each,
+        bytes_per_s=per_s * each,
+        count_per_step=per_step if counts else None,
+        share=share,
+        since_step=_since_step(holder.sizes, per_step, is_count=holder.unit == "items"),
+        how=How.NAME if line is None else How.WATCHED if line.hits else How.SOURCE,
+    )
+
+
+def _getting(
+    one: ProcessHolders, subject: Finding, series: Series, findings: Sequence[Finding]
+) -> list[Culprit]:
+    """The lines that were seen to get as much native memory as grows."""
+    whole = _growth(one.process, subject, findings, BLOCK_BYTES)
+    if subject.role in ON_DEVICE or subject.axis.kind is not AxisKind.STEP or not whole:
+        return []
+    return [
+        _allocated(native.line, native.bytes_per_step, whole, one, series, "memory")
+        for native in one.native
+        if _LEAST_NATIVE <= native.bytes_per_step / whole <= _MOST_NATIVE
+    ]
+
+
+def _allocating(
+    one: ProcessHolders,
+    subject: Finding,
+    series: Series,
+    findings: Sequence[Finding],
+    leaking: Leaking | None,
+) -> GrowthCause | None:
+    """The lines that were recorded to allocate what stays in use; None if they do not explain it.
+
+    leaking: what the metrics show.
+    """
+    is_on_device = subject.role in ON_DEVICE
+    whole = _growth(one.process, subject, findings, BLOCK_BYTES)
+    if subject.axis.kind is not AxisKind.STEP or not whole:
+        return None
+    by_line: dict[tuple[str, int], list[AllocatedLine]] = {}
+    for each in one.allocated:
+        if each.is_device is is_on_device:
+            by_line.setdefault((each.line.file, each.line.line), []).append(each)
+    explained = sum(each.bytes_per_step for same in by_line.values() for each in same) / whole
+    if not LEAST_EXPLAINED <= explained <= _MOST_ALLOCATED:
+        return None
+    first = max((each for same in by_line.values() for each in same), key=_size)
+    kind = first.kind if leaking is None or leaking.kind in UNDECIDED else leaking.kind
+    what = _UNNAMED.get(kind, "memory")
+    culprits = [
+        _allocated(max(same, key=_size).line, sum(map(_size, same)), whole, one, series, what)
+        for same in by_line.values()
+    ]
+    named = sorted((c for c in culprits if c.share >= _LEAST_SHARE), key=lambda c: -c.share)
+    return GrowthCause(
+        kind=kind,
+        share_explained=min(1.0, explained),
+        culprits=tuple(named[:_MOST_CULPRITS]),
+        fix=fix_of_kind(kind),
+    )
+
+
+_SIZES = {
+    KnownSize.MODEL: "the model",
+    KnownSize.OPTIMIZER_STATE: "the state of an Adam optimizer",
+    KnownSize.TRAINING_STATE: "model, gradients and Adam state together",
+    KnownSize.BATCH: "a batch of data",
+}
+_UNNAMED = {
+    MemoryKind.GRAPH: "autograd graphs",
+    MemoryKind.CYCLES: "reference cycles",
+    MemoryKind.TENSORS: "tensors",
+}
+
+
+def _size(line: AllocatedLine) -> float:
+    return line.bytes_per_step
+
+
+def _allocated(
+    line: SourceLine, per_step: float, whole: float, one: ProcessHolders, series: Series, what: str
+) -> Culprit:
+    """A line that gets `per_step` bytes, of a growth of `whole`."""
+    (first_x, _), (last_x, _) = (
+        _placed([Size(at_s=at_s, step=None, size=0.0) for at_s in (0.0, one.last_s)], series)
+        or [(0.0, 0.0)] * 2
+    )
+    return Culprit(
+        file=line.file,
+        line=line.line,
+        code=line.code or None,
+        function=line.function or None,
+        holder=f"{what} that no name in the program leads to",
+        process=one.process,
+        bytes_per_step=per_step,
+        bytes_per_s=per_step * (last_x - first_x) / one.last_s,
+        count_per_step=None,
+        share=min(1.0, per_step / whole),
+        since_step=None,
+        how=How.ALLOCATED,
+    )
+
+
+def _growth(
+    process: str,
+    subject: Finding,
+    findings: Sequence[Finding],
+    small: float,
+    *,
+    is_mapped: bool = False,
+) -> float | None:
+    """Growth of what is in use in a process, per unit of the subject's axis.
+
+    is_mapped: neither malloc nor Python has mapped it: the growth of its pages.
+    """
+    series = SeriesSet(findings=findings, policy=DEFAULT)
+    if subject.role in ON_DEVICE or is_mapped:
+        return _growth_of(subject, subject, series)
+    rates = {f.metric: _growth_of(f, subject, series) for f in findings if f.process == process}
+    malloc, blocks = rates.get("malloc_bytes"), rates.get("python_blocks")
+    if malloc is not None:
+        return max(malloc, 0.0) + max(blocks or 0.0, 0.0) * small
+    return _growth_of(subject, subject, series) if subject.unit is Unit.BYTES else None
+
+
+def _growth_of(finding: Finding, subject: Finding, series: SeriesSet) -> float | None:
+    """Growth per unit of the subject's axis: of the last regime, else since the subject began to
+    grow; None where the axes have no common clock."""
+    units = series.units(finding.axis, subject.axis)
+    if units is None or finding.growth_per_x is None:
+        return rate(finding, subject, series)
+    return finding.growth_per_x.value * units
+
+
+def _placed(sizes: Sequence[Size], series: Series) -> list[tuple[float, float]]:
+    """The sizes on the axis of a series: (position, size)."""
+    if series.at_s is None:
+        return []
+    known = np.isfinite(series.x) & np.isfinite(series.at_s)
+    at_s, x = series.at_s[known], series.x[known]
+    if not len(x):
+        return []
+    order = np.argsort(at_s, kind="stable")
+    placed = np.interp([one.at_s for one in sizes], at_s[order], x[order]).tolist()
+    return [(at, one.size) for at, one in zip(placed, sizes, strict=True)]
+
+
+def _rate(points: Sequence[tuple[float, float]]) -> float | None:
+    """Growth per unit of the first column over the second half of (position, size)."""
+    if len(points) < 2:
+        return None
+    at, sizes = zip(*points, strict=True)
+    half = (at[-1] - at[0]) / 2
+    grown: float = sizes[-1] - float(np.interp(at[0] + half, at, sizes))
+    return grown / half if half > 0 else None
+
+
+def _still_grows(points: Sequence[tuple[float, float]]) -> bool:
+    """Return True if the last part of a history grows about as much as all of it.
+
+    points: (position on the axis of the series, size): what comes after the last step counts for
+    nothing.
+    """
+    (first, smallest), (last, largest) = points[0], points[-1]
+    before = [one for one in points if one[0] <= last - _LAST_PART * (last - first)]
+    if not before or last <= first:
+        return False
+    at, size = before[-1]
+    return (largest - size) / (last - at) >= _STILL * (largest - smallest) / (last - first)
+
+
+def _since_step(sizes: Sequence[Size], per_step: float | None, *, is_count: bool) -> int | None:
+    """The last step before it grew; if it grew already when it was first seen, the step at which it
+    was empty.
+    """
+    if sizes[0].step is None or per_step is None or per_step <= 0:
+        return None
+    before = [one.step for one in sizes if one.size <= sizes[0].size and one.step is not None]
+    first = before[-1]
+    return max(0, round(first - sizes[0].size / per_step)) if is_count else first

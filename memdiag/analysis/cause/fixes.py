@@ -1,0 +1,49 @@
+"""What usually ends a growth, by what holds it."""
+
+from __future__ import annotations
+
+from memdiag.analysis.cause.holder_words import UNREACHED
+from memdiag.values.findings import Fix, Leaking
+from memdiag.values.holders import Holder
+from memdiag.values.memory_kind import MemoryKind
+
+# Parts of names of attributes of libraries, and what adding to them calls for.
+_BY_ATTRIBUTE = (
+    ("hooks", Fix.REMOVE_HOOK),
+    ("handlers", Fix.REMOVE_HANDLER),
+    ("callbacks", Fix.REMOVE_HANDLER),
+    ("figs", Fix.CLOSE_FIGURE),
+    ("queue", Fix.CONSUME),
+)
+UNDECIDED = frozenset({MemoryKind.NATIVE_OR_TENSORS, MemoryKind.HOLES})
+
+
+def fix_of(holder: Holder) -> Fix:
+    """What usually ends the growth of this place."""
+    if holder.path[0].kind == UNREACHED:
+        return Fix.BREAK_CYCLE
+    library = [name.name for name in holder.path if name.kind == "attribute" and not name.file]
+    for part, fix in _BY_ATTRIBUTE:
+        if any(part in name for name in library):
+            return fix
+    if holder.container == "_lru_cache_wrapper":
+        return Fix.CACHE_SIZE
+    if holder.kind is MemoryKind.GRAPH:
+        return Fix.DETACH
+    if holder.unit == "items":
+        is_sequence = holder.container in ("list", "deque", "tuple", "set")
+        return Fix.BOUND_SEQUENCE if is_sequence else Fix.BOUND_DICTIONARY
+    return Fix.UNLINK if holder.unit == "objects" else Fix.AGGREGATE
+
+
+def fix_of_kind(kind: MemoryKind | None) -> Fix | None:
+    """What usually ends growth of this kind, whatever holds it; None if that depends on it."""
+    return Fix.BREAK_CYCLE if kind is MemoryKind.CYCLES else None
+
+
+def kind_of(holder: Holder, leaking: Leaking | None) -> MemoryKind:
+    """What the growth consists of: by the metrics where they decide, else by what is held."""
+    is_known = leaking is not None and leaking.share is not None and leaking.kind not in UNDECIDED
+    if leaking is not None and (is_known or leaking.kind is MemoryKind.MAPPED):
+        return leaking.kind
+    return holder.kind

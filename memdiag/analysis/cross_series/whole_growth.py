@@ -1,0 +1,123 @@
+"""The growth of a whole job, and the processes that make it.
+
+The series that decides is the one that names its place best: often the exact metric of one process.
+The growth of the job is the sum over its processes, small Python objects included, of which malloc
+knows nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memdiag.analysis.cross_series.leak_kind import NODES, rate
+from memdiag.analysis.cross_series.makers import is_leak, makers
+from memdiag.analysis.decision.across.series_set import (
+    LARGEST_SMALL_BYTES,
+    MALLOC,
+    MALLOC_FREE,
+    PYTHON_BLOCKS,
+    SMALLEST_BYTES,
+    SeriesSet,
+    speed,
+)
+from memdiag.analysis.policy import DEFAULT, Policy
+from memdiag.probe.ring_format import BLOCK_BYTES
+from memdiag.values.findings import Finding, GrowthPart, Interval, WholeGrowth
+from memdiag.values.verdict import Verdict
+
+
+def whole_growth(
+    findings: Sequence[Finding], decided_by: int | None, policy: Policy = DEFAULT
+) -> WholeGrowth | None:
+    """The growth of a leak of host memory in all processes; None for others."""
+    subject = None if decided_by is None else findings[decided_by]
+    if subject is None or not is_leak(subject) or subject.growth_per_x is None:
+        return None
+    series = SeriesSet(findings=findings, policy=policy)
+    parts = [part for one in makers(series, subject) for part in _parts(one, subject, series)]
+    whole = _sum([part.growth_per_x for part in parts])
+    if not _make_it_all(parts, series) or whole.value <= 0:
+        whole = subject.growth_per_x
+    pace = _pace(subject, series)
+    shared = [replace(part, share=part.growth_per_x.value / whole.value) for part in parts]
+    return WholeGrowth(
+        growth_per_x=whole,
+        growth_per_s=None if pace is None else whole.scaled(pace),
+        parts=tuple(sorted(shared, key=lambda part: -part.share)),
+    )
+
+
+def _pace(subject: Finding, series: SeriesSet) -> float | None:
+    """Units of the subject's axis per second, as long as its own process was read; that of the
+    others where it has no growth to tell it by."""
+    per_x, per_s = subject.growth_per_x, subject.growth_per_s
+    if per_x is None or per_s is None or not per_x.value:
+        return series.pace(subject.axis)
+    return per_s.value / per_x.value
+
+
+def _parts(leak: Finding, subject: Finding, series: SeriesSet) -> list[GrowthPart]:
+    """The growth of a process on the axis of the deciding series; none where that is unknown."""
+    own = {f.metric: f for f in series.findings if f.process == leak.process}
+    found = {leak.metric: _growth(leak, subject, series)}
+    blocks = own.get(PYTHON_BLOCKS)
+    if leak.metric == MALLOC and blocks is not None and blocks.verdict is Verdict.LEAK:
+        nodes = rate(own[NODES], subject, series) if NODES in own else 0.0
+        objects = _less(_growth(blocks, subject, series), nodes or 0.0)
+        size = _block_bytes(leak, blocks, series)
+        found[PYTHON_BLOCKS] = None if objects is None else objects.scaled(size)
+    return [
+        GrowthPart(process=leak.process, metric=metric, growth_per_x=growth, share=0.0)
+        for metric, growth in found.items()
+        if growth is not None and growth.value > 0 and leak.process != "tree"
+    ]
+
+
+def _growth(finding: Finding, subject: Finding, series: SeriesSet) -> Interval | None:
+    units = series.units(finding.axis, subject.axis)
+    if finding.growth_per_x is None or units is None:
+        return None
+    return finding.growth_per_x.scaled(units)
+
+
+def _less(blocks: Interval | None, nodes: float) -> Interval | None:
+    """Growth of Python's blocks, but for those that the count of nodes leaves."""
+    if blocks is None:
+        return None
+    ours = max(nodes, 0.0)
+    return Interval(value=blocks.value - ours, low=blocks.low - ours, high=blocks.high - ours)
+
+
+def _block_bytes(malloc: Finding, blocks: Finding, series: SeriesSet) -> float:
+    """The size of the new blocks: by the pages beside malloc, if these grow as much as blocks can;
+    else what blocks have on average."""
+    own = {f.metric: f for f in series.findings if f.process == malloc.process}
+    known = [own.get(name) for name in ("rss_bytes", MALLOC_FREE)]
+    rates = [None if f is None else rate(f, malloc, series) for f in (malloc, blocks, *known)]
+    held, new, pages, free = rates
+    if held is None or pages is None or free is None or not new or new < 0:
+        return BLOCK_BYTES
+    size = (pages - held - max(free, 0.0)) / new
+    return size if SMALLEST_BYTES <= size <= LARGEST_SMALL_BYTES else BLOCK_BYTES
+
+
+def _make_it_all(parts: Sequence[GrowthPart], series: SeriesSet) -> bool:
+    """Return True if the processes of these parts have nearly all of the tree's growth, each by the
+    total's own metric."""
+    trees = [f for f in series.findings if f.process == "tree" and is_leak(f)]
+    processes = {part.process for part in parts}
+    if not trees or not parts or any(map(series.is_only, processes)):
+        return bool(parts)
+    tree = max(trees, key=lambda f: f.samples)
+    alike = [f for f in series.findings if f.metric == tree.metric and f.process in processes]
+    return sum(map(speed, alike)) >= series.policy.reporting.owns * speed(tree)
+
+
+def _sum(growths: Sequence[Interval]) -> Interval:
+    """Of independent estimates."""
+    low = math.hypot(*(one.value - one.low for one in growths))
+    high = math.hypot(*(one.high - one.value for one in growths))
+    value = math.fsum(one.value for one in growths)
+    return Interval(value=value, low=value - low, high=value + high)

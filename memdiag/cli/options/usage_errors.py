@@ -1,0 +1,135 @@
+"""What is wrong with a command line, in memdiag's words instead of those of the parser."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+from memdiag.errors import UsageError
+from memdiag.values.sanitize import printable
+
+# Commands that mean the same.
+ALIASES = {"analyse": "analyze", "diff": "compare"}
+# What other tools call such a command.
+_MEANT = {
+    "run": "record start exec launch profile",
+    "watch": "attach monitor top live follow",
+    "analyze": "analysis check judge verdict view show plot explain",
+    "list": "ls status history runs",
+    "clean": "rm remove delete prune",
+    "census": "objects snapshot dump",
+    "doctor": "env info system",
+    "config": "init settings configure",
+}
+# Options of other commands or tools.
+_INSTEAD = {
+    "--no-color": "--color never",
+    "--colour": "--color",
+    "--output-file": "--output",
+    "--name": "--output NAME.csv",
+    "--metrics": "--metric",
+    "--column": "--metric",
+}
+_OWN_STDOUT = "--json-file report.json"
+# How similar a word must be to a known one to count as misspelled. Heuristic.
+_MISSPELLED = 0.6
+_INTERPRETER_OPTIONS = frozenset({"-m", "-c", "-u", "-O", "-X", "-W"})
+
+
+def unknown_command(word: str, rest: Sequence[str], known: Sequence[str]) -> UsageError:
+    """The error for a word that is no command. rest: what follows it."""
+    shown = printable(word)
+    typed = printable(shlex.join([word, *rest]))
+    following = printable(f" {shlex.join(rest)}" if rest else "")
+    meant = next((name for name, words in _MEANT.items() if word.lower() in words.split()), "")
+    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=_MISSPELLED)
+    if meant and meant in known:
+        remedy = f"did you mean memdiag {meant}{following}?"
+    elif word.endswith((".py", ".sh")) or (not near and shutil.which(word) is not None):
+        python = "python " if word.endswith(".py") else ""
+        remedy = f"to start a program: memdiag run -- {python}{typed}"
+    elif os.path.lexists(word):
+        return UsageError(
+            f"{shown!r} is a file, not a command", remedy=f"to judge it: memdiag analyze {typed}"
+        )
+    else:
+        remedy = f"did you mean {near[0]!r}?" if near else "memdiag help lists the commands"
+    return UsageError(f"unknown command {shown!r}", remedy=remedy)
+
+
+def of_parser(error: Any, arguments: Sequence[str]) -> UsageError:
+    """The error of the parser as memdiag reports it.
+
+    error: an exception of Typer's parser. arguments: what was typed after `memdiag`.
+    """
+    command = error.ctx.command.name if getattr(error, "ctx", None) is not None else ""
+    command = "" if error.ctx is not None and error.ctx.parent is None else command
+    name = getattr(error, "option_name", None)
+    if type(error).__name__ == "NoSuchOption" and name:
+        return _unknown_option(name, command or "", error.ctx, arguments)
+    parameter = getattr(error, "param", None)
+    if type(error).__name__ == "MissingParameter" and parameter is not None:
+        return _missing(command or "", parameter)
+    if name and "requires an argument" in error.message:
+        return UsageError(f"{name} requires a value", remedy=_value_of(name, error.ctx))
+    if name and "does not take a value" in error.message:
+        return UsageError(f"{name} takes no value")
+    if "unexpected extra argument" in error.message:
+        extra = error.message.rpartition("(")[2].rstrip(")")
+        return UsageError(f"unexpected argument {printable(extra)!r} for memdiag {command}")
+    text = error.format_message().rstrip(".")
+    return UsageError(printable(text[:1].lower() + text[1:]))
+
+
+def _unknown_option(name: str, command: str, ctx: Any, arguments: Sequence[str]) -> UsageError:
+    shown = printable(name)
+    if not command:
+        remedy = f"options come after the command: memdiag analyze {shown}"
+        return UsageError(f"unknown option {shown}", remedy=remedy)
+    message = f"unknown option {shown} for memdiag {command}"
+    options = [one for parameter in ctx.command.get_params(ctx) for one in parameter.opts]
+    near = difflib.get_close_matches(name, options, n=1, cutoff=_MISSPELLED + 0.15)
+    at = next((n for n, one in enumerate(arguments) if one.split("=")[0] == name), len(arguments))
+    if name == "--json" and command == "run":
+        return UsageError(
+            "--json is not available for memdiag run: stdout belongs to the command",
+            remedy=_OWN_STDOUT,
+        )
+    if name in _INSTEAD:
+        remedy = f"write {_INSTEAD[name]}"
+    elif near:
+        remedy = f"did you mean {near[0]}?"
+    elif command == "run" and name in _INTERPRETER_OPTIONS:
+        remedy = f"memdiag run -- python {printable(shlex.join(arguments[at:]))}"
+    elif command == "run":
+        remedy = f"options of your program go after it: memdiag run -- python train.py {shown}"
+    else:
+        remedy = f"memdiag help {command} lists the options"
+    return UsageError(message, remedy=remedy)
+
+
+_MISSING = {
+    "run": ("no command to run", "memdiag run -- python train.py"),
+    "analyze": ("no files to analyze", "memdiag analyze run.csv, or memdiag analyze last"),
+}
+
+
+def _missing(command: str, parameter: Any) -> UsageError:
+    if command in _MISSING and parameter.param_type_name == "argument":
+        message, remedy = _MISSING[command]
+        return UsageError(message, remedy=remedy)
+    name = parameter.metavar or parameter.name.upper()
+    if parameter.param_type_name == "option":
+        name = f"{parameter.opts[0]} {name}"
+    return UsageError(f"{name} is missing", remedy=f"memdiag help {command} shows how it is used")
+
+
+def _value_of(name: str, ctx: Any) -> str:
+    """`--limit SIZE`."""
+    parameters = () if ctx is None else ctx.command.get_params(ctx)
+    found = next((one for one in parameters if name in one.opts), None)
+    return "" if found is None or not found.metavar else f"write {name} {found.metavar}"

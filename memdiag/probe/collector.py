@@ -1,0 +1,73 @@
+"""Keeps Python's garbage collector running when it would run without the probe.
+
+The collector runs once the number of objects has grown by a threshold. Objects that the probe
+creates for a look would bring that on, and free garbage that the program's own objects would have
+left for later. So they are added to the threshold until the next collection.
+"""
+
+from __future__ import annotations
+
+import gc
+
+from .guard import never_raises
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Thresholds = tuple[int, int, int]
+
+# More objects than a look creates.
+_ROOM = 1_000_000
+
+
+class OwnObjects:
+    """What is created inside of `with` does not bring on a collection, then or later.
+
+    It may not be nested. Thresholds that the program sets meanwhile stay as they are.
+    """
+
+    def __init__(self) -> None:
+        self._programs: Thresholds = (0, 0, 0)
+        self._set: Thresholds | None = None
+        self._extra = self._count = 0
+        self._is_called = False
+
+    def __enter__(self) -> None:
+        now = gc.get_threshold()
+        if now != self._set:
+            self._programs, self._extra = now, 0
+        if self._programs[0] > 0 and gc.isenabled():
+            self._count = gc.get_count()[0]
+            self._raise_by(self._extra + _ROOM)
+
+    def __exit__(self, *_: object) -> None:
+        if self._set is None or gc.get_threshold() != self._set:
+            return
+        self._extra += max(0, gc.get_count()[0] - self._count)
+        if not self._is_called:
+            self._is_called = True
+            gc.callbacks.append(self._collected)
+        self._raise_by(self._extra)
+
+    def remove(self) -> None:
+        """Leave the collector as the program has set it."""
+        self._restore()
+        if self._collected in gc.callbacks:
+            gc.callbacks.remove(self._collected)
+        self._is_called = False
+
+    def _raise_by(self, extra: int) -> None:
+        self._set = (self._programs[0] + extra, *self._programs[1:])
+        gc.set_threshold(*self._set)
+
+    @never_raises
+    def _collected(self, phase: str, info: dict[str, Any]) -> None:
+        """Python calls this before and after each collection, which begins to count anew."""
+        if phase == "stop" and self._set is not None:
+            self._restore()
+
+    def _restore(self) -> None:
+        ours, self._set = self._set, None
+        if ours is not None and gc.get_threshold() == ours:
+            gc.set_threshold(*self._programs)

@@ -1,0 +1,419 @@
+"""Finds the places that grow, by a walk now and then within a share of the process's time.
+
+The walk runs at steps, in the thread of the step, and without steps in the probe's own thread, as
+the tensor counts do. What grows is written to a file beside the ring, as JSON: the places with the
+history of their sizes, and what one more item keeps. What it means is decided outside.
+"""
+
+from __future__ import annotations
+
+import os
+from math import inf
+from time import monotonic, thread_time
+
+from . import ring_format
+from .allocation_recording import AllocationRecording
+from .kept_bytes import Arrays, Kept, of_object, per_item
+from .line_windows import LineWindows, growth_in_use, growth_on_devices, is_program_thread
+from .name_walk import NameWalk
+from .places import Place, Places
+from .plain_access import container_name
+from .size_log import SizeLog
+from .spacing import Spacing
+from .unnamed import MOST_LOOKS, Unnamed
+from .unreached import MOST_LOOKS as MOST_COUNTS
+from .unreached import Unreached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence, TypeVar
+
+    from .session import Session
+
+    T = TypeVar("T")
+
+VERSION = 1
+# Share of the process's time for walks and measuring what they found, and what the first may take
+# beyond it. A walk takes 4 ms beside torch, 40 ms with 10,000 objects of modules. Heuristic.
+SHARE = 0.0004
+ALWAYS_SHARE = 0.02
+CREDIT_S = 0.12
+_AT_LEAST_S = 0.2
+# Between walks the sizes of what grows are read through their names: share of the time, what may be
+# taken beyond it, and how far apart at least. Heuristic: 50 us each.
+_READING_SHARE, _READING_CREDIT_S, _READINGS_APART_S = 0.0002, 0.002, 0.25
+# Places that are written, and files of the program. Heuristic.
+_MOST_SUSPECTS, _MOST_FILES = 16, 200
+# Time for measuring items after one walk; the rest waits for the next. Heuristic.
+_MEASURING_S = 0.04
+# Measured again once it is this many times as large: items may have become larger.
+_AGAIN = 2.0
+_MOST_WALKS = 48
+# Looks beside the names: if at least so much has grown since the middle of the walks, and places
+# hold less than half of it. The first takes 0.5% of the time until then (10% if always), the others
+# come at so many times the age of the one before: what grows has grown meanwhile. Counts of objects
+# are cheaper, and come sooner until they have found something. Heuristic.
+_LEAST_UNEXPLAINED, _FIRST_LOOK_S, _ALWAYS_FIRST_LOOK_S, _LATER = 1 << 20, 30.0, 1.5, 1.6
+_ALWAYS_FIRST_COUNT_S, _SOONER = 0.5, 1.2
+# Recordings of allocations in one process. Heuristic: the growth may change.
+_MOST_RECORDINGS = 2
+
+
+def is_enabled() -> bool:
+    """Return True unless the user has disabled the walks (`memdiag run --explain never`)."""
+    return os.environ.get(ring_format.EXPLAIN_VARIABLE) != "never"
+
+
+class HolderSampler:
+    """The walks of one process, and what they have found."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._is_off = self._running = self._is_in_program = False
+        explain = os.environ.get(ring_format.EXPLAIN_VARIABLE)
+        is_always = explain == "always"
+        self._share = ALWAYS_SHARE if is_always else SHARE
+        self._first_look_s = self._first_count_s = _FIRST_LOOK_S
+        if is_always:
+            self._look_often()
+        self._begin()
+
+    def tick(self, *, at_step: bool = False) -> None:
+        """Walk if it is due. Called at steps, and by the heartbeat."""
+        try:
+            if self._running or self._is_off:
+                return
+            if self._recording is not None and (at_step or not self._recording.is_overdue()):
+                self._record(at_step=at_step)
+                return
+            if at_step and self._windows.is_wanted:
+                self._alone(lambda: self._windows.open_wanted(at_step=True))
+            if self._windows.is_open:
+                self._in_window(at_step=at_step)
+            # (At the first call, imports and the like are over.)
+            elif self._spacing.is_due():
+                self._take(at_step=at_step)
+            elif self._growing and self._reading_spacing.is_due():
+                self._read_sizes()
+        except Exception:
+            self._is_off = True  # it would fail again
+            self._session.note("the walk of the program's names failed", "cause")
+            self.close()
+
+    def close(self) -> None:
+        """Undo everything: the probe detaches, or fails."""
+        try:
+            self._windows.close()
+            if self._recording is not None:
+                self._recording.close()
+        except Exception:
+            self._is_off = True
+
+    def at_exit(self) -> None:
+        """Write what was read since the last walk."""
+        try:
+            self.close()
+            if self._walked and not self._running and not self._is_off:
+                self._write()
+        except Exception:
+            self._is_off = True
+
+    def walk_now(
+        self,
+        then: Callable[[Arrays, NameWalk | None], None],
+        frames: Sequence[Any] = (),
+        until_s: float = inf,
+    ) -> None:
+        """Walk, whether it is due or not, and call `then` while the walk holds what it has found;
+        with None if it cannot.
+
+        frames: of functions that have failed: places as well. until_s: when all of it is to be over
+        on the monotonic clock; half of the time is for `then`. Raises what `then` raises.
+        """
+        is_following = self._windows.is_open and not self._windows.rest()
+        if self._is_off or self._running or is_following:
+            then(Arrays(), None)
+        else:
+            self._looked(then, frames, (monotonic() + until_s) / 2)
+
+    def walk_often(self) -> None:
+        """Walk as with `--explain always` from now on."""
+        self._share = ALWAYS_SHARE
+        self._look_often()
+        self._spacing = Spacing(self._share, CREDIT_S, _AT_LEAST_S)
+
+    def _look_often(self) -> None:
+        self._first_look_s = self._look_due_s = _ALWAYS_FIRST_LOOK_S
+        self._first_count_s = self._count_due_s = _ALWAYS_FIRST_COUNT_S
+
+    def after_fork_in_child(self) -> None:
+        """Start from zero in a forked child."""
+        self._running = False
+        self._windows.after_fork_in_child()
+        if self._recording is not None:
+            self._recording.after_fork_in_child()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._places = Places()
+        self._walks: list[tuple[int, int, float, int, int, int]] = []
+        self._measured: dict[Place, tuple[float, dict[str, Any]]] = {}
+        self._unnamed = Unnamed()
+        self._unreached = Unreached(self._places)
+        self._look_due_s, self._count_due_s = self._first_look_s, self._first_count_s
+        self._growing: list[Place] = []
+        self._windows = LineWindows(self._session, self._places, self._unnamed)
+        self._recording: AllocationRecording | None = None
+        self._recordings = 0
+        self._allocated: list[tuple[str, str, int, str, float]] = []
+        self._walked: dict[str, Any] = {}
+        self._size_log = SizeLog(self._places, self._unnamed)
+        self._number = 0
+        self._spacing = Spacing(self._share, CREDIT_S, _AT_LEAST_S)
+        self._reading_spacing = Spacing(_READING_SHARE, _READING_CREDIT_S, _READINGS_APART_S)
+
+    def _take(self, *, at_step: bool) -> None:
+        began_s = thread_time()
+        self._is_in_program = at_step and is_program_thread()
+        beside_s = self._looked()
+        cost_s = thread_time() - began_s - beside_s
+        self._spacing.took(cost_s, cost_s)
+        grown = {
+            place: self._growth(place)
+            for place in self._growing
+            if place not in self._unreached.found
+        }
+        self._alone(lambda: self._windows.consider(grown, self._walks, at_step=at_step))
+        if at_step and not self._windows.is_open and not self._windows.is_wanted:
+            self._consider_recording()
+
+    def _consider_recording(self) -> None:
+        """Record where memory is allocated if nothing else has found what holds most of it."""
+        looks, walks = self._unnamed.looks, self._walks
+        if self._recordings >= _MOST_RECORDINGS or len(walks) < 2 or not is_program_thread():
+            return
+        growing = [place for place in self._growing if place not in self._unreached.found]
+        explained = sum(self._growth(place) for place in growing)
+        on_devices = sum(self._growth(place, "device_bytes") for place in growing)
+        # (What is on devices, the looks beside the names do not search for.)
+        has_looked = looks > self._recordings or self._unreached.found
+        in_use = growth_in_use(walks) if has_looked else 0.0
+        is_host = in_use > max(_LEAST_UNEXPLAINED, 2 * (explained - on_devices))
+        is_device = growth_on_devices(walks) > max(_LEAST_UNEXPLAINED, 2 * on_devices)
+        if is_host or is_device:
+            self._recordings += 1
+            (_, first, first_s, *_), (_, last, last_s, *_) = walks[-2:]
+            step_s = (last_s - first_s) / max(1, last - first)
+            self._recording = self._alone(
+                lambda: AllocationRecording(step_s, is_host=is_host, is_device=is_device)
+            )
+            self._session.measure_next()
+
+    def _record(self, *, at_step: bool) -> None:
+        recording: Any = self._recording
+        if at_step:
+            self._alone(recording.at_step)
+        else:
+            recording.check()
+        if recording.is_closed:
+            self._recording = None
+            self._allocated = recording.found or self._allocated
+            self._write()
+        else:
+            self._session.measure_next()
+
+    def _in_window(self, *, at_step: bool) -> None:
+        if self._windows.rest():
+            if self._spacing.is_due():
+                self._take(at_step=at_step)
+            elif self._growing and self._reading_spacing.is_due():
+                self._read_sizes()
+        if self._alone(self._windows.tick):
+            self._alone(self._write)
+
+    def _read_sizes(self) -> None:
+        began_s = thread_time()
+        self._alone(lambda: self._size_log.read(self._session.step_now()))
+        cost_s = thread_time() - began_s
+        self._reading_spacing.took(cost_s, cost_s)
+
+    def _looked(self, then: Any = None, frames: Sequence[Any] = (), until_s: float = inf) -> float:
+        return self._alone(lambda: self._look(then, frames, until_s))
+
+    def _alone(self, work: Callable[[], T]) -> T:
+        """Do work of the probe. A signal handler that tags a step meanwhile begins none."""
+        self._running = True
+        try:
+            with self._session.own_objects:
+                return work()
+        finally:
+            self._running = False
+
+    def _look(self, then: Any, frames: Sequence[Any], until_s: float) -> float:
+        """Walk, and look beside the names if need be; the seconds of the latter."""
+        number = self._number = self._number + 1
+        schedule = self._session.schedule
+        now = (
+            self._session.step_now(),
+            monotonic(),
+            schedule.malloc_now,
+            schedule.blocks_now,
+            schedule.device_now,
+        )
+        arrays = Arrays()
+        walk = NameWalk(self._places, arrays, self._unnamed, frames, until_s)
+        walk.run()
+        self._walks.append((number, *now))
+        spent_s = 0.0
+        if then is None and self._is_unexplained(walk):
+            spent_s = self._look_beside(walk, arrays)
+        for place, found in walk.found.items():
+            _mark_seen(place, number)
+            if not found.is_partial:
+                place.measured(number, *found.size())
+        for place, about in self._unreached.found.items():
+            _mark_seen(place, number)
+            self._measured[place] = place.sizes[-1][1], about
+        if not walk.is_cut or self._places.is_full:
+            self._places.forget(number)
+        growing = self._places.growing()
+        self._measured = {p: known for p, known in self._measured.items() if p in set(growing)}
+        if any(map(self._is_due, growing)):
+            self._measure(growing, walk, arrays, until_s)
+        growing = [place for place in growing if place in self._measured]
+        growing.sort(key=self._growth, reverse=True)
+        if then is None:
+            self._size_log.follow(growing)
+        self._growing = growing[:_MOST_SUSPECTS]
+        self._walked = {
+            "visits": walk.visits,
+            "is_cut": walk.is_cut,
+            "model_bytes": self._model_bytes(),
+            "batch_bytes": self._session.batch_bytes(),
+            "files": sorted({os.path.abspath(one) for one in walk.files})[:_MOST_FILES],  # noqa: PTH100
+        }
+        self._write()
+        if len(self._walks) > _MOST_WALKS:
+            del self._walks[1:-1:2]
+        if then is not None:
+            then(arrays, walk)
+        return spent_s
+
+    def _due(self) -> tuple[float, bool, bool]:
+        """Seconds since the first walk, and whether a look and a count beside the names are due.
+
+        In programs with steps at these only, in their thread: what steps make is in no list then.
+        """
+        age_s = monotonic() - self._walks[0][2]
+        may_look = self._is_in_program or self._session.steps_recorded == (0, 0)
+        is_look = age_s >= self._look_due_s and self._unnamed.looks < MOST_LOOKS
+        is_count = age_s >= self._count_due_s and self._unreached.looks < MOST_COUNTS
+        return age_s, is_look and may_look, is_count and may_look
+
+    def _look_beside(self, walk: NameWalk, arrays: Arrays) -> float:
+        """Look beside the names; the seconds that it takes."""
+        began_s = thread_time()
+        age_s, is_look, is_count = self._due()
+        try:
+            if is_look:
+                self._look_due_s = _LATER * age_s
+                self._unnamed.look(walk.seen)
+            if is_count:
+                self._unreached.look(self._number, walk.seen, arrays)
+                self._count_due_s = (_LATER if self._unreached.found else _SOONER) * age_s
+        except Exception:
+            self._look_due_s = self._count_due_s = inf  # it would fail again
+            self._session.note("the look beside the program's names failed", "cause")
+        return thread_time() - began_s
+
+    def _model_bytes(self) -> int:
+        try:
+            return self._session.model_bytes()
+        except Exception:
+            return 0
+
+    def _is_unexplained(self, walk: NameWalk) -> bool:
+        """Return True if memory has grown by more than twice what the places keep that have grown
+        until the walk before."""
+        if walk.is_cut or not any(self._due()[1:]):
+            return False
+        middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
+        if min(middle[3:5] + last[3:5]) < 0:  # not read
+            return False
+        grown = last[3] - middle[3] + (last[4] - middle[4]) * ring_format.BLOCK_BYTES
+        kept = sum(map(self._growth, self._growing))
+        return grown > max(_LEAST_UNEXPLAINED, 2 * kept)
+
+    def _is_due(self, place: Place) -> bool:
+        known = self._measured.get(place)
+        return known is None or place.sizes[-1][1] >= _AGAIN * known[0]
+
+    def _measure(
+        self, growing: list[Place], walk: NameWalk, arrays: Arrays, until_s: float
+    ) -> None:
+        """Measure what one more unit of each place keeps, all of them together: what several keep
+        counts for the first, the one with most names of the program and the shortest way. Those
+        for which there was no time before come before all others."""
+        counted = Kept(arrays)
+        cpu_until_s = thread_time() + _MEASURING_S
+        for place in sorted(growing, key=lambda one: (one in self._measured, *_order(one))):
+            found = walk.found.get(place)
+            if found is None or thread_time() > cpu_until_s or monotonic() > until_s:
+                continue
+            if place.unit == "items":
+                about = per_item(found.samples, arrays, counted)
+                about["container"] = container_name(found.samples[0])
+            else:
+                is_bytes = place.unit == "bytes"
+                about = of_object(found.samples[0], arrays, counted, is_bytes=is_bytes)
+                about["container"] = ""
+            self._measured[place] = place.sizes[-1][1], about
+
+    def _write(self) -> None:
+        import json
+
+        document = {
+            "version": VERSION,
+            "walks": self._walks,
+            "spent_s": self._spacing.spent_s,
+            **self._walked,
+            "window": self._windows.about(),
+            "allocated": self._allocated,
+            "places": [self._described(place) for place in self._growing],
+        }
+        data = json.dumps(document).encode("ascii")
+        self._session.write_beside(data, ring_format.HOLDERS_SUFFIX)
+
+    def _growth(self, place: Place, of: str = "bytes") -> float:
+        """Bytes that a place has grown by since the middle of its history. of: "device_bytes" for
+        those on devices.
+        """
+        sizes = place.sizes
+        grown = sizes[-1][1] - sizes[len(sizes) // 2][1]
+        each: float = self._measured[place][1][of]
+        return grown * each
+
+    def _described(self, place: Place) -> dict[str, Any]:
+        return {
+            "path": [[p.kind, p.name, p.owner, p.file, p.line] for p in place.path()],
+            "aliases": place.aliases,
+            "unit": place.unit,
+            "sizes": place.sizes,
+            "last_walk": place.last_walk,
+            "watched": self._windows.lines_of(place),
+            "readings": self._size_log.of(place),
+            "is_chain": place.is_chain(),
+            **self._measured[place][1],
+        }
+
+
+def _order(place: Place) -> tuple[int, int]:
+    path = place.path()
+    return -sum(1 for one in path if one.file), len(path)
+
+
+def _mark_seen(place: Place, walk: int) -> None:
+    at: Place | None = place
+    while at is not None and at.seen != walk:
+        at.seen = walk
+        at = at.parent

@@ -1,0 +1,505 @@
+"""Walks forward from the names of the program, and measures what each of them leads to.
+
+It starts at the globals of the program's modules and at the local variables of running functions,
+and follows attributes, items, closures, defaults and suspended generators. The way to an object is
+what one would write to reach it, so a place that grows says by itself what holds the objects.
+
+The number of visits and the time are limited. Nothing that was visited is kept afterwards, and no
+code of the program runs (`plain_access`).
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import types
+from collections import deque
+from math import inf
+from time import monotonic, thread_time
+
+from .kept_bytes import NODE_BYTES, Arrays
+from .places import ITEM, Place, Places
+from .plain_access import (
+    Fields,
+    LruCache,
+    cached,
+    class_attributes,
+    class_name,
+    length,
+    locals_of,
+    module_attributes,
+    module_file,
+    module_name,
+    newest,
+    oldest,
+    simple_name,
+)
+from .program_code import GENERATORS, generator_frame, is_users, running_frames
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
+    from .unnamed import Unnamed
+
+# Visits of one walk: 1 to 2 us each. Heuristic.
+_MOST_VISITS = 20_000
+_LONGEST_S = 0.06
+_CHECK_EVERY = 256
+_MOST_UNNAMED = 2000  # visits of what no name of the program leads to
+# Of a larger container, the oldest and the newest items stand for all. Heuristic.
+_ALL_ITEMS, _OLDEST, _NEWEST = 100, 10, 50
+# Keys of larger dictionaries are not names. Heuristic.
+_MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, 64, 40
+_LONG_TEXT = 1024
+_MOST_NODES = 20_000
+# Objects of a place that are measured more closely, and further names of one.
+_MOST_SAMPLES, _MOST_ALIASES = 8, 4
+_SIMPLE = frozenset(map(id, (int, float, bool, complex, type(None))))
+_TEXTS = frozenset(map(id, (str, bytes, bytearray)))
+_SKIPPED = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
+_CLASS_NAMES = frozenset(("__dict__", "__weakref__", "__doc__", "__module__"))
+_OURS = frozenset((__name__.partition(".")[0], "memdiag"))
+_CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, frozenset, deque)
+
+
+class Found:
+    """What one walk has found at a place. is_partial: it is larger, not all of it was counted."""
+
+    __slots__ = ("bytes", "depth", "is_container", "is_partial", "items", "objects", "samples")
+
+    def __init__(self) -> None:
+        self.objects = self.items = self.bytes = 0.0
+        self.is_container = self.is_partial = False
+        self.depth = 0
+        self.samples: list[Any] = []
+
+    def size(self) -> tuple[str, float]:
+        """What its size is counted in ("bytes", "items" or "objects"), and the size."""
+        if self.bytes:
+            return "bytes", self.bytes
+        return ("items", self.items) if self.is_container else ("objects", self.objects)
+
+
+class NameWalk:
+    """One walk. `found` holds objects: let go of it at once."""
+
+    def __init__(
+        self,
+        places: Places,
+        arrays: Arrays,
+        unnamed: Unnamed | None = None,
+        failed: Sequence[Any] = (),
+        until_s: float = inf,
+    ) -> None:
+        """unnamed: where to begin after the names of the program. failed: the frames of functions
+        that have failed, which still have their local variables. until_s: when it is cut off, on
+        the monotonic clock.
+        """
+        self._failed, self._until_s = failed, until_s
+        self.found: dict[Place, Found] = {}
+        self.files: set[str] = set()
+        self.visits = 0
+        self.is_cut = False
+        self._places, self._arrays, self._unnamed = places, arrays, unnamed
+        self._entered: set[int] = set()  # classes of libraries
+        self.seen: dict[int, Place] = {}
+        self._todo: deque[tuple[Any, Place, float, int]] = deque()
+        self._fields: dict[int, Fields] = {}
+        # (Functions, not bound methods: a cycle would keep what was found until a collection.)
+        self._visit_of: dict[int, Callable[..., None]] = {}
+        self._sources: dict[str, str] = {}
+        self._nodes = 0
+        self._held: list[Any] = []  # else an address may be used again
+
+    def run(self) -> None:
+        """Walk. Places that were not visited to the end are left out of `found`."""
+        until_s = thread_time() + _LONGEST_S
+        self._leave_out_ours()
+        frames, unnamed = [*self._failed, *self._frames()], self._unnamed
+        if unnamed is not None:
+            self._entered = {id(value) for _, _, value in _values(unnamed)}
+        self._begin()
+        # What a name of the program leads to has that name, however near a library's is.
+        depth = 0
+        for is_library in (False, True):
+            for frame in frames:
+                if is_users(frame.f_code.co_filename) != is_library:
+                    self._put_frame(frame, self._places.root, 1.0, depth)
+            depth = self._follow(depth, until_s, _MOST_VISITS)
+        if unnamed is not None and not self.is_cut:
+            self._put_unnamed(unnamed, depth)
+            depth = self._follow(depth, until_s, _MOST_UNNAMED)
+        if self.is_cut:
+            self.found = {p: one for p, one in self.found.items() if one.depth < depth}
+        self._todo.clear()
+        self._held.clear()
+
+    def _follow(self, depth: int, until_s: float, most: int) -> int:
+        """Visit all that is to be visited; the depth of the last visit."""
+        todo, seen = self._todo, self.seen
+        most = min(self.visits + most, _MOST_VISITS)
+        while todo and not self.is_cut:
+            thing, place, weight, depth = todo.popleft()
+            if id(thing) in seen:
+                continue
+            self.visits += 1
+            is_checked = self.visits % _CHECK_EVERY == 0
+            if self.visits > most or (
+                is_checked and (thread_time() > until_s or monotonic() > self._until_s)
+            ):
+                self.is_cut = True
+                break
+            seen[id(thing)] = place
+            self._visit(thing, type(thing), place, weight, depth)
+        return depth
+
+    # -- where it starts -----------------------------------------------------------------------
+
+    def _leave_out_ours(self) -> None:
+        for one in (self, self.__dict__, self._places, self.seen, self._todo, self.found):
+            self.seen[id(one)] = self._places.root
+
+    def _begin(self) -> None:
+        modules = [
+            (name, module, module_file(module))
+            for name, module in list(sys.modules.items())
+            if type(module) is types.ModuleType
+            and type(name) is str
+            and name.partition(".")[0] not in _OURS
+        ]
+        ours = [m for m in modules if m[0] == "__main__" or (m[2] and is_users(m[2]))]
+        for _, module, _ in ours:
+            self.seen[id(module_attributes(module))] = self._places.root
+        for name, module, file in ours:
+            if file:
+                self.files.add(file)
+            for key, value in list(module_attributes(module).items()):
+                if type(key) is str and key[:2] != "__":
+                    about = functools.partial(_about, name, file, 0)
+                    self._put(value, self._places.root, ("global", key), 1.0, 0, about)
+
+    def _frames(self) -> list[Any]:
+        """The frames whose local variables are walked from."""
+        return running_frames()
+
+    def _put_unnamed(self, unnamed: Unnamed, depth: int) -> None:
+        root = self._places.root
+        for module, name, value in _values(unnamed):
+            about = functools.partial(_about, module, "", 0)
+            self._put(value, root, ("global", name), 1.0, depth, about)
+        for reference in unnamed.objects:
+            thing = reference()
+            if thing is not None:
+                frame = generator_frame(thing)
+                name = simple_name(type(thing)) if frame is None else frame.f_code.co_name
+                self._put(thing, root, ("inside", name), 1.0, depth)
+
+    def _put_frame(self, frame: Any, place: Place, weight: float, depth: int) -> None:
+        code = frame.f_code
+        file = code.co_filename if is_users(code.co_filename) else ""
+        if file:
+            self.files.add(file)
+        function = getattr(code, "co_qualname", code.co_name)
+        about = functools.partial(_about, function, file, code.co_firstlineno)
+        for name, value in locals_of(frame).items():
+            self._put(value, place, ("local", name), weight, depth, about)
+
+    # -- visits --------------------------------------------------------------------------------
+
+    def _put(
+        self,
+        thing: Any,
+        place: Place,
+        label: tuple[str, str],
+        weight: float,
+        depth: int,
+        about: Any = None,
+    ) -> None:
+        if id(type(thing)) in _SIMPLE:
+            return
+        known = self.seen.get(id(thing))
+        if known is not None:
+            _add_alias(known, label)
+            return
+        child = self._places.child(place, label, about)
+        self._todo.append((thing, child, weight, depth + 1))
+
+    def _visit(self, thing: Any, kind: type, place: Place, weight: float, depth: int) -> None:
+        visit = self._visit_of.get(id(kind))
+        if visit is None:
+            visit = self._visit_of[id(kind)] = self._visitor(kind)
+        try:
+            visit(self, thing, kind, place, weight, depth)
+        except Exception:  # another thread has changed it meanwhile
+            return
+
+    def _visitor(self, kind: type) -> Callable[..., None]:
+        if id(kind) in _TEXTS:
+            return NameWalk._visit_text
+        if self._arrays.is_tensor(kind):
+            return NameWalk._visit_tensor
+        if self._arrays.is_array(kind):
+            return NameWalk._visit_array
+        if issubclass(kind, dict):
+            return NameWalk._visit_dict
+        if issubclass(kind, _CONTAINERS):
+            return NameWalk._visit_items
+        if module_name(kind).partition(".")[0] in _OURS:
+            return _visit_nothing
+        for base, visit in (
+            (LruCache, NameWalk._visit_cache),
+            (types.FunctionType, NameWalk._visit_function),
+            (types.MethodType, NameWalk._visit_method),
+            (functools.partial, NameWalk._visit_partial),
+            (GENERATORS, NameWalk._visit_generator),
+            (type, NameWalk._visit_class),
+            (_SKIPPED, _visit_nothing),
+        ):
+            if issubclass(kind, base):
+                return visit
+        return NameWalk._visit_instance
+
+    def _record(self, thing: Any, place: Place, weight: float, depth: int) -> Found:
+        found = self.found.get(place)
+        if found is None:
+            found = self.found[place] = Found()
+        found.objects += weight
+        found.depth = max(found.depth, depth)
+        if len(found.samples) < _MOST_SAMPLES:
+            found.samples.append(thing)
+        return found
+
+    def _visit_text(self, text: Any, kind: type, place: Place, weight: float, depth: int) -> None:
+        if len(text) > _LONG_TEXT:
+            self._record(text, place, weight, depth).bytes += weight * len(text)
+
+    def _visit_tensor(
+        self, tensor: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        _, size, _ = self._arrays.storage(tensor)
+        node = self._arrays.node(tensor)
+        found = self._record(tensor, place, weight, depth)
+        if node is not None and id(node) not in self.seen:
+            size += self._count_nodes(node) * NODE_BYTES
+            found.is_partial = found.is_partial or self._nodes > _MOST_NODES
+        found.bytes += weight * size
+        hooks = self._arrays.hooks(tensor)
+        if hooks is not None:
+            self._put(hooks, place, ("attribute", "_backward_hooks"), weight, depth)
+
+    def _count_nodes(self, root: Any) -> int:
+        """The nodes of a graph that no tensor before had."""
+        nodes, seen = [root], self.seen
+        seen[id(root)] = self._places.root
+        for node in nodes:  # the list grows in the loop
+            self._nodes += 1
+            if self._nodes > _MOST_NODES:
+                break
+            for before, _ in node.next_functions:
+                if before is not None and id(before) not in seen:
+                    seen[id(before)] = self._places.root
+                    nodes.append(before)
+        self._held += nodes
+        return len(nodes)
+
+    def _visit_array(self, array: Any, kind: type, place: Place, weight: float, depth: int) -> None:
+        owner = self._arrays.owner(array)
+        size = self._arrays.array_bytes(owner)
+        self._record(array, place, weight, depth).bytes += weight * size
+
+    def _visit_items(
+        self, container: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        number = length(container, kind)
+        is_record = issubclass(kind, tuple) and number <= _MOST_SAMPLES
+        found = self._record(container, place, weight, depth)
+        if not is_record:
+            found.is_container, found.items = True, found.items + weight * number
+        if number <= _ALL_ITEMS:
+            items = oldest(container, kind, _ALL_ITEMS)
+        else:
+            items = oldest(container, kind, _OLDEST) + newest(container, kind, _NEWEST)
+        each = weight * number / max(1, len(items))
+        for at, item in enumerate(items):
+            label = ("item", str(at)) if is_record else ITEM
+            self._put(item, place, label, each, depth)
+
+    def _visit_dict(
+        self, container: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        number = dict.__len__(container)
+        found = self._record(container, place, weight, depth)
+        found.is_container, found.items = True, found.items + weight * number
+        self._put_pairs(container, "key", place, weight, depth, _MOST_NAMES)
+
+    def _put_pairs(
+        self,
+        pairs: Any,
+        label: str,
+        place: Place,
+        weight: float,
+        depth: int,
+        most_names: int,
+        about: Any = None,
+    ) -> None:
+        number = dict.__len__(pairs)
+        if number <= _ALL_ITEMS:
+            items = oldest(pairs, dict, _ALL_ITEMS)
+        else:
+            items = newest(pairs, dict, _NEWEST)
+        each = weight * number / max(1, len(items))
+        for key, value in items:
+            is_name = number <= most_names and type(key) is str and len(key) < _LONGEST_NAME
+            self._put(value, place, (label, key) if is_name else ITEM, each, depth, about)
+
+    def _visit_cache(self, cache: Any, kind: type, place: Place, weight: float, depth: int) -> None:
+        number, _, entries = cached(cache)
+        cache_place = self._places.child(place, ("cache", place.name))
+        found = self._record(cache, cache_place, weight, depth)
+        found.is_container, found.items = True, found.items + weight * number
+        self._put(cache.__dict__.get("__wrapped__"), place, ("wrapped", ""), weight, depth)
+        values = newest(entries, dict, _NEWEST) if entries else []
+        each = weight * number / max(1, len(values))
+        for _, value in values:
+            self._put(value, cache_place, ITEM, each, depth)
+
+    def _visit_function(
+        self, function: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        code = function.__code__
+        is_ours = is_users(code.co_filename)
+        if is_ours:
+            if function.__globals__.get("__package__") == __package__:
+                return
+            self.files.add(code.co_filename)
+            self._record(function, place, weight, depth)
+        about = functools.partial(
+            _about,
+            function.__qualname__,
+            code.co_filename if is_ours else "",
+            code.co_firstlineno,
+        )
+        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+            self._put(value, place, ("closure", name), weight, depth, about)
+        if not is_ours:
+            return
+        defaults = function.__defaults__ or ()
+        names = code.co_varnames[: code.co_argcount][-len(defaults) :] if defaults else ()
+        pairs = [*zip(names, defaults), *(function.__kwdefaults__ or {}).items()]
+        for name, value in pairs:
+            self._put(value, place, ("default", name), weight, depth, about)
+        for name, value in list(function.__dict__.items()):
+            self._put(value, place, ("attribute", name), weight, depth, about)
+
+    def _visit_method(
+        self, method: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        self._put(method.__self__, place, ("attribute", "__self__"), weight, depth)
+
+    def _visit_partial(
+        self, partial: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        if kind is functools.partial:
+            self._record(partial, place, weight, depth)
+            self._put(partial.func, place, ("attribute", "func"), weight, depth)
+            for argument in (*partial.args, *(partial.keywords or {}).values()):
+                self._put(argument, place, ("attribute", "args"), weight, depth)
+
+    def _visit_generator(
+        self, generator: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        self._record(generator, place, weight, depth)
+        frame = generator_frame(generator)
+        if frame is not None:
+            self._put_frame(frame, place, weight, depth)
+
+    def _visit_class(self, one: Any, kind: type, place: Place, weight: float, depth: int) -> None:
+        file = self._source_of(module_name(one))
+        if not file and id(one) not in self._entered:
+            return
+        about = functools.partial(_about, class_name(one), file, 0)
+        for name, value in class_attributes(one):
+            if name not in _CLASS_NAMES:
+                is_wrapped = type(value) in (staticmethod, classmethod)
+                plain = value.__func__ if is_wrapped else value
+                self._put(plain, place, ("attribute", name), weight, depth, about)
+
+    def _visit_instance(
+        self, thing: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        fields = self._fields.get(id(kind))
+        if fields is None:
+            fields = self._fields[id(kind)] = Fields(kind)
+        found = self._record(thing, place, weight, depth)
+        if fields.size is not None:
+            size = fields.size(thing)
+            found.bytes += weight * size if size > _LONG_TEXT else 0
+        about = functools.partial(_about, class_name(kind), self._source_of(module_name(kind)), 0)
+        # An item of a large container has no name that one could look for, and asking for the
+        # dictionary of an instance makes it larger (Python 3.11 and later).
+        is_item = place.kind == "item" and weight > 1.0
+        attributes = None if is_item else fields.of(thing)
+        if attributes is not None:
+            self.seen[id(attributes)] = place
+            number = dict.__len__(attributes)
+            if number > _MOST_ATTRIBUTES:
+                found.is_container, found.items = True, found.items + weight * number
+            self._put_pairs(attributes, "attribute", place, weight, depth, _MOST_ATTRIBUTES, about)
+        for name, get in fields.slots:
+            try:
+                value = get(thing)
+            except AttributeError:  # not assigned yet
+                continue
+            self._put(value, place, ("attribute", name), weight, depth, about)
+        if (is_item or fields.has_more) and gc.is_tracked(thing):
+            for value in gc.get_referents(thing):
+                if not issubclass(type(value), type) and value is not attributes:
+                    label = ("inside", simple_name(type(value)))
+                    self._put(value, place, label, weight, depth, about)
+
+    def _source_of(self, module: str) -> str:
+        """The file of a module of the program; "" of a library's."""
+        known = self._sources.get(module)
+        if known is None:
+            file = module_file(sys.modules.get(module))
+            known = self._sources[module] = file if file and is_users(file) else ""
+            if known:
+                self.files.add(known)
+        return known
+
+
+def _values(unnamed: Unnamed) -> list[tuple[str, str, Any]]:
+    """(module, name, value) of the globals of libraries to begin at."""
+    found = []
+    for module, name in unnamed.globals:
+        value = sys.modules.get(module)
+        if type(value) is types.ModuleType and name in module_attributes(value):
+            found.append((module, name, module_attributes(value)[name]))
+    return found
+
+
+def _about(owner: str, file: str, line: int) -> tuple[str, str, int]:
+    return owner[:_LONGEST_OWNER], file, line
+
+
+_LONGEST_OWNER = 120
+
+
+def _add_alias(place: Place, label: tuple[str, str]) -> None:
+    kind, name = label
+    if kind in ("item", "inside", "wrapped") or name == place.name:
+        return
+    if name not in place.aliases and len(place.aliases) < _MOST_ALIASES:
+        place.aliases = (*place.aliases, name)
+
+
+def _visit_nothing(
+    walk: NameWalk, thing: Any, kind: type, place: Place, weight: float, depth: int
+) -> None:
+    """Do not follow modules, code and frames."""

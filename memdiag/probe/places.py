@@ -1,0 +1,201 @@
+"""The places where a program keeps objects: a tree of names, each with the history of its size.
+
+A place is what one writes to reach an object: a global, a local variable, an attribute, an item.
+All items of a container are one place, and so are the links of a chain. A place knows numbers and
+names only, never an object.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Places in all: 250 B each. A model of 60 layers has some 3,000. Heuristic.
+MOST_PLACES = 20_000
+# Walks that a history holds; every second one is dropped when there are more. Heuristic.
+_MOST_SIZES = 24
+# A place that was not found in this many walks is forgotten. Heuristic: locals of functions that
+# run now and then.
+_FORGOTTEN_AFTER = 8
+# The longest name that is kept.
+_NAME_CHARACTERS = 120
+# Repetitions of up to this many labels are one link of a chain: `.func.args[0]`. Heuristic.
+_LONGEST_LINK = 4
+# The part of all rises and falls that must be a net rise. Heuristic: a buffer that fills and
+# empties has less.
+NET_RISE = 0.7
+
+ITEM = ("item", "")
+
+
+class Place:
+    """One place, and the places in it.
+
+    kind, name: what one writes: ("attribute", "losses"). owner: the class of the attribute, the
+    function of the local variable, the module of the global. file, line: where the owner is
+    defined, "" if that is a library. unit: what `sizes` counts: "items" of containers, "bytes" of
+    arrays, tensors and text, or "objects". sizes: (number of the walk, size) around each change,
+    last_walk: the number of the last one.
+    aliases: other names of the same objects.
+    """
+
+    __slots__ = (
+        "aliases",
+        "children",
+        "file",
+        "kind",
+        "last_walk",
+        "line",
+        "name",
+        "owner",
+        "parent",
+        "seen",
+        "sizes",
+        "unit",
+    )
+
+    def __init__(self, parent: Place | None, kind: str, name: str) -> None:
+        self.parent, self.kind, self.name = parent, kind, name[:_NAME_CHARACTERS]
+        self.owner = self.file = self.unit = ""
+        self.line = self.seen = self.last_walk = 0
+        self.children: dict[tuple[str, str], Place] | None = None
+        self.sizes: list[tuple[int, float]] = []
+        self.aliases: tuple[str, ...] = ()
+
+    def is_chain(self) -> bool:
+        """Return True if objects at this place refer to others at the same place."""
+        return any(child is self or child.holds(self) for child in (self.children or {}).values())
+
+    def holds(self, other: Place) -> bool:
+        """Return True if this place is on the way to `other`."""
+        above = other.parent
+        while above is not None:
+            if above is self:
+                return True
+            above = above.parent
+        return False
+
+    def path(self) -> list[Place]:
+        """The places on the way, the outermost first, this one included."""
+        found = []
+        at: Place | None = self
+        while at is not None and at.parent is not None:
+            found.append(at)
+            at = at.parent
+        return found[::-1]
+
+    def measured(self, walk: int, unit: str, size: float) -> None:
+        """Its size at walk number `walk`."""
+        before, self.last_walk = self.last_walk, walk
+        if unit != self.unit:
+            self.unit, self.sizes = unit, []
+        if not self.sizes or self.sizes[-1][1] != size:
+            if self.sizes and self.sizes[-1][0] != before:
+                self.sizes.append((before, self.sizes[-1][1]))  # until then it did not change
+            self.sizes.append((walk, size))
+            if len(self.sizes) > _MOST_SIZES:
+                del self.sizes[1:-1:2]
+
+    def grows(self) -> bool:
+        """Return True if it rose at least twice, and is larger than ever."""
+        sizes = [size for _, size in self.sizes]
+        steps = [after - before for before, after in zip(sizes, sizes[1:])]
+        rises = sum(1 for step in steps if step > 0)
+        if rises < 2 or sizes[-1] < max(sizes) or sizes[-1] - sizes[0] < 2:
+            return False
+        return sum(steps) >= NET_RISE * sum(map(abs, steps))
+
+
+class Places:
+    """The tree of places."""
+
+    def __init__(self) -> None:
+        self.root = Place(None, "", "")
+        self._count = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Return True if there is no room for further places."""
+        return self._count >= MOST_PLACES
+
+    def child(self, place: Place, label: tuple[str, str], about: Any = None) -> Place:
+        """The place `label` in `place`. A chain leads back to its first link.
+
+        about: called once, for a new place, gives its (owner, file, line).
+        """
+        children = place.children
+        if children is None:
+            children = place.children = {}
+        found = children.get(label)
+        if found is None:
+            if self.is_full:
+                return place
+            found = _first_link(place, label)
+            if found is None:
+                self._count += 1
+                found = Place(place, *label)
+                if about is not None:
+                    found.owner, found.file, found.line = about()
+            children[label] = found
+        return found
+
+    def forget(self, walk: int) -> None:
+        """Drop the places that no recent walk has found."""
+        if self._count:
+            self._count -= _pruned(self.root, walk - _FORGOTTEN_AFTER)
+
+    def growing(self) -> list[Place]:
+        """The places that grow, except those within one that does."""
+        found, todo = [], [self.root]
+        while todo:
+            for child in _own_children(todo.pop()):
+                if child.unit and child.grows():
+                    found.append(child)
+                else:
+                    todo.append(child)
+        return found
+
+
+def _first_link(place: Place, label: tuple[str, str]) -> Place | None:
+    """The place that `label` in `place` repeats, None if it is a new one."""
+    above: list[Place] = []
+    at: Place | None = place
+    while at is not None and at.parent is not None and len(above) < 2 * _LONGEST_LINK:
+        above.append(at)
+        at = at.parent
+    labels = [label] + [(one.kind, one.name) for one in above]
+    for length in range(1, _LONGEST_LINK + 1):
+        repeated = labels[:length] == labels[length : 2 * length]
+        # A list of lists is not a chain.
+        if repeated and any(kind != "item" for kind, _ in labels[:length]):
+            return above[length - 1]
+    return None
+
+
+def _own_children(place: Place) -> list[Place]:
+    return [child for child in (place.children or {}).values() if child.parent is place]
+
+
+def _pruned(root: Place, oldest: int) -> int:
+    """Drop the places below `root` that were last found before walk `oldest`; how many."""
+    dropped, todo = 0, [root]
+    while todo:
+        place = todo.pop()
+        for label, child in list((place.children or {}).items()):
+            if child.parent is not place:
+                continue
+            if child.seen < oldest:
+                dropped += _count(child)
+                del place.children[label]  # type: ignore[union-attr]
+            else:
+                todo.append(child)
+    return dropped
+
+
+def _count(place: Place) -> int:
+    count, todo = 0, [place]
+    while todo:
+        count += 1
+        todo += _own_children(todo.pop())
+    return count

@@ -1,0 +1,286 @@
+"""Reads objects of the program without running its code: no `__getattr__`, property or `__len__`.
+
+Everything goes through the descriptors of C types, which cannot be overridden by a subclass.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import types
+from collections import deque
+from itertools import islice
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+LruCache: Any = type(functools.lru_cache()(lambda: None))
+_HEAP_TYPE = 1 << 9
+_OPTIMIZED = 1  # of code objects: the locals are not in a dictionary
+# Functions with these names may hold the dictionary that `f_locals` updates. Up to Python 3.12.
+_USES_LOCALS = frozenset(("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"))
+SHARES_LOCALS = sys.version_info < (3, 13)
+# The trace function of a window (`line_events`), if there is one; and whether it may be running:
+# then what is emptied here would be deleted from the function that has called it.
+own_trace: Any = None
+is_tracing = False
+_mro: Any = type.__dict__["__mro__"].__get__
+_namespace: Any = vars(type)["__dict__"].__get__
+_name: Any = type.__dict__["__name__"].__get__
+_qualname: Any = type.__dict__["__qualname__"].__get__
+_basic_bytes: Any = type.__dict__["__basicsize__"].__get__
+_weak_references: Any = type.__dict__["__weakrefoffset__"].__get__
+_flags: Any = type.__dict__["__flags__"].__get__
+_GetSet: Any = types.GetSetDescriptorType
+_Member: Any = types.MemberDescriptorType
+# Names by which classes of libraries in C give the bytes of their instances.
+_SIZE_NAMES = ("nbytes", "estimated_size", "on_device_size_in_bytes")
+_OF_CTYPES = ("Array", "Structure", "Union")
+_module_dict: Any = vars(types.ModuleType)["__dict__"].__get__
+
+
+def simple_name(kind: type) -> str:
+    """The name of a class."""
+    name: str = _name(kind)
+    return name
+
+
+def container_name(thing: Any) -> str:
+    """The class of a container, of a subclass Python's own; "attributes of X" of an instance."""
+    kind = type(thing)
+    if kind is LruCache:
+        return simple_name(kind)
+    if length(thing, kind) < 0:
+        return "attributes of " + simple_name(kind)
+    return simple_name(next(base for base in _mro(kind) if is_pythons_own(base)))
+
+
+def is_pythons_own(kind: type) -> bool:
+    """Return True for built-in classes and those of `collections`."""
+    return not _flags(kind) & _HEAP_TYPE or module_name(kind) == "collections"
+
+
+def class_name(kind: type) -> str:
+    """The qualified name of a class."""
+    name = _qualname(kind)
+    return name if type(name) is str else "?"
+
+
+def has_weak_references(kind: type) -> bool:
+    """Return True if instances of a class can be referred to weakly."""
+    return bool(_weak_references(kind))
+
+
+def has_getter(kind: type, name: str) -> bool:
+    """Return True if instances of a class in C have this attribute."""
+    return any(type(_namespace(base).get(name)) is _GetSet for base in _mro(kind))
+
+
+def module_name(kind: type) -> str:
+    """The name of the module that defines a class, "" if it is unknown."""
+    name = _namespace(kind).get("__module__")
+    return name if type(name) is str else ""
+
+
+def class_attributes(kind: type) -> list[tuple[str, Any]]:
+    """The attributes of a class, without those of its bases."""
+    return [(k, v) for k, v in list(_namespace(kind).items()) if type(k) is str]
+
+
+def class_attribute(kind: type, name: str) -> Any:
+    """An attribute of a class, None if the class itself has none of this name."""
+    return _namespace(kind).get(name)
+
+
+def inherited_attribute(kind: type, name: str) -> Any:
+    """An attribute of a class or of the nearest base that has it, None if none has."""
+    return next((_namespace(one)[name] for one in _mro(kind) if name in _namespace(one)), None)
+
+
+def module_attributes(module: types.ModuleType) -> dict[str, Any]:
+    """The globals of a module: the dictionary itself."""
+    found: dict[str, Any] = _module_dict(module)
+    return found
+
+
+def module_file(module: Any) -> str:
+    """The source file of a module; "" if it has none."""
+    if type(module) is not types.ModuleType:
+        return ""
+    file = _module_dict(module).get("__file__")
+    return file if type(file) is str else ""
+
+
+class Fields:
+    """How instances of one class keep their attributes."""
+
+    __slots__ = ("dictionary", "has_more", "size", "slots")
+
+    def __init__(self, kind: type) -> None:
+        self.dictionary: Callable[[Any], Any] | None = None
+        self.slots: list[tuple[str, Callable[[Any], Any]]] = []
+        for base in _mro(kind):
+            namespace = _namespace(base)
+            found = namespace.get("__dict__")
+            if self.dictionary is None and type(found) is _GetSet and base is not type:
+                self.dictionary = found.__get__
+            if _flags(base) & _HEAP_TYPE:
+                for name, slot in list(namespace.items()):
+                    if type(slot) is _Member and type(name) is str:
+                        self.slots.append((name, slot.__get__))
+        # Buffers of C code, such as `io.BytesIO` and `array`, know their size.
+        is_plain = _sizeof(kind) is object.__sizeof__ and _elsewhere(kind) is None
+        self.size = None if is_plain else size_getter(kind)
+        # Objects of C code refer to others in fields without a name.
+        self.has_more = not self.slots and module_name(kind) != "builtins"
+
+    def of(self, thing: Any) -> dict[str, Any] | None:
+        """The instance's dictionary, None if it has none."""
+        if self.dictionary is None:
+            return None
+        found = self.dictionary(thing)
+        return found if type(found) is dict else None
+
+
+def locals_of(frame: types.FrameType) -> dict[str, Any]:
+    """The local variables of a running or suspended function; {} where reading them has effects.
+
+    Up to Python 3.12 `f_locals` is a dictionary that stays with the frame, and that `locals()` in
+    the function returns as well: it is emptied, or it would keep the values alive.
+    """
+    code = frame.f_code
+    if not code.co_flags & _OPTIMIZED:
+        # Names of a module are globals. Code that is executed has others: at a debugger's prompt
+        # those of the function that it has stopped.
+        own = frame.f_locals
+        return dict(own) if type(own) is dict and own is not frame.f_globals else {}
+    if not SHARES_LOCALS:
+        return dict(frame.f_locals)
+    trace = frame.f_trace
+    is_others = trace is not None and trace is not own_trace
+    if is_tracing or is_others or sys.gettrace() is not None:
+        return {}  # what a trace function leaves in the dictionary is copied back
+    if uses_locals(code):
+        return {}
+    kept = frame.f_locals
+    found = dict(kept)
+    if not is_tracing:
+        kept.clear()
+    return found
+
+
+def uses_locals(code: Any) -> bool:
+    """Return True if a function may hold the dictionary of its local variables."""
+    return not (code.co_flags & _OPTIMIZED and _USES_LOCALS.isdisjoint(code.co_names))
+
+
+def cached(cache: Any) -> tuple[int, Any, dict[Any, Any] | None]:
+    """The entries of an `lru_cache`: their number, the bound (None: none), and the dictionary."""
+    info = cache.cache_info()
+    known = [one for one in gc.get_referents(cache) if type(one) is dict]
+    entries = next((one for one in known if len(one) == info.currsize), None)
+    return info.currsize, info.maxsize, entries
+
+
+def newest(container: Any, kind: type, count: int) -> list[Any]:
+    """The last `count` items of a container (any of a set); of a dictionary pairs."""
+    if issubclass(kind, dict):
+        return list(islice(reversed(dict.items(container)), count))
+    if issubclass(kind, list):
+        return list.__getitem__(container, slice(-count, None))[::-1]
+    if issubclass(kind, tuple):
+        return _backwards(container, kind)[:count]
+    if issubclass(kind, (set, frozenset)):
+        base: Any = set if issubclass(kind, set) else frozenset
+        return list(islice(base.__iter__(container), count))
+    if issubclass(kind, deque):
+        return list(islice(deque.__reversed__(container), count))
+    return []
+
+
+def oldest(container: Any, kind: type, count: int) -> list[Any]:
+    """The first `count` items of a container; of a dictionary pairs."""
+    if issubclass(kind, dict):
+        return list(islice(dict.items(container), count))
+    if issubclass(kind, list):
+        return list(list.__getitem__(container, slice(0, count)))
+    if issubclass(kind, tuple):
+        return _backwards(container, kind)[: -count - 1 : -1]
+    if issubclass(kind, deque):
+        return list(islice(deque.__iter__(container), count))
+    return newest(container, kind, count)
+
+
+def _backwards(container: Any, kind: type) -> list[Any]:
+    """The items of a tuple, the last one first.
+
+    A tuple inside of a C object may have empty slots, as `zip_longest` has for iterators that have
+    ended, and Python crashes where these are read as items.
+    """
+    return gc.get_referents(container) if kind is tuple else [*tuple.__iter__(container)][::-1]
+
+
+def length(container: Any, kind: type) -> int:
+    """The number of items of a container of a built-in kind, or -1 if it is none."""
+    for base in (list, dict, tuple, set, frozenset, deque):
+        if issubclass(kind, base):
+            return int(base.__len__(container))
+    return -1
+
+
+def basic_bytes(kind: type) -> int:
+    """Bytes of an instance of a class, without those that differ between instances."""
+    return int(_basic_bytes(kind))
+
+
+def size_getter(kind: type) -> Callable[[Any], int]:
+    """What gives the bytes of an instance of a class, with the header of the garbage collector."""
+    own = sys.getsizeof if not _flags(kind) & _HEAP_TYPE else _of_heap_type(kind)
+    elsewhere = _elsewhere(kind)
+    if elsewhere is None:
+        return own
+
+    def size(thing: Any) -> int:
+        try:
+            return max(own(thing), int(elsewhere(thing)))
+        except Exception:  # closed, or deleted, as arrays of JAX are that were donated
+            return own(thing)
+
+    return size
+
+
+def _of_heap_type(kind: type) -> Callable[[Any], int]:
+    size = _sizeof(kind)
+    return lambda thing: int(size(thing)) + 16
+
+
+def _elsewhere(kind: type) -> Any:
+    """The method in C by which objects of a library say how much memory they have outside of
+    Python: arrays of JAX, frames of polars, tables of pyarrow, arrays of ctypes, mapped memory.
+    None without one.
+    """
+    # (The memory of a view is another object's. Getters of tensors call code of their subclasses.)
+    if kind is memoryview or any("__torch_function__" in _namespace(one) for one in _mro(kind)):
+        return None
+    ctypes = sys.modules.get("_ctypes")
+    mapped: Any = getattr(sys.modules.get("mmap"), "mmap", None)
+    for base in _mro(kind):
+        if base is mapped:
+            return base.__len__
+        if ctypes is not None and any(base is getattr(ctypes, one, None) for one in _OF_CTYPES):
+            return getattr(ctypes, "sizeof", None)
+        for name in _SIZE_NAMES:
+            found = _namespace(base).get(name)
+            if type(found) is _GetSet:
+                return found.__get__
+            if type(found) is types.MethodDescriptorType or module_name(type(found)) == "nanobind":
+                return found
+    return None
+
+
+def _sizeof(kind: type) -> Any:
+    """`__sizeof__` of the nearest base that is in C."""
+    found = (_namespace(base).get("__sizeof__") for base in _mro(kind))
+    return next(one for one in found if type(one) is types.MethodDescriptorType)

@@ -1,0 +1,137 @@
+"""Finds what grows although no name of the program leads to it: held by libraries, by suspended
+generators that a loop runs over, and by objects that only C code refers to.
+
+A look compares the lengths of all containers that the garbage collector knows with those of the
+look before, and searches for what refers to those that grew. It takes 0.1 s or more, so it is taken
+only while memory grows that the names do not explain, and a few times. It finds where to begin: the
+walks after it measure. What has no such beginning is left to `unreached`.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+import weakref
+from array import array
+from collections import OrderedDict, deque
+from time import thread_time
+
+from .plain_access import has_weak_references, is_pythons_own, module_attributes, module_name
+from .program_code import GENERATORS, generator_frame, is_users, is_users_class
+from .tracked_objects import lengths_of, objects_at, objects_of, referrers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+MOST_LOOKS = 3
+# Exactly these, whose lengths are read in C.
+_GENERATORS = frozenset(map(id, GENERATORS))
+_KINDS = frozenset(map(id, (list, dict, set, deque, OrderedDict)))
+_LEAST_ITEMS = 8
+# Each step from an object to what refers to it takes 10 to 20 ms. Heuristic.
+_MOST_FOLLOWED, _MOST_STEPS, _MOST_REFERRERS, _LONGEST_S = 4, 6, 100, 0.2
+_MOST_GENERATORS = 50
+_Frame = types.FrameType
+
+
+class Unnamed:
+    """The looks of one process, and where the walks begin beside the names of the program.
+
+    globals: (module, name) in libraries. objects: weak references to generators and instances.
+    """
+
+    def __init__(self) -> None:
+        # Identities and lengths at the last look. (A dictionary of them would be thousands of
+        # objects: memory that seems to be the program's.)
+        self._before = array("Q"), array("q")
+        self.globals: list[tuple[str, str]] = []
+        self.objects: list[weakref.ref[Any]] = []
+        self.looks = 0
+
+    def look(self, known: Collection[int]) -> None:
+        """Look at the objects that the collector knows.
+
+        known: identities of what names lead to, which is left out.
+        """
+        self.looks += 1
+        before = dict(zip(*self._before))
+        identities, lengths = self._before = array("Q"), array("q")
+        grown: dict[int, int] = {}
+        for identity, number in lengths_of(_KINDS):
+            if number >= _LEAST_ITEMS and identity not in known:
+                identities.append(identity)
+                lengths.append(number)
+                if number > before.get(identity, number):
+                    grown[identity] = number - before[identity]
+        most = sorted(grown, key=grown.__getitem__, reverse=True)[:_MOST_FOLLOWED]
+        growing = objects_at(set(most), _KINDS) if most else []
+        growing.sort(key=lambda one: -grown[id(one)])
+        generators = [one for one in objects_of(_GENERATORS) if id(one) not in known]
+        self._begin_at(list(filter(_is_suspended, generators))[-_MOST_GENERATORS:])
+        until_s = thread_time() + _LONGEST_S
+        ours = {id(growing), id(generators)}
+        for one in growing:
+            self._follow(one, ours, known, until_s)
+
+    def _begin_at(self, things: list[Any]) -> None:
+        old = [thing for thing in [one() for one in self.objects] if thing is not None]
+        new = [thing for thing in things if not any(thing is one for one in old)]
+        self.objects = [weakref.ref(thing) for thing in old + new]
+
+    def _follow(self, thing: Any, ours: set[int], known: Collection[int], until_s: float) -> None:
+        """Go from an object to what refers to it, until that has a name or is of the program."""
+        level, name = [thing], None
+        for _ in range(_MOST_STEPS):
+            if not level or thread_time() > until_s:
+                break
+            # (Not the frame of this function: it would refer to itself.)
+            above_all = [one for one in referrers(level) if type(one) is not _Frame]
+            found, is_home = _global_of(above_all, level)
+            name = found if is_home else name or found
+            if is_home:
+                break
+            above: list[Any] = []
+            ours |= {id(level), id(above_all), id(above)}
+            for one in above_all:
+                kind = type(one)
+                if id(one) in ours or id(one) in known:
+                    continue
+                if name is None and is_users_class(kind) and has_weak_references(kind):
+                    self._begin_at([one])
+                    return
+                above.append(one)
+            above.reverse()  # the oldest first: registries, not their items
+            above.sort(key=lambda one: type(one) is not dict)  # namespaces first
+            level = above[:_MOST_REFERRERS]
+        if name is not None and name not in self.globals:
+            self.globals.append(name)
+
+
+def _is_suspended(generator: Any) -> bool:
+    frame = generator_frame(generator)
+    return frame is not None and is_users(frame.f_code.co_filename)
+
+
+def _global_of(things: list[Any], level: list[Any]) -> tuple[tuple[str, str] | None, bool]:
+    """The global that refers to one of some objects, and whether its module defines their class."""
+    modules = {
+        id(module_attributes(module)): name
+        for name, module in list(sys.modules.items())
+        if type(module) is types.ModuleType and type(name) is str
+    }
+    wanted = set(map(id, level))
+    found = None
+    for one in things:
+        if id(one) not in modules:
+            continue
+        module = modules[id(one)]
+        for key, value in list(one.items()):
+            if id(value) in wanted and type(key) is str:
+                kind = type(value)
+                defined = value if issubclass(kind, type) else kind
+                if is_pythons_own(defined) or module_name(defined) == module:
+                    return (module, key), True
+                found = found or (module, key)
+    return found, False

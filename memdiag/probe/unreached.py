@@ -1,0 +1,237 @@
+"""Finds objects that become ever more although no name leads to them: in reference cycles that are
+not collected, or held by code in C, as by the graph of autograd.
+
+A look counts the objects of each class that the garbage collector knows. A class whose number has
+risen at each look is a place of its own, if nothing that a name leads to refers to some of its
+objects, directly or by a few steps. A look takes 30 ms, the one that finds the place 0.3 s or more,
+so they are taken only while memory grows that the names do not explain, and a few times.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import types
+from collections import Counter
+from time import thread_time
+
+from .kept_bytes import per_object
+from .plain_access import Fields, class_attribute, class_name, module_file, module_name
+from .program_code import is_users
+from .tracked_objects import class_of_each, objects_of, referrers
+from .young_garbage import unreachable_among
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from typing import Any
+
+    from .kept_bytes import Arrays
+    from .places import Place, Places
+
+MOST_LOOKS = 10
+# So many more of a class at each look, of which the first compares with nothing. Heuristic.
+_LEAST_MORE, _LEAST_LOOKS = 8, 3
+_MOST_CLASSES = 12
+# Objects of a class that are measured, and of these the ones whose referrers are searched.
+_MEASURED, _SEARCHED = 60, 3
+# Steps to referrers, 10 to 20 ms each, and how many there may be: more are held by one container.
+# Heuristic.
+_MOST_STEPS, _MOST_REFERRERS, _LONGEST_S = 8, 500, 0.3
+# Objects on the way from an attribute back to its object.
+_MOST_ON_WAY = 500
+# Of the growth of the largest class, what a class of the program has to have to stand for it.
+_STANDS_FOR = 0.5
+# What is part of others, and not what one would name.
+_PARTS = frozenset(map(id, (dict, list, set, tuple, types.FrameType, types.FunctionType)))
+_Frame = types.FrameType
+
+
+class Unreached:
+    """The looks of one process.
+
+    found: the places, each with what one more object of the class keeps, as `per_object` gives it.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._looks: list[tuple[int, Counter[int]]] = []
+        self.found: dict[Place, dict[str, Any]] = {}
+        self._classes: dict[Place, int] = {}
+
+    @property
+    def looks(self) -> int:
+        """How many there were."""
+        return len(self._looks)
+
+    def look(self, number: int, known: Collection[int], arrays: Arrays) -> None:
+        """Look at the objects that the collector knows, at walk `number`.
+
+        known: identities of what names lead to.
+        """
+        counts: Counter[int] = Counter(map(id, class_of_each()))
+        for place, key in self._classes.items():
+            place.measured(number, "objects", counts[key])
+        looks = self._looks = [*self._looks, (number, counts)]
+        if self.found or len(looks) < _LEAST_LOOKS:
+            return
+        rising = [
+            (key, count)
+            for key, count in counts.items()
+            if key not in _PARTS
+            and key not in arrays.storage_classes
+            and all(a[1][key] + _LEAST_MORE <= b[1][key] for a, b in zip(looks, looks[1:]))
+        ]
+        rising.sort(key=lambda one: looks[0][1][one[0]] - one[1])
+        wanted: dict[int, list[Any]] = {key: [] for key, _ in rising[:_MOST_CLASSES]}
+        objects = objects_of(wanted)
+        while objects:  # (each group has the newest first)
+            one = objects.pop()
+            if id(one) not in known:
+                wanted[id(type(one))].append(one)
+        one = None
+        measured = [
+            self._measured(group[::-1], arrays)
+            for group in wanted.values()
+            if len(group) > _MEASURED
+        ]
+        wanted.clear()
+        self._take(measured, known, arrays)
+
+    def _measured(self, group: list[Any], arrays: Arrays) -> _Group:
+        # (The newest may be in use, and so are the oldest.)
+        some = group[: 1 + 3 * len(group) // 4][-_MEASURED:]
+        counts = [counted[id(type(group[0]))] for _, counted in self._looks]
+        group.clear()
+        return _Group(some, counts, per_object(some, arrays))
+
+    def _take(self, groups: list[_Group], known: Collection[int], arrays: Arrays) -> None:
+        most = max((one.grown_bytes for one in groups), default=0.0)
+        groups = [one for one in groups if one.grown_bytes >= _STANDS_FOR * most]
+        for one in groups:
+            one.attribute = _attribute_in_cycle(one.some[-1], arrays)
+        groups.sort(key=lambda one: (not one.file, not one.attribute, -one.grown_bytes))
+        until_s = thread_time() + _LONGEST_S
+        held = Counter(id(x) for group in groups for x in group.some)
+        for group in groups:
+            ours = {id(groups), *(id(x) for one in groups for x in (one, one.__dict__, one.some))}
+            if _is_garbage(group.some, held) or _is_unreached(group.some, known, ours, until_s):
+                self._add(group)
+                return
+
+    def _add(self, one: _Group) -> None:
+        place = self._places.root
+        for label, owner in (
+            (("unreached", one.name), one.module),
+            (("attribute", one.attribute), one.name),
+        ):
+            if label[1]:
+                about = functools.partial(tuple, (owner, one.file, 0))
+                place = self._places.child(place, label, about)
+        for (number, _), count in zip(self._looks, one.counts):
+            place.measured(number, "objects", count)
+        self.found[place] = {**one.about, "container": ""}
+        self._classes[place] = one.key
+
+
+class _Group:
+    """Objects of one class. some: from the oldest to the newest. counts: at each look. attribute:
+    the one by which an object leads back to itself, "" without one.
+    """
+
+    def __init__(self, some: list[Any], counts: list[int], about: dict[str, Any]) -> None:
+        self.some, self.counts, self.about = some, counts, about
+        kind = type(some[0])
+        self.key = id(kind)
+        # (The class of a function of autograd is made from the program's.)
+        forward = class_attribute(kind, "_forward_cls")
+        kind = forward if issubclass(type(forward), type) else kind
+        self.name, self.module = class_name(kind), module_name(kind)
+        file = module_file(sys.modules.get(self.module))
+        self.file = file if file and is_users(file) else ""
+        self.attribute = ""
+        self.grown_bytes = (counts[-1] - counts[0]) * about["bytes"]
+
+
+def _is_garbage(things: list[Any], held: Counter[int]) -> bool:
+    """Return True if some of these objects are in reference cycles that nothing refers to: their
+    references come from what they lead to. Takes no search for what refers to them.
+    """
+    near = things[-_SEARCHED:]
+    chosen = set(map(id, near))
+    seen = set(chosen)
+    for one in near:  # the list grows in the loop
+        for found in gc.get_referents(one):
+            if len(near) < _MOST_ON_WAY and id(found) not in seen and gc.is_tracked(found):
+                seen.add(id(found))
+                if not issubclass(type(found), (type, types.ModuleType, _Frame)):
+                    near.append(found)
+    one = found = None
+    return not chosen.isdisjoint(map(id, unreachable_among(near, held)))
+
+
+def _is_unreached(
+    things: list[Any], known: Collection[int], ours: set[int], until_s: float
+) -> bool:
+    """Return True if nothing that a name leads to refers to these objects, as far as one looks."""
+    level: list[Any] = things[-_SEARCHED:]
+    seen = {*map(id, level), id(level), id(things), *ours}
+    for _ in range(_MOST_STEPS):
+        # (Not the frame of this function: it would refer to itself.)
+        found = [one for one in referrers(level) if type(one) is not _Frame]
+        seen.add(id(found))
+        above = [one for one in found if id(one) not in seen]
+        if any(id(one) in known or _is_namespace(one) for one in above):
+            return False
+        if not above:
+            return True
+        seen.update(map(id, above))
+        seen.add(id(above))
+        level = above
+        if len(seen) > _MOST_REFERRERS or thread_time() > until_s:
+            return False
+    return True
+
+
+def _is_namespace(thing: Any) -> bool:
+    return type(thing) is types.ModuleType or (type(thing) is dict and "__builtins__" in thing)
+
+
+def _attribute_in_cycle(thing: Any, arrays: Arrays) -> str:
+    """The attribute by which an object leads back to itself, "" if there is none."""
+    for name, value in _attributes(thing, arrays):
+        if _leads_to(value, thing, arrays):
+            return name
+    return ""
+
+
+def _attributes(thing: Any, arrays: Arrays) -> Iterator[tuple[str, Any]]:
+    kind = type(thing)
+    if arrays.is_tensor(kind):
+        yield "grad", arrays.grad(thing)
+        return
+    fields = Fields(kind)
+    attributes = list((fields.of(thing) or {}).items())
+    yield from (pair for pair in attributes if type(pair[0]) is str)
+    for name, get in fields.slots:
+        try:
+            yield name, get(thing)
+        except AttributeError:  # not assigned yet
+            continue
+
+
+def _leads_to(start: Any, end: Any, arrays: Arrays) -> bool:
+    todo = [start]
+    seen: set[int] = set()
+    kept: list[Any] = []  # else an address may be used again
+    while todo and len(seen) < _MOST_ON_WAY:
+        one = todo.pop()
+        if one is end:
+            return True
+        if id(one) in seen or issubclass(type(one), (type, types.ModuleType)):
+            continue
+        seen.add(id(one))
+        kept.append(one)
+        todo += arrays.referents(one)
+    return False

@@ -1,0 +1,236 @@
+"""Reads a place between two lines of the program: has it grown?
+
+It is read through its name, because a list may be a new one each time. What refers to it by that
+name is looked up at each step anew, and given up at once if nothing but the probe refers to it.
+"""
+
+from __future__ import annotations
+
+import types
+from sys import getrefcount
+
+from .plain_access import (
+    SHARES_LOCALS,
+    Fields,
+    LruCache,
+    class_attribute,
+    length,
+    uses_locals,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from .kept_bytes import Arrays
+    from .known_places import KnownPlacesWalk, Reached
+    from .places import Place
+
+# Python makes them longer in place, if nothing else refers to them.
+_TEXTS = (str, bytes, bytearray)
+
+
+class WatchedPlace:
+    """A place, and the lines at which it has grown.
+
+    hits: (identity of the code, line) -> how often.
+    """
+
+    def __init__(self, place: Place, arrays: Arrays, *, is_important: bool) -> None:
+        """is_important: the window is over only when it has seen this place grow."""
+        self.place, self.is_important = place, is_important
+        self.hits: dict[tuple[int, int], int] = {}
+        self._arrays = arrays
+        self._path = place.path()
+        self._known: dict[Place, Any] = {}
+        self._sizes: dict[int, Any] = {}
+        self._replaced: set[Place] = set()
+        self._reads: list[_Read] = []
+        self._mark: Callable[[Any], Any] = self._size
+        self._before: Any = None
+
+    @property
+    def hit_count(self) -> int:
+        """How often it has grown at a known line."""
+        return sum(self.hits.values())
+
+    def look_up(self, walk: KnownPlacesWalk) -> None:
+        """Look up what refers to the place. walk: its `reached` is of this moment.
+
+        If the object at the place is replaced from step to step, what is read is the outermost name
+        that leads to a new object: the head of a chain, or the tuple that has the new state.
+        """
+        for above in self._path:
+            reached = walk.reached.get(above, [])
+            if reached and above.kind != "item":
+                mark = [self._identity(one.value) for one in reached]
+                if self._known.setdefault(above, mark) != mark:
+                    self._replaced.add(above)
+                self._known[above] = mark
+        target = self.place
+        for above in reversed(self._path):
+            if above not in self._replaced:
+                break
+            target = above
+        is_counted = target is self.place and target.unit == "items"
+        self._mark = self._size if is_counted else self._identity
+        self._reads = [_Read(target, one) for one in walk.reached.get(target, ())]
+        self._before = None
+
+    def read(self, frame: Any, *, is_traced: bool) -> bool:
+        """Read it. Return True if it has grown since the last time.
+
+        frame: the function that runs. is_traced: it has just called its trace function.
+        """
+        now = self._now(frame, is_traced)
+        if now is None:
+            return False
+        before, self._before = self._before, now
+        if before is None or now == before:
+            return False
+        return self._mark is not self._size or now > before
+
+    def release(self) -> None:
+        """Let go of all objects."""
+        self._reads, self._before = [], None
+
+    def _now(self, frame: Any, is_traced: bool) -> Any:
+        if len(self._reads) == 1:
+            value = self._reads[0].value(frame, is_traced)
+            return None if value is None else self._mark(value)
+        total: Any = None
+        for one in self._reads:
+            value = one.value(frame, is_traced)
+            if value is not None:
+                mark = self._mark(value)
+                total = mark if total is None else total + mark
+        return total
+
+    def _size(self, value: Any) -> int:
+        kind = type(value)
+        if kind is list:
+            return len(value)
+        found = length(value, kind)
+        if found >= 0:
+            return found
+        if kind is LruCache:
+            return int(value.cache_info().currsize)
+        attributes = Fields(kind).of(value)
+        return 0 if attributes is None else dict.__len__(attributes)
+
+    def _identity(self, value: Any) -> tuple[Any, ...]:
+        kind = type(value)
+        if self._arrays.is_tensor(kind):
+            return (id(value), self._arrays.version(value))
+        if self._arrays.is_array(kind):
+            return (id(value), self._arrays.array_bytes(value))
+        if kind in _TEXTS:
+            return (id(value), len(value))
+        size = self._sizes.get(id(kind), self)
+        if size is self:
+            size = self._sizes[id(kind)] = Fields(kind).size
+        return (id(value),) if size is None else (id(value), size(value))
+
+
+class _Read:
+    """One way to a value.
+
+    holder: what refers to the value by `name`: a dictionary, a cell, an object with slots, or the
+    value itself if it has no name. For a local variable only the function's code is known, so that
+    no frame is kept.
+    """
+
+    __slots__ = ("_code", "_get", "_holder", "_name")
+
+    def __init__(self, place: Place, reached: Reached) -> None:
+        self._name, self._code = place.name, None
+        self._holder, self._get = _access(place, reached)
+        if type(self._holder) is types.FrameType:
+            self._holder, self._code = None, self._holder.f_code
+
+    def value(self, frame: Any, is_traced: bool) -> Any:
+        """The value, None if there is none (any more)."""
+        if self._code is not None:
+            return _local(frame, self._code, self._name, is_traced)
+        if self._holder is None:
+            return None
+        if getrefcount(self._holder) <= _ONLY_OURS:
+            self._holder = None
+            return None
+        return self._get(self._holder, self._name)
+
+
+def _access(place: Place, reached: Reached) -> tuple[Any, Any]:
+    owner, kind = reached.owner, place.kind
+    if type(owner) is types.FrameType:
+        return owner, None
+    if kind in ("global", "key") and issubclass(type(owner), dict):
+        return owner, dict.get
+    if kind == "closure":
+        names = owner.__code__.co_freevars
+        return owner.__closure__[names.index(place.name)], _cell
+    if kind == "attribute":
+        return _attribute_access(place.name, reached)
+    return reached.value, _itself
+
+
+def _attribute_access(name: str, reached: Reached) -> tuple[Any, Any]:
+    owner = reached.owner
+    if issubclass(type(owner), type):
+        return owner, class_attribute
+    fields = Fields(type(owner))
+    attributes = fields.of(owner)
+    if attributes is not None and name in attributes:
+        return attributes, dict.get
+    slot = next((get for known, get in fields.slots if known == name), None)
+    return (owner, _slot(slot)) if slot is not None else (reached.value, _itself)
+
+
+def _slot(get: Any) -> Any:
+    def read(owner: Any, _: str) -> Any:
+        try:
+            return get(owner)
+        except AttributeError:
+            return None
+
+    return read
+
+
+def _cell(cell: Any, _: str) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _itself(value: Any, _: str) -> Any:
+    return value
+
+
+def _local(frame: Any, code: Any, name: str, is_traced: bool) -> Any:
+    """A local variable of the innermost call of a function; None if it does not run here."""
+    at = frame
+    while at is not None and at.f_code is not code:
+        at = at.f_back
+    if at is None or uses_locals(code):
+        return None
+    if not SHARES_LOCALS:
+        return at.f_locals.get(name)
+    kept = at.f_locals
+    value = kept.get(name)
+    if not (is_traced and at is frame):  # (what a trace function removes is removed for good)
+        kept.clear()
+    return value
+
+
+class _OneReference:
+    __slots__ = ("_holder",)
+
+    def __init__(self) -> None:
+        self._holder = object()
+
+    def count(self) -> int:
+        return getrefcount(self._holder)
+
+
+_ONLY_OURS = _OneReference().count()

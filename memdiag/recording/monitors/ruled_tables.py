@@ -1,0 +1,78 @@
+"""Tables with a rule of dashes or equals signs below their header, printed again and again: by
+sstat, sacct, tasklist and PowerShell.
+
+The rule tells where the columns are, so that names and cells may have blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.monitors.ps_top_free import TICK, all_lines, clock_in
+from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.tables.table import Table
+
+_RULE = re.compile(r"\s*(?:-{2,}(?:\s+-{2,})+|={2,}(?:\s+={2,})+)\s*")
+_MARK = re.compile(r"-+|=+")
+# A line between two tables that is only a date, a time, or seconds since 1970.
+_DATED = re.compile(
+    r"\W*(?:[A-Z][a-z]{2,8},? )?[0-9A-Za-z, /.-]*[0-9]{1,2}:[0-9]{2}(?::[0-9.,]+)?"
+    r"(?:\s*[AaPp][Mm])?[A-Z0-9 +:-]*\W*"
+)
+_TABLES_AT_LEAST = 2
+# What these tools call a process.
+_PROCESSES = {"JobID": "process", "Image Name": "process", "ProcessName": "process", "Id": "pid"}
+
+Spans = list[tuple[int, int | None]]
+
+
+def has_ruled_tables(source: Source) -> bool:
+    """Return True if the head has several such headers, with names of memory."""
+    headers = _headers(source.head().split("\n"))
+    return sum(any(map(_is_memory, names)) for _, names in headers) >= _TABLES_AT_LEAST
+
+
+def read_ruled_tables(source: Source) -> Table | None:
+    """One row per row of each table. A date on a line between two tables dates the next."""
+    lines = all_lines(source)
+    headers = dict(_headers(lines))
+    spans: Spans = []
+    names: list[str] = []
+    rows: list[dict[str, str]] = []
+    number, time = -1, ""
+    for at, line in enumerate(lines):
+        if at in headers:
+            spans, names = _spans(line), headers[at]
+            number += 1
+        elif _DATED.fullmatch(line):
+            worded = (
+                re.search("[A-Za-z]{3}", line) is not None
+            )  # "Tuesday, March 11, 2025 9:00:00 AM"
+            time, spans = clock_in(line) if worded else line.strip(), []
+        elif spans and line.strip() and at + 1 not in headers:
+            cells = (line[begin:end].strip() for begin, end in spans)
+            moment = {"time": time} if time else {TICK: str(number)}
+            rows.append(moment | dict(zip(names, cells, strict=True)))
+    return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
+
+
+def _headers(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The number of each rule, and the names above it."""
+    for at, (above, line) in enumerate(pairwise(lines), 1):
+        if _RULE.fullmatch(line) and above.strip():
+            names = [above[begin:end].strip() for begin, end in _spans(line)]
+            yield at, [_PROCESSES.get(name, name) for name in names]
+
+
+def _spans(rule: str) -> Spans:
+    """Where the columns are. Numbers that are too wide begin in the gap before their column."""
+    ends = [mark.end() for mark in _MARK.finditer(rule)]
+    return [*zip([0, *ends[:-2]], ends[:-1], strict=True), (ends[-2], None)]
+
+
+def _is_memory(name: str) -> bool:
+    return recognise(name).part is Part.METRIC

@@ -1,0 +1,97 @@
+"""Tables in which another column, or the file, says what the column of values is.
+
+Databases and monitoring services export one row per reading: `time,metric,host,value,unit`.
+TensorBoard names an exported scalar by its file: `run-a-tag-gpu_mem_mb.csv`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memdiag.recording.lazy_polars import as_series, pl
+from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.values.sanitize import printable
+
+if TYPE_CHECKING:
+    from memdiag.recording.lazy_polars import Column
+    from memdiag.recording.tables.table import Table
+
+# From the most exact to the least, where there are several.
+_VALUES = ("value", "_value", "average", "avg", "mean", "maximum", "max", "last")
+_NAMES = (
+    *("metric", "metric_name", "metricname", "_field", "field", "measurement"),
+    *("tag", "key", "series", "variable", "label", "name"),
+)
+_UNITS = ("unit", "units")
+# More names are not those of metrics.
+_NAMES_AT_MOST = 100
+_TAG = "tag-"
+
+
+def with_named_values(table: Table, source: str) -> Table:
+    """The table with a column for each metric that a column, or else the file, names.
+
+    Unchanged if it has a column of memory, or nothing names the values.
+    """
+    if any(recognise(name).part is Part.METRIC for name in table.names):
+        return table
+    lower = [name.strip().lower() for name in table.names]
+    value = next((lower.index(name) for name in _VALUES if name in lower), None)
+    if value is None:
+        return table
+    named_by = [lower.index(name) for name in _NAMES if name in lower]
+    for at in named_by:
+        if metrics := _metrics(table.columns[at]):
+            return _apart(table, value, at, metrics, _units(table, lower))
+    name = _name_of_file(source)
+    if not named_by and recognise(name).part is Part.METRIC:
+        names = (*table.names[:value], name, *table.names[value + 1 :])
+        note = f"{table.names[value]} is taken for {printable(name)}, by the name of the file"
+        return replace(table, names=names, notes=(*table.notes, note))
+    return table
+
+
+def _metrics(column: Column) -> list[str]:
+    """The different names in a column, [] if none of them is of memory."""
+    texts = as_series(column)
+    if texts.dtype != pl.String:
+        return []
+    names = [name for name in texts.unique(maintain_order=True).to_list() if name]
+    is_any = any(recognise(name).part is Part.METRIC for name in names[:_NAMES_AT_MOST])
+    return names if is_any and len(names) <= _NAMES_AT_MOST else []
+
+
+def _units(table: Table, lower: list[str]) -> pl.Series | None:
+    at = next((lower.index(name) for name in _UNITS if name in lower), None)
+    units = None if at is None else as_series(table.columns[at])
+    return None if units is None or units.dtype != pl.String else units
+
+
+def _apart(
+    table: Table, value: int, named_by: int, metrics: list[str], units: pl.Series | None
+) -> Table:
+    """The table without these two columns, and with one for each metric, empty in other rows."""
+    values = to_numbers(table.columns[value]).values
+    row_metrics = as_series(table.columns[named_by])
+    names, columns = [], []
+    for metric in metrics:
+        is_here = (row_metrics == metric).fill_null(value=False)
+        unit = "" if units is None else next(iter(units.filter(is_here).to_list()), "")
+        names.append(f"{metric} ({unit.lower()})" if unit else metric)
+        columns.append(np.where(is_here.to_numpy(), values, np.nan))
+    kept = [at for at in range(len(table.names)) if at not in (value, named_by)]
+    return replace(
+        table,
+        names=(*(table.names[at] for at in kept), *names),
+        columns=(*(table.columns[at] for at in kept), *columns),
+    )
+
+
+def _name_of_file(source: str) -> str:
+    stem = PurePath(source).stem
+    return stem.rpartition(_TAG)[2] if _TAG in stem else stem

@@ -1,0 +1,85 @@
+"""How a log writes its numbers: groups of three digits, decimals, and several values at once.
+
+`3 996 854 kB`, `4_000_123`, `1.204,5 MB` are written as `3996854 kB`, `4000123`, `1204.5 MB` before
+the lines are searched, and `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_SIZE_ENDS = rb"(?=[ ]?[KMGTkmgt]i?[Bb]\b)"
+# Spaces that do not break a line, thin and narrow ones, in UTF-8.
+_SPACES = rb"(?:\xc2\xa0|\xe2\x80\x89|\xe2\x80\xaf)"
+_ALONE = rb"(?<![\w.])()"
+# What separates groups of three digits. Blanks do only between a label and a unit of memory:
+# `GPU 0 512 MB` has two numbers, `RSS: 3 996 854 kB` has one.
+_GROUPED = (
+    re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:_[0-9]{3})+)(?!\w)"),
+    re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:" + _SPACES + rb"[0-9]{3})+)(?![0-9])"),
+    re.compile(rb"([:=][ ]{0,8})([1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?)" + _SIZE_ENDS),
+)
+_COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
+_COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2}" + _SIZE_ENDS)
+_POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+" + _SIZE_ENDS)
+# Names between slashes, and as many values: `mem min/avg/max = 3900.0/4012.5/4880.0 MB`.
+_NAME = rb"(?:min|max|avg|mean|std|peak|current|cur|used|free|total|allocated|reserved|cached)"
+_VALUE = rb"[0-9]+(?:\.[0-9]+)?"
+_LISTED = re.compile(
+    rb"(?P<about>[A-Za-z_()\[\]]{0,24}[ ]?)(?<![A-Za-z/])(?P<names>"
+    + _NAME
+    + rb"(?:/"
+    + _NAME
+    + rb")+)"
+    rb"(?P<is>[ ]?[:=][ ]?)(?P<values>" + _VALUE + rb"(?:/" + _VALUE + rb")+)(?![0-9/])"
+    rb"(?P<unit>[ ]?[KMGTkmgt]i?[Bb]\b)?",
+    re.I,
+)
+_AT_LEAST = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberStyle:
+    """grouped: what finds numbers with separated groups of digits. decimal_commas: `3,5 MB`.
+    listed: names and values between slashes.
+    """
+
+    grouped: tuple[re.Pattern[bytes], ...]
+    decimal_commas: bool
+    listed: bool
+
+    def plain(self, block: bytes) -> bytes:
+        """The text with numbers of digits and points."""
+        for pattern in self.grouped:
+            block = pattern.sub(_without_separators, block)
+        if self.listed:
+            block = _LISTED.sub(_one_by_one, block)
+        return _COMMA.sub(b".", block) if self.decimal_commas else block
+
+
+def number_style(block: bytes) -> NumberStyle:
+    """The style of a log, from its first block.
+
+    Commas are decimal if several sizes have one or two digits after one, and none has a point.
+    """
+    grouped = (one for one in _GROUPED if len(one.findall(block)) >= _AT_LEAST)
+    sizes = len(_COMMA_SIZE.findall(block))
+    commas = sizes >= _AT_LEAST and _POINT_SIZE.search(block) is None
+    listed = len(_LISTED.findall(block)) >= _AT_LEAST
+    return NumberStyle(grouped=tuple(grouped), decimal_commas=commas, listed=listed)
+
+
+def _without_separators(found: re.Match[bytes]) -> bytes:
+    return found[1] + re.sub(rb"[^0-9.,]", b"", found[2])
+
+
+def _one_by_one(found: re.Match[bytes]) -> bytes:
+    names, values = found["names"].split(b"/"), found["values"].split(b"/")
+    if len(names) != len(values):
+        return found[0]
+    unit = found["unit"] or b""
+    return b", ".join(
+        found["about"] + name + found["is"] + value + unit
+        for name, value in zip(names, values, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""What is drawn of a finding or a comparison, decided once for every kind of picture."""

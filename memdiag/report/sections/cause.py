@@ -1,0 +1,103 @@
+"""What keeps the memory that leaks: the lines, the places, and what usually ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memdiag.report.text import numbers, series_names
+from memdiag.report.text.screen import Screen
+from memdiag.report.text.text_layout import paragraph, paragraphs
+from memdiag.values.findings import Advice, Culprit, Fix, GrowthCause, RecordingFinding
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_FIXES = {
+    Fix.DETACH: "keep a number (loss.item()) or a tensor without its graph (.detach())",
+    Fix.REMOVE_HOOK: "register the hook once, or keep its handle and call handle.remove()",
+    Fix.REMOVE_HANDLER: "add the handler or callback once, or remove it when it is done",
+    Fix.CACHE_SIZE: "give the cache a maxsize, and do not cache methods by their self",
+    Fix.CLOSE_FIGURE: "close each figure with plt.close(figure)",
+    Fix.CONSUME: "take from the queue what is put into it, or give it a maxsize",
+    Fix.BOUND_DICTIONARY: "delete entries that are no longer needed, or use a cache with a size",
+    Fix.BOUND_SEQUENCE: (
+        "keep sums or the last items only (deque(maxlen=...)), or clear it regularly"
+    ),
+    Fix.AGGREGATE: "write it out or aggregate it instead of making it larger",
+    Fix.BREAK_CYCLE: (
+        "let Python's collector run (gc.enable(), or gc.collect() at each epoch), or break the "
+        "cycle: a weak reference, ctx.save_for_backward(), or None once the object is done"
+    ),
+    Fix.UNLINK: "do not refer from each object to the one before it",
+}
+_CYCLES = (
+    "no name in the program leads to most of what grows, and gc.collect() returns memory each "
+    "time: objects in reference cycles hold it."
+)
+FIX = "Usual fix: "
+_CODE_CELLS, _NAME_CELLS = 70, 160
+
+
+def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
+    """The section; empty if nothing was looked for, or if the recording does not leak."""
+    if found.cause is None or found.cause.share_explained is None:
+        return []
+    first, *more = sentences(found.cause, screen)
+    return paragraph(first, screen.measure, lead="Cause:") + paragraphs(more, screen.measure)
+
+
+def sentences(cause: GrowthCause, screen: Screen) -> Iterator[str]:
+    """What is known of the cause: a sentence or two for each place, the rest, and the fix."""
+    explained = cause.share_explained
+    if explained is None:
+        return
+    if not cause.culprits:
+        is_cyclic = any(one.advice is Advice.CYCLES for one in cause.interventions)
+        yield _CYCLES if is_cyclic else _unknown(explained)
+        return
+    for culprit in cause.culprits:
+        yield _place(culprit, screen)
+    rest = 1.0 - explained
+    if rest >= 0.1:
+        yield f"{numbers.share(rest)} of the growth is not explained."
+    if cause.fix is not None:
+        yield f"{FIX}{_FIXES[cause.fix]}."
+
+
+def _unknown(explained: float) -> str:
+    part = ""
+    if explained > 0:
+        part = f" (those that grow hold {numbers.share(explained)} of it)"
+    return (
+        f"could not tell: no name in the program leads to most of what grows{part}. It may be held "
+        "by a library or by C code: try memray run --native, or tag the phases."
+    )
+
+
+def _place(culprit: Culprit, screen: Screen) -> str:
+    where = ""
+    if culprit.file is not None:
+        where = f"{screen.show(Path(culprit.file).name, cells=40)}:{culprit.line}"
+        if culprit.function:
+            where += f", in {screen.show(culprit.function, cells=40)}()"
+        if culprit.code:
+            where += f": {screen.show(culprit.code, cells=_CODE_CELLS)}"
+        where += " - "
+    held = screen.show(culprit.holder, cells=_NAME_CELLS)
+    is_other = culprit.process not in ("", "main")
+    process = f" in {series_names.process(culprit.process, screen)}" if is_other else ""
+    since = "" if culprit.since_step is None else f", since step {culprit.since_step:,}"
+    share = numbers.share(culprit.share)
+    return f"{where}{held}{process} grows by {_rate(culprit)}{since} ({share} of the growth)."
+
+
+def _rate(culprit: Culprit) -> str:
+    if culprit.bytes_per_step is None:
+        return f"{numbers.size(culprit.bytes_per_s)}/s"
+    count = ""
+    if culprit.count_per_step is not None:
+        plural = "" if f"{culprit.count_per_step:.3g}" == "1" else "s"
+        count = f" ({culprit.count_per_step:.3g} object{plural})"
+    return f"{numbers.size(culprit.bytes_per_step)}{count} per step"

@@ -1,0 +1,401 @@
+"""Places are named by their share of the growth in use, and only where they explain it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report import diagnoses
+from report.diagnoses import interval
+
+from memdiag.analysis.cause.find import cause, watching
+from memdiag.values.findings import Finding, Fix, How, Leaking
+from memdiag.values.holders import (
+    AllocatedLine,
+    Holder,
+    Name,
+    NativeLine,
+    ProcessHolders,
+    Size,
+    SourceLine,
+)
+from memdiag.values.measurements import Axis, AxisKind, Series, Unit
+from memdiag.values.memory_kind import MemoryKind
+from memdiag.values.metrics import METRIC_ROLES
+from memdiag.values.verdict import Reason, Verdict
+
+STEP_S = 0.01
+STEPS = 2000
+STEP = Axis(name="step", kind=AxisKind.STEP)
+LINE = SourceLine(file="/train.py", line=9, code="losses.append(loss)", function="main")
+
+
+def finding(metric: str, per_step: float, process: str = "main") -> Finding:
+    trace = [(float(x), 1e8 + per_step * x) for x in range(0, STEPS + 1, 40)]
+    leaks = per_step > 0
+    verdict, reason = Verdict.LEAK, Reason.OUTLASTS_WARMUP
+    if not leaks:
+        verdict, reason = Verdict.STABLE, Reason.FLAT
+    found = diagnoses.series(trace, verdict, reason)
+    return replace(
+        found,
+        metric=metric,
+        process=process,
+        role=METRIC_ROLES[metric],
+        unit=Unit.BYTES if metric.endswith("_bytes") else Unit.COUNT,
+        growth_per_x=interval(per_step),
+    )
+
+
+def series(found: Finding) -> Series:
+    x = np.arange(0.0, STEPS + 1, 10)
+    return Series(
+        metric=found.metric,
+        column=found.column,
+        role=found.role,
+        unit=found.unit,
+        axis=STEP,
+        x=x,
+        y=np.full(len(x), np.nan),
+        at_s=x * STEP_S,
+    )
+
+
+def history(*sizes: float, with_steps: bool = True) -> tuple[Size, ...]:
+    """Sizes at equal distances over the run."""
+    steps = np.linspace(0, STEPS, len(sizes))
+    return tuple(
+        Size(at_s=at * STEP_S, step=int(at) if with_steps else None, size=size)
+        for at, size in zip(steps, sizes, strict=True)
+    )
+
+
+def holder(name: str, sizes: tuple[Size, ...], each: float = 5000.0, **more: object) -> Holder:
+    values: dict[str, object] = {
+        "path": (Name(kind="local", name=name, owner="main", file="/train.py"),),
+        "unit": "items",
+        "sizes": sizes,
+        "bytes_per_unit": each,
+        "container": "list",
+        "lines": (LINE,),
+        **more,
+    }
+    return Holder(**values)  # type: ignore[arg-type]
+
+
+def in_process(*holders: Holder, process: str = "main") -> ProcessHolders:
+    return ProcessHolders(pid=1, process=process, walks=5, last_s=20.0, holders=holders)
+
+
+GROWING = history(0, 500, 1000, 1500, 2000)
+LEAK = (finding("malloc_bytes", 5200.0), finding("python_blocks", 2.0))
+
+SERIES = [series(one) for one in LEAK]
+
+
+def caused(*recorded: ProcessHolders, by: tuple[Finding, ...] = LEAK, decided: int = 0):
+    return cause(by, decided, None, recorded, [series(one) for one in by])
+
+
+def test_the_place_that_explains_the_growth_is_named() -> None:
+    found = caused(in_process(holder("losses", GROWING, kind=MemoryKind.GRAPH)))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert (culprit.file, culprit.line, culprit.code) == ("/train.py", 9, "losses.append(loss)")
+    assert culprit.holder == "list `losses`, local variable of main()"
+    assert culprit.bytes_per_step == pytest.approx(5000)
+    assert culprit.count_per_step == pytest.approx(1)
+    assert culprit.since_step == 0
+    assert culprit.share == pytest.approx(5000 / (5200 + 2 * 87))
+    assert culprit.how is How.SOURCE
+    assert found.kind is MemoryKind.GRAPH
+    assert found.fix is Fix.DETACH
+
+
+def test_items_of_the_size_of_the_model_are_said() -> None:
+    recorded = in_process(holder("snapshots", GROWING, 5000.0))
+    for model_bytes, said in ((4990, True), (4000, False), (0, False)):
+        found = caused(replace(recorded, model_bytes=model_bytes))
+        assert found is not None
+        named = found.culprits[0].holder.endswith(", each item as large as the model")
+        assert named is said
+
+
+def test_memory_that_is_mapped_by_a_place_is_compared_with_pages() -> None:
+    by = (
+        finding("rss_bytes", 5200.0),
+        finding("malloc_bytes", 90.0),
+        finding("python_blocks", 1.0),
+    )
+    recorded = in_process(holder("pages", GROWING, kind=MemoryKind.NATIVE))
+    leaking = Leaking(kind=MemoryKind.MAPPED, share=None)
+    found = cause(by, 0, leaking, [recorded], [series(one) for one in by])
+    assert found is not None
+    assert found.kind is MemoryKind.MAPPED
+    assert found.share_explained == pytest.approx(5000 / 5200)
+
+
+@pytest.mark.parametrize(
+    ("batch_bytes", "model_bytes", "said"),
+    [(4990, 0, True), (5200, 0, True), (5300, 0, False), (4700, 0, False), (4990, 4990, False)],
+)
+def test_items_of_the_size_of_a_batch_are_said(
+    batch_bytes: int, model_bytes: int, said: bool
+) -> None:
+    recorded = in_process(holder("cache", GROWING, 5000.0))
+    found = caused(replace(recorded, batch_bytes=batch_bytes, model_bytes=model_bytes))
+    assert found is not None
+    assert ("each item as large as" in found.culprits[0].holder) is said
+
+
+def test_a_line_at_which_the_place_was_seen_to_grow() -> None:
+    seen = replace(LINE, line=7, hits=3)
+    found = caused(in_process(holder("losses", GROWING, lines=(seen, LINE))))
+    assert found is not None
+    assert (found.culprits[0].line, found.culprits[0].how) == (7, How.WATCHED)
+
+
+def test_only_the_report_of_a_leak_says_that_lines_were_watched() -> None:
+    recorded = (replace(in_process(), watched_steps=45, watched_s=1.52), in_process())
+    assert watching(Verdict.LEAK, recorded) == ("main: lines were watched for 45 steps (1.5 s)",)
+    assert watching(Verdict.WARMUP, recorded) == ()
+
+
+def native(*bytes_per_step: float) -> ProcessHolders:
+    lines = (
+        NativeLine(line=replace(LINE, line=number), bytes_per_step=size)
+        for number, size in enumerate(bytes_per_step, 1)
+    )
+    return replace(in_process(), native=tuple(lines))
+
+
+def test_lines_that_get_native_memory_are_named_where_no_name_leads_to_it() -> None:
+    found = caused(native(150_000.0, 5000.0, 40.0))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert (culprit.line, culprit.how) == (2, How.ALLOCATED)
+    assert culprit.bytes_per_s == pytest.approx(5000 / STEP_S)
+    assert found.share_explained == pytest.approx(5000 / 5374)
+    explained = caused(replace(native(5000.0), holders=(holder("losses", GROWING),)))
+    assert explained is not None
+    assert [one.how for one in explained.culprits] == [How.SOURCE]
+
+
+def test_lines_that_get_less_or_more_than_what_grows_are_not_named_nor_two() -> None:
+    for sizes in ((2000.0,), (20_000.0, 1000.0), (5000.0, 5100.0)):
+        found = caused(native(*sizes))
+        assert found is not None
+        assert found.culprits == ()
+
+
+def allocating(*lines: tuple[int, float, MemoryKind]) -> ProcessHolders:
+    found = (
+        AllocatedLine(line=replace(LINE, line=number), bytes_per_step=size, kind=kind)
+        for number, size, kind in lines
+    )
+    return replace(in_process(), allocated=tuple(found))
+
+
+def test_lines_that_allocate_what_stays_are_named_where_nothing_else_explains_it() -> None:
+    tensors, native = MemoryKind.TENSORS, MemoryKind.NATIVE
+    recorded = allocating((7, 3000.0, tensors), (8, 1000.0, tensors), (7, 500.0, native))
+    found = caused(recorded)
+    assert found is not None
+    assert [(one.line, one.bytes_per_step) for one in found.culprits] == [(7, 3500), (8, 1000)]
+    assert {one.how for one in found.culprits} == {How.ALLOCATED}
+    assert found.culprits[0].holder == "tensors that no name in the program leads to"
+    assert found.culprits[0].bytes_per_s == pytest.approx(3500 / STEP_S)
+    assert found.share_explained == pytest.approx(4500 / 5374)
+    assert found.kind is tensors
+    graph = cause(LEAK, 0, Leaking(kind=MemoryKind.GRAPH, share=0.9), (recorded,), SERIES)
+    assert graph is not None
+    assert graph.culprits[0].holder == "autograd graphs that no name in the program leads to"
+    named = caused(replace(recorded, holders=(holder("losses", GROWING),)))
+    assert named is not None
+    assert [one.how for one in named.culprits] == [How.SOURCE]
+
+
+def test_a_place_without_a_line_gets_the_one_that_allocates_what_stays() -> None:
+    recorded = allocating((7, 4500.0, MemoryKind.TENSORS))
+    found = caused(replace(recorded, holders=(holder("losses", GROWING, lines=()),)))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert (culprit.line, culprit.how) == (7, How.ALLOCATED)
+    assert "`losses`" in culprit.holder
+
+
+@pytest.mark.parametrize("size", [2000.0, 12_000.0])
+def test_lines_that_allocate_less_or_far_more_than_what_grows_are_not_named(size: float) -> None:
+    found = caused(allocating((7, size, MemoryKind.TENSORS)))
+    assert found is not None
+    assert found.culprits == ()
+
+
+def test_places_are_ranked_by_their_share() -> None:
+    small = holder("small", GROWING, 1000.0, lines=(replace(LINE, line=7),))
+    large = holder("large", GROWING, 4000.0)
+    found = caused(in_process(small, large))
+    assert found is not None
+    names = [culprit.holder.split("`")[1] for culprit in found.culprits]
+    assert names == ["large", "small"]
+    assert found.share_explained == pytest.approx(5000 / 5374)
+
+
+def test_the_programs_own_class_is_named_before_a_librarys() -> None:
+    path = (
+        Name(kind="local", name="bus", owner="main", file="/train.py"),
+        Name(kind="attribute", name="inbox", owner="MetricsBus", file="/train.py"),
+        Name(kind="attribute", name="queue", owner="Queue"),
+    )
+    found = caused(in_process(holder("", GROWING, path=path, container="deque")))
+    assert found is not None
+    assert found.culprits[0].holder == (
+        "deque `bus.inbox.queue`, attribute `inbox` of MetricsBus, held by local variable of "
+        "main() `bus`"
+    )
+
+
+def test_long_ways_through_libraries_are_left_out() -> None:
+    path = (
+        Name(kind="local", name="trainer", owner="main", file="train.py"),
+        *(Name(kind="attribute", name=f"_connector_{n}", owner="Connector") for n in range(5)),
+        Name(kind="attribute", name="outputs", owner="Classifier", file="train.py"),
+        Name(kind="attribute", name="queue", owner="Queue"),
+    )
+    found = caused(in_process(holder("outputs", GROWING, path=path, container="deque")))
+    assert found is not None
+    assert found.culprits[0].holder == (
+        "deque `trainer...outputs.queue`, attribute `outputs` of Classifier, "
+        "held by local variable of main() `trainer`"
+    )
+
+
+def test_modules_of_torch_are_written_as_attributes() -> None:
+    path = (
+        Name(kind="local", name="net", owner="main", file="train.py"),
+        Name(kind="attribute", name="_modules", owner="Net", file="train.py"),
+        Name(kind="key", name="layers"),
+        Name(kind="attribute", name="_modules", owner="Sequential"),
+        Name(kind="key", name="0"),
+        Name(kind="attribute", name="_forward_hooks", owner="Linear"),
+    )
+    found = caused(in_process(holder("hooks", GROWING, path=path, container="OrderedDict")))
+    assert found is not None
+    assert found.culprits[0].holder == (
+        "OrderedDict `net.layers[0]._forward_hooks`, attribute `layers` of Net, "
+        "held by local variable of main() `net`"
+    )
+
+
+def test_places_that_one_line_adds_to_are_one_culprit() -> None:
+    hooks = [holder(f"layer{i}", GROWING, 400.0) for i in range(12)]
+    found = caused(in_process(*hooks))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.holder == "list `layer0`, local variable of main() and 11 more"
+    assert culprit.bytes_per_step == pytest.approx(12 * 400)
+    assert culprit.count_per_step == pytest.approx(12)
+    assert culprit.share == pytest.approx(12 * 400 / 5374)
+
+
+def test_places_that_hold_less_than_half_are_not_named() -> None:
+    found = caused(in_process(holder("history", GROWING, 64.0), holder("log", GROWING, 2000.0)))
+    assert found is not None
+    assert found.culprits == ()
+    assert found.fix is None
+    assert found.share_explained == pytest.approx(2064 / 5374)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        history(0, 1900, 2000, 2000, 2000, 2000, 2000),  # a cache that is full
+        history(500, 500, 500, 500),
+        history(2000, 1500, 1000, 500),
+    ],
+)
+def test_places_that_no_longer_grow_are_not_named(sizes: tuple[Size, ...]) -> None:
+    found = caused(in_process(holder("cache", sizes)))
+    assert found is not None
+    assert found.culprits == ()
+
+
+def test_nothing_is_named_without_a_leak() -> None:
+    calm = (finding("malloc_bytes", 0.0), finding("python_blocks", 0.0))
+    recorded = in_process(holder("losses", GROWING))
+    assert caused(recorded, by=calm) is None
+    assert caused() is None
+    assert cause((), None, None, (recorded,), ()) is None
+
+
+def test_resident_pages_do_not_dilute_the_share() -> None:
+    by = (finding("rss_bytes", 250_000.0), *LEAK)
+    found = caused(in_process(holder("losses", GROWING)), by=by)
+    assert found is not None
+    assert found.share_explained > 0.9
+
+
+def test_only_the_process_that_leaks_is_asked() -> None:
+    by = (finding("malloc_bytes", 5200.0, process="rank1"),)
+    healthy = in_process(holder("metrics", GROWING), process="rank0")
+    leaking = in_process(holder("losses", GROWING), process="rank1")
+    found = caused(healthy, leaking, by=by)
+    assert found is not None
+    assert [culprit.process for culprit in found.culprits] == ["rank1"]
+
+
+def test_a_worker_without_steps_is_placed_on_those_of_the_job() -> None:
+    sizes = history(0, 500, 1000, 1500, 2000, with_steps=False)
+    found = caused(in_process(holder("cache", sizes)))
+    assert found is not None
+    assert found.culprits[0].bytes_per_step == pytest.approx(5000)
+    assert found.culprits[0].since_step is None
+
+
+def test_growth_that_began_later_has_its_step() -> None:
+    found = caused(in_process(holder("losses", history(0, 0, 0, 1000, 2000), 2500.0)))
+    assert found is not None
+    assert found.culprits[0].since_step == 1000
+
+
+def test_a_place_without_a_line_is_named_without_one() -> None:
+    found = caused(in_process(holder("losses", GROWING, lines=())))
+    assert found is not None
+    assert (found.culprits[0].file, found.culprits[0].how) == (None, How.NAME)
+
+
+@pytest.mark.parametrize(
+    ("more", "fix"),
+    [
+        ({"container": "_lru_cache_wrapper"}, Fix.CACHE_SIZE),
+        ({"container": "dict"}, Fix.BOUND_DICTIONARY),
+        ({"container": "list"}, Fix.BOUND_SEQUENCE),
+        ({"unit": "bytes", "container": ""}, Fix.AGGREGATE),
+        ({"unit": "objects", "container": "", "is_chain": True}, Fix.UNLINK),
+        (
+            {
+                "path": (
+                    Name(kind="global", name="net"),
+                    Name(kind="attribute", name="_forward_hooks", owner="Linear"),
+                )
+            },
+            Fix.REMOVE_HOOK,
+        ),
+    ],
+)
+def test_the_fix_follows_from_what_holds_it(more: dict[str, object], fix: Fix) -> None:
+    found = caused(in_process(holder("kept", GROWING, **more)))
+    assert found is not None
+    assert found.fix is fix
+
+
+def test_the_metrics_decide_the_kind_where_they_can() -> None:
+    recorded = (in_process(holder("rows", GROWING, kind=MemoryKind.NATIVE)),)
+    kinds = {}
+    for share in (0.9, None):
+        known = Leaking(kind=MemoryKind.TENSORS, share=share)
+        found = cause(LEAK, 0, known, recorded, [series(one) for one in LEAK])
+        assert found is not None
+        kinds[share] = found.kind
+    assert kinds == {0.9: MemoryKind.TENSORS, None: MemoryKind.NATIVE}

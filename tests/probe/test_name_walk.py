@@ -1,0 +1,546 @@
+"""Walks from the program's names: what grows is found under the name that holds it, and no code of
+the program runs, nothing is kept alive, and nothing is changed."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import gc
+import queue
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memdiag.probe import name_walk
+from memdiag.probe.kept_bytes import Arrays, Kept, of_object, per_item
+from memdiag.probe.name_walk import NameWalk
+from memdiag.probe.places import Place, Places
+from memdiag.probe.plain_access import container_name
+
+
+def grown(change: Callable[[int], object], walks: int = 4) -> dict[str, Place]:
+    """The places that grow while `change` is called ten times between two walks, by their path.
+
+    Without those that only pytest's own frames hold.
+    """
+    places = Places()
+    for number in range(1, walks + 1):
+        for i in range(10):
+            change(10 * number + i)
+        walk = NameWalk(places, Arrays())
+        walk.run()
+        for place, found in walk.found.items():
+            unit, size = "objects", found.objects
+            if found.bytes:
+                unit, size = "bytes", found.bytes
+            elif found.is_container:
+                unit, size = "items", found.items
+            if not found.is_partial:
+                place.measured(number, unit, size)
+    return {
+        ".".join(one.name for one in place.path()): place
+        for place in places.growing()
+        if place.path()[0].file
+        and place.path()[0].name not in ("places", "walk", "change", "found", "number")
+    }
+
+
+def run_in(program: types.ModuleType, source: str) -> types.ModuleType:
+    exec(compile(source, str(program.__file__), "exec"), program.__dict__)  # noqa: S102
+    return program
+
+
+def test_a_list_of_a_module_is_found_by_its_name(program) -> None:
+    run_in(program, "history = []\nfixed = [1, 2, 3]")
+    found = grown(lambda i: program.history.append([i]))
+    assert list(found) == ["history"]
+    assert found["history"].unit == "items"
+    assert found["history"].sizes == [(n, 10.0 * n) for n in range(1, 5)]
+    assert found["history"].owner == "a_training_program"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("store = {}\ndef grow(i): store[i] = [i]", "store"),
+        ("class C:\n  rows = []\ndef grow(i): C.rows.append([i])", "C.rows"),
+        (
+            (
+                "class C:\n  def __init__(self): self.rows = []\nc = C()\n"
+                "def grow(i): c.rows.append([i])"
+            ),
+            "c.rows",
+        ),
+        (
+            (
+                "class C:\n  __slots__ = ('rows',)\nc = C()\nc.rows = []\n"
+                "def grow(i): c.rows.append([i])"
+            ),
+            "c.rows",
+        ),
+        (
+            "def make():\n  seen = []\n  return lambda i: seen.append([i])\ngrow = make()",
+            "grow.seen",
+        ),
+        ("def grow(i, acc=[]): acc.append([i])", "grow.acc"),
+        ("state = {'scores': []}\ndef grow(i): state['scores'].append([i])", "state.scores"),
+        ("rows = set()\ndef grow(i): rows.add((i, 'x'))", "rows"),
+        ("rows = []\ndef grow(i):\n  global rows\n  rows = rows + [[i]]", "rows"),
+        ("text = ''\ndef grow(i):\n  global text\n  text += 'line of a log\\n' * 200", "text"),
+        (
+            (
+                "class C: pass\nc = C()\n"
+                "def grow(i):\n  for k in range(9): setattr(c, f'h{9 * i + k}', [i])"
+            ),
+            "c",
+        ),
+        (
+            (
+                "class Node:\n  def __init__(self, prev): self.prev = prev\nlast = None\n"
+                "def grow(i):\n  global last\n  last = Node(last)"
+            ),
+            "last.prev",
+        ),
+        (
+            (
+                "import collections\nby_class = collections.defaultdict(list)\n"
+                "for i in range(30): by_class[i]\n"
+                "def grow(i): by_class[i % 30].append([i])"
+            ),
+            "by_class.",
+        ),
+        (
+            (
+                "import io\nclass Log:\n  def __init__(self): self.stream = io.BytesIO()\n"
+                "log = Log()\ndef grow(i): log.stream.write(bytes(2000))"
+            ),
+            "log.stream",
+        ),
+        (
+            "import array\nrows = array.array('d')\ndef grow(i): rows.extend([1.0] * 200)",
+            "rows",
+        ),
+        (
+            (
+                "def produce():\n  ready = []\n  while True:\n    ready.append([1])\n    yield\n"
+                "source = produce()\ndef grow(i): next(source)"
+            ),
+            "source.ready",
+        ),
+    ],
+)
+def test_each_way_to_hold_objects_has_its_name(program, source: str, name: str) -> None:
+    run_in(program, source)
+    assert list(grown(program.grow)) == [name]
+
+
+def test_containers_of_the_standard_library(program) -> None:
+    @functools.cache
+    def encode(i: int) -> list[int]:
+        return [i]
+
+    program.encode, program.jobs = encode, queue.Queue()
+    program.last = collections.deque(maxlen=20)
+
+    def grow(i: int) -> None:
+        encode(i)
+        program.jobs.put([i])
+        program.last.append([i])
+
+    assert sorted(grown(grow)) == ["encode.encode", "jobs.queue"]
+
+
+def test_containers_have_the_name_of_pythons_own_class(program) -> None:
+    run_in(program, "class Calls(list): pass\nclass Net: pass")
+    named = {
+        container_name(one)
+        for one in (program.Calls(), collections.Counter(), functools.cache(len), program.Net())
+    }
+    assert named == {"list", "Counter", "_lru_cache_wrapper", "attributes of Net"}
+
+
+def test_names_of_the_program_come_before_those_of_libraries(program) -> None:
+    run_in(program, "class Trainer: pass\ntrainer = Trainer()\ntrainer.state = {'rows': [[]]}")
+    library: dict[str, Any] = {"__name__": "a_library"}
+    source = "def step(rows, look):\n  look()\n"
+    exec(compile(source, "/usr/lib/site-packages/a_library.py", "exec"), library)  # noqa: S102
+    places = Places()
+    rows = program.trainer.state["rows"]
+    for number in range(1, 5):
+        rows += [[i] for i in range(10)]
+
+        def look() -> None:
+            walk = NameWalk(places, Arrays())
+            walk.run()
+            for place, found in walk.found.items():
+                place.measured(number, "items", found.items)  # noqa: B023 - called in the loop
+
+        library["step"](rows, look)
+    names = [[one.name for one in place.path()] for place in places.growing()]
+    assert ["trainer", "state", "rows"] in names
+    assert ["rows"] not in [path for path in names if path[:1] == ["rows"]]
+
+
+def test_what_several_places_keep_counts_once(program) -> None:
+    run_in(program, "first = [bytearray(5000) for _ in range(50)]\nsecond = [(x,) for x in first]")
+    counted = Kept(Arrays())
+    each = [
+        per_item([rows], Arrays(), counted)["bytes"] for rows in (program.first, program.second)
+    ]
+    assert 5000 < each[0] < 5200
+    assert each[1] < 200
+
+
+@pytest.mark.parametrize(
+    ("item", "kind"),
+    [
+        ("{'step': i, 'rows': bytearray(5000)}", "native"),
+        ("(i, [str(i + k) for k in range(99)])", "python_objects"),
+    ],
+)
+def test_the_kind_is_that_of_most_bytes(program, item: str, kind: str) -> None:
+    run_in(program, f"rows = [{item} for i in range(50)]")
+    assert per_item([program.rows], Arrays())["kind"] == kind
+
+
+def test_locals_of_running_functions_and_of_other_threads(program) -> None:
+    run_in(
+        program,
+        """
+def train(between):
+    losses = []
+    def grow(i):
+        losses.append([i])
+    return between(grow)
+
+def serve(step, done):
+    requests = []
+    while not done.is_set():
+        step.acquire()
+        requests.append([1])
+""",
+    )
+    assert "losses" in {path.rpartition(".")[2] for path in program.train(grown)}
+    step, done = threading.Semaphore(0), threading.Event()
+    thread = threading.Thread(target=program.serve, args=(step, done))
+    thread.start()
+    frame = sys._current_frames
+
+    def grow(_: int) -> None:
+        step.release()
+        while step._value:  # until the thread has taken it
+            pass
+
+    try:
+        assert "requests" in grown(grow)
+    finally:
+        done.set()
+        step.release()
+        thread.join()
+    assert frame is sys._current_frames
+
+
+def test_what_is_bounded_or_comes_and_goes_does_not_grow(program) -> None:
+    program.outputs, program.window = [], collections.deque(maxlen=15)
+
+    def change(i: int) -> None:
+        program.outputs.append([i])
+        program.window.append([i])
+        if i % 7 == 0:
+            program.outputs.clear()
+
+    assert grown(change, walks=8) == {}
+
+
+def test_walk_keeps_no_object_alive(program) -> None:
+    class Thing:
+        pass
+
+    def train(look: Callable[[], None]) -> weakref.ref[Thing]:
+        thing = Thing()
+        seen = weakref.ref(thing)
+        look()
+        del thing
+        return seen
+
+    run_in(program, "")
+    places = Places()
+
+    def look() -> None:
+        walk = NameWalk(places, Arrays())
+        walk.run()
+        assert walk.visits > 0
+
+    assert train(look)() is None
+
+
+def test_locals_that_the_program_has_taken_stay_as_they_are(program) -> None:
+    run_in(
+        program,
+        """
+def train(look):
+    rate = 0.1
+    config = locals()
+    steps = 3
+    look()
+    return config
+""",
+    )
+
+    def look() -> None:
+        NameWalk(Places(), Arrays()).run()
+
+    alone, seen = program.train(lambda: None), program.train(look)
+    assert list(alone) == list(seen)
+
+
+def test_no_code_of_the_program_runs(program) -> None:
+    run_in(
+        program,
+        """
+ran = []
+
+class Meta(type):
+    def __getattribute__(cls, name):
+        ran.append(("class", name))
+        return super().__getattribute__(name)
+    def __instancecheck__(cls, one): ran.append("instancecheck"); return False
+    def __hash__(cls): ran.append("hash"); return 1
+    def __eq__(cls, other): ran.append("eq"); return False
+
+class Hostile(metaclass=Meta):
+    __slots__ = ("inner",)
+    def __getattr__(self, name): ran.append(name); raise RuntimeError
+    def __getattribute__(self, name): ran.append(name); raise RuntimeError
+    def __len__(self): ran.append("len"); return -1
+    def __repr__(self): ran.append("repr"); raise RuntimeError
+    def __sizeof__(self): ran.append("sizeof"); return -1
+    def __hash__(self): ran.append("hash"); return 1
+    def __eq__(self, other): ran.append("eq"); raise RuntimeError
+    def __bool__(self): ran.append("bool"); raise RuntimeError
+    def __iter__(self): ran.append("iter"); raise RuntimeError
+
+class Liar(list):
+    def __len__(self): ran.append("len"); return 10**9
+    def __iter__(self): ran.append("iter"); raise RuntimeError
+    def __getitem__(self, at): ran.append("getitem"); raise RuntimeError
+    def __sizeof__(self): ran.append("sizeof"); return -1
+    @property
+    def __dict__(self): ran.append("dict"); return {}
+    @property
+    def __class__(self): ran.append("class"); return int
+
+class Keyed(dict):
+    def items(self): ran.append("items"); raise RuntimeError
+    def __missing__(self, key): ran.append("missing"); raise RuntimeError
+
+things = [Hostile(), Liar([1, 2]), Keyed(a=1)]
+table = {Hostile(): Hostile()}
+lie, keyed = Liar(), Keyed()
+ran.clear()
+""",
+    )
+    before = list(program.ran)
+
+    def grow(i: int) -> None:
+        list.append(program.lie, [i])
+        dict.__setitem__(program.keyed, i, [i])
+
+    found = grown(grow)
+    assert {"lie", "keyed"} <= set(found)
+    for thing in (program.things, program.table, program.lie, program.keyed):
+        per_item([thing], Arrays())
+        of_object(thing, Arrays())
+    assert program.ran == before
+
+
+def test_a_list_of_a_million_items_is_looked_at_in_part(program) -> None:
+    program.many = []
+    without, walk = NameWalk(Places(), Arrays()), NameWalk(Places(), Arrays())
+    without.run()
+    program.many = [[i] for i in range(1_000_000)]
+    walk.run()
+    # (Pytest may hold the module, too, and others may have a name like this.)
+    assert 1_000_000 in [one.items for place, one in walk.found.items() if place.name == "many"]
+    assert walk.visits - without.visits < 10_000
+    assert per_item([program.many], Arrays())["bytes"] == pytest.approx(64 + 56 + 28 - 28, abs=40)
+
+
+def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, monkeypatch) -> None:
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 10_000)
+    program.wide = {i: {k: [k] for k in range(60)} for i in range(99)}
+    program.deep = [program.wide, *({k: [[k]] for k in range(90)} for _ in range(95))]
+    places = Places()
+    for number in range(1, 4):
+        walk = NameWalk(places, Arrays())
+        walk.run()
+        assert walk.is_cut
+        for place, found in walk.found.items():
+            place.measured(number, "objects", found.objects)
+    assert not [place for place in places.growing() if place.path()[0].name in ("wide", "deep")]
+
+
+def test_names_that_come_and_go_do_not_accumulate(program) -> None:
+    program.requests = {}
+    places = Places()
+    for number in range(1, 60):
+        program.requests = {f"request-{number}-{i}": [i] for i in range(20)}
+        walk = NameWalk(places, Arrays())
+        walk.run()
+        for place in walk.found:
+            at = place
+            while at is not None:
+                at.seen = number
+                at = at.parent
+        places.forget(number)
+    requests = next(c for c in places.root.children.values() if c.name == "requests")
+    assert len(requests.children) <= 20 * 9
+
+
+def test_bytes_per_item_leave_out_what_the_items_share() -> None:
+    np = pytest.importorskip("numpy")
+    shared = np.zeros(100_000)
+    rows = [{"batch": shared, "own": np.zeros(500)} for _ in range(100)]
+    each = per_item([rows], Arrays())["bytes"]
+    assert each == pytest.approx(4000 + 112 + 200, rel=0.15)
+
+
+def test_items_that_refer_to_their_container_keep_their_own_bytes(program) -> None:
+    run_in(program, "class Registry:\n  def __init__(self): self.entries = {}\n")
+    registry = program.Registry()
+    for number in range(100):
+        registry.entries[number] = [registry, bytearray(5000)]
+    assert 5000 < per_item([registry.entries], Arrays())["bytes"] < 5300
+
+
+def test_modules_that_are_named_as_frameworks_do_no_harm(program, monkeypatch) -> None:
+    for name in ("numpy", "torch"):
+        fake = types.ModuleType(name)
+        fake.ndarray = fake.Tensor = int  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, name, fake)
+    program.history = []
+    assert list(grown(lambda i: program.history.append([i]))) == ["history"]
+
+
+def test_a_view_keeps_the_array_that_owns_its_memory() -> None:
+    np = pytest.importorskip("numpy")
+    views = [np.zeros(1000)[:2] for _ in range(50)]
+    assert per_item([views], Arrays())["bytes"] == pytest.approx(8000, rel=0.05)
+
+
+def test_python_objects_take_what_the_allocator_gives(program) -> None:
+    rows = [{"loss": float(i), "name": f"epoch {i}"} for i in range(200)]
+    gc.collect()
+    before = sys.getallocatedblocks()
+    more = [{"loss": float(i), "name": f"epoch {i}"} for i in range(200, 400)]
+    blocks = (sys.getallocatedblocks() - before) / 200
+    assert blocks == pytest.approx(4, abs=0.3)
+    about = per_item([rows + more], Arrays())
+    assert about["type"] == "dict"
+    assert about["bytes"] == pytest.approx(232 + 24 + 58 + 8, rel=0.25)
+
+
+@pytest.mark.torch
+class TestTensors:
+    @pytest.fixture
+    def torch(self) -> Any:
+        return pytest.importorskip("torch")
+
+    def test_kept_losses_hold_their_graph(self, program, torch) -> None:
+        model = torch.nn.Linear(8, 1)
+        program.losses = []
+
+        def grow(_: int) -> None:
+            loss = model(torch.ones(4, 8)).pow(2).mean()
+            loss.backward()
+            program.losses.append(loss)
+
+        assert "losses" in grown(grow)
+        about = per_item([program.losses], Arrays())
+        assert about["kind"] == "graph"
+        assert about["bytes"] > 3 * 700
+
+    def test_a_running_total_grows_by_its_nodes(self, program, torch) -> None:
+        weight = torch.ones(4, requires_grad=True)
+        program.total = torch.zeros(())
+
+        def grow(_: int) -> None:
+            program.total = program.total + (weight * 2).sum()
+
+        found = grown(grow)
+        assert found["total"].unit == "bytes"
+
+    def test_a_graph_beyond_the_limit_keeps_its_history(self, program, torch) -> None:
+        weight = torch.ones(1, requires_grad=True)
+        program.total = torch.zeros(())
+
+        def grow(_: int) -> None:
+            for _ in range(100):
+                program.total = program.total + weight.sum()
+
+        sizes = grown(grow, walks=16)["total"].sizes
+        assert 4 < len(sizes) < 14
+        assert sizes[-1][1] > sizes[-2][1] > sizes[-3][1]
+
+    def test_arrays_that_share_the_memory_of_a_tensor_are_counted_once(self, torch) -> None:
+        pytest.importorskip("numpy")
+        arrays = [torch.zeros(5000).detach().numpy() for _ in range(50)]
+        assert per_item([arrays], Arrays())["bytes"] == pytest.approx(20_000, rel=0.05)
+
+    def test_a_tensor_that_is_concatenated_grows_by_its_bytes(self, program, torch) -> None:
+        program.predictions = torch.zeros(0, 4)
+
+        def grow(_: int) -> None:
+            program.predictions = torch.cat([program.predictions, torch.zeros(8, 4)])
+
+        sizes = grown(grow)["predictions"].sizes
+        assert sizes[-1][1] - sizes[0][1] == 30 * 8 * 4 * 4
+
+    def test_hooks_of_modules_and_parameters(self, program, torch) -> None:
+        program.net = torch.nn.Sequential(torch.nn.Linear(2, 2))
+
+        def grow(_: int) -> None:
+            program.net[0].register_forward_hook(lambda *_: None)
+            program.net[0].weight.register_hook(lambda grad: grad)
+
+        assert {path.rpartition(".")[2] for path in grown(grow)} == {
+            "_forward_hooks",
+            "_backward_hooks",
+        }
+
+    def test_hooks_that_unpack_saved_tensors_do_not_run(self, program, torch) -> None:
+        unpacked = []
+
+        def unpack(packed: Any) -> Any:
+            unpacked.append(1)
+            return packed
+
+        program.outputs = []
+        weight = torch.ones(64, requires_grad=True)
+
+        def grow(_: int) -> None:
+            with torch.autograd.graph.saved_tensors_hooks(lambda one: one, unpack):
+                program.outputs.append((weight * weight).sum())
+
+        grown(grow)
+        per_item([program.outputs], Arrays())
+        assert not unpacked
+
+    def test_subclasses_run_no_code(self, program, torch) -> None:
+        class Mine(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, *_args: object, **_kwargs: object) -> None:
+                raise AssertionError("the walk ran code of the program's")
+
+        program.mine = []
+
+        def grow(_: int) -> None:
+            program.mine.append(torch.Tensor._make_subclass(Mine, torch.zeros(2)))
+
+        assert "mine" in grown(grow)
+        per_item([program.mine], Arrays())

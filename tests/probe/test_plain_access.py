@@ -1,0 +1,44 @@
+"""What is in containers is read without code of the program, also where a slot is empty."""
+
+from __future__ import annotations
+
+import mmap
+import subprocess
+import sys
+from collections import namedtuple
+
+from memdiag.probe.plain_access import newest, oldest, size_getter
+
+Pair = namedtuple("Pair", "first second")
+
+
+def test_items_of_tuples_are_in_order() -> None:
+    assert oldest((1, 2, 3), tuple, 2) == [1, 2]
+    assert newest((1, 2, 3), tuple, 2) == [3, 2]
+    assert oldest(Pair(1, 2), Pair, 9) == [1, 2]
+    assert newest(Pair(1, 2), Pair, 1) == [2]
+    assert oldest((), tuple, 5) == newest((), tuple, 5) == []
+
+
+def test_mapped_memory_counts_until_it_is_closed() -> None:
+    mapped = mmap.mmap(-1, 40_000)
+    size = size_getter(mmap.mmap)
+    assert size(mapped) == 40_000
+    mapped.close()
+    assert size(mapped) < 1000  # (its length is an error now)
+
+
+def test_a_tuple_with_an_empty_slot_is_read() -> None:
+    """The iterators of `zip_longest`, of which one has ended: Python crashes if one reads it."""
+    code = """
+import gc
+from itertools import zip_longest
+from memdiag.probe.plain_access import newest, oldest
+pairs = zip_longest(reversed([1, 2, 3]), reversed([1]))
+next(pairs), next(pairs)
+inside = next(one for one in gc.get_referents(pairs) if len(gc.get_referents(one)) == 1)
+assert type(inside) is tuple and len(inside) == 2
+print(len(oldest(inside, tuple, 5)), len(newest(inside, tuple, 5)))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "1 1\n"), ran.stderr

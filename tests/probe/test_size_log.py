@@ -1,0 +1,117 @@
+"""Sizes of growing places between walks: read through their names, the same as in a walk."""
+
+from __future__ import annotations
+
+import types
+import weakref
+
+import pytest
+
+from memdiag.probe.kept_bytes import Arrays
+from memdiag.probe.name_walk import NameWalk
+from memdiag.probe.places import Place, Places
+from memdiag.probe.size_log import SizeLog
+from memdiag.probe.unnamed import Unnamed
+
+
+def run_in(program: types.ModuleType, source: str) -> None:
+    exec(compile(source, str(program.__file__), "exec"), program.__dict__)  # noqa: S102
+
+
+def walked(places: Places, number: int, name: str) -> list[Place]:
+    """The places of a walk below the global `name` that have a size, by the longest path."""
+    walk = NameWalk(places, Arrays())
+    walk.run()
+    found = []
+    for place, one in walk.found.items():
+        if place.path()[0].name == name:
+            place.measured(number, *one.size())
+            found.append(place)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "last"),
+    [
+        ("top = []\ndef grow(): top.append([1])", "top"),
+        (
+            "class C: pass\ntop = C()\ntop.rows = {}\ndef grow(): top.rows[len(top.rows)] = 1",
+            "rows",
+        ),
+        (
+            (
+                "class C:\n  __slots__ = ('rows',)\ntop = [C(), C()]\n"
+                "for c in top: c.rows = []\ndel c\n"
+                "def grow():\n  for c in top: c.rows.append(1)"
+            ),
+            "rows",
+        ),
+        ("class top:\n  rows = set()\ndef grow(): top.rows.add(len(top.rows))", "rows"),
+        ("top = {'scores': []}\ndef grow(): top['scores'].append(1)", "scores"),
+        (
+            (
+                "def make():\n  seen = []\n  def add(): seen.append(1)\n  return add\n"
+                "top = make()\ngrow = top"
+            ),
+            "seen",
+        ),
+        ("def top(acc=[]): acc.append(1)\ngrow = top", "acc"),
+        (
+            (
+                "def produce():\n  ready = []\n  while True:\n    ready.append([1])\n    yield\n"
+                "top = produce()\ndef grow(): next(top)"
+            ),
+            "ready",
+        ),
+        (
+            (
+                "import functools\n@functools.lru_cache(None)\ndef top(i): return [i]\n"
+                "def grow(): top(top.cache_info().currsize)"
+            ),
+            "top",
+        ),
+        ("top = ''\ndef grow():\n  global top\n  top += 'line of a log\\n' * 200", "top"),
+    ],
+)
+def test_sizes_are_those_of_a_walk(program, source: str, last: str) -> None:
+    run_in(program, source)
+    places = Places()
+    for _ in range(3):
+        program.grow()
+    known = [place for place in walked(places, 1, "top") if place.name == last]
+    place = max(known, key=lambda one: one.sizes[-1][1])
+    log = SizeLog(places, Unnamed())
+    log.follow([place])
+    for step in (1, 2):
+        program.grow()
+        log.read(step)
+    walked(places, 2, "top")
+    assert [step for step, _, _ in log.of(place)] == [1, 2]
+    sizes = [size for _, _, size in log.of(place)]
+    assert place.sizes[0][1] < sizes[0] < sizes[1] == place.sizes[-1][1]
+
+
+def test_what_the_program_drops_is_not_kept_and_has_no_size(program) -> None:
+    run_in(program, "class Rows(list): pass\ntop = Rows([1, 2, 3])")
+    places = Places()
+    (place,) = [place for place in walked(places, 1, "top") if place.unit == "items"]
+    log = SizeLog(places, Unnamed())
+    log.follow([place])
+    log.read(1)
+    seen = weakref.ref(program.top)
+    del program.top
+    assert seen() is None
+    log.read(2)
+    assert [step for step, _, _ in log.of(place)] == [1]
+
+
+def test_a_place_of_another_size_through_its_name_is_not_followed(program) -> None:
+    program.top = [1, 2, 3]
+    places = Places()
+    (place,) = walked(places, 1, "top")
+    place.measured(2, "items", 100.0)
+    log = SizeLog(places, Unnamed())
+    for step in (1, 2):
+        log.follow([place])
+        log.read(step)
+    assert log.of(place) == []

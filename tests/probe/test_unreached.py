@@ -1,0 +1,152 @@
+"""Objects that become ever more although no name leads to them."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+from probe.test_name_walk import run_in
+
+from memdiag.probe import unreached
+from memdiag.probe.kept_bytes import Arrays, Kept, of_object
+from memdiag.probe.name_walk import NameWalk
+from memdiag.probe.places import Places
+from memdiag.probe.unreached import Unreached
+
+
+class Looks:
+    def __init__(self) -> None:
+        self.places, self.number = Places(), 0
+        self.unreached = Unreached(self.places)
+
+    def take(self) -> None:
+        self.number += 1
+        arrays = Arrays()
+        walk = NameWalk(self.places, arrays)
+        walk.run()
+        self.unreached.look(self.number, walk.seen, arrays)
+
+    def found(self) -> dict[str, float]:
+        return {
+            ".".join(one.name for one in place.path()): about["bytes"]
+            for place, about in self.unreached.found.items()
+        }
+
+
+@pytest.fixture
+def collector_off() -> Any:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+    gc.collect()
+
+
+def test_cycle_is_named_by_its_class_and_attribute(program, collector_off, monkeypatch) -> None:
+    monkeypatch.setattr(unreached, "_LONGEST_S", -1.0)  # without a search for what refers to it
+    run_in(
+        program,
+        """
+class Node:
+    def __init__(self, parent):
+        self.data = bytearray(10_000)
+        self.parent = parent
+        self.children = []
+        if parent is not None:
+            parent.children.append(self)
+def tree():
+    root = Node(None)
+    for _ in range(3):
+        Node(root)
+""",
+    )
+    looks = Looks()
+    for _ in range(5):
+        for _ in range(30):
+            program.tree()
+        looks.take()
+    (name,) = looks.found()
+    assert name in {"Node.parent", "Node.children"}
+    assert looks.found()[name] == pytest.approx(10_000, rel=0.1)
+    (place,) = looks.unreached.found
+    assert place.grows()
+
+
+def test_what_a_name_leads_to_is_not_unreached(program, collector_off) -> None:
+    run_in(program, "class One: pass\nkept = []")
+    looks = Looks()
+    for _ in range(4):
+        for _ in range(500):  # of which the walk visits some
+            one = program.One()
+            one.itself = one
+            program.kept.append([one])
+        looks.take()
+    assert looks.found() == {}
+
+
+def test_what_does_not_rise_at_each_look_is_not_counted(program) -> None:
+    run_in(program, "class One:\n    def __init__(self): self.itself = self")
+    looks = Looks()
+    for number in range(4):
+        for _ in range(300):
+            program.One()
+        if number == 1:
+            gc.collect()
+        looks.take()
+    assert looks.found() == {}
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_graph_of_autograd_that_leads_back_to_its_leaf(program) -> None:
+    torch = pytest.importorskip("torch")
+    looks = Looks()
+    for _ in range(4):
+        for _ in range(80):
+            leaf = torch.nn.Parameter(torch.ones(32, 32))
+            leaf.square().sum().backward(create_graph=True)
+        del leaf
+        looks.take()
+    (name,) = looks.found()
+    assert name == "Parameter.grad"
+    (about,) = looks.unreached.found.values()
+    assert about["kind"] == "graph"
+    assert about["bytes"] > 2 * 4 * 32 * 32
+
+
+def test_objects_of_c_libraries_say_what_they_hold_outside_of_python() -> None:
+    pool = (ctypes.c_double * 1000)()
+    view = np.frombuffer(pool)
+    kept = Kept(Arrays())
+    kept.add([pool, view, memoryview(pool)])
+    assert kept.total()[0] == pytest.approx(8000, abs=700)
+
+
+def test_frame_of_polars() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"a": np.arange(10_000)})
+    kept = Kept(Arrays())
+    kept.add(frame)
+    assert kept.total()[0] == pytest.approx(80_000, rel=0.05)
+    assert kept.kind() == "native"
+
+
+def test_what_a_link_of_a_long_chain_keeps(program) -> None:
+    run_in(
+        program,
+        """
+class State:
+    def __init__(self, before):
+        self.data = bytearray(5000)
+        self.before = before
+latest = None
+for _ in range(20_000):
+    latest = State(latest)
+""",
+    )
+    about = of_object(program.latest, Arrays())
+    while program.latest is not None:  # else Python frees it by as many nested calls
+        program.latest = program.latest.before
+    assert about["bytes"] == pytest.approx(5000, rel=0.15)

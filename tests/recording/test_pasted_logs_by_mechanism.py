@@ -1,0 +1,106 @@
+"""What makes readings of pasted lines, each on lines that differ from those of the fixtures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logs import read_log
+
+from memdiag.errors import ReadError
+from memdiag.recording.tables.axis import between_known_steps
+from memdiag.values.measurements import AxisKind
+
+N = 12
+
+
+def test_two_wordings_of_one_label_are_two_series(tmp_path: Path) -> None:
+    lines = (f"job {n}: {w} mem {m + n} MB" for n in range(N) for w, m in (("up", 9), ("down", 2)))
+    series = read_log(tmp_path, list(lines)).series
+    assert {one.column.split()[0] for one in series} == {"up", "down"}
+    assert all(len(set(np.diff(one.y[np.isfinite(one.y)]))) == 1 for one in series)
+
+
+def test_many_wordings_are_names_of_one_series(tmp_path: Path) -> None:
+    words = [chr(97 + n) * 3 for n in range(N)]
+    lines = [f"step {n}, file {word}, mem {n} MB" for n, word in enumerate(words)]
+    (series,) = read_log(tmp_path, lines).series
+    assert len(series.y) == N
+
+
+def test_sizes_without_a_step_beside_readings_with_one_are_reported(tmp_path: Path) -> None:
+    lines = [f"wrote shard {n} of 12 MB" for n in range(N)]
+    recording = read_log(tmp_path, [*lines, *(f"step {n} rss {n} MB" for n in range(N))])
+    assert [one.column for one in recording.series] == ["rss (bytes)"]
+    assert any("shard" in note for note in recording.notes)
+
+
+def test_sizes_alone_are_a_listing(tmp_path: Path) -> None:
+    with pytest.raises(ReadError):
+        read_log(tmp_path, [f"{('conv', 'linear')[n % 2]} layer, {n + 4} MB" for n in range(N)])
+
+
+@pytest.mark.parametrize("is_below", [False, True])
+def test_a_position_applies_to_its_block(tmp_path: Path, is_below: bool) -> None:
+    blocks = [[f"epoch={n}", f"host memory: {n} MB", "done"] for n in range(N)]
+    lines = [line for block in blocks for line in (block[::-1] if is_below else block)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.axis.kind is AxisKind.EPOCH
+    assert (series.y / 1e6).tolist() == series.x.tolist() == list(range(N))
+
+
+def test_a_time_on_its_own_line_applies_to_the_lines_below(tmp_path: Path) -> None:
+    lines = [line for n in range(N) for line in (f"at 10:{n:02}:00", f"rss={n} MB", "x")]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.x.tolist() == [60.0 * n for n in range(N)]
+
+
+def test_messages_in_objects_are_a_log(tmp_path: Path) -> None:
+    rows = [{"time": f"2025-01-01T00:00:{n:02}Z", "log": f"mem now {n} MB\n"} for n in range(N)]
+    (series,) = read_log(tmp_path, list(map(json.dumps, rows))).series
+    assert series.x.tolist() == list(range(N))
+
+
+@pytest.mark.parametrize(
+    ("total", "factor"), [(65_000_000, 1024), (63_477, 1 << 20), (61, 1 << 30)]
+)
+def test_the_size_of_the_machine_tells_the_unit_of_free(
+    tmp_path: Path, total: int, factor: int
+) -> None:
+    header = "      total   used   free   shared  buff/cache  available"
+    lines = [line for _ in range(N) for line in (header, f"Mem:  {total} 9 9 0 0 8")]
+    (used,) = (s for s in read_log(tmp_path, lines).series if s.metric == "host_used_bytes")
+    assert used.y[0] == 9 * factor
+
+
+def test_a_rule_tells_where_the_columns_are(tmp_path: Path) -> None:
+    table = ["Step Name     Max RSS", "========= ===========", "train one   {}K"]
+    lines = [
+        line.format(1200 + n) for n in range(N) for line in (f"2025-01-01 00:00:{n:02}", *table)
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.column, series.x.tolist()) == ("Max RSS", list(range(N)))
+
+
+def test_positions_between_known_steps_follow_the_time() -> None:
+    at_s = np.arange(40.0)
+    told = np.repeat([100.0, 200.0, 300.0, 400.0], 10)
+    between = between_known_steps(told, at_s)
+    assert between is not None
+    assert between.tolist() == (100 + 10 * at_s).tolist()
+
+
+@pytest.mark.parametrize(
+    "steps", [np.arange(40.0), np.arange(40) // 4 * 1.0, np.repeat([5.0, 9.0, 1.0, 7.0], 10)]
+)
+def test_steps_known_all_the_time_or_set_back_stay(steps: np.ndarray) -> None:
+    assert between_known_steps(steps, np.arange(40.0)) is None
+
+
+def test_steps_that_a_sampler_meets_are_not_changed() -> None:
+    """The probe's readings within an interval and the sampler's at its end, at the same step."""
+    steps = np.repeat(np.cumsum(np.random.default_rng(1).integers(1, 9, 200)), 2).astype(float)
+    at_s = np.repeat(0.1 * np.arange(200), 2) + np.tile([0.0, 0.07], 200)
+    assert between_known_steps(steps, at_s) is None

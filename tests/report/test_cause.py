@@ -1,0 +1,97 @@
+"""The section on the cause: line, place, rate and fix; hostile names cannot act on a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from report import diagnoses
+from report.diagnoses import HOSTILE
+
+from memdiag.report.formats import markdown
+from memdiag.report.sections import advice, cause
+from memdiag.report.text.screen import Screen
+from memdiag.values.findings import Culprit, Fix, GrowthCause, How
+from memdiag.values.memory_kind import MemoryKind
+from memdiag.values.verdict import Reason, Verdict
+
+SCREEN = Screen(width=100)
+CULPRIT = Culprit(
+    file="/home/me/train.py",
+    line=41,
+    code="losses.append(loss)",
+    function="main",
+    holder="list `losses`, local variable of main()",
+    process="main",
+    bytes_per_step=5829.0,
+    bytes_per_s=1e6,
+    count_per_step=1.0,
+    share=0.97,
+    since_step=1200,
+    how=How.SOURCE,
+)
+LEAK = diagnoses.recording(
+    "a.csv", diagnoses.series([(0, 0), (9, 9)], Verdict.LEAK, Reason.OUTLASTS_WARMUP)
+)
+FOUND = GrowthCause(
+    kind=MemoryKind.GRAPH, share_explained=0.97, culprits=(CULPRIT,), fix=Fix.DETACH
+)
+
+
+def text(found: GrowthCause, width: int = 100) -> str:
+    lines = cause.lines(replace(LEAK, cause=found), Screen(width=width))
+    return "\n".join(line.plain for line in lines)
+
+
+def test_line_place_rate_and_fix() -> None:
+    assert " ".join(text(FOUND).split()) == (
+        "Cause: train.py:41, in main(): losses.append(loss) - list `losses`, local variable of "
+        "main() grows by 5.83 KB (1 object) per step, since step 1,200 (97% of the growth). "
+        "Usual fix: keep a number (loss.item()) or a tensor without its graph (.detach())."
+    )
+
+
+def test_what_is_not_explained_is_said() -> None:
+    found = replace(FOUND, share_explained=0.6)
+    assert "40% of the growth is not explained." in text(found)
+
+
+def test_a_cause_that_could_not_be_found_says_what_to_try() -> None:
+    found = GrowthCause(kind=None, share_explained=0.2, culprits=(), fix=None)
+    said = " ".join(text(found).split())
+    assert "could not tell" in said
+    assert "20% of it" in said
+    assert "memray" in said
+
+
+def test_without_steps_the_rate_is_per_second() -> None:
+    without = replace(CULPRIT, bytes_per_step=None, count_per_step=None, since_step=None)
+    assert "grows by 1.00 MB/s (97% of the growth)" in " ".join(
+        text(replace(FOUND, culprits=(without,))).split()
+    )
+
+
+def test_hostile_names_are_escaped() -> None:
+    hostile = replace(CULPRIT, file=HOSTILE, code=HOSTILE, function=HOSTILE, holder=HOSTILE)
+    found = replace(FOUND, culprits=(hostile,))
+    assert "\x1b" not in text(found)
+    document = markdown.document(diagnoses.of(replace(LEAK, cause=found)))
+    assert "\x1b" not in document
+    assert "**Cause**" in document
+
+
+def test_nothing_is_shown_where_nothing_was_looked_for() -> None:
+    assert cause.lines(LEAK, Screen(width=80)) == []
+
+
+def test_advice_about_where_to_look_ends_where_the_line_is_named() -> None:
+    def said(found: GrowthCause) -> str:
+        return "\n".join(line.plain for line in advice.lines(replace(LEAK, cause=found), SCREEN))
+
+    assert "memdiag compare" in said(FOUND)
+    assert "tag the phases" not in said(FOUND)
+    assert "tag the phases" in said(replace(FOUND, culprits=()))
+
+
+def test_every_fix_has_its_words() -> None:
+    for fix in Fix:
+        assert "Usual fix: " in text(replace(FOUND, fix=fix))
