@@ -191,8 +191,7 @@ def test_before_torch_is_there_only_a_thread_that_waits_and_no_slow_module(watch
         "print(sorted(slow & set(sys.modules)))\n"
     )
     child = (
-        "import os, sys; "
-        f"os.spawnv(os.P_WAIT, sys.executable, [sys.executable, '-c', {code!r}])"
+        f"import os, sys; os.spawnv(os.P_WAIT, sys.executable, [sys.executable, '-c', {code!r}])"
     )
     alone = "1\n[]\n"
     for command in (["-S", "-c", code], ["-c", child]):
