@@ -152,7 +152,6 @@ app = typer.Typer(
     cls=_Commands,
     help=_DESCRIPTION,
     epilog=_EPILOG,
-    no_args_is_help=True,
     # Plain help: the same on every terminal, in a pipe and in the README, and fast.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -198,7 +197,7 @@ def main() -> int:
 
 def _meant(arguments: list[str]) -> list[str]:
     """The arguments with `help COMMAND`, `-h COMMAND` and other names of a command resolved."""
-    first, *rest = arguments or [""]
+    first, *rest = arguments or ["--help"]
     command = usage_errors.ALIASES.get(rest[0], rest[0]) if rest else ""
     if first == "help":
         return [command, declare.ALL] if rest else ["--help"]
@@ -206,7 +205,7 @@ def _meant(arguments: list[str]) -> list[str]:
         return [command, first]
     if first == "version" and not rest:
         return ["--version"]
-    return [usage_errors.ALIASES.get(first, first), *rest] if arguments else []
+    return [usage_errors.ALIASES.get(first, first), *rest]
 
 
 def _exit_code_of_app() -> int:

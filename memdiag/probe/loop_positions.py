@@ -269,9 +269,9 @@ def scopes_of(code: CodeType) -> list[Scope]:
     """The loops of a function, the outer ones first."""
     scopes: dict[tuple[int, int], Scope] = {}
     instructions = [one for one in _instructions(code.co_code) if _NAMES[one[1]] != "CACHE"]
-    operations = {at: operation for at, operation, _ in instructions}
-    for at, operation, argument in instructions:
-        head = _target(at, operation, argument)
+    operations = {at: operation for at, operation, _, _ in instructions}
+    for at, operation, argument, after in instructions:
+        head = _target(after, operation, argument)
         if head is None or head >= at:
             continue
         is_for = operations.get(head) == _FOR
@@ -287,8 +287,8 @@ def scopes_of(code: CodeType) -> list[Scope]:
     return found
 
 
-def _instructions(bytecode: bytes) -> Iterator[tuple[int, int, int]]:
-    """Offset, operation, argument. An instruction begins with its EXTENDED_ARG."""
+def _instructions(bytecode: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Offset, operation, argument, offset behind it. An instruction begins with its EXTENDED_ARG."""
     extended, began = 0, -1
     for at in range(0, len(bytecode), 2):
         operation, argument = bytecode[at], bytecode[at + 1] | extended
@@ -296,20 +296,20 @@ def _instructions(bytecode: bytes) -> Iterator[tuple[int, int, int]]:
         if operation == _EXTENDED:
             extended = argument << 8
             continue
-        yield began, operation, argument
+        yield began, operation, argument, at + 2
         extended, began = 0, -1
 
 
-def _target(at: int, operation: int, argument: int) -> int | None:
-    """Where a jump back goes to."""
+def _target(after: int, operation: int, argument: int) -> int | None:
+    """Where a jump back goes to. after: the offset behind it."""
     name = _NAMES[operation]
     if "BACKWARD" in name:
-        return None if "NO_INTERRUPT" in name else at + 2 - argument * _UNIT
+        return None if "NO_INTERRUPT" in name else after - argument * _UNIT
     return argument * _UNIT if operation in opcode.hasjabs else None
 
 
 def _additions(
-    code: CodeType, instructions: list[tuple[int, int, int]]
+    code: CodeType, instructions: list[tuple[int, int, int, int]]
 ) -> Iterator[tuple[int, int, str, int]]:
     """Offset, index and name of each local or global variable that gets a constant added."""
     for constant, add, store in zip(instructions, instructions[1:], instructions[2:]):

@@ -151,9 +151,11 @@ def _values(
             yield Rank.VALUE, "plateau", f"{headline.stabilized(finding, name)}{peaks}", 2
         case Verdict.LEAK:
             yield Rank.VALUE, "where", _where(found, finding, screen), 3
+        case Verdict.INCONCLUSIVE if not finding.segments:  # too few readings for a rate
+            yield Rank.VALUE, "memory", f"{headline.course(finding)}.", 2
         case Verdict.INCONCLUSIVE:
             pass
-    growing = found.verdict in _GROWING
+    growing = found.verdict in _GROWING and bool(finding.segments)
     yield Rank.VALUE, "rate", _rate(found, finding, screen) if growing else "", 2
     yield Rank.VALUE, "kind", _kind(found, screen) if growing else "", 2
     if not exit_cause.is_out_of_memory(found):
@@ -172,7 +174,7 @@ def _ahead(
     found: RecordingFinding, finding: Finding, screen: Screen
 ) -> Iterator[tuple[int, str, str, int]]:
     """What comes next; nothing for steps that nobody has planned."""
-    if found.verdict in _GROWING:
+    if found.verdict in _GROWING and finding.segments:
         yield Rank.LIMIT, "limit", forecast.first_limit(found, screen), 2
     if finding.planned and finding.forecasts:
         yield Rank.LIMIT, "plan", f"{forecast.forecasts(finding)}, if the trend continues.", 2

@@ -124,8 +124,22 @@ def in_a_generator():
             return
 
 
+def with_a_long_body():
+    for n in range(LONG):
+        if wait():
+            return
+        a = b = c = d = n
+        a, b, c, d = a + b, b * c, c - d, d + a
+        a, b, c, d = len([a, b]), len([b, c]), len([c, d]), len([d, a])
+        a, b, c, d = min(a, b), min(b, c), min(c, d), min(d, a)
+        a, b, c, d = max(a, b), max(b, c), max(c, d), max(d, a)
+        a, b, c, d = abs(a + b), abs(b * c), abs(c - d), abs(d + a)
+        str(a), str(b), str(c), str(d), str(a + b), str(b + c), str(c + d), str(d + a)
+
+
 SHAPES = (
     over_range,
+    with_a_long_body,
     over_list,
     over_items,
     over_zip,
