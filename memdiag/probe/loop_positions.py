@@ -288,7 +288,7 @@ def scopes_of(code: CodeType) -> list[Scope]:
 
 
 def _instructions(bytecode: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Offset, operation, argument, offset behind it. An instruction begins with its EXTENDED_ARG."""
+    """Offset (of its first EXTENDED_ARG), operation, argument, offset behind it."""
     extended, began = 0, -1
     for at in range(0, len(bytecode), 2):
         operation, argument = bytecode[at], bytecode[at + 1] | extended

@@ -142,19 +142,7 @@ def _values(
     found: RecordingFinding, finding: Finding, screen: Screen
 ) -> Iterator[tuple[int, str, str, int]]:
     """What was measured, what it will lead to, and why the verdict is that."""
-    name = series_names.opening(finding, screen)
-    peaks = "".join(f" {text}" for text in headline.between(finding)).replace(" (dotted)", "")
-    match found.verdict:
-        case Verdict.STABLE:
-            yield Rank.VALUE, "memory", f"{headline.held(finding, name)}{peaks}", 2
-        case Verdict.WARMUP:
-            yield Rank.VALUE, "plateau", f"{headline.stabilized(finding, name)}{peaks}", 2
-        case Verdict.LEAK:
-            yield Rank.VALUE, "where", _where(found, finding, screen), 3
-        case Verdict.INCONCLUSIVE if not finding.segments:  # too few readings for a rate
-            yield Rank.VALUE, "memory", f"{headline.course(finding)}.", 2
-        case Verdict.INCONCLUSIVE:
-            pass
+    yield from _memory(found, finding, screen)
     growing = found.verdict in _GROWING and bool(finding.segments)
     yield Rank.VALUE, "rate", _rate(found, finding, screen) if growing else "", 2
     yield Rank.VALUE, "kind", _kind(found, screen) if growing else "", 2
@@ -168,6 +156,25 @@ def _values(
     by = argument_text.decisive(finding)
     if found.verdict is not Verdict.WARMUP and by is not None:
         yield Rank.WHY, "why", argument_text.sentence(by, finding), 3
+
+
+def _memory(
+    found: RecordingFinding, finding: Finding, screen: Screen
+) -> Iterator[tuple[int, str, str, int]]:
+    """How much memory there was, or which memory leaks."""
+    name = series_names.opening(finding, screen)
+    peaks = "".join(f" {text}" for text in headline.between(finding)).replace(" (dotted)", "")
+    match found.verdict:
+        case Verdict.STABLE:
+            yield Rank.VALUE, "memory", f"{headline.held(finding, name)}{peaks}", 2
+        case Verdict.WARMUP:
+            yield Rank.VALUE, "plateau", f"{headline.stabilized(finding, name)}{peaks}", 2
+        case Verdict.LEAK:
+            yield Rank.VALUE, "where", _where(found, finding, screen), 3
+        case Verdict.INCONCLUSIVE if not finding.segments:  # too few readings for a rate
+            yield Rank.VALUE, "memory", f"{headline.course(finding)}.", 2
+        case Verdict.INCONCLUSIVE:
+            pass
 
 
 def _ahead(
