@@ -42,8 +42,8 @@ def always_rises(case: Case, window: Window) -> Argument | None:
     """A last regime of few readings, each above the one before, by rises that do not slow down.
 
     Growth that speeds up does not lie on a line, and leaves a scatter in which any line could be
-    chance. Rises that slow down are a warm-up, except where they are the whole run, not each
-    smaller than the one before, and the last is not yet slight: nothing of it is level then.
+    chance. Rises that slow down are a warm-up, except where they are the whole run and the last is
+    not yet slight: nothing of it is level then.
     """
     common = case.policy.common
     y = case.prepared.y[case.fit.first_sample :]
@@ -51,8 +51,7 @@ def always_rises(case: Case, window: Window) -> Argument | None:
     if not common.fewest <= len(y) < common.few_samples or not (rises > 0).all():
         return None
     rise = float(y[-1] - y[0])
-    by_turns = case.fit.tail == 0 and not (np.diff(rises) < 0).all()
-    goes_on = by_turns and float(rises[-1]) > common.slight * rise
+    goes_on = case.fit.tail == 0 and float(rises[-1]) > common.slight * rise
     slows = _slow_down(rises, common.slowing) or _slow_down(rises[:-1], common.slowing)
     if slows and not goes_on:
         return None  # (the last may be a spike)
