@@ -145,3 +145,27 @@ def test_the_installed_command_does_the_same() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     here = compare(LEAK, CALM, "--json")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, here.stdout, "")
+
+
+def test_markdown_is_for_a_comment_and_is_inert(tmp_path: Path) -> None:
+    before, out = tmp_path / "a | <img src=x> `b`.csv", tmp_path / "c.md"
+    before.write_bytes(LEAK.read_bytes())
+    for runs in ((before, CALM), (CALM, before)):  # the second one replaces the first
+        compare(*runs, "--markdown", out)
+        text = out.read_text()
+        assert "a \\| \\<img src=x\\> \\`b\\`" in text
+        rows = [re.split(r"(?<!\\)\|", line) for line in text.splitlines() if line[:1] == "|"]
+        assert {len(row) for row in rows} == {6}
+        assert [row[1].strip() for row in rows[2:]] == ["growth per step", "rise", "peak"]
+    assert text.startswith("### ❌ NEW LEAK: it now grows by 293 MB per step\n")
+
+
+def test_markdown_lists_the_other_series(tmp_path: Path) -> None:
+    steps = range(300)
+    for name, rate in (("a", 2), ("b", 0)):
+        rows = "".join(f"{n},{500 + n * rate + n % 3},{900 + n % 2}\n" for n in steps)
+        (tmp_path / f"{name}.csv").write_text("step,rss_mb,vram_mb\n" + rows)
+    out = tmp_path / "c.md"
+    assert compare(tmp_path / "a.csv", tmp_path / "b.csv", "--markdown", out).returncode == 0
+    folded = out.read_text().partition("<details><summary>1 more series</summary>")[2]
+    assert "| VRAM | stable | stable | no effect |" in folded

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Recording
 
 USAGE = "[OPTIONS] BEFORE AFTER"
-WITHOUT = {"phase_column", "planned_x", "why", "junitxml", "markdown"} | {
+WITHOUT = {"phase_column", "planned_x", "why", "junitxml"} | {
     f.name for f in fields(GateOptions)
 } - {"inconclusive"}
 

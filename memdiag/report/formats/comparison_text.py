@@ -18,7 +18,6 @@ from memdiag.report.text.screen import Detail, Screen
 from memdiag.report.text.text_layout import Column, badge, first_fitting, paragraph
 from memdiag.values.comparison import Comparison, Effect, SeriesComparison
 from memdiag.values.findings import Interval
-from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -146,14 +145,10 @@ def _others(compared: Comparison, screen: Screen) -> list[Text]:
     ]
     columns = [
         Column("other series", [Text(name) for name in names]),
-        Column("before", [Text(_verdicts(s.base_verdicts)) for s in shown]),
-        Column("after", [Text(_verdicts(s.candidate_verdicts)) for s in shown]),
+        Column("before", [Text(comparison_wording.verdicts(s.base_verdicts)) for s in shown]),
+        Column("after", [Text(comparison_wording.verdicts(s.candidate_verdicts)) for s in shown]),
         Column("effect", effects),
     ]
     lines = text_layout.table(columns)
     more = len(rest) - _OTHER_SERIES
     return lines + (paragraph(f"and {more} more series", screen.measure) if more > 0 else [])
-
-
-def _verdicts(found: Sequence[Verdict]) -> str:
-    return ", ".join(dict.fromkeys(verdict.name.lower() for verdict in found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from memdiag.report.text import numbers, rates, series_names
 from memdiag.report.text.screen import Screen
@@ -55,6 +56,11 @@ _INCONCLUSIVE = {
 def name(effect: Effect) -> str:
     """`NO EFFECT`."""
     return effect.name.replace("_", " ")
+
+
+def verdicts(found: Sequence[Verdict]) -> str:
+    """The verdicts of the runs of one side, each once: `leak`, `stable, inconclusive`."""
+    return ", ".join(dict.fromkeys(verdict.name.lower() for verdict in found))
 
 
 def gist(found: SeriesComparison) -> str:

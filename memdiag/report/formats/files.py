@@ -6,7 +6,13 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from memdiag.report.formats import comparison_wording, json_documents, junit, markdown
+from memdiag.report.formats import (
+    comparison_markdown,
+    comparison_wording,
+    json_documents,
+    junit,
+    markdown,
+)
 from memdiag.report.formats.html import page
 from memdiag.report.picture.of_comparison import difference, of_comparison
 from memdiag.report.picture.of_finding import of_deciding
@@ -98,8 +104,9 @@ FORMATS = {
         render=lambda by: junit.document(by.diagnosis, failing=by.failing),
     ),
     "--markdown": FileFormat(
-        opening=_beginning(*markdown.BEGINNINGS),
+        opening=_beginning(*markdown.BEGINNINGS, *comparison_markdown.BEGINNINGS),
         render=lambda by: markdown.document(by.diagnosis, picture=by.picture),
+        compare=lambda found, _, __: comparison_markdown.document(found),
     ),
     "--html": FileFormat(
         opening=_beginning(page.BEGINNING),

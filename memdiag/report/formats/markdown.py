@@ -56,8 +56,8 @@ def document(diagnosis: Diagnosis, *, picture: str = "") -> str:
         blocks += _recording(found, has_chart=not picture and at < _CHARTS)
     for failure in diagnosis.failures:
         blocks += [
-            f"### {_NOT_ANALYZED}{_safe(failure.source)}",
-            f"{_safe(failure.message)}. Try: {_safe(failure.remedy)}",
+            f"### {_NOT_ANALYZED}{safe(failure.source)}",
+            f"{safe(failure.message)}. Try: {safe(failure.remedy)}",
         ]
     if picture:
         blocks.append(f"![memory over the run]({quote(picture)})")
@@ -66,36 +66,36 @@ def document(diagnosis: Diagnosis, *, picture: str = "") -> str:
 
 def _recording(found: RecordingFinding, *, has_chart: bool) -> list[str]:
     verdict = f"{_MARKS[found.verdict]} {found.verdict.name}"
-    blocks = [f"### {verdict}: {_safe(headline.gist(found))}"]
+    blocks = [f"### {verdict}: {safe(headline.gist(found))}"]
     finding = found.deciding
-    source = f"**{_safe(found.source)}**"
+    source = f"**{safe(found.source)}**"
     if finding is None:
         return [*blocks, f"{source}: {headline.NOTHING_MEASURED}."]
-    blocks.append(f"{source}: {_safe(headline.story(finding, _SCREEN))}")
+    blocks.append(f"{source}: {safe(headline.story(finding, _SCREEN))}")
     blocks += _chart(finding) if has_chart else []
     if found.budgets:
         rows = [
-            [_STANDINGS[h.standing], _safe(h.budget.text), _safe(budgets.sentence(h, _SCREEN))]
+            [_STANDINGS[h.standing], safe(h.budget.text), safe(budgets.sentence(h, _SCREEN))]
             for h in found.budgets
         ]
-        blocks.append(_table(("", "budget", "measured"), rows))
+        blocks.append(table(("", "budget", "measured"), rows))
     if found.cause is not None and found.cause.share_explained is not None:
-        said = "\n".join(f"- {_safe(text)}" for text in cause.sentences(found.cause, _SCREEN))
+        said = "\n".join(f"- {safe(text)}" for text in cause.sentences(found.cause, _SCREEN))
         blocks.append(f"**Cause**\n\n{said}")
-    suspects = [f"- {_safe(text)}" for text in in_memory.suspect_sentences(found, _SCREEN)]
+    suspects = [f"- {safe(text)}" for text in in_memory.suspect_sentences(found, _SCREEN)]
     if suspects:
         blocks.append("**Grew most**\n\n" + "\n".join(suspects))
     blocks += _interventions(found)
     for one in found.census[:_CENSUSES]:
-        blocks.append(f"**In memory** {_safe(in_memory.title(one, _SCREEN))}")
+        blocks.append(f"**In memory** {safe(in_memory.title(one, _SCREEN))}")
         if one.groups:
             titles = ("size", "growth", "number", "tensors and arrays", "held by")
-            rows = [list(map(_safe, row)) for row in in_memory.rows(one, _SCREEN, in_words=True)]
-            blocks.append(_table(titles, rows))
+            rows = [list(map(safe, row)) for row in in_memory.rows(one, _SCREEN, in_words=True)]
+            blocks.append(table(titles, rows))
     shown = series_table.ranked(found)[:_ROWS]
     several = [f"… and {len(found.series) - _ROWS} more series"]
-    rows = [list(map(_safe, row)) for row in series_table.rows(shown, _SCREEN)]
-    blocks.append(_table(series_table.TITLES, rows))
+    rows = [list(map(safe, row)) for row in series_table.rows(shown, _SCREEN)]
+    blocks.append(table(series_table.TITLES, rows))
     return blocks + several * (len(found.series) > _ROWS)
 
 
@@ -117,19 +117,21 @@ def _interventions(found: RecordingFinding) -> list[str]:
     blocks = []
     for process in interventions.processes(found):
         said = [
-            f"- `{interventions.name(one)}`: {_safe(interventions.sentence(one, _SCREEN))}"
+            f"- `{interventions.name(one)}`: {safe(interventions.sentence(one, _SCREEN))}"
             for one in process
         ]
         blocks.append("**Interventions**\n\n" + "\n".join(said))
-        rows = [list(map(_safe, row)) for row in interventions.table_rows(process)]
-        blocks += [_table(interventions.TITLES, rows)] if rows else []
+        rows = [list(map(safe, row)) for row in interventions.table_rows(process)]
+        blocks += [table(interventions.TITLES, rows)] if rows else []
     return blocks
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; its cells are escaped already."""
     lines = [titles, ["---"] * len(titles), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
+    """Text from outside, without a meaning in Markdown or HTML."""
     return _ACTIVE.sub(r"\\\1", printable(text))
