@@ -6,9 +6,9 @@ memdiag is not watching. Importing this package imports nothing else.
 `@memdiag.on_pressure("critical")` has a function called before memory runs out.
 
 In a notebook or a script, `memdiag.analyze(source)` judges recordings, logs, data frames and
-arrays, `memdiag.record()` records this process, `memdiag.compare(before, after)` compares runs,
-and `memdiag.explain()` lists what is in memory, with its holders. `%load_ext memdiag` adds the cell
-magic `%%memdiag`.
+arrays, `memdiag.analyze_many(paths)` judges thousands of files, `memdiag.record()` records this
+process, `memdiag.compare(before, after)` compares runs, and `memdiag.explain()` lists what is in
+memory, with its holders. `%load_ext memdiag` adds the cell magic `%%memdiag`.
 """
 
 from memdiag.tags import counter, on_pressure, phase, step
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from memdiag.api.analyze import analyze, compare
     from memdiag.api.diagnosis import Comparison, Diagnosis, Growth, Rate
     from memdiag.api.explanation import Explanation, explain
+    from memdiag.api.many import analyze_many
     from memdiag.api.notebook import load_ipython_extension, unload_ipython_extension
     from memdiag.api.recorder import Recorder, record
     from memdiag.errors import CaptureError, LeakError, MemdiagError, ReadError, UsageError
     from memdiag.values.comparison import Effect
+    from memdiag.values.fleet import RecordingResult, SeriesResult
     from memdiag.values.verdict import Verdict
 
 __version__ = "0.1.0"
@@ -37,10 +39,13 @@ __all__ = [
     "Rate",
     "ReadError",
     "Recorder",
+    "RecordingResult",
+    "SeriesResult",
     "UsageError",
     "Verdict",
     "__version__",
     "analyze",
+    "analyze_many",
     "compare",
     "counter",
     "explain",
@@ -57,10 +62,12 @@ _MODULES = {
     "memdiag.api.analyze": ("analyze", "compare"),
     "memdiag.api.diagnosis": ("Comparison", "Diagnosis", "Growth", "Rate"),
     "memdiag.api.explanation": ("Explanation", "explain"),
+    "memdiag.api.many": ("analyze_many",),
     "memdiag.api.notebook": ("load_ipython_extension", "unload_ipython_extension"),
     "memdiag.api.recorder": ("Recorder", "record"),
     "memdiag.errors": ("CaptureError", "LeakError", "MemdiagError", "ReadError", "UsageError"),
     "memdiag.values.comparison": ("Effect",),
+    "memdiag.values.fleet": ("RecordingResult", "SeriesResult"),
     "memdiag.values.verdict": ("Verdict",),
 }
 

@@ -23,6 +23,7 @@ BEGIN, END = "<!-- api -->", "<!-- /api -->"
 # In the order of the page.
 GROUPS = {
     "Judge": ("analyze", "compare", "Diagnosis", "Growth", "Rate", "Verdict"),
+    "Judge many recordings": ("analyze_many", "RecordingResult", "SeriesResult"),
     "Compare": ("Comparison", "Effect"),
     "Record": ("record", "Recorder", "step", "phase", "counter", "on_pressure"),
     "Look into memory": ("explain", "Explanation"),

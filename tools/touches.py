@@ -109,6 +109,13 @@ WHY = {
         "pyproject.toml of the working directory: a regular file, bounded"
     ),
     "api/explanation.py": "the channel of its own process, by descriptor",
+    "fleet/judge_file.py": (
+        "inputs as the person named them, regular files; copies of objects in a private directory"
+    ),
+    "fleet/paths.py": "the list that `@FILE` names",
+    "fleet/results_file.py": (
+        "the file of results: never one that is not ours; temporary files in private directories"
+    ),
     "integrations/repeat_until_settled.py": "the C library of its own process",
     "probe/arm.py": "inside the target: a private directory for its channel",
     "probe/interventions.py": "inside the target: malloc_trim of its C library, on request",

@@ -10,6 +10,7 @@ import typer
 
 from memdiag.cli.options import outputs
 from memdiag.cli.options.exit_codes import exit_code
+from memdiag.cli.options.fleet import FleetOptions
 from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.cli.options.inputs import InputOptions, Inputs
 from memdiag.cli.options.outputs import ReportOptions
@@ -31,7 +32,8 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
-        help="Recordings, CSV logs, directories or patterns of them, or - for standard input.",
+        help="Recordings, CSV logs, directories or patterns of them, @FILE with one of these on "
+        "each line, URLs (s3://...), or - for standard input.",
     ),
 ]
 
@@ -40,15 +42,22 @@ def analyze(
     files: Files,
     reading: InputOptions,
     gate: GateOptions,
+    fleet: FleetOptions,
     report: ReportOptions,
     page: PageOptions,
 ) -> None:
     """Judge recordings, or any log with a column of steps or time and columns of memory.
 
     Columns and units are recognized by their names. Each file gets its own verdict. A file that
-    cannot be read does not stop the others, but the exit code is then 2.
+    cannot be read does not stop the others, but the exit code is then 2. Thousands of files are
+    judged by --jobs or an --engine and shown as a summary.
     """
     settled = settle(gate)
+    if fleet.are_for(files):
+        from memdiag.cli.output import fleet as many
+
+        many.refuse(fleet, gate, report, settled)
+        raise typer.Exit(many.analyze_many(files, fleet, reading, settled, report, page))
     inputs = Inputs(reading)
     sources = inputs.sources(files)
     reports = outputs.reports(report)

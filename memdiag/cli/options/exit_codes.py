@@ -27,7 +27,7 @@ to 4.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from memdiag.cli.options.actions import Level
 from memdiag.errors import Exit
@@ -96,6 +96,18 @@ def exit_code(diagnosis: Diagnosis, failing: Collection[Outcome] = failing_outco
     if found & set(_CERTAIN.values()):
         return Exit.LEAK
     if not diagnosis.recordings or any(not found.series for found in diagnosis.recordings):
+        return Exit.CANNOT_MEASURE
+    return Exit.INCONCLUSIVE if found else Exit.NO_LEAK
+
+
+def of_counts(counts: Mapping[str, int], failing: Collection[Outcome] = failing_outcomes()) -> int:
+    """The exit code for so many recordings of each verdict, or "error", by the same precedence."""
+    if counts.get("error"):
+        return Exit.USAGE
+    found = {verdict for verdict in Verdict if counts.get(verdict.value)} & set(failing)
+    if found & set(_CERTAIN.values()):
+        return Exit.LEAK
+    if not any(counts.values()):
         return Exit.CANNOT_MEASURE
     return Exit.INCONCLUSIVE if found else Exit.NO_LEAK
 

@@ -1,0 +1,120 @@
+"""`memdiag analyze` of many recordings: judged by workers, printed as a summary."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+
+from memdiag.cli import lazy_imports
+from memdiag.cli.options import outputs
+from memdiag.cli.options.exit_codes import of_counts
+from memdiag.cli.options.fleet import FleetOptions
+from memdiag.cli.options.gate import Gate, GateOptions
+from memdiag.cli.options.inputs import InputOptions, Inputs
+from memdiag.cli.options.outputs import ReportOptions
+from memdiag.cli.options.page import PageOptions
+from memdiag.cli.output.messages import say
+from memdiag.cli.output.printing import show
+from memdiag.errors import UsageError
+
+# Options of the gate that are for many recordings, too.
+_OF_MANY = frozenset({"limit", "gpu_limit", "fail_on", "inconclusive"})
+_SHOWN_EVERY_S = 0.5
+
+
+def analyze_many(
+    files: Sequence[str],
+    fleet: FleetOptions,
+    reading: InputOptions,
+    gate: Gate,
+    report: ReportOptions,
+    page: PageOptions,
+) -> int:
+    """Judge the files, print the summary, and return the exit code. Raises MemdiagError."""
+    options = Inputs(reading).options
+    lazy_imports.reading()
+    from dataclasses import replace
+
+    from memdiag.fleet import engines, run
+    from memdiag.fleet.judge_file import How
+    from memdiag.fleet.paths import paths
+    from memdiag.fleet.results_file import ResultsFile
+    from memdiag.fleet.summarize import summarize
+    from memdiag.values.codec import plain
+
+    engine = engines.named(fleet.engine or "local", address=fleet.engine_address, jobs=fleet.jobs)
+    how = How(
+        options=replace(options, progress=None),
+        limits=gate.limits(),
+        planned_x=reading.planned_x,
+    )
+    with ResultsFile(fleet.results) as results:
+        progress = _Progress()
+        run.judge_into(results, paths(files), engine, how, progress.reached)
+        progress.done()
+        summary = summarize(results)
+    code = of_counts(summary.counts, gate.failing)
+    if report.json:
+        from memdiag.report.formats import json_documents
+
+        document = {"schema_version": 1, "exit_code": code, **plain(summary)}
+        sys.stdout.write(json_documents.text(document))
+    else:
+        from memdiag.report.formats import fleet_text
+
+        if page.quiet:
+            show(lambda _w, _a: fleet_text.overall(summary), page)
+        else:
+            show(lambda w, a: fleet_text.render(summary, width=w, ascii_only=a), page)
+    return code
+
+
+def refuse(fleet: FleetOptions, gate: GateOptions, report: ReportOptions, settled: Gate) -> None:
+    """Raise UsageError for options that are for single reports."""
+    why = next(
+        name
+        for name, given in (
+            ("--results", fleet.results),
+            ("--engine", fleet.engine),
+            ("--jobs", fleet.jobs),
+            ("many recordings", True),
+        )
+        if given
+    )
+    named = [named.where for named in outputs.reports(report)]
+    named += [
+        one.metadata["name"]
+        for one in fields(gate)
+        if one.name not in _OF_MANY and getattr(gate, one.name)
+    ]
+    if named:
+        raise UsageError(
+            f"{named[0]} cannot be used with {why}",
+            remedy="analyze single files with it: memdiag analyze FILE",
+        )
+    if settled.budgets:
+        say(f"budgets are not applied with {why}")
+
+
+class _Progress:
+    """How many recordings are judged, on a terminal."""
+
+    def __init__(self) -> None:
+        self._began_s = self._drawn_s = time.monotonic()
+        self._is_shown = False
+
+    def reached(self, number: int) -> None:
+        """So many results have arrived."""
+        now_s = time.monotonic()
+        if now_s - self._drawn_s < _SHOWN_EVERY_S or not sys.stderr.isatty():
+            return
+        self._drawn_s, self._is_shown = now_s, True
+        rate = number / (now_s - self._began_s)
+        print(f"\r{number:,} recordings, {rate:,.0f} per second ", end="", file=sys.stderr)
+
+    def done(self) -> None:
+        """Remove the line."""
+        if self._is_shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
