@@ -18,6 +18,8 @@
 #   make notebook  run docs/notebook.ipynb, and keep what it shows
 #   make rooms     redraw the picture of the packages in docs/architecture.md
 #   make readme    rewrite the README's help screens and reports from what memdiag really prints
+#   make docs      build the site of the documentation into site/ and check its links
+#   make dist      build the wheel and the sdist into dist/
 #   make clean     remove what was built
 #
 #   PYTHON=python3.13   with another Python, in a virtual environment of its own
@@ -44,6 +46,8 @@ PLACES := $(if $(PIP_EXTRA_INDEX_URL)$(PIP_INDEX_URL)$(PIP_FIND_LINKS),-more)
 TORCH_READY := $(VENV)/.torch-$(SERIES)-$(TORCH)$(PLACES)
 BENCH_READY := $(VENV)/.bench-$(SERIES)
 TRAINERS := $(VENV)-trainers
+DOCS := $(VENV)-docs
+DOCS_READY := $(DOCS)/.ready-$(SERIES)
 TRAINERS_READY := $(TRAINERS)/.ready-$(SERIES)
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
@@ -51,9 +55,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check check-static fmt readme bench clean install
 .PHONY: bench-slow pictures fuzz kills behaviour attack gpu-check trainers bench-programs
-.PHONY: bench-culprits
+.PHONY: bench-culprits docs dist
 .PHONY: check-format check-lint check-types check-imports check-sizes check-readme check-touches
-.PHONY: check-decision check-schemas check-rooms check-uplot check-api rooms uplot notebook gallery
+.PHONY: check-decision check-schemas check-rooms check-uplot check-api check-pages
+.PHONY: rooms uplot notebook gallery
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -73,7 +78,8 @@ check: check-static test-all
 
 # Each of these says what it looks at, and then nothing if all is well.
 check-static: check-format check-lint check-types check-imports check-sizes check-readme \
-	check-touches check-decision check-schemas check-rooms check-uplot check-api
+	check-touches check-decision check-schemas check-rooms check-uplot check-api \
+	check-pages
 
 check-format: $(READY)
 	@echo "format"; $(BIN)/ruff format --check --quiet .
@@ -102,6 +108,10 @@ check-rooms: $(READY)
 
 check-api: $(READY)
 	@echo "reference of the Python interface"; $(BIN)/python tools/api_page.py --check
+
+check-pages: $(READY)
+	@echo "pages of the documentation"; $(BIN)/python tools/site_pages.py
+	@$(BIN)/python tools/errors_page.py --check
 
 check-decision: $(READY)
 	@echo "what decides, and its numbers"; $(BIN)/python tools/decision_table.py --check
@@ -147,6 +157,15 @@ uplot: $(READY)
 gallery: $(READY) $(TORCH_READY)
 	@$(BIN)/python tools/gallery.py $(ARGS)
 
+# The site of the documentation, in an environment of its own. A link that leads nowhere is an error.
+docs: $(DOCS_READY)
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build $(ARGS)
+	@echo "site/index.html"
+
+# What is published. hatchling, which builds it, is one of the tools in $(VENV).
+dist: $(READY)
+	@$(BIN)/python -m hatchling build -d dist
+
 # The guide with what its cells show.
 notebook: $(READY)
 	@$(BIN)/python -m jupyter execute --inplace docs/notebook.ipynb
@@ -181,8 +200,8 @@ gpu-check: $(READY)
 	@$(BIN)/python tools/gpu_check.py $(ARGS)
 
 clean:
-	rm -rf build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
-		.import_linter_cache .venv .venv-3.* .venv*-trainers
+	rm -rf build dist site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+		.import_linter_cache .venv .venv-3.* .venv*-trainers .venv*-docs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
@@ -207,6 +226,13 @@ $(TRAINERS_READY): pyproject.toml
 	@$(TRAINERS)/bin/python -m pip --disable-pip-version-check -qq install --editable ".[dev]"
 	@$(TRAINERS)/bin/python tools/torch_build.py $(TORCH)
 	@$(TRAINERS)/bin/python -m pip --disable-pip-version-check -qq install --editable ".[dev,trainers]"
+	@touch $@
+
+$(DOCS_READY): pyproject.toml
+	@echo "installing what builds the documentation into $(DOCS) (once)"
+	@test -d $(DOCS) || $(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip --disable-pip-version-check -qq install --upgrade "pip>=25.1"
+	@$(DOCS)/bin/python -m pip --disable-pip-version-check -qq install --group docs
 	@touch $@
 
 $(BENCH_READY): $(READY)
