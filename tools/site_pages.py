@@ -1,7 +1,7 @@
 """What mkdocs is given besides the pages in docs/: `hooks` in mkdocs.yml names this module.
 
-CONTRIBUTING.md and CHANGELOG.md are pages of the site. Links to other files of the repository lead to
-it on GitHub; one to a file that does not exist is a warning, and so fails `make docs`.
+CONTRIBUTING.md and CHANGELOG.md are pages of the site. Links to other files of the repository lead
+to it on GitHub; one to a file that does not exist is a warning, and so fails `make docs`.
 
     python tools/site_pages.py
 
