@@ -51,6 +51,14 @@ WHY = {
     "cli/measurement/action_process.py": (
         "a fork that runs the commands of `--on` as the person typed them, without a shell"
     ),
+    "cli/measurement/destination_process.py": (
+        "a fork for each tracker of `--to`, and a private temporary directory with the report"
+    ),
+    "cli/measurement/tracker_feed.py": "the report, in that directory",
+    "destinations/prometheus.py": (
+        "the file that the person names, replaced atomically; one that memdiag did not write is not"
+    ),
+    "destinations/tensorboard.py": "new files in a new directory below the one that is named",
     "capture/process/cgroup.py": "kernel files below /sys/fs/cgroup",
     "capture/process/cgroup_charge.py": "kernel files below /sys/fs/cgroup and /proc",
     "capture/probelink/channel.py": (

@@ -85,6 +85,15 @@ def environment(pid: int) -> dict[str, str]:
         return {}
 
 
+def own_environment(pid: int) -> dict[str, str]:
+    """The same of a process of this user, {} for another's: what it says is not to be followed."""
+    try:
+        is_ours = psutil.Process(pid).uids().real == os.geteuid()
+    except (psutil.Error, OSError):
+        return {}
+    return environment(pid) if is_ours else {}
+
+
 def _ended(pid: int) -> CannotWatch:
     parent = 0
     with contextlib.suppress(psutil.Error):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from memdiag.capture.process.attach import own_environment
 from memdiag.cli.options.gate import GateOptions
 from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.page import PageOptions
@@ -43,7 +44,7 @@ def watch(
     if not named:
         _list_processes(page)
     number = _pid(named)
-    options = checked(recording, report, gate, page)
+    options = checked(recording, report, gate, page, environ=own_environment(number))
     from memdiag.cli.measurement.watch_session import follow
 
     raise typer.Exit(follow(number, options))

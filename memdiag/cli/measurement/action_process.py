@@ -55,6 +55,11 @@ class ActionProcess:
         os.set_blocking(self._requests, False)
         self._is_finished = False
 
+    @property
+    def pids(self) -> frozenset[int]:
+        """Its pid."""
+        return frozenset({self.pid})
+
     def start(self, action: Execute | Webhook, facts: Facts) -> bool:
         """Start an action and do not wait for it. Returns False if the process has ended."""
         request = {"action": self._actions.index(action), "facts": dict(facts)}

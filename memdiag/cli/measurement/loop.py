@@ -22,6 +22,7 @@ from memdiag.cli.measurement.instruments import Instruments
 from memdiag.cli.measurement.live_verdict import ConfirmedVerdict, growth_text, verdict_on
 from memdiag.cli.measurement.subject import Running
 from memdiag.cli.measurement.threshold_alarms import Alarms
+from memdiag.cli.measurement.tracker_feed import TrackerFeed
 from memdiag.cli.options.actions import LEVEL_OF, Level
 from memdiag.cli.options.recording_options import RecordingOptions
 from memdiag.cli.output.messages import in_words, say
@@ -65,11 +66,13 @@ class Measurement:
         began_s: float,
         live: LiveVerdict | None,
         guard: Guard,
+        feed: TrackerFeed | None = None,
     ) -> None:
         """files, about: see `Writer`, which is opened with the first sample. live: None if nobody
         needs it.
         """
         self._guard = guard
+        self._feed = feed
         self._marked: set[tuple[str, str]] = set()
         self._has_leaked = False
         self._options = options
@@ -233,9 +236,18 @@ class Measurement:
             self._flush_at_s = now_s + _FLUSH_S
             writer.flush()
         self._display.take(samples)
+        if self._feed is not None and self._feed.take(samples, self._elapsed_s()):
+            self._judge_for_trackers(self._feed)
         if now_s >= self._status_at_s:
             self._status_at_s = now_s + self._display.every_s(self._elapsed_s())
             self._display.show(self._status, self._frame)
+
+    def _judge_for_trackers(self, feed: TrackerFeed) -> None:
+        """Send the verdict so far."""
+        found = self._finding()
+        ahead = self._ask_live(lambda live: live.limit_ahead()) if found is not None else None
+        full_in_s = ahead.at_s - self._elapsed_s() if ahead is not None else None
+        feed.judge(found, self._instruments.limits(), full_in_s)
 
     def _crossed(self, marks: Sequence[Mark]) -> None:
         """Report thresholds that were crossed. The recording has the first crossing of each."""

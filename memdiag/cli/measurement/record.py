@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from memdiag.capture.launch.signals import Mailbox
 from memdiag.capture.logtags.printed_steps import PrintedSteps
+from memdiag.cli.measurement.destination_process import DestinationProcesses
 from memdiag.cli.measurement.display import display_of, is_live
 from memdiag.cli.measurement.guard import Guard, action_process
 from memdiag.cli.measurement.instruments import Instruments
 from memdiag.cli.measurement.live_verdict import live_verdict
 from memdiag.cli.measurement.loop import Measurement, measure
 from memdiag.cli.measurement.subject import Subject
+from memdiag.cli.measurement.tracker_feed import TrackerFeed
 from memdiag.cli.options.actions import Level
 from memdiag.cli.options.recording_options import RecordingOptions
 from memdiag.cli.output.messages import STDERR
@@ -39,7 +41,11 @@ class Recorded:
 
 
 def record(
-    subject: Subject, options: RecordingOptions, files: RecordingFiles, mailbox: Mailbox
+    subject: Subject,
+    options: RecordingOptions,
+    files: RecordingFiles,
+    mailbox: Mailbox,
+    trackers: DestinationProcesses | None = None,
 ) -> Recorded:
     """Record `subject` from its start to its end.
 
@@ -54,8 +60,8 @@ def record(
         display = display_of(access, stack, is_live=live)
         if process is not None:
             stack.callback(process.finish)
-        own = frozenset() if process is None else {process.pid}
-        access = replace(access, strangers=access.strangers | display.pids | own)
+        own = {one.pids for one in (process, trackers) if one is not None}
+        access = replace(access, strangers=access.strangers.union(display.pids, *own))
         instruments = Instruments(options, access, stack)
         is_required = options.requires_live_verdict
         verdict = None
@@ -80,6 +86,7 @@ def record(
             began_s=began_s,
             live=verdict,
             guard=guard,
+            feed=TrackerFeed.of(trackers, options.interval_s, access.command, pid),
         )
         measurement.tick()
         instruments.begin_watch()

@@ -19,9 +19,11 @@ from memdiag.capture.launch.target import Launched, Target, adopt_orphans, start
 from memdiag.capture.logtags.tagger import LogTags
 from memdiag.capture.probelink import channel
 from memdiag.capture.process.attach import this_table
+from memdiag.cli.measurement.destination_process import DestinationProcesses
 from memdiag.cli.measurement.judge_process import apart
 from memdiag.cli.measurement.record import Recorded, record
 from memdiag.cli.measurement.subject import Access, Running, Subject, tag_sources
+from memdiag.cli.measurement.tracker_feed import report_to
 from memdiag.cli.options.exit_codes import Decider, before_findings
 from memdiag.cli.options.recording_options import RecordingOptions, recording_files
 from memdiag.cli.output.conclude import conclude
@@ -53,11 +55,17 @@ def launch(command: Sequence[str], options: RecordingOptions) -> int:
     with Mailbox() as mailbox:  # holds signals back until COMMAND has ended
         subject = StartedCommand(command, options, mailbox)
         try:
-            recorded = _recorded(subject, options, files, mailbox)
+            trackers = DestinationProcesses(
+                options.destinations, options.run_variables, is_quiet=options.page.quiet
+            )
+            recorded = _recorded(subject, options, files, mailbox, trackers)
         except MemdiagError:
             files.discard()
             raise
-    code = _judged(subject.launched, options, files, recorded)
+    try:
+        code = _judged(subject.launched, options, files, recorded, trackers)
+    finally:
+        trackers.finish()
     if subject.launched.ended_by_key:
         _die_by_interrupt()
     return code
@@ -158,7 +166,11 @@ class StartedCommand(Subject):
 
 
 def _recorded(
-    subject: StartedCommand, options: RecordingOptions, files: RecordingFiles, mailbox: Mailbox
+    subject: StartedCommand,
+    options: RecordingOptions,
+    files: RecordingFiles,
+    mailbox: Mailbox,
+    trackers: DestinationProcesses,
 ) -> Recorded:
     """Start and record it. A failure in here keeps it neither from starting nor from ending.
 
@@ -166,7 +178,7 @@ def _recorded(
     """
     failure = ""
     try:
-        return record(subject, options, files, mailbox)
+        return record(subject, options, files, mailbox, trackers)
     except Exception as error:
         if isinstance(error, MemdiagError) and not subject.is_started:
             raise
@@ -182,7 +194,11 @@ def _recorded(
 
 
 def _judged(
-    launched: Launched, options: RecordingOptions, files: RecordingFiles, recorded: Recorded
+    launched: Launched,
+    options: RecordingOptions,
+    files: RecordingFiles,
+    recorded: Recorded,
+    trackers: DestinationProcesses,
 ) -> int:
     """Judge the recording; the exit code. A failure of memdiag does not change COMMAND's status,
     unless a verdict was asked for.
@@ -196,7 +212,13 @@ def _judged(
         stopped_at=recorded.stopped_at,
     )
     judge = partial(
-        conclude, files, options, recorded.ending, decided=decided, failure=recorded.failure
+        conclude,
+        files,
+        options,
+        recorded.ending,
+        decided=decided,
+        failure=recorded.failure,
+        report_to=partial(report_to, trackers),
     )
     code = None
     try:

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,10 @@ from memdiag.capture.launch.target import Termination, signal_all
 from memdiag.capture.probelink.channel import find_channel, find_ring, owners_of
 from memdiag.capture.process.attach import attach, command_line, environment, this_table
 from memdiag.capture.process.tree import Process
+from memdiag.cli.measurement.destination_process import DestinationProcesses
 from memdiag.cli.measurement.record import record
 from memdiag.cli.measurement.subject import Access, Running, Subject, tag_sources
+from memdiag.cli.measurement.tracker_feed import report_to
 from memdiag.cli.options.exit_codes import before_findings
 from memdiag.cli.options.recording_options import RecordingOptions, recording_files
 from memdiag.cli.output.conclude import conclude
@@ -148,11 +151,24 @@ def follow(pid: int, options: RecordingOptions) -> int:
     files = recording_files(options, command_line(pid), pid, say)
     try:
         with Mailbox(ENDING_SIGNALS) as mailbox:
-            recorded = record(RunningProcess(pid, options), options, files, mailbox)
+            trackers = DestinationProcesses(
+                options.destinations, options.run_variables, is_quiet=options.page.quiet
+            )
+            recorded = record(RunningProcess(pid, options), options, files, mailbox, trackers)
     except MemdiagError:  # there was nothing to record
         files.discard()
         raise
     decided = before_findings(stopped_at=recorded.stopped_at)
-    code = conclude(files, options, recorded.ending, decided=decided, failure=recorded.failure)
+    try:
+        code = conclude(
+            files,
+            options,
+            recorded.ending,
+            decided=decided,
+            failure=recorded.failure,
+            report_to=partial(report_to, trackers),
+        )
+    finally:
+        trackers.finish()
     files.close()
     return code

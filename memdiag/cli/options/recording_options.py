@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import enum
+import os
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from memdiag.capture.logtags.patterns import TagRequest, request
+from memdiag.capture.logtags import patterns
+from memdiag.capture.logtags.patterns import TagRequest
 from memdiag.cli.options import actions, outputs
 from memdiag.cli.options.actions import Level
 from memdiag.cli.options.declare import flag, option, repeatable
 from memdiag.cli.options.gate import Gate, GateOptions, place_of_runs, settle
 from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.page import PageOptions
+from memdiag.destinations import request
+from memdiag.destinations.request import Request
 from memdiag.errors import UsageError
 from memdiag.values.units import invalid, parse_seconds
 
@@ -61,7 +65,9 @@ def interval(text: str) -> float:
 class RecordingOptions:
     """The options, in the order of the help screen, and what `checked` adds to them.
 
-    tags: what to look for in the output or a log. gate, report, page: see there.
+    tags: what to look for in the output or a log. destinations: what `to` asks for, checked.
+    run_variables: what the environment says of the run that the training opens in a tracker.
+    gate, report, page: see there.
     """
 
     IS_SETTABLE: ClassVar[bool] = True
@@ -159,7 +165,16 @@ class RecordingOptions:
         help="Inject the probe to record steps, phases, tensors and exact metrics.",
         panel="Recording",
     )
+    to: tuple[str, ...] = repeatable(
+        "--to",
+        "TRACKER[:WHERE]",
+        "Send memory and verdict to wandb, mlflow, tensorboard[:DIR], prometheus[:PORT|:FILE.prom] "
+        "or otlp[:URL] while it is recorded.",
+        panel="Output",
+    )
     tags: TagRequest | None = None
+    destinations: tuple[Request, ...] = ()
+    run_variables: Mapping[str, str] = field(default_factory=dict)
     gate: Gate = Gate()
     report: ReportOptions = ReportOptions()
     page: PageOptions = PageOptions()
@@ -174,6 +189,7 @@ class RecordingOptions:
         """Return True if something is to happen at a leak, or at a forecast."""
         return (
             self.stop_on_leak
+            or bool(self.destinations)
             or any(one.level is Level.LEAK for one in self.gate.reactions)
             or any(one.within_s is not None for one in self.gate.thresholds)
         )
@@ -186,10 +202,12 @@ def checked(
     page: PageOptions,
     *,
     command: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
 ) -> RecordingOptions:
     """The options, settled and checked. Raises UsageError or OutputExists.
 
     command: what will be started, () if the target runs already. Its files are not overwritten.
+    environ: the target's, if it is this user's; None for that of memdiag.
     """
     if options.live and page.quiet:
         raise UsageError("--live and --quiet exclude each other", remedy="give one of them")
@@ -198,6 +216,7 @@ def checked(
     settled = settle(gate)
     actions.check(settled.reactions, settled.thresholds)
     options = replace(options, tags=tags, gate=settled, report=report, page=page)
+    options = _with_destinations(options, os.environ if environ is None else environ)
     read = outputs.of_command(command)
     if tags is not None and tags.file is not None:
         read.append(outputs.Named(path=tags.file, where="--tags-from"))
@@ -211,6 +230,18 @@ def checked(
     return options
 
 
+def _with_destinations(options: RecordingOptions, environ: Mapping[str, str]) -> RecordingOptions:
+    """The options with what `--to` asks for. Raises UsageError."""
+    if not options.to:
+        return options
+    given_as = "--to"
+    requests = dict.fromkeys(request.parse(text, given_as) for text in options.to)
+    known = {name: environ[name] for name in request.RUN_VARIABLES if name in environ}
+    whole = {**known, **os.environ}
+    settled = dict.fromkeys(request.checked(one, whole) for one in requests)
+    return replace(options, destinations=tuple(settled), run_variables=known)
+
+
 def _tag_request(options: RecordingOptions, *, sees_output: bool) -> TagRequest | None:
     """What to look for in the output or a log. Raises UsageError."""
     regexes = (*options.step_regex, *options.phase_regex, *options.counter_regex)
@@ -222,7 +253,7 @@ def _tag_request(options: RecordingOptions, *, sees_output: bool) -> TagRequest 
             "the output of a running process cannot be read",
             remedy="name its log: --tags-from train.log",
         )
-    return request(
+    return patterns.request(
         steps=options.step_regex,
         phases=options.phase_regex,
         counters=options.counter_regex,

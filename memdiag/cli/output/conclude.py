@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -69,14 +70,17 @@ def conclude(
     *,
     decided: int | None = None,
     failure: str = "",
+    report_to: Callable[[Diagnosis, int], None] = lambda _diagnosis, _code: None,
 ) -> int:
     """Report on the recording and return the exit code.
 
     ending: how the target ended. decided: the exit code if the findings do not decide it.
     failure: why memdiag could not measure all of it, "" if it could.
+    report_to: takes the diagnosis and the exit code last.
     """
     gate = options.gate
-    diagnosis = diagnosed(files, gate, ending, readings=outputs.shows_readings(options.report))
+    readings = bool(options.destinations) or outputs.shows_readings(options.report)
+    diagnosis = diagnosed(files, gate, ending, readings=readings)
     code = decided if decided is not None else _of_findings(diagnosis, gate, failure)
     document = json_documents.text(json_documents.diagnosis(diagnosis, code))
     if failure:
@@ -99,6 +103,7 @@ def conclude(
         page,
         stderr=True,
     )
+    report_to(diagnosis, code)
     return code
 
 

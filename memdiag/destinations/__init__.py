@@ -1,0 +1,1 @@
+"""Where `--to` sends a measurement while it runs: trackers and monitoring systems."""
