@@ -186,6 +186,8 @@ class Measurement:
     def close(self, ending: Ending, notes: Sequence[str]) -> None:
         """Finish the recording and release the terminal."""
         self._display.release()
+        if self._feed is not None:
+            self._feed.take((), self._elapsed_s(), is_last=True)
         notes = (*notes, *self._moments)
         writer = self._writer
         if writer is None:

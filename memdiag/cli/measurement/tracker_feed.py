@@ -35,6 +35,8 @@ class TrackerFeed:
         self._trackers, self._interval_s = trackers, interval_s
         self._readings: dict[str, dict[str, float]] = {}
         self._next_s = 0.0
+        self._step: int | None = None
+        self._phase = ""
         self._judgment: Judgment | None = None
 
     @classmethod
@@ -68,24 +70,25 @@ class TrackerFeed:
             )
         )
 
-    def take(self, samples: Sequence[Sample], elapsed_s: float) -> bool:
-        """Take samples. Returns True if a row was due and sent."""
+    def take(self, samples: Sequence[Sample], elapsed_s: float, *, is_last: bool = False) -> bool:
+        """Take samples. Returns True if a row was due, as the last one is, and sent."""
         from memdiag.destinations.messages import Row
 
         for sample in samples:
+            self._step, self._phase = sample.step, sample.phase
             name = sample.process
             is_kept = name in self._readings or len(self._readings) < _MOST_PROCESSES
             if _KEPT.fullmatch(name) and is_kept:
                 self._readings.setdefault(name, {}).update(sample.readings)
-        if elapsed_s < self._next_s or not self._readings:
+        is_due = is_last or elapsed_s >= self._next_s
+        if not is_due or not self._readings:
             return False
         self._next_s = elapsed_s + max(self._interval_s, min(elapsed_s / _ROWS, _LONGEST_S))
-        latest = samples[-1] if samples else None
         self._trackers.send(
             Row(
                 at_s=elapsed_s,
-                step=None if latest is None else latest.step,
-                phase="" if latest is None else latest.phase,
+                step=self._step,
+                phase=self._phase,
                 readings=self._readings,
             )
         )
