@@ -107,7 +107,7 @@ def checked_directory(path: str, given: str) -> str:
     there = full
     while not os.path.lexists(there):
         there = os.path.dirname(there)  # noqa: PTH120
-    shown = printable(there)
+    shown = printable(there if os.path.isabs(path) else os.path.relpath(there))  # noqa: PTH117
     if not os.path.isdir(there):  # noqa: PTH112 - never raises
         raise UsageError(f"{shown} is not a directory ({given})", remedy="name a directory")
     if not os.access(there, os.W_OK | os.X_OK):
