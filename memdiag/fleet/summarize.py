@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
+from memdiag.fleet.groups import JOB, judge_groups
 from memdiag.fleet.results_file import ResultsFile
 from memdiag.values.fleet import FleetSummary, Growing
+from memdiag.values.groups import GroupFinding
 
 _WORST, _FAILURES = 10, 5
 _LEAKS = """
@@ -17,8 +22,11 @@ LIMIT :most
 """
 
 
-def summarize(results: ResultsFile) -> FleetSummary:
-    """What the recordings that the file was last asked for have in common."""
+def summarize(results: ResultsFile, labels: Sequence[str] = (JOB,)) -> FleetSummary:
+    """What the recordings that the file was last asked for have in common.
+
+    labels: recordings with the same of these are judged as one job.
+    """
     ask = results.database.execute
     now = {"began": results.began_at}
     counts = dict(
@@ -60,6 +68,12 @@ def summarize(results: ResultsFile) -> FleetSummary:
         "ORDER BY path LIMIT :most",
         {**now, "most": _FAILURES},
     ).fetchall()
+    groups: Counter[str] = Counter()
+    leaking: list[GroupFinding] = []
+    for one in judge_groups(results, labels) if labels else ():
+        groups[one.verdict.value] += 1
+        if one.leaking and len(leaking) < _WORST:
+            leaking.append(one)
     return FleetSummary(
         recordings=sum(counts.values()),
         judged=judged,
@@ -70,4 +84,6 @@ def summarize(results: ResultsFile) -> FleetSummary:
         ended_leaks=ended,
         failures=tuple(failures),
         is_first=results.is_new,
+        groups=groups,
+        leaking_groups=tuple(leaking),
     )

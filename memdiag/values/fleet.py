@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from memdiag.values.groups import GroupFinding
 from memdiag.values.verdict import Verdict
 
 
@@ -121,7 +122,8 @@ class FleetSummary:
     read. inconclusive: number of inconclusive recordings by reason. worst: the leaks that reach a
     limit or grow the fastest, at most ten. new_leaks: recordings called a leak now, and not before.
     ended_leaks: recordings called a leak the last time, and not now. failures: (path, reason) of
-    the first that could not be read. is_first: there were no results before.
+    the first that could not be read. is_first: there were no results before. groups: number of jobs
+    of several recordings by verdict. leaking_groups: at most ten jobs that leak.
     """
 
     recordings: int
@@ -133,3 +135,5 @@ class FleetSummary:
     ended_leaks: int
     failures: tuple[tuple[str, str], ...]
     is_first: bool
+    groups: Mapping[str, int] = field(default_factory=dict)
+    leaking_groups: tuple[GroupFinding, ...] = ()

@@ -51,3 +51,17 @@ def test_options_for_single_reports_are_refused(tmp_path, capsys, monkeypatch):
     code, _, error = run(capsys, monkeypatch, tmp_path, "--engine", "abacus")
     assert code == 2
     assert "choose local, dask, ray, mpi, spark" in error
+
+
+def test_jobs_are_judged_as_one_run(tmp_path, capsys, monkeypatch):
+    (tmp_path / "job7").mkdir()
+    for rank in range(4):
+        write(tmp_path / "job7" / f"rank{rank}.csv", leak_mb=float(rank == 2))
+    arguments = (f"{tmp_path}/job7", "--group-by", "directory", "--jobs", "1")
+    code, out, _ = run(capsys, monkeypatch, *arguments)
+    assert code == 1
+    assert "jobs     1 job: 1 LEAK." in out
+    assert "job7: Rank 2 alone leaks: look at its data" in " ".join(out.split())
+    code, _, error = run(capsys, monkeypatch, tmp_path, "--group-by", "a'b")
+    assert code == 2
+    assert "not a label" in error

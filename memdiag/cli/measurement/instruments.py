@@ -16,6 +16,7 @@ from typing import Any
 from memdiag import __version__
 from memdiag.capture.diagnosis.exit_cause import Held, Kernel, explained
 from memdiag.capture.gpu.source import GpuSource
+from memdiag.capture.launch.run_labels import run_labels
 from memdiag.capture.probelink import channel
 from memdiag.capture.probelink.uninstrumented import UninstrumentedProcesses
 from memdiag.capture.probelink.without_source import without_source
@@ -215,6 +216,7 @@ class Instruments:
             "directory": _working_directory(),
             "memdiag_arguments": without_secrets(sys.argv[1:], self._options.gate.reactions),
             "gpu": self._gpu.about(),
+            "labels": run_labels(),
         }
 
 

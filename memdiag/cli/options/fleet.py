@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memdiag.cli.options.declare import option
+from memdiag.values.units import invalid
 
 # What is behind other URLs can be piped to memdiag without further packages.
 _STORE = re.compile(r"(?!https?:)\w+://")
@@ -44,7 +45,27 @@ class FleetOptions:
         panel=_PANEL,
     )
 
+    group_by: str = option(
+        "--group-by",
+        "LABELS",
+        "Judge recordings with the same labels (job, directory, branch, ...) as the ranks of one "
+        "job; none: each by itself.  [default: job]",
+        default="",
+        panel=_PANEL,
+    )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels by which jobs are recognized."""
+        if self.group_by.strip() == "none":
+            return ()
+        found = tuple(part.strip() for part in self.group_by.split(",") if part.strip())
+        for label in found:
+            if not label.replace("_", "").replace("-", "").isalnum():
+                raise invalid(label, "--group-by", "not a label", "--group-by directory")
+        return found or ("job",)
+
     def are_for(self, files: Sequence[str]) -> bool:
         """Return True if these files are judged by workers."""
-        given = self.engine or self.engine_address or self.jobs or self.results
+        given = self.engine or self.engine_address or self.jobs or self.results or self.group_by
         return bool(given) or any(_STORE.match(one) or one.startswith("@") for one in files)

@@ -33,7 +33,7 @@ def analyze_many(
     page: PageOptions,
 ) -> int:
     """Judge the files, print the summary, and return the exit code. Raises MemdiagError."""
-    options = Inputs(reading).options
+    options, labels = Inputs(reading).options, fleet.labels
     lazy_imports.reading()
     from dataclasses import replace
 
@@ -49,12 +49,13 @@ def analyze_many(
         options=replace(options, progress=None),
         limits=gate.limits(),
         planned_x=reading.planned_x,
+        with_points=labels not in {(), ("job",)},  # those of jobs are kept anyway
     )
     with ResultsFile(fleet.results) as results:
         progress = _Progress()
         run.judge_into(results, paths(files), engine, how, progress.reached)
         progress.done()
-        summary = summarize(results)
+        summary = summarize(results, labels)
     code = of_counts(summary.counts, gate.failing)
     if report.json:
         from memdiag.report.formats import json_documents
@@ -79,6 +80,7 @@ def refuse(fleet: FleetOptions, gate: GateOptions, report: ReportOptions, settle
             ("--results", fleet.results),
             ("--engine", fleet.engine),
             ("--jobs", fleet.jobs),
+            ("--group-by", fleet.group_by),
             ("many recordings", True),
         )
         if given

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Group
 from rich.text import Text
 
+from memdiag.report.sections import group_text
 from memdiag.report.sections.recordings_table import shared_directory
 from memdiag.report.sections.series_table import ORDER
 from memdiag.report.text import numbers, rates, text_layout, wording
@@ -27,6 +28,8 @@ def render(summary: FleetSummary, *, width: int, ascii_only: bool = False) -> Gr
     lines = [text_layout.rule("memdiag", screen.measure, stroke), *_counts(summary, screen)]
     if summary.worst:
         lines += [Text(), *_worst(summary, screen)]
+    if summary.groups:
+        lines += [Text(), *group_text.lines(summary, screen)]
     if summary.failures:
         lines += [Text(), *_failures(summary, screen)]
     return Group(*lines, Text(), overall(summary))

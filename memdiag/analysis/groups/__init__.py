@@ -1,0 +1,1 @@
+"""The ranks of a job, judged as one run."""
