@@ -90,6 +90,9 @@ WHY = {
     "capture/probelink/ring_reader.py": (
         "rings: regular files of the expected user, by the channel's descriptor"
     ),
+    "capture/launch/run_labels.py": (
+        "HEAD and refs of the git repository, labels of a pod: regular files, bounded"
+    ),
     "capture/launch/signals.py": "collects the witness",
     "capture/probelink/elf_symbols.py": (
         "executables of the target: regular files, bounded, never executed"
