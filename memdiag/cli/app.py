@@ -69,6 +69,7 @@ _COMMANDS = {
     "watch": "Attach to a running process, record its memory, and judge it.",
     "analyze": "Judge recordings, or any log of memory use.",
     "compare": "Compare memory before and after a change.",
+    "history": "Show since when runs take more memory.",
     "list": "List the runs that were kept.",
     "report": "Show the report of a run again, or a part of it.",
     "clean": "Remove old runs.",

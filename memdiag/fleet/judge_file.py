@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +171,15 @@ def _tag(path: str) -> str:
     return _digest(text.encode())
 
 
+def _written_at(path: str) -> str:
+    """ISO time at which a local file was last written."""
+    try:
+        at_s = os.stat(path).st_mtime  # noqa: PTH116
+        return datetime.fromtimestamp(at_s, timezone.utc).isoformat(timespec="seconds")
+    except (OSError, ValueError, OverflowError):
+        return ""
+
+
 def _sidecar(path: str) -> str:
     from memdiag.recording.native.sidecar import sidecar_path
 
@@ -218,7 +228,7 @@ def _judged(path: str, known: RecordingResult, how: How) -> RecordingResult:
     deciding = found.deciding
     if deciding is None:
         return replace(known, error="it holds no readings of memory")
-    started_at = recording.about.get("started_at", "")
+    started_at = recording.about.get("started_at") or _written_at(known.path)
     return replace(
         known,
         verdict=found.verdict,

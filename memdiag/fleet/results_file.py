@@ -248,7 +248,7 @@ class ResultsFile:
 
     def _import(self, path: Path) -> None:
         """Fill the tables from a Parquet or DuckDB file."""
-        names, rows = _rows_of(path)
+        names, rows = rows_of(path)
         if names != _NAMES:
             raise OutputExists(
                 f"{printable(str(path))} exists and does not hold results of this memdiag",
@@ -319,8 +319,10 @@ def _is_same(path: Path, opened: os.stat_result) -> bool:
         return False
 
 
-def _rows_of(path: Path) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    """The columns and rows of a Parquet or DuckDB file."""
+def rows_of(path: Path) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+    """The columns and rows of a file of results; no columns for any other file."""
+    if path.suffix in _SQLITE:
+        return _rows_of_sqlite(path)
     if path.suffix == _DUCKDB:
         return _rows_of_duckdb(path)
     import polars as pl
@@ -337,6 +339,20 @@ def _rows_of(path: Path) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
             yield from scanned.slice(start, _ROWS).collect().iter_rows()
 
     return names, rows()
+
+
+def _rows_of_sqlite(path: Path) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+    try:
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1.0)
+        cursor = database.execute("SELECT * FROM results")
+    except sqlite3.Error:
+        return [], iter(())
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        with contextlib.closing(database):
+            yield from cursor
+
+    return [one[0] for one in cursor.description], rows()
 
 
 def _rows_of_duckdb(path: Path) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
