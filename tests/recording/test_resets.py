@@ -34,6 +34,19 @@ def test_a_restart_is_seen_by_the_readings_where_some_are_missing(tmp_path: Path
     assert np.isfinite(few.y).sum() == 1
 
 
+def test_a_job_that_resumes_from_checkpoints_is_restarted_each_time(tmp_path: Path) -> None:
+    """It runs out of memory every 600 steps, and goes on a hundred steps before."""
+    starts = (0, 500, 1000, 1500)
+    rows = [(start + n, 2000 + 10 * n) for start in starts for n in range(0, 600, 5)]
+    recording = read_log(tmp_path, "step,rss_mb\n" + "".join(f"{x},{y}\n" for x, y in rows))
+    series = _only(recording)
+    assert series.generation is not None
+    assert series.generation.tolist() == [n for n in range(4) for _ in range(120)]
+    assert "step goes back 3 times and the memory drops: read as process restarts" in " ".join(
+        recording.notes
+    )
+
+
 def test_step_within_epochs_is_counted_on(tmp_path: Path) -> None:
     rows = [(epoch, step, 100) for epoch in range(3) for step in range(5)]
     content = "epoch,step,rss_mb\n" + "".join(f"{e},{s},{y}\n" for e, s, y in rows)

@@ -62,7 +62,7 @@ def test_patterns_that_cannot_work_are_usage_errors(tmp_path: Path) -> None:
 def test_hostile_content_ends_soon(
     tmp_path: Path, content: bytes, options: dict[str, object]
 ) -> None:
-    began = time.monotonic()
+    began_s = time.process_time()
     with pytest.raises(MemdiagError):
         read_log(tmp_path, content, **options)
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began_s < 20

@@ -130,25 +130,26 @@ def counts_evenly(values: Floats) -> bool:
 
 
 def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Reset | None:
-    """Read an axis that returns to its start.
+    """Read an axis that goes back.
 
-    With an epoch column, or with several blocks, the axis counts within something: its blocks are
-    put end to end. One or two returns at which the memory returns too are restarts of the process.
-    Anything else is sorted later: None.
+    Where it goes back to its start: with an epoch column, or with several blocks, the axis counts
+    within something, and its blocks are put end to end; one or two returns at which the memory
+    returns too are restarts of the process. So is any number of returns to a later position, such
+    as the step of a checkpoint. Anything else is sorted later: None.
     """
     falls = np.flatnonzero(x[1:] < x[:-1])  # (no array of differences: a column may be large)
     if falls.size == 0 or x.size < _ROWS_PER_BLOCK * (falls.size + 1):
         return None
     starts = np.concatenate(([0], falls + 1))
     stride = float(np.median(np.abs(np.diff(x))))
-    if np.any(x[starts] > x[0] + 2 * stride):
-        return None
-    if epoch is None and falls.size <= 2 and _falls_back(y, falls):
+    resumes = bool(np.any(x[starts] > x[0] + 2 * stride))
+    if (resumes or (epoch is None and falls.size <= 2)) and _falls_back(y, falls):
         generation = np.searchsorted(falls, np.arange(x.size), side="left").astype(np.int64)
-        note = (
-            f"{name} restarts {_times(falls.size)} and the memory drops: read as process restarts"
-        )
+        goes = "goes back" if resumes else "restarts"
+        note = f"{name} {goes} {_times(falls.size)} and the memory drops: read as process restarts"
         return Reset(x=x, generation=generation, note=note)
+    if resumes:
+        return None
     lengths = x[falls] - x[starts[:-1]] + stride
     offsets = np.concatenate(([0.0], np.cumsum(lengths)))
     block = np.searchsorted(falls, np.arange(x.size), side="left")

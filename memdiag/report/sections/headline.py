@@ -57,7 +57,7 @@ def announcement(found: RecordingFinding, screen: Screen) -> str:
             return f"{name}{_of_process(finding, screen)} grows {brief}{_since(finding)}"
         case Verdict.LEAK:
             return f"{name}{_of_process(finding, screen)}: {gist(found)}"
-        case Verdict.WARMUP if finding.plateau is not None:
+        case Verdict.WARMUP if finding.plateau and finding.reason is not Reason.BOUNDED_CYCLES:
             since = series_names.place(finding, finding.plateau.since_x.value)
             return f"{name}{_of_process(finding, screen)} grew until {since}, then stopped"
         case Verdict.STABLE if finding.reason is Reason.FLAT:
@@ -328,6 +328,8 @@ def stabilized(finding: Finding, name: str) -> str:
     if plateau is None:
         return ""
     level = numbers.between(plateau.low_value, plateau.high_value, finding.unit)
+    if finding.reason is Reason.BOUNDED_CYCLES:
+        return f"{name} goes up and down within {level}."
     since = series_names.place(finding, plateau.since_x.value)
     lasted = series_names.stretch(finding, plateau.lasted_x)
     return f"{name} rose until {since}, then stayed at {level} for {lasted}."

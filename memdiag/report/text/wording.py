@@ -116,7 +116,7 @@ EVIDENCE = {
         "gets a copy of it."
     ),
     EvidenceKind.EARLIER_RUN: (
-        "An earlier run of the process was excluded; the verdict is about the last one."
+        "The process was restarted: the verdict is about its last run, without those before."
     ),
 }
 

@@ -52,6 +52,15 @@ def test_a_run_that_gave_a_part_back_may_keep_the_rest() -> None:
     assert not asked("bounded_cycles", given_back(0.7)).sides
 
 
+def test_a_second_climb_as_high_as_the_first_may_be_given_back_or_not() -> None:
+    """Six hundred steps up, one fall to the start, and as far up again."""
+    k = np.arange(240)
+    noise = np.random.default_rng(3).normal(0, 3 * MB, 240)
+    series = every(5, 2e9 + 50 * MB * (k % 120) + noise)
+    assert not asked("bounded_cycles", series).sides
+    assert judge(series).verdict is Verdict.INCONCLUSIVE
+
+
 def test_teeth_that_leave_something_are_not() -> None:
     """The same collector beside a list that grows by 30 MB a step."""
     found = asked("bounded_cycles", teeth(30 * MB))

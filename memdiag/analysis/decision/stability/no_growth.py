@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def bounded_cycles(case: Case, window: Window) -> Argument | None:
     """Readings fall back again and again, in any shape, or wander a little, and nothing is kept:
     neither floor nor ceiling of the recent half lies above those of the half before. Or all that it
-    had grown by was given back at once, after the first third, and it has not grown by clearly more
-    since.
+    had grown by was given back at once, after the first third, and it has not yet grown by half as
+    much since.
     """
     prepared, policy, fit = window.fit.prepared, case.policy, window.fit
     if prepared.floors or prepared.teeth_climb > policy.common.noises:
@@ -38,8 +38,8 @@ def bounded_cycles(case: Case, window: Window) -> Argument | None:
     fall = _given_back(prepared, policy.common)
     if fall > 0:
         return Argument(
-            text="it fell by {fall_y}, to where it had begun, and has not grown by clearly more "
-            "since",
+            text="it fell by {fall_y}, to where it had begun, and has not grown by half as "
+            "much since",
             numbers={"fall_y": fall},
             reason=Reason.BOUNDED_CYCLES,
             verdict=verdict,
@@ -72,7 +72,7 @@ def _given_back(prepared: Prepared, common: Common) -> float:
     kept = float(y[low] - y[: low + 1].min())
     late = x[low] - x[0] >= common.warm_share * (x[-1] - x[0])
     clear = fall > common.clear_noises * prepared.noise
-    all_back = kept <= common.little * fall and rise <= common.margin * fall
+    all_back = kept <= common.little * fall and rise <= common.most * fall
     high = np.diff(x) * (y[:-1] > y[low] + fall / 2)
     lasting = high[:low].sum() >= high[low:].sum()
     return fall if late and clear and all_back and lasting else 0.0
