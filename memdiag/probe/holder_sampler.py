@@ -55,6 +55,12 @@ _MOST_WALKS = 48
 # are cheaper, and come sooner until they have found something. Heuristic.
 _LEAST_UNEXPLAINED, _FIRST_LOOK_S, _ALWAYS_FIRST_LOOK_S, _LATER = 1 << 20, 30.0, 1.5, 1.6
 _ALWAYS_FIRST_COUNT_S, _SOONER = 0.5, 1.2
+# Part of the growth that nothing explains that a class of objects has to hold. Heuristic.
+_LEAST_PART = 0.05
+# What a place has grown by since it was found counts for at most so many times as much. Heuristic.
+_MOST_TIMES = 4.0
+# CPU time of one look for what refers to containers that grow, and if always. Heuristic.
+_SEARCH_S, _ALWAYS_SEARCH_S = 0.2, 1.0
 # Recordings of allocations in one process. Heuristic: the growth may change.
 _MOST_RECORDINGS = 2
 
@@ -74,6 +80,7 @@ class HolderSampler:
         is_always = explain == "always"
         self._share = ALWAYS_SHARE if is_always else SHARE
         self._first_look_s = self._first_count_s = _FIRST_LOOK_S
+        self._search_s = _SEARCH_S
         if is_always:
             self._look_often()
         self._begin()
@@ -145,6 +152,7 @@ class HolderSampler:
     def _look_often(self) -> None:
         self._first_look_s = self._look_due_s = _ALWAYS_FIRST_LOOK_S
         self._first_count_s = self._count_due_s = _ALWAYS_FIRST_COUNT_S
+        self._search_s = _ALWAYS_SEARCH_S
 
     def after_fork_in_child(self) -> None:
         """Start from zero in a forked child."""
@@ -252,21 +260,15 @@ class HolderSampler:
     def _look(self, then: Any, frames: Sequence[Any], until_s: float) -> float:
         """Walk, and look beside the names if need be; the seconds of the latter."""
         number = self._number = self._number + 1
-        schedule = self._session.schedule
-        now = (
-            self._session.step_now(),
-            monotonic(),
-            schedule.malloc_now,
-            schedule.blocks_now,
-            schedule.device_now,
-        )
+        now = (self._session.step_now(), monotonic(), *self._session.schedule.in_use_now())
         arrays = Arrays()
         walk = NameWalk(self._places, arrays, self._unnamed, frames, until_s)
         walk.run()
         self._walks.append((number, *now))
         spent_s = 0.0
-        if then is None and self._is_unexplained(walk):
-            spent_s = self._look_beside(walk, arrays)
+        unexplained = 0.0 if then is not None else self._unexplained(walk)
+        if unexplained:
+            spent_s = self._look_beside(walk, arrays, unexplained)
         for place, found in walk.found.items():
             _mark_seen(place, number)
             if not found.is_partial:
@@ -310,16 +312,19 @@ class HolderSampler:
         is_count = age_s >= self._count_due_s and self._unreached.looks < MOST_COUNTS
         return age_s, is_look and may_look, is_count and may_look
 
-    def _look_beside(self, walk: NameWalk, arrays: Arrays) -> float:
-        """Look beside the names; the seconds that it takes."""
+    def _look_beside(self, walk: NameWalk, arrays: Arrays, unexplained: float) -> float:
+        """Look beside the names for what has grown by so many bytes; the seconds that it takes."""
         began_s = thread_time()
         age_s, is_look, is_count = self._due()
         try:
             if is_look:
                 self._look_due_s = _LATER * age_s
-                self._unnamed.look(walk.seen)
+                self._unnamed.look(walk.seen, self._search_s)
             if is_count:
-                self._unreached.look(self._number, walk.seen, arrays)
+                # (What these hold has a name in the next walk.)
+                has_new = self._unnamed.look_at_generators(walk.seen)
+                least = inf if has_new else _LEAST_PART * unexplained
+                self._unreached.look(self._number, walk.seen, arrays, least)
                 self._count_due_s = (_LATER if self._unreached.found else _SOONER) * age_s
         except Exception:
             self._look_due_s = self._count_due_s = inf  # it would fail again
@@ -332,17 +337,17 @@ class HolderSampler:
         except Exception:
             return 0
 
-    def _is_unexplained(self, walk: NameWalk) -> bool:
-        """Return True if memory has grown by more than twice what the places keep that have grown
-        until the walk before."""
+    def _unexplained(self, walk: NameWalk) -> float:
+        """Bytes by which memory has grown, if that is more than twice what the places keep that
+        have grown until the walk before; else 0."""
         if walk.is_cut or not any(self._due()[1:]):
-            return False
+            return 0.0
         middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
         if min(middle[3:5] + last[3:5]) < 0:  # not read
-            return False
+            return 0.0
         grown = last[3] - middle[3] + (last[4] - middle[4]) * ring_format.BLOCK_BYTES
         kept = sum(map(self._growth, self._growing))
-        return grown > max(_LEAST_UNEXPLAINED, 2 * kept)
+        return grown if grown > max(_LEAST_UNEXPLAINED, 2 * kept) else 0.0
 
     def _is_due(self, place: Place) -> bool:
         known = self._measured.get(place)
@@ -385,13 +390,18 @@ class HolderSampler:
         self._session.write_beside(data, ring_format.HOLDERS_SUFFIX)
 
     def _growth(self, place: Place, of: str = "bytes") -> float:
-        """Bytes that a place has grown by since the middle of its history. of: "device_bytes" for
-        those on devices.
+        """Bytes that a place has grown by since the middle of the walks. What was found later, as
+        if it had grown before as it has since. of: "device_bytes" for those on devices.
         """
-        sizes = place.sizes
-        grown = sizes[-1][1] - sizes[len(sizes) // 2][1]
-        each: float = self._measured[place][1][of]
-        return grown * each
+        times = {number: at_s for number, _, at_s, *_ in self._walks}
+        middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
+        before = [one for one in place.sizes if one[0] <= middle[0]]
+        number, size = before[-1] if before else place.sizes[0]
+        grown: float = (place.sizes[-1][1] - size) * self._measured[place][1][of]
+        since_s = last[2] - times.get(number, last[2])
+        if before or since_s <= 0:
+            return grown
+        return grown * min(_MOST_TIMES, max(1.0, (last[2] - middle[2]) / since_s))
 
     def _described(self, place: Place) -> dict[str, Any]:
         return {

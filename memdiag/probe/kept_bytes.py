@@ -210,12 +210,15 @@ class Kept:
     def __init__(self, arrays: Arrays, without: Kept | None = None) -> None:
         """without: what that keeps is left out."""
         self._arrays = arrays
-        self._others = [without]  # their addresses must not be used again
         self.found: dict[Any, int] = {} if without is None else dict.fromkeys(without.found, 0)
         self._sizes: dict[int, Callable[[Any], int]] = {}
         self._on_device: set[Any] = set()
         self._in_tensors: set[Any] = set()
-        self._held: list[Any] = []  # else an address may be used again
+        # Else an address may be used again: objects of this one, and of those that count with it.
+        # (Lists: if `Kept` held each other, what was counted would stay until a collection.)
+        self._held: list[Any] = []
+        self._all_held: list[list[Any]] = [] if without is None else without._all_held
+        self._all_held.append(self._held)
         self._until_s = thread_time() + _LONGEST_S
         self.has_graph = False
         self.nodes = self._most_nodes = 0
@@ -233,8 +236,7 @@ class Kept:
                 self._count(one, type(one), todo)
 
     def leave_out(self, other: Kept) -> None:
-        """Do not count what another one has counted."""
-        self._others.append(other)
+        """Do not count what another one has counted, which was made without this one."""
         self.found.update(dict.fromkeys(other.found, 0))
 
     def is_over(self) -> bool:

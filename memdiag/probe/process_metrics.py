@@ -61,7 +61,7 @@ class Budgeted:
         self._began_s = self._charged_s = -1.0
         self._say = say
         self._said = False
-        self._cost_s = 0.0
+        self.cost_s = 0.0  # what the next reading is expected to take
         self.not_before_s = 0.0
         self.took_s = 0.0  # by the last call
 
@@ -78,8 +78,8 @@ class Budgeted:
     def charge(self, took_s: float, now_s: float) -> None:
         """Account for a reading that has taken `took_s`."""
         self.took_s = took_s
-        self._cost_s = min(took_s, _GROWTH * self._cost_s + _GRACE_S)
-        wait_s = self._cost_s / self._share
+        self.cost_s = min(took_s, _GROWTH * self.cost_s + _GRACE_S)
+        wait_s = self.cost_s / self._share
         if self._first_share:
             if self._began_s < 0:
                 self._began_s = self._charged_s = now_s
@@ -88,16 +88,16 @@ class Budgeted:
             saved_s = self._credit_s + paused_s * self._share
             self._credit_s = min(self._most_credit_s, saved_s)
             self._charged_s = now_s
-            soon_s = max(self._cost_s / self._first_share, (now_s - self._began_s) * _PART_OF_AGE)
+            soon_s = max(self.cost_s / self._first_share, (now_s - self._began_s) * _PART_OF_AGE)
             wait_s = min(wait_s, soon_s)
         if self._credit_s > 0:
-            self._credit_s -= self._cost_s
+            self._credit_s -= self.cost_s
             return
         rested_s = max(self._burst * wait_s, self._ahead_s)
         self.not_before_s = wait_s + max(self.not_before_s, now_s - rested_s)
         if wait_s > _SELDOM_S and not self._said:
             self._said = True
-            took = f"one reading takes {self._cost_s * 1e3:.3g} ms in this process"
+            took = f"one reading takes {self.cost_s * 1e3:.3g} ms in this process"
             self._say(f"{took}, so it is read at most every {wait_s:.2g} s")
 
 

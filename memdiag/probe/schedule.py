@@ -7,6 +7,7 @@ steps are recorded without readings, and the cost of each reading is measured as
 
 from __future__ import annotations
 
+import sys
 from time import monotonic, thread_time
 
 from . import ring_format
@@ -49,6 +50,8 @@ _FIRST, _DENSE = 32, 0.005
 # Python's blocks are read with each of the first readings, then with every fourth or once a second.
 _FIRST_BLOCKS, _BLOCKS_EVERY, _BLOCKS_EVERY_S = 8, 4, 1.0
 _AT_PHASES = 200
+# Readings that take less than this are taken beside others, without a budget. Heuristic.
+_LITTLE_S = 2e-3
 # The longest time between two measured steps: more than the metrics is checked at such a step.
 _LONGEST_S = 0.25
 
@@ -125,6 +128,16 @@ class MetricSchedule:
         """Reads what malloc has in use, without any budget; None where that cannot be read."""
         return self._in_use
 
+    def in_use_now(self) -> tuple[int, int, int]:
+        """What malloc has in use, Python's blocks, and what devices have in use, as in the last
+        readings; those of the host are taken anew if that takes little. ABSENT if never read.
+        """
+        if self.malloc_now != ABSENT and self._in_use is not None and _takes_little(self._malloc):
+            self.malloc_now = self._in_use()
+        if self.blocks_now != ABSENT and _takes_little(self._blocks):
+            self.blocks_now = sys.getallocatedblocks()
+        return self.malloc_now, self.blocks_now, self.device_now
+
     def at_phase(self) -> bytes:
         """The readings for the beginning or end of a phase."""
         malloc = ABSENT if self._malloc is None else self._malloc.at_phases()
@@ -197,6 +210,10 @@ class MetricSchedule:
             credit_s=credit_s,
             first_share=first_share,
         )
+
+
+def _takes_little(metric: BudgetedMetric | None) -> bool:
+    return metric is not None and metric.at_steps.cost_s < _LITTLE_S
 
 
 def _packed(

@@ -71,9 +71,15 @@ def referrers(things: list[Any]) -> list[Any]:
     """
     if not _are_compared_by_identity():
         return []
-    found = _in_one_call(list, 0, partial(_referrers, things))
-    some = [one for one in found if one is not None and one is not found]
-    found.clear()  # it may be among those that are listed
+    kinds: list[Iterator[type]] = []
+    some: list[Any] = []
+    todo = [partial(_others, things, kinds)]
+    for group in todo:  # the list grows in the loop
+        found = _in_one_call(list, 0, group)
+        some += [one for one in found if one is not None and one is not found]
+        found.clear()  # it may be among those that are listed
+        if any(kind is tuple for kind in kinds.pop()) and len(todo) == 1:
+            todo.append(partial(_of_tuples, things, kinds))
     return some
 
 
@@ -115,11 +121,15 @@ def _pairs(
     return zip(found[::2], found[1::2])
 
 
-def _referrers(things: list[Any]) -> Iterator[Any]:
-    tuples = _of_kind(is_, _referring(iter([things])))
-    return chain(
-        _of_kind(is_not, _referring(iter([things]))), _of_kind(is_not, _referring(iter([tuples])))
-    )
+def _others(things: list[Any], kinds: list[Iterator[type]]) -> Iterator[Any]:
+    """What refers to some objects, but tuples. kinds: gets the classes of all, for later."""
+    return _of_kind(is_not, _referring(iter([things])), kinds)
+
+
+def _of_tuples(things: list[Any], kinds: list[Iterator[type]]) -> Iterator[Any]:
+    """What refers to the tuples that refer to some objects."""
+    tuples = _of_kind(is_, _referring(iter([things])), [])
+    return _of_kind(is_not, _referring(iter([tuples])), kinds)
 
 
 def _are_compared_by_identity() -> bool:
@@ -142,14 +152,17 @@ def _referring(groups: Iterator[Iterable[Any]]) -> Iterator[Any]:
     return chain.from_iterable(starmap(gc.get_referrers, groups))
 
 
-def _of_kind(test: Callable[[Any, Any], bool], things: Iterator[Any]) -> Iterator[Any]:
+def _of_kind(
+    test: Callable[[Any, Any], bool], things: Iterator[Any], kinds: list[Iterator[type]]
+) -> Iterator[Any]:
     """The things whose class is (or is not) `tuple`. They are read once the first is asked for.
 
     `tee` keeps classes and groups, not the things: it is among the objects that are listed. The
     None at the end is what `groupby` refers to afterwards.
     """
     groups, again = tee(groupby(chain(things, (None,)), type))
-    kinds = map(itemgetter(0), again)
+    asked, all_kinds = tee(map(itemgetter(0), again))
+    kinds.append(all_kinds)
     return chain.from_iterable(
-        compress(map(itemgetter(1), groups), map(partial(test, tuple), kinds))
+        compress(map(itemgetter(1), groups), map(partial(test, tuple), asked))
     )

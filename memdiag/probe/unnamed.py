@@ -30,8 +30,9 @@ MOST_LOOKS = 3
 _GENERATORS = frozenset(map(id, GENERATORS))
 _KINDS = frozenset(map(id, (list, dict, set, deque, OrderedDict)))
 _LEAST_ITEMS = 8
-# Each step from an object to what refers to it takes 10 to 20 ms. Heuristic.
-_MOST_FOLLOWED, _MOST_STEPS, _MOST_REFERRERS, _LONGEST_S = 4, 6, 100, 0.2
+# Each step from an object to what refers to it takes 25 ms beside torch, from 100 objects 75 ms;
+# three times as much if tuples refer to them. Heuristic.
+_MOST_FOLLOWED, _MOST_STEPS, _MOST_REFERRERS = 4, 6, 100
 _MOST_GENERATORS = 50
 _Frame = types.FrameType
 
@@ -49,11 +50,13 @@ class Unnamed:
         self.globals: list[tuple[str, str]] = []
         self.objects: list[weakref.ref[Any]] = []
         self.looks = 0
+        self._followed: set[int] = set()  # without finding anything
 
-    def look(self, known: Collection[int]) -> None:
+    def look(self, known: Collection[int], longest_s: float) -> None:
         """Look at the objects that the collector knows.
 
-        known: identities of what names lead to, which is left out.
+        known: identities of what names lead to, which is left out. longest_s: CPU time for the
+        search for what refers to them.
         """
         self.looks += 1
         before = dict(zip(*self._before))
@@ -65,23 +68,37 @@ class Unnamed:
                 lengths.append(number)
                 if number > before.get(identity, number):
                     grown[identity] = number - before[identity]
-        most = sorted(grown, key=grown.__getitem__, reverse=True)[:_MOST_FOLLOWED]
+        # Those that were followed in vain come last.
+        order = sorted(grown, key=lambda one: (one in self._followed, -grown[one]))
+        most = order[:_MOST_FOLLOWED]
         growing = objects_at(set(most), _KINDS) if most else []
-        growing.sort(key=lambda one: -grown[id(one)])
-        generators = [one for one in objects_of(_GENERATORS) if id(one) not in known]
-        self._begin_at(list(filter(_is_suspended, generators))[-_MOST_GENERATORS:])
-        until_s = thread_time() + _LONGEST_S
-        ours = {id(growing), id(generators)}
+        growing.sort(key=lambda one: most.index(id(one)))
+        self.look_at_generators(known)
+        until_s = thread_time() + longest_s
+        ours = {id(growing)}
         for one in growing:
-            self._follow(one, ours, known, until_s)
+            if thread_time() < until_s and not self._follow(one, ours, known, until_s):
+                self._followed.add(id(one))
 
-    def _begin_at(self, things: list[Any]) -> None:
+    def look_at_generators(self, known: Collection[int]) -> bool:
+        """Begin at suspended generators of the program as well. Returns True if there are new ones.
+
+        known: as for `look`.
+        """
+        generators = [one for one in objects_of(_GENERATORS) if id(one) not in known]
+        return self._begin_at(list(filter(_is_suspended, generators))[-_MOST_GENERATORS:])
+
+    def _begin_at(self, things: list[Any]) -> bool:
         old = [thing for thing in [one() for one in self.objects] if thing is not None]
         new = [thing for thing in things if not any(thing is one for one in old)]
         self.objects = [weakref.ref(thing) for thing in old + new]
+        return bool(new)
 
-    def _follow(self, thing: Any, ours: set[int], known: Collection[int], until_s: float) -> None:
-        """Go from an object to what refers to it, until that has a name or is of the program."""
+    def _follow(self, thing: Any, ours: set[int], known: Collection[int], until_s: float) -> bool:
+        """Go from an object to what refers to it, until that has a name or is of the program.
+
+        Returns True if something was found.
+        """
         level, name = [thing], None
         for _ in range(_MOST_STEPS):
             if not level or thread_time() > until_s:
@@ -99,14 +116,15 @@ class Unnamed:
                 if id(one) in ours or id(one) in known:
                     continue
                 if name is None and is_users_class(kind) and has_weak_references(kind):
-                    self._begin_at([one])
-                    return
+                    return self._begin_at([one])
                 above.append(one)
             above.reverse()  # the oldest first: registries, not their items
             above.sort(key=lambda one: type(one) is not dict)  # namespaces first
             level = above[:_MOST_REFERRERS]
-        if name is not None and name not in self.globals:
-            self.globals.append(name)
+        if name is None or name in self.globals:
+            return False
+        self.globals.append(name)
+        return True
 
 
 def _is_suspended(generator: Any) -> bool:

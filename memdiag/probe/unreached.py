@@ -59,16 +59,24 @@ class Unreached:
         self._looks: list[tuple[int, Counter[int]]] = []
         self.found: dict[Place, dict[str, Any]] = {}
         self._classes: dict[Place, int] = {}
+        self._reached: set[int] = set()  # classes of which a name leads to some objects
 
     @property
     def looks(self) -> int:
         """How many there were."""
         return len(self._looks)
 
-    def look(self, number: int, known: Collection[int], arrays: Arrays) -> None:
+    def look(
+        self,
+        number: int,
+        known: Collection[int],
+        arrays: Arrays,
+        least_bytes: float = 0.0,
+    ) -> None:
         """Look at the objects that the collector knows, at walk `number`.
 
-        known: identities of what names lead to.
+        known: identities of what names lead to. least_bytes: what the objects of a class have to
+        have grown by to be a place.
         """
         counts: Counter[int] = Counter(map(id, class_of_each()))
         for place, key in self._classes.items():
@@ -97,7 +105,9 @@ class Unreached:
             if len(group) > _MEASURED
         ]
         wanted.clear()
-        self._take(measured, known, arrays)
+        most = max((one.grown_bytes for one in measured), default=0.0)
+        least_bytes = max(least_bytes, _STANDS_FOR * most)
+        self._take([one for one in measured if one.grown_bytes >= least_bytes], known, arrays)
 
     def _measured(self, group: list[Any], arrays: Arrays) -> _Group:
         # (The newest may be in use, and so are the oldest.)
@@ -107,8 +117,6 @@ class Unreached:
         return _Group(some, counts, per_object(some, arrays))
 
     def _take(self, groups: list[_Group], known: Collection[int], arrays: Arrays) -> None:
-        most = max((one.grown_bytes for one in groups), default=0.0)
-        groups = [one for one in groups if one.grown_bytes >= _STANDS_FOR * most]
         for one in groups:
             one.attribute = _attribute_in_cycle(one.some[-1], arrays)
         groups.sort(key=lambda one: (not one.file, not one.attribute, -one.grown_bytes))
@@ -116,9 +124,17 @@ class Unreached:
         held = Counter(id(x) for group in groups for x in group.some)
         for group in groups:
             ours = {id(groups), *(id(x) for one in groups for x in (one, one.__dict__, one.some))}
-            if _is_garbage(group.some, held) or _is_unreached(group.some, known, ours, until_s):
+            if _is_garbage(group.some, held):
                 self._add(group)
                 return
+            if group.key in self._reached:
+                continue
+            is_unreached = _is_unreached(group.some, known, ours, until_s)
+            if is_unreached:
+                self._add(group)
+                return
+            if is_unreached is not None:
+                self._reached.add(group.key)
 
     def _add(self, one: _Group) -> None:
         place = self._places.root
@@ -173,8 +189,10 @@ def _is_garbage(things: list[Any], held: Counter[int]) -> bool:
 
 def _is_unreached(
     things: list[Any], known: Collection[int], ours: set[int], until_s: float
-) -> bool:
-    """Return True if nothing that a name leads to refers to these objects, as far as one looks."""
+) -> bool | None:
+    """Return True if nothing that a name leads to refers to these objects, as far as one looks;
+    None if the time is over before that is known.
+    """
     level: list[Any] = things[-_SEARCHED:]
     seen = {*map(id, level), id(level), id(things), *ours}
     for _ in range(_MOST_STEPS):
@@ -189,8 +207,10 @@ def _is_unreached(
         seen.update(map(id, above))
         seen.add(id(above))
         level = above
-        if len(seen) > _MOST_REFERRERS or thread_time() > until_s:
+        if len(seen) > _MOST_REFERRERS:
             return False
+        if thread_time() > until_s:
+            return None
     return True
 
 

@@ -63,7 +63,10 @@ class WatchedPlace:
         for above in self._path:
             reached = walk.reached.get(above, [])
             if reached and above.kind != "item":
-                mark = [self._identity(one.value) for one in reached]
+                # (What is changed in place is not another object: a container that grows, and on
+                # the way there the parameter that an optimizer updates.)
+                is_same = above is not self.place or above.unit == "items"
+                mark = [id(x.value) if is_same else self._identity(x.value) for x in reached]
                 if self._known.setdefault(above, mark) != mark:
                     self._replaced.add(above)
                 self._known[above] = mark

@@ -87,7 +87,6 @@ def program(
     monkeypatch.setattr(name_walk, "_MOST_VISITS", 10**6)
     monkeypatch.setattr(name_walk, "_LONGEST_S", 10.0)
     monkeypatch.setattr(places, "MOST_PLACES", 10**6)
-    monkeypatch.setattr(unnamed, "_LONGEST_S", 10.0)
     monkeypatch.setattr(unnamed, "_MOST_FOLLOWED", 100)
     for name, other in list(sys.modules.items()):
         if other is not request.module and (getattr(other, "__file__", "") or "").startswith(

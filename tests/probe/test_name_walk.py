@@ -196,6 +196,23 @@ def test_what_several_places_keep_counts_once(program) -> None:
     assert each[1] < 200
 
 
+def test_what_was_measured_is_freed_without_a_collection(program) -> None:
+    run_in(program, "class Row: pass\nrows = [Row() for _ in range(50)]\nsecond = rows[:]")
+    gone = [weakref.ref(row) for row in program.rows]
+    gc.collect()
+    gc.disable()
+    try:
+        counted = Kept(Arrays())
+        per_item([program.rows], Arrays(), counted)
+        of_object(program.second, Arrays(), counted)
+        del counted
+        program.rows.clear()
+        program.second.clear()
+        assert [one for one in gone if one() is not None] == []
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize(
     ("item", "kind"),
     [

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import weakref
 
 import pytest
 
 from memdiag.probe.kept_bytes import Arrays
+from memdiag.probe.known_places import KnownPlacesWalk
 from memdiag.probe.name_walk import NameWalk
 from memdiag.probe.places import Place, Places
 from memdiag.probe.size_log import SizeLog
 from memdiag.probe.unnamed import Unnamed
+from memdiag.probe.watched_place import WatchedPlace
 
 
 def run_in(program: types.ModuleType, source: str) -> None:
@@ -115,3 +118,35 @@ def test_a_place_of_another_size_through_its_name_is_not_followed(program) -> No
         log.follow([place])
         log.read(step)
     assert log.of(place) == []
+
+
+@pytest.mark.torch
+def test_a_container_that_grows_beneath_what_is_changed_in_place(program) -> None:
+    torch = pytest.importorskip("torch")
+    program.net = torch.nn.Linear(2, 2)
+    places = Places()
+    walk = NameWalk(places, Arrays())
+
+    def grow() -> None:
+        for _ in range(20):
+            program.net.bias.register_hook(lambda gradient: gradient)
+
+    grow()
+    walk.run()
+    (place,) = (
+        one
+        for one in walk.found
+        if one.name == "_backward_hooks" and "bias" in [above.name for above in one.path()]
+    )
+    place.measured(1, "items", 1.0)
+    watched = WatchedPlace(place, Arrays(), is_important=True)
+    seen = []
+    for _ in range(3):
+        known = KnownPlacesWalk(places, Arrays(), Unnamed(), [place])
+        known.run()
+        watched.look_up(known)
+        del known
+        for change in (lambda: None, grow, lambda: program.net.bias.detach().add_(1.0)):
+            change()
+            seen.append(watched.read(sys._getframe(), is_traced=False))
+    assert seen == [False, True, False] * 3

@@ -31,7 +31,7 @@ class Looks:
         for place, found in walk.found.items():
             place.measured(self.number, "items", found.items or found.objects)
         if self.number <= 2:
-            self.unnamed.look(walk.seen)
+            self.unnamed.look(walk.seen, 10.0)
 
     def growing(self) -> set[str]:
         return {".".join(one.name for one in place.path()) for place in self.places.growing()}
@@ -95,6 +95,27 @@ def train(look, make):
         looks = Looks()
         program.train(looks.take, make)
         assert name in looks.growing()
+
+
+def test_generators_are_found_without_a_comparison_of_lengths(program) -> None:
+    run_in(program, "def produce():\n  ready = []\n  while True:\n    ready.append([1])\n    yield")
+    running = program.produce()
+    next(running)
+    unnamed = Unnamed()
+    assert unnamed.look_at_generators({})
+    assert running in [one() for one in unnamed.objects]
+    assert not unnamed.look_at_generators({})
+
+
+def test_what_there_was_no_time_for_is_searched_in_the_next_look(program, library) -> None:
+    walk = NameWalk(Places(), Arrays())
+    walk.run()
+    unnamed = Unnamed()
+    for longest_s in (10.0, -1.0, 10.0):
+        for i in range(30):
+            library.manager.loggers.append([i])
+        unnamed.look(walk.seen, longest_s)
+    assert ("a_library", "manager") in unnamed.globals
 
 
 def test_what_names_lead_to_is_not_searched(program) -> None:

@@ -22,12 +22,12 @@ class Looks:
         self.places, self.number = Places(), 0
         self.unreached = Unreached(self.places)
 
-    def take(self) -> None:
+    def take(self, least_bytes: float = 0.0) -> None:
         self.number += 1
         arrays = Arrays()
         walk = NameWalk(self.places, arrays)
         walk.run()
-        self.unreached.look(self.number, walk.seen, arrays)
+        self.unreached.look(self.number, walk.seen, arrays, least_bytes)
 
     def found(self) -> dict[str, float]:
         return {
@@ -85,6 +85,17 @@ def test_what_a_name_leads_to_is_not_unreached(program, collector_off) -> None:
             program.kept.append([one])
         looks.take()
     assert looks.found() == {}
+
+
+def test_what_explains_little_of_the_growth_is_no_place(program, collector_off) -> None:
+    run_in(program, "class One:\n    def __init__(self): self.itself = self")
+    looks = Looks()
+    for least_bytes in (1e9, 1e9, 1e9, 100.0):
+        assert looks.found() == {}
+        for _ in range(300):
+            program.One()
+        looks.take(least_bytes)
+    assert set(looks.found()) == {"One.itself"}
 
 
 def test_what_does_not_rise_at_each_look_is_not_counted(program) -> None:
