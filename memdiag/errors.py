@@ -58,6 +58,10 @@ class ReadError(MemdiagError):
         return f"{source}: {line}{super().__str__()}" if source else super().__str__()
 
 
+class TooShort(ReadError):
+    """A recording or log with too few rows to say anything about growth."""
+
+
 class OutputExists(MemdiagError):
     """An output file that is there already and was not to be overwritten."""
 

@@ -1,4 +1,4 @@
-"""The built wheel holds all that memdiag needs, in an environment without its sources."""
+"""The built distributions hold all that memdiag needs, in an environment without its sources."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -95,3 +96,33 @@ def test_the_installed_command_analyzes_without_torch(python: Path, tmp_path: Pa
     ended = run(python, "-m", "memdiag", "analyze", "log.csv", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "STABLE" in ended.stdout
+
+
+def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    built = run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=ROOT)
+    assert built.returncode == 0, built.stderr
+    (archive,) = tmp_path.glob("memdiag-*.tar.gz")
+    with tarfile.open(archive) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+        opened.extractall(tmp_path / "unpacked", filter="data")
+    assert {"README.md", "LICENSE", "Makefile", "mkdocs.yml", "tests/conftest.py"} <= names
+    (sources,) = (tmp_path / "unpacked").iterdir()
+    again = run(
+        *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"),
+        *("--wheel-dir", tmp_path, sources),
+        cwd=tmp_path,
+    )
+    assert again.returncode == 0, again.stderr
+    (other,) = tmp_path.glob("memdiag-*.whl")
+    with zipfile.ZipFile(other) as second, zipfile.ZipFile(wheel) as first:
+        assert sorted(second.namelist()) == sorted(first.namelist())
+
+
+@pytest.mark.slow
+def test_the_demo_shows_a_leak_and_a_warm_up(python: Path, tmp_path: Path) -> None:
+    ended = run(python.parent / "memdiag", "demo", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    first, second = (ended.stderr.find(f"\n  {verdict} ") for verdict in ("LEAK", "WARMUP"))
+    assert 0 < first < second, ended.stderr
+    listed = run(python.parent / "memdiag", "list", cwd=tmp_path).stdout
+    assert [word in listed for word in ("LEAK", "WARMUP", "demo_training")] == [True] * 3

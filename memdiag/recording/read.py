@@ -87,15 +87,22 @@ def _read(source: str, options: ReadOptions) -> Recording:
         with contextlib.closing(open_source(source, options)) as opened:
             table, format_ = read_table(opened, options)
     if is_native(table.names) and _as_recorded(options):
-        return native_columns.recording_of(table, source)
+        recording = native_columns.recording_of(table, source)
+        return replace(recording, notes=(*_ignored(options, format_), *recording.notes))
     if not options.metrics:
         table = with_named_values(table, source)
     plan = infer_columns.plan(table, options, source)
     recording = assemble(table, plan, source)
+    recording = replace(recording, notes=(*_ignored(options, format_), *recording.notes))
     if format_ in _SELF_EVIDENT:
         return recording
     phase = None if plan.phase is None else table.names[plan.phase]
     return replace(recording, notes=(_read_as(recording, format_, phase), *recording.notes))
+
+
+def _ignored(options: ReadOptions, format_: str) -> Iterator[str]:
+    if options.table is not None and format_ != "markdown":
+        yield f"--table {options.table} was ignored: this is not a Markdown document"
 
 
 def _read_as(recording: Recording, format_: str, phase: str | None) -> str:

@@ -177,3 +177,16 @@ def test_a_count_that_stays_has_not_grown_by_one() -> None:
     assert held(growth("tensors=0/step"), tensors)[0].standing is Standing.KEPT
     moving = finding(metric="tensors", unit=Unit.COUNT, plateau=replace(level, high_value=7071))
     assert held(growth("tensors=0/step"), moving)[0].standing is not Standing.KEPT
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("res", "nothing called res was recorded; did you mean rss?"),
+        ("latency", "nothing called latency was recorded, but rss, vram"),
+    ],
+)
+def test_a_metric_that_was_not_recorded_is_unclear_and_says_what_was(name: str, why: str) -> None:
+    there = finding(), finding(metric="vram_bytes", column="vram_bytes")
+    [found] = held(peak(f"{name}=2GB"), *there)
+    assert (found.standing, found.why) == (Standing.UNCLEAR, why)

@@ -132,6 +132,33 @@ def test_target_that_dies_at_once_leaves_an_inconclusive_recording(tmp_path):
     assert run(tmp_path, "--inconclusive", "pass", "--", "true").returncode == 0
 
 
+def test_a_command_that_fails_at_once_gets_no_advice_on_memory(tmp_path):
+    ended = run(tmp_path, "--", sys.executable, "no_such_file.py")
+    assert "next     Look at what the command has printed: it failed at once.\n" in ended.stderr
+    assert not {"samples", "longer", "┤"} & set(re.findall(r"\w+|┤", ended.stderr))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warning", "hint"),
+    [
+        (
+            ("-q", "--", "true", "--max-peak", "16GB", "--fail-on=leak"),
+            "--max-peak and --fail-on went to true, not to memdiag",
+            "options of memdiag come before the command: memdiag run --max-peak ... -- true",
+        ),
+        (
+            ("-q", "--max-peak", "vramm=2GB", "--", "true", "--limit", "3"),
+            "unknown metric 'vramm'",
+            "did you mean 'vram'?",
+        ),
+    ],
+)
+def test_probable_mistakes_are_warned_of(tmp_path, arguments, warning, hint):
+    ended = run(tmp_path, *arguments)
+    assert ended.stderr.startswith(f"memdiag: warning: {warning}\n  hint: {hint}\n")
+    assert ended.stderr.count("warning") == 1
+
+
 @pytest.mark.parametrize("output", ["r.csv", "r.parquet"])
 def test_existing_file_of_the_recording_is_reported_before_the_start(tmp_path, output):
     (tmp_path / "r.meta.json").write_text("{}")

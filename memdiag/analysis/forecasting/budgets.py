@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +15,8 @@ _TREE = "tree"
 # What a budget without a metric is for: the memory of the host and that of the device.
 _MEMORY = (Role.RESIDENT, Role.DEVICE)
 _NO_MEMORY = frozenset({Role.VIRTUAL, Role.CACHE, Role.HOLES, Role.PEAK})
+# Metrics that are named where a budget names none of them.
+_NAMED = 6
 # Fewest readings for a range: heuristic.
 _FEWEST = 3
 _PLURALS = {
@@ -35,8 +38,8 @@ def hold(found: RecordingFinding, budgets: Sequence[Budget]) -> RecordingFinding
 def _held(found: RecordingFinding, budget: Budget) -> Iterator[BudgetFinding]:
     series = _meant(found.series, budget)
     if not series:
-        what = f"nothing called {budget.metric}" if budget.metric else "no memory"
-        yield _unclear(budget, None, f"{what} was recorded")
+        what = f"nothing called {budget.metric} was" if budget.metric else "no memory was"
+        yield _unclear(budget, None, f"{what} recorded{_instead(found.series, budget)}")
     for finding in series:
         yield _against(finding, budget)
 
@@ -52,10 +55,25 @@ def _meant(series: Sequence[Finding], budget: Budget) -> list[Finding]:
     return [f for f in chosen if f.process == _TREE or f.metric not in trees]
 
 
+def _instead(series: Sequence[Finding], budget: Budget) -> str:
+    """What a budget may have meant: the metric with a similar name, or those that there are."""
+    known = list(dict.fromkeys(_short(finding) for finding in series))
+    if not (budget.metric and known):
+        return ""
+    near = difflib.get_close_matches(budget.metric.casefold(), known, n=1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    more = ", ..." if len(known) > _NAMED else ""
+    return f", but {', '.join(known[:_NAMED])}{more}"
+
+
+def _short(finding: Finding) -> str:
+    return finding.metric.removesuffix("_bytes").removesuffix("_percent")
+
+
 def _is_called(finding: Finding, name: str) -> bool:
     wanted = name.casefold()
-    short = finding.metric.removesuffix("_bytes").removesuffix("_percent")
-    return wanted in {n.casefold() for n in (finding.metric, short, finding.column)}
+    return wanted in {n.casefold() for n in (finding.metric, _short(finding), finding.column)}
 
 
 def _against(finding: Finding, budget: Budget) -> BudgetFinding:

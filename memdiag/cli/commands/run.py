@@ -10,6 +10,8 @@ from memdiag.cli.options.gate import GateOptions
 from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.page import PageOptions
 from memdiag.cli.options.recording_options import RecordingOptions, checked
+from memdiag.cli.options.usage_errors import suspicions
+from memdiag.cli.output.messages import warn
 
 # Everything after COMMAND belongs to it, with and without "--" before it.
 CONTEXT_SETTINGS = {"allow_interspersed_args": False}
@@ -30,6 +32,7 @@ def run(
     the third one leaves it running.
     """
     options = checked(recording, report, gate, page, command=command)
+    warn(suspicions(command, options.gate.metrics))
     from memdiag.cli.measurement.run_session import launch
 
     raise typer.Exit(launch(command, options))

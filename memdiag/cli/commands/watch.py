@@ -12,6 +12,8 @@ from memdiag.cli.options.gate import GateOptions
 from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.page import PageOptions
 from memdiag.cli.options.recording_options import RecordingOptions, checked
+from memdiag.cli.options.usage_errors import suspicions
+from memdiag.cli.output.messages import warn
 from memdiag.cli.output.printing import show
 from memdiag.errors import UsageError
 from memdiag.values.sanitize import printable
@@ -45,6 +47,7 @@ def watch(
         _list_processes(page)
     number = _pid(named)
     options = checked(recording, report, gate, page, environ=own_environment(number))
+    warn(suspicions((), options.gate.metrics))
     from memdiag.cli.measurement.watch_session import follow
 
     raise typer.Exit(follow(number, options))

@@ -178,6 +178,11 @@ class Gate:
         """The outcomes that fail the command."""
         return failing_outcomes(self.fail_on, self.inconclusive)
 
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that budgets and thresholds name."""
+        return [one.metric for one in (*self.budgets, *self.thresholds) if one.metric]
+
     def limits(self, gpu_columns: Sequence[str] = ()) -> tuple[Limit, ...]:
         """The limits that `--limit` and `--gpu-limit` set.
 

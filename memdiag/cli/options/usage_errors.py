@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from memdiag.errors import UsageError
+from memdiag.values.metrics import METRIC_ROLES
 from memdiag.values.sanitize import printable
 
 # Commands that mean the same.
@@ -34,10 +37,45 @@ _INSTEAD = {
     "--metrics": "--metric",
     "--column": "--metric",
 }
+# Options of `run` that hardly another program has.
+_DISTINCTIVE = re.compile(
+    "--(counter-regex|critical-at|fail-on|gpu-limit|inconclusive|json-file|max-growth|max-peak"
+    "|max-tensors-growth|max-variation|phase-regex|picture-style|step-regex|stop-on|tags-from"
+    "|warn-at)"
+)
 _OWN_STDOUT = "--json-file report.json"
 # How similar a word must be to a known one to count as misspelled. Heuristic.
 _MISSPELLED = 0.6
+_MISSPELLED_METRIC = 0.8
 _INTERPRETER_OPTIONS = frozenset({"-m", "-c", "-u", "-O", "-X", "-W"})
+
+
+def misplaced(command: Sequence[str]) -> list[str]:
+    """The options of `memdiag run` that were given to COMMAND, probably by mistake."""
+    names = (word.partition("=")[0] for word in command[1:])
+    if "memdiag" in {Path(command[0]).name, *command[1:3]}:  # `run -- memdiag run ...`
+        return []
+    return [name for name in dict.fromkeys(names) if _DISTINCTIVE.fullmatch(name)]
+
+
+def suspicions(command: Sequence[str], metrics: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What is probably a mistake but not an error: a message and a hint each.
+
+    command: what `run` starts, () for `watch`. metrics: those that budgets and thresholds name.
+    """
+    if command and (given := misplaced(command)):
+        program = printable(command[0])
+        typed = f"memdiag run {given[0]} ... -- {program}"
+        yield (
+            f"{' and '.join(given)} went to {program}, not to memdiag",
+            f"options of memdiag come before the command: {typed}",
+        )
+    known = list(dict.fromkeys(name.removesuffix("_bytes") for name in METRIC_ROLES))
+    for metric in dict.fromkeys(metrics):
+        name = metric.casefold().removesuffix("_bytes")
+        near = difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELLED_METRIC)
+        if near and name not in known:  # others may be counters of the program
+            yield f"unknown metric {printable(metric)!r}", f"did you mean {near[0]!r}?"
 
 
 def unknown_command(word: str, rest: Sequence[str], known: Sequence[str]) -> UsageError:

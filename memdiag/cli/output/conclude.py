@@ -21,7 +21,7 @@ from memdiag.cli.output.ci_reports import publish
 from memdiag.cli.output.judge import judged
 from memdiag.cli.output.messages import complain, say
 from memdiag.cli.output.printing import show
-from memdiag.errors import Exit, ReadError
+from memdiag.errors import Exit, ReadError, TooShort
 from memdiag.report.formats import json_documents, terminal
 from memdiag.report.text.screen import Detail
 from memdiag.values.findings import Diagnosis, RecordingFinding
@@ -55,7 +55,7 @@ def diagnosed(
             confidence=0.0,
             series=(),
             decided_by=None,
-            notes=(printable(error.message),),
+            notes=() if isinstance(error, TooShort) else (printable(error.message),),
             ending=ending,
         )
         return Diagnosis(recordings=(hold(nothing, gate.budgets),))

@@ -11,7 +11,7 @@ import re
 import select
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from memdiag.errors import MemdiagError
@@ -41,6 +41,12 @@ def complain(message: str, remedy: str = "", *, level: str = "error") -> None:
         f"  {_styled('hint:', '36')} {printable(hint)}" for hint in remedy.split("\n") if hint
     ]
     print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+def warn(suspicions: Iterable[tuple[str, str]]) -> None:
+    """A warning with its hint for each."""
+    for message, remedy in suspicions:
+        complain(message, remedy, level="warning")
 
 
 def complain_of_failures(failures: Sequence[Failure]) -> None:

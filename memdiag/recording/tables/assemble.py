@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.errors import ReadError
+from memdiag.errors import ReadError, TooShort
 from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.parsing.cells import Cells, has_numbers, measurable, resolution, to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning
@@ -238,7 +238,7 @@ def _is_capacity(metric: _Metric, metrics: int) -> bool:
 def _refuse_single_rows(table: Table, groups: Sequence[Group], source: str) -> None:
     if len(table) == 1 or all(_few(group.rows) for group in groups):
         where = "one row" if len(table) == 1 else "one row per process"
-        raise ReadError(
+        raise TooShort(
             f"there is only {where}, which cannot show growth",
             source=source,
             line=table.first_line,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from memdiag.errors import ReadError
+from memdiag.errors import TooShort
 from memdiag.recording.inputs.source import STDIN, Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.native.sidecar import Sidecar, read_sidecar, sidecar_path
@@ -46,10 +46,10 @@ def is_recording(source: Source) -> bool:
 
 
 def read_recording(source: Source) -> Table:
-    """The rows of a native recording. Raises ReadError if there are none."""
+    """The rows of a native recording. Raises TooShort if there are none."""
     names = _names(source)
     if "\n" not in source.first_lines().partition("\n")[2]:
-        raise ReadError(
+        raise TooShort(
             "this recording holds no samples",
             source=source.name,
             line=1,

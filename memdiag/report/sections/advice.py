@@ -26,10 +26,8 @@ _EVALUATION = re.compile(r"\b(eval|evaluate|evaluation|val|valid|validation|test
 _CHECKPOINT = re.compile(r"\b(checkpoint|ckpt|save|saving)\b", re.I)
 _ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 
-_NO_SAMPLE = (
-    "If the command ended before its first sample, run it for longer or sample more often "
-    "(--interval)."
-)
+_NO_SAMPLE = "Run it for longer, or sample more often: --interval 10ms."
+_FAILED_AT_ONCE = "Look at what the command has printed: it failed at once."
 _TENSORS_KEPT = (
     "Live tensors accumulate. Look for lists that collect them, such as losses.append(loss): "
     "keep numbers with loss.item(), or loss.detach() if a tensor is needed."
@@ -172,8 +170,18 @@ def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
 def texts(found: RecordingFinding, screen: Screen) -> list[str]:
     """At most three pieces of advice, the most important first."""
     finding = found.deciding
-    said = [_NO_SAMPLE] if finding is None else list(_advice(found, finding, screen))
-    return said[:_MOST]
+    if failed_at_once(found):
+        return [_FAILED_AT_ONCE]
+    if finding is None:
+        return [_NO_SAMPLE]
+    return list(_advice(found, finding, screen))[:_MOST]
+
+
+def failed_at_once(found: RecordingFinding) -> bool:
+    """Return True if the target has failed before there were readings enough for a verdict."""
+    how, finding = found.ending, found.deciding
+    failed = how is not None and (bool(how.code) or how.signal is not None) and not how.why
+    return failed and (finding is None or finding.reason is Reason.TOO_FEW_SAMPLES)
 
 
 def _peaks(found: RecordingFinding, finding: Finding) -> str:

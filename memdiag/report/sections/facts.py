@@ -64,7 +64,8 @@ def of(
         ]
         for part in (_labeled(found, screen), _after(found, screen, is_alone=is_alone))
     )
-    drawn = [Fact(lines=picture, rank=Rank.PICTURE, is_block=True)] if picture else []
+    is_drawn = picture and not advice.failed_at_once(found)
+    drawn = [Fact(lines=picture, rank=Rank.PICTURE, is_block=True)] if is_drawn else []
     if found.verdict is Verdict.LEAK:
         return [*values, *drawn, *after]
     return [*drawn, *values, *after]

@@ -48,7 +48,7 @@ def announcement(found: RecordingFinding, screen: Screen) -> str:
     """The verdict in a few words, with the memory that it is about."""
     finding = found.deciding
     if finding is None:
-        return NOTHING_MEASURED
+        return _unmeasured(found)
     name, reason = _memory(finding, screen), wording.REASONS[finding.reason]
     rate = rates.whole(found)
     match found.verdict:
@@ -185,7 +185,7 @@ def gist(found: RecordingFinding) -> str:
     """The finding in a few words, beside its verdict."""
     finding = found.deciding
     if finding is None:
-        return NOTHING_MEASURED
+        return _unmeasured(found)
     reason = wording.REASONS[finding.reason]
     if found.verdict is Verdict.LEAK:
         return _leak(found, finding)
@@ -194,6 +194,11 @@ def gist(found: RecordingFinding) -> str:
     if finding.reason is Reason.FLAT:
         return f"{reason} at {numbers.quantity(finding.latest_value, finding.unit)}"
     return reason
+
+
+def _unmeasured(found: RecordingFinding) -> str:
+    is_ours = found.ending is not None
+    return "it ended before memory could be measured" if is_ours else NOTHING_MEASURED
 
 
 def _leak(found: RecordingFinding, finding: Finding) -> str:
