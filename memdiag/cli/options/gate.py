@@ -181,7 +181,8 @@ class Gate:
     @property
     def metrics(self) -> list[str]:
         """The metrics that budgets and thresholds name."""
-        return [one.metric for one in (*self.budgets, *self.thresholds) if one.metric]
+        named = [one.metric for one in self.budgets] + [one.metric for one in self.thresholds]
+        return list(filter(None, named))
 
     def limits(self, gpu_columns: Sequence[str] = ()) -> tuple[Limit, ...]:
         """The limits that `--limit` and `--gpu-limit` set.
