@@ -12,6 +12,7 @@
 #                  ARGS="--runs 1 --jobs 2 --style numpy" for less
 #   make bench-culprits  who names the line that leaks, on 76 programs: memdiag and other tools
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
+#   make trackers  what --to sends to W&B and MLflow, read back
 #   make fmt       format and fix what can be fixed
 #   make gallery   pictures of real runs, for docs/gallery.md
 #   make uplot     renew the released file of uPlot that HTML reports hold (needs npm)
@@ -49,6 +50,8 @@ TRAINERS := $(VENV)-trainers
 DOCS := $(VENV)-docs
 DOCS_READY := $(DOCS)/.ready-$(SERIES)
 TRAINERS_READY := $(TRAINERS)/.ready-$(SERIES)
+TRACKERS := $(VENV)-trackers
+TRACKERS_READY := $(TRACKERS)/.ready-$(SERIES)
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
@@ -194,6 +197,10 @@ attack: $(READY)
 trainers: $(TRAINERS_READY)
 	@MEMDIAG_TRAINERS=1 $(TRAINERS)/bin/python -m pytest tests/trainers $(ARGS)
 
+# In an environment of its own, too.
+trackers: $(TRACKERS_READY)
+	@MEMDIAG_TRACKERS=1 $(TRACKERS)/bin/python -m pytest tests/trackers $(ARGS)
+
 # Real CUDA trainings, for a machine with an NVIDIA GPU.
 gpu-check: $(READY)
 	@$(BIN)/python tools/torch_build.py 1
@@ -201,7 +208,7 @@ gpu-check: $(READY)
 
 clean:
 	rm -rf build dist site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
-		.import_linter_cache .venv .venv-3.* .venv*-trainers .venv*-docs
+		.import_linter_cache .venv .venv-3.* .venv*-trainers .venv*-trackers .venv*-docs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
@@ -233,6 +240,13 @@ $(DOCS_READY): pyproject.toml
 	@test -d $(DOCS) || $(PYTHON) -m venv $(DOCS)
 	@$(DOCS)/bin/python -m pip --disable-pip-version-check -qq install --upgrade "pip>=25.1"
 	@$(DOCS)/bin/python -m pip --disable-pip-version-check -qq install --group docs
+	@touch $@
+
+$(TRACKERS_READY): pyproject.toml
+	@echo "installing W&B and MLflow into $(TRACKERS) (once)"
+	@test -d $(TRACKERS) || $(PYTHON) -m venv $(TRACKERS)
+	@$(TRACKERS)/bin/python -m pip --disable-pip-version-check -qq install --upgrade "pip>=23.2"
+	@$(TRACKERS)/bin/python -m pip --disable-pip-version-check -qq install --editable ".[dev,trackers]"
 	@touch $@
 
 $(BENCH_READY): $(READY)

@@ -55,6 +55,9 @@ WHY = {
         "a fork for each tracker of `--to`, and a private temporary directory with the report"
     ),
     "cli/measurement/tracker_feed.py": "the report, in that directory",
+    "recording/trackers/mlflow_database.py": (
+        "a regular file that the person names, by its descriptor: SQLite opens nothing beside it"
+    ),
     "destinations/prometheus.py": (
         "the file that the person names, replaced atomically; one that memdiag did not write is not"
     ),

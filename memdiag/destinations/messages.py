@@ -107,7 +107,9 @@ def safe(name: str) -> str:
 
 
 def series(row: Row) -> Iterator[tuple[str, float]]:
-    """Name and value of each reading: `memdiag/rss_bytes`, `memdiag/rank0/rss_bytes`."""
+    """Name and value of each reading: `memdiag/rss_bytes`, `memdiag/rank0/rss_bytes`; the step."""
+    if row.step is not None:
+        yield f"{PREFIX}/step", float(row.step)
     for process, readings in row.readings.items():
         place = PREFIX if process == TREE else f"{PREFIX}/{safe(process)}"
         for metric, value in readings.items():

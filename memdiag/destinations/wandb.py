@@ -89,8 +89,7 @@ class WeightsAndBiases(Destination):
 
     def rows(self, rows: Sequence[Row]) -> None:
         for row in rows:
-            place = {} if row.step is None else {f"{PREFIX}/step": row.step}
-            self._run.log({f"{PREFIX}/at_s": row.at_s, **place, **dict(series(row))})
+            self._run.log({f"{PREFIX}/at_s": row.at_s, **dict(series(row))})
 
     def judge(self, judgment: Judgment) -> None:
         for name, value in {**judgment.texts(), **judgment.numbers()}.items():

@@ -21,6 +21,7 @@ from memdiag.recording.tables import infer_columns, native_columns, python_value
 from memdiag.recording.tables.assemble import assemble
 from memdiag.recording.tables.named_values import with_named_values
 from memdiag.recording.trackers import mlflow
+from memdiag.recording.trackers.sent_series import as_recorded
 from memdiag.safe_open import kind_of
 from memdiag.values.measurements import AxisKind, Recording
 from memdiag.values.metrics import is_native
@@ -89,6 +90,11 @@ def _read(source: str, options: ReadOptions) -> Recording:
     if is_native(table.names) and _as_recorded(options):
         recording = native_columns.recording_of(table, source)
         return replace(recording, notes=(*_ignored(options, format_), *recording.notes))
+    if _as_recorded(options) and (sent := as_recorded(table)) is not None:
+        note = f"read as {format_}: what memdiag has sent there"
+        recording = native_columns.recording_of(sent, STDIN)
+        notes = (note, *_ignored(options, format_), *recording.notes)
+        return replace(recording, source=source, notes=notes)
     if not options.metrics:
         table = with_named_values(table, source)
     plan = infer_columns.plan(table, options, source)
@@ -171,7 +177,7 @@ def _recordings_in(directory: Path, left_out: LeftOut | None) -> list[str]:
             message = "no permission to list this directory"
             remedy = "name the files, or run as its owner"
         raise ReadError(message, source=str(directory), remedy=remedy) from error
-    inside += _event_files(directory)
+    inside += _tracked_files(directory)
     found = list(_regular(map(str, inside), left_out))
     found += map(str, mlflow.runs_in(directory))
     if not found:
@@ -179,17 +185,22 @@ def _recordings_in(directory: Path, left_out: LeftOut | None) -> list[str]:
             "there are no recordings in this directory",
             source=str(directory),
             remedy="name the files themselves; in a directory .csv, .tsv, .jsonl, .parquet, "
-            "TensorBoard event files and MLflow metrics are read",
+            "TensorBoard event files, W&B runs and MLflow metrics are read",
         )
     return found
 
 
-def _event_files(directory: Path) -> list[Path]:
-    """TensorBoard files in the directory and below, up to a depth, not in hidden folders."""
+def _is_tracked(name: str) -> bool:
+    """Return True for the names of TensorBoard, W&B and MLflow."""
+    return ".tfevents." in name or name.endswith(".wandb") or name == "mlflow.db"
+
+
+def _tracked_files(directory: Path) -> list[Path]:
+    """Files of trackers in the directory and below, up to a depth, not in hidden folders."""
     found = []
     for number, (place, folders, files) in enumerate(os.walk(directory)):
         path = Path(place)
-        found += [path / name for name in files if ".tfevents." in name]
+        found += [path / name for name in files if _is_tracked(name)]
         deep = len(path.relative_to(directory).parts) >= _DEEPEST
         folders[:] = [] if deep else sorted(name for name in folders if name[0] != ".")
         if number >= _FOLDERS_AT_MOST:

@@ -25,10 +25,12 @@ from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_
 from memdiag.recording.tables.table import Table, read_parquet, read_text_table
 from memdiag.recording.textlog.read_text import read_pattern, read_text
 from memdiag.recording.trackers.mlflow import is_metric, read_metric
+from memdiag.recording.trackers.mlflow_database import read_database
 from memdiag.recording.trackers.tensorboard import read_events
 from memdiag.recording.trackers.torch_memory_summary import has_summaries, read_summaries
 from memdiag.recording.trackers.torch_snapshot import read_snapshot
 from memdiag.recording.trackers.wandb import as_history, may_be_history
+from memdiag.recording.trackers.wandb_run_file import read_run_file
 from memdiag.values.sanitize import printable
 
 # How much a positive `sniff` proves. Formats of equal confidence exclude each other.
@@ -151,6 +153,8 @@ FORMATS: tuple[Format, ...] = (
     Format("parquet", 1.0, _always, lambda source, _: read_parquet(source), Kind.PARQUET),
     Format("tensorboard", 1.0, _always, read_events, Kind.EVENTS),
     Format("torch-snapshot", 1.0, _always, lambda source, _: read_snapshot(source), Kind.PICKLE),
+    Format("mlflow-database", 1.0, _always, lambda source, _: read_database(source), Kind.DATABASE),
+    Format("wandb-run", 1.0, _always, lambda source, _: read_run_file(source), Kind.WANDB),
     _signed("memdiag", native_columns.is_recording, native_columns.read_recording),
     _signed("prometheus", is_range, read_range),
     _signed("influx", is_lines, read_lines),

@@ -70,6 +70,12 @@ def test_memdiag_finds_the_same_leak_in_the_event_file(written: Path) -> None:
     found = memdiag.analyze(str(events))
     assert found.verdict == "leak"
     assert found.deciding is not None
+    assert found.deciding.process == "rank0"
     assert found.deciding.growth_per_x is not None
-    assert found.deciding.growth_per_x.value == pytest.approx(2e6, rel=0.01)
-    assert not [one for one in found.series if "verdict" in one.column]
+    assert found.deciding.growth_per_x.value == pytest.approx(1e6, rel=0.01)
+    assert {(one.process, one.metric) for one in found.series} == {
+        ("tree", "rss_bytes"),
+        ("tree", "processes"),
+        ("rank0", "rss_bytes"),
+        ("rank0", "copies_now"),
+    }

@@ -83,7 +83,8 @@ class TrackerFeed:
         is_due = is_last or elapsed_s >= self._next_s
         if not is_due or not self._readings:
             return False
-        self._next_s = elapsed_s + max(self._interval_s, min(elapsed_s / _ROWS, _LONGEST_S))
+        # Half an interval, since ticks are not exact.
+        self._next_s = elapsed_s + max(self._interval_s / 2, min(elapsed_s / _ROWS, _LONGEST_S))
         self._trackers.send(
             Row(
                 at_s=elapsed_s,

@@ -48,6 +48,8 @@ class Kind(enum.Enum):
     PARQUET = "parquet"
     EVENTS = "events"  # TensorBoard's
     PICKLE = "pickle"
+    DATABASE = "database"  # SQLite's
+    WANDB = "wandb"  # of an offline run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,4 +286,8 @@ def _kind(head: bytes) -> Kind:
         return Kind.PARQUET
     if head.startswith(_EVENTS, _EVENTS_AT):
         return Kind.EVENTS
+    if head.startswith(b"SQLite format 3\0"):
+        return Kind.DATABASE
+    if head.startswith(b":W&B"):
+        return Kind.WANDB
     return Kind.PICKLE if head.startswith(_PICKLES) else Kind.TEXT

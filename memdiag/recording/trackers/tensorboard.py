@@ -26,6 +26,7 @@ from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables.table import Table
 from memdiag.recording.trackers.crc32c import masked_crc32c
 from memdiag.recording.trackers.protobuf_wire import BYTES, Malformed, Message, fields
+from memdiag.recording.trackers.sent_series import is_sent
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM_BYTES = 4
@@ -162,7 +163,7 @@ def _as_table(scalars: _Scalars, options: ReadOptions, notes: tuple[str, ...]) -
     chosen = [
         tag
         for tag, part in parts.items()
-        if part in {Part.METRIC, Part.AXIS} or tag.lower() in asked
+        if part in {Part.METRIC, Part.AXIS} or tag.lower() in asked or is_sent(tag)
     ]
     if Part.METRIC not in parts.values():
         chosen += [tag for tag in parts if tag not in chosen][:12]  # for the message
