@@ -29,6 +29,7 @@ for step in range(60):
     time.sleep(0.1)
 """
 PATIENCE_S = 240
+pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own libraries
 
 
 def run(directory: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
