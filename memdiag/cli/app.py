@@ -48,10 +48,10 @@ Examples:
   memdiag run -- python train.py          record a training and judge it
   memdiag watch 4711                      attach to a running process
   memdiag list                            the runs that were kept
-  memdiag report last                     show the report of the newest one again
+  memdiag report last                     the report of the newest one again
   memdiag analyze train.log metrics.csv   judge recordings or any log
   memdiag compare last~1 last             did the change help?
-  memdiag census --pid 4711               what is in memory there, and what holds it
+  memdiag census --pid 4711               what is in memory, what holds it
   memdiag doctor                          check what can be measured here
 
 \b

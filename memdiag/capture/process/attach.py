@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 
 import psutil
 
@@ -57,7 +58,7 @@ def python_processes() -> list[RunningProgram]:
         )
         uids, memory = facts["uids"], facts["memory_info"]
         is_own = uids is not None and os.geteuid() in {uids.real, 0}
-        if is_python and is_own and memory is not None and "memdiag" not in words[1:3]:
+        if is_python and is_own and memory is not None and not _is_memdiag(words):
             found.append(
                 RunningProgram(
                     pid=process.pid,
@@ -67,6 +68,10 @@ def python_processes() -> list[RunningProgram]:
                 )
             )
     return sorted(found, key=lambda one: -one.rss_bytes)
+
+
+def _is_memdiag(words: Sequence[str]) -> bool:
+    return "memdiag" in {os.path.basename(word) for word in words[1:3]}  # noqa: PTH119
 
 
 def command_line(pid: int) -> list[str]:

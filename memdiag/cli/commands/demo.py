@@ -34,4 +34,4 @@ def demo() -> None:
         raise typer.Exit(Exit.INTERRUPTED)
     if codes != [*_SHOWN.values()]:
         raise typer.Exit(Exit.CANNOT_MEASURE)
-    say("the runs were kept: memdiag list, memdiag report last~1 -v, memdiag compare last~1 last")
+    say("both runs were kept; next, try: memdiag list, memdiag report last~1 -v")

@@ -80,3 +80,4 @@ def _list_processes(page: PageOptions) -> None:
     found = python_processes()
     if found:
         show(lambda w, a: Group(*table(found, Screen(width=w, ascii_only=a))), page)
+        raise UsageError("no process to watch", remedy=f"memdiag watch {found[0].pid}")

@@ -156,6 +156,8 @@ def _missing(name: str) -> tuple[str, str]:
         names = []
     near = difflib.get_close_matches(Path(name).name, names, n=1, cutoff=_MISSPELLED)
     beside = str(Path(name).with_name(near[0])) if near else ""
+    if not near and name.isalnum():
+        return "no such file or run", "memdiag list shows the runs that were kept"
     return "no such file", f"did you mean {printable(beside)}?" if near else ""
 
 

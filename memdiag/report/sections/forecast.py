@@ -17,7 +17,7 @@ from memdiag.values.findings import (
     RecordingFinding,
 )
 from memdiag.values.measurements import AxisKind
-from memdiag.values.verdict import Verdict
+from memdiag.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -147,6 +147,8 @@ def needs(finding: Finding, need: NeedMore, screen: Screen) -> str:
     if need.more_x is None and need.more_s is None:
         why = need.why or "not decidable in this run"
         return f"{longer(finding)}: {series_names.stopped(why, screen)}"
+    if finding.reason is Reason.TOO_FEW_SAMPLES:
+        return f"Run for {amount(finding, need)} at least; many warm-ups take minutes."
     why = f": {series_names.stopped(need.why, screen)}" if need.why else "."
     return f"Run for {amount(finding, need)} to reach a verdict{why}"
 
