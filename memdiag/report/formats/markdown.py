@@ -79,10 +79,11 @@ def _recording(found: RecordingFinding, *, has_chart: bool) -> list[str]:
             for h in found.budgets
         ]
         blocks.append(table(("", "budget", "measured"), rows))
-    if found.cause is not None and found.cause.share_explained is not None:
-        said = "\n".join(f"- {safe(text)}" for text in cause.sentences(found.cause, _SCREEN))
-        blocks.append(f"**Cause**\n\n{said}")
     suspects = [f"- {safe(text)}" for text in in_memory.suspect_sentences(found, _SCREEN)]
+    if found.cause is not None and found.cause.share_explained is not None:
+        texts = cause.sentences(found.cause, _SCREEN, has_places=bool(suspects))
+        said = "\n".join(f"- {safe(text)}" for text in texts)
+        blocks.append(f"**Cause**\n\n{said}")
     if suspects:
         blocks.append("**Grew most**\n\n" + "\n".join(suspects))
     blocks += _interventions(found)

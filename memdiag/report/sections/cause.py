@@ -48,14 +48,17 @@ def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     return paragraph(first, screen.measure, lead="Cause:") + paragraphs(more, screen.measure)
 
 
-def sentences(cause: GrowthCause, screen: Screen) -> Iterator[str]:
-    """What is known of the cause: a sentence or two for each place, the rest, and the fix."""
+def sentences(cause: GrowthCause, screen: Screen, *, has_places: bool = False) -> Iterator[str]:
+    """What is known of the cause: a sentence or two for each place, the rest, and the fix.
+
+    has_places: places that grew follow, although they are not known to hold the growth.
+    """
     explained = cause.share_explained
     if explained is None:
         return
     if not cause.culprits:
         is_cyclic = any(one.advice is Advice.CYCLES for one in cause.interventions)
-        yield _CYCLES if is_cyclic else _unknown(explained)
+        yield _CYCLES if is_cyclic else _unknown(explained, has_places)
         return
     for culprit in cause.culprits:
         yield _place(culprit, screen)
@@ -66,7 +69,13 @@ def sentences(cause: GrowthCause, screen: Screen) -> Iterator[str]:
         yield f"{FIX}{_FIXES[cause.fix]}."
 
 
-def _unknown(explained: float) -> str:
+def _unknown(explained: float, has_places: bool) -> str:
+    if has_places:
+        known = f"only {numbers.share(explained)}" if explained > 0 else "none"
+        return (
+            f"not certain: the place below grew, but {known} of the growth is known to be there "
+            "(what libraries and C code hold for it is not counted)."
+        )
     part = ""
     if explained > 0:
         part = f" (those that grow hold {numbers.share(explained)} of it)"

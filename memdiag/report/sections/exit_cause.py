@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _MOST = 3
+# Errors this long were cut by the probe (`ring_format.NAME_BYTES`).
+_CUT = 120
+_ENDS = (".", "!", ")", "]", "'")
 _HOST = frozenset({Role.RESIDENT, Role.UNIQUE, Role.IN_USE, Role.SWAP})
 _DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 # A change below this part of the first reading is not reported (heuristic).
@@ -33,13 +36,19 @@ def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     ]
 
 
+def _whole_sentences(text: str) -> str:
+    """The text without a last sentence that has no end: long texts are cut."""
+    before, stop, last = text.rpartition(". ")
+    return f"{before}." if stop and len(text) >= _CUT and not last.endswith(_ENDS) else text
+
+
 def sentences(found: RecordingFinding, screen: Screen) -> Iterator[tuple[str, str]]:
     """The same as pairs of a title and a sentence."""
     how = found.ending
     if how is None or (how.signal is None and how.cause is None):
         return
     if how.detail:
-        yield "Last error", series_names.stopped(how.detail, screen)
+        yield "Last error", series_names.stopped(_whole_sentences(how.detail), screen)
     last = sorted(_last(found, how), key=_by_growth, reverse=True)[:_MOST]
     if last:
         yield "Last readings", "; ".join(_reading(finding, screen) for finding in last) + "."

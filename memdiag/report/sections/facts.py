@@ -131,11 +131,12 @@ def _budgets(found: RecordingFinding, screen: Screen) -> Iterator[str]:
 
 
 def _cause(found: RecordingFinding, screen: Screen) -> Iterator[tuple[int, str, str, int]]:
+    suspects = list(in_memory.suspect_sentences(found, screen))
     if found.cause is not None:
-        for text in cause.sentences(found.cause, screen):
+        for text in cause.sentences(found.cause, screen, has_places=bool(suspects)):
             label, _, rest = text.partition(cause.FIX)
             yield (Rank.CAUSE, "fix", rest, 2) if not label else (Rank.CAUSE, "cause", text, 4)
-    for text in in_memory.suspect_sentences(found, screen):
+    for text in suspects:
         yield Rank.CAUSE, "grew", text, 3
 
 

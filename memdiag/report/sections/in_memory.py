@@ -178,7 +178,7 @@ def _growth(grown_bytes: int | None) -> str:
 
 def since(one: CensusFinding) -> Sequence[str]:
     """When the census before was taken, if there was one."""
-    if one.since_s is None:
+    if one.since_s is None or (one.step is not None and one.since_step == one.step):
         return ()
     return (f"The growth is that since the census {_moment(one.since_step, one.since_s)}.",)
 
