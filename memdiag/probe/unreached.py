@@ -43,6 +43,10 @@ _MOST_STEPS, _MOST_REFERRERS, _LONGEST_S = 8, 500, 0.3
 _MOST_ON_WAY = 500
 # Of the growth of the largest class, what a class of the program has to have to stand for it.
 _STANDS_FOR = 0.5
+# The number of callbacks of `atexit`, beside the numbers of objects by the identity of their class.
+_ATEXIT, _CALLBACKS = "atexit", -1
+# Callbacks for one object that they keep. Heuristic.
+_LEAST_CALLBACKS, _MOST_CALLBACKS = 0.5, 2.0
 # What is part of others, and not what one would name.
 _PARTS = frozenset(map(id, (dict, list, set, tuple, types.FrameType, types.FunctionType)))
 _Frame = types.FrameType
@@ -79,6 +83,7 @@ class Unreached:
         have grown by to be a place.
         """
         counts: Counter[int] = Counter(map(id, class_of_each()))
+        counts[_CALLBACKS] = _callbacks()
         for place, key in self._classes.items():
             place.measured(number, "objects", counts[key])
         looks = self._looks = [*self._looks, (number, counts)]
@@ -87,7 +92,8 @@ class Unreached:
         rising = [
             (key, count)
             for key, count in counts.items()
-            if key not in _PARTS
+            if key != _CALLBACKS
+            and key not in _PARTS
             and key not in arrays.storage_classes
             and all(a[1][key] + _LEAST_MORE <= b[1][key] for a, b in zip(looks, looks[1:]))
         ]
@@ -138,17 +144,29 @@ class Unreached:
 
     def _add(self, one: _Group) -> None:
         place = self._places.root
-        for label, owner in (
-            (("unreached", one.name), one.module),
-            (("attribute", one.attribute), one.name),
-        ):
+        labels = [
+            (("unreached", one.name), one.module, one.file),
+            (("attribute", one.attribute), one.name, one.file),
+        ]
+        if self._is_in_callbacks(one):
+            labels = [(("registered", _ATEXIT), _ATEXIT, "")]
+        for label, *about in labels:
             if label[1]:
-                about = functools.partial(tuple, (owner, one.file, 0))
-                place = self._places.child(place, label, about)
+                place = self._places.child(place, label, functools.partial(tuple, (*about, 0)))
         for (number, _), count in zip(self._looks, one.counts):
             place.measured(number, "objects", count)
         self.found[place] = {**one.about, "container": ""}
         self._classes[place] = one.key
+
+    def _is_in_callbacks(self, one: _Group) -> bool:
+        """Return True if there are as many more callbacks of `atexit` as objects: those are in a
+        list of C that refers to nothing for the garbage collector.
+        """
+        counts = [counted[_CALLBACKS] for _, counted in self._looks]
+        grown = one.counts[-1] - one.counts[0]
+        is_rising = all(before < after for before, after in zip(counts, counts[1:]))
+        more = counts[-1] - counts[0]
+        return is_rising and _LEAST_CALLBACKS * grown <= more <= _MOST_CALLBACKS * grown
 
 
 class _Group:
@@ -168,6 +186,12 @@ class _Group:
         self.file = file if file and is_users(file) else ""
         self.attribute = ""
         self.grown_bytes = (counts[-1] - counts[0]) * about["bytes"]
+
+
+def _callbacks() -> int:
+    """The number of callbacks of `atexit`, 0 if that is not known."""
+    count = getattr(sys.modules.get(_ATEXIT), "_ncallbacks", None)
+    return int(count()) if type(count) is types.BuiltinFunctionType else 0
 
 
 def _is_garbage(things: list[Any], held: Counter[int]) -> bool:

@@ -12,8 +12,9 @@ class Name:
     """One name on the way to a place.
 
     kind: "global", "local", "attribute", "key", "item", "closure", "default", "cache", "wrapped",
-    "inside" or "unreached": the class of objects that no name leads to; an attribute after it is
-    the one by which they lead back to themselves. owner: the module of a global or a class, the
+    "inside", "unreached": the class of objects that no name leads to; an attribute after it is the
+    one by which they lead back to themselves; or "registered": the module whose callbacks keep such
+    objects. owner: the module of a global or a class, the
     function of a local, the class of an attribute. file, line: where the owner is defined; "" and 0
     for a library.
     """

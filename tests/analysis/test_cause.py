@@ -182,6 +182,29 @@ def test_lines_that_get_native_memory_are_named_where_no_name_leads_to_it() -> N
     assert [one.how for one in explained.culprits] == [How.SOURCE]
 
 
+@pytest.mark.parametrize(
+    ("tensors", "kind"), [(0.0, MemoryKind.NATIVE), (1.0, MemoryKind.NATIVE_OR_TENSORS)]
+)
+def test_memory_that_a_line_gets_is_native_if_tensors_do_not_accumulate(
+    tensors: float, kind: MemoryKind
+) -> None:
+    by = (*LEAK, finding("tensors", tensors))
+    leaking = Leaking(kind=MemoryKind.NATIVE_OR_TENSORS, share=None)
+    found = cause(by, 0, leaking, [native(5000.0)], [series(one) for one in by])
+    assert found is not None
+    assert found.kind is kind
+    assert found.culprits[0].holder == "native memory that no name in the program leads to"
+
+
+def test_objects_that_callbacks_keep() -> None:
+    path = (Name(kind="registered", name="atexit", owner="atexit"),)
+    held = holder("", GROWING, path=path, unit="objects", item_type="Writer", container="")
+    found = caused(in_process(held))
+    assert found is not None
+    assert found.culprits[0].holder == "Writer objects that callbacks of `atexit` keep"
+    assert found.fix is Fix.REMOVE_HANDLER
+
+
 def test_lines_that_get_less_or_more_than_what_grows_are_not_named_nor_two() -> None:
     for sizes in ((2000.0,), (20_000.0, 1000.0), (5000.0, 5100.0)):
         found = caused(native(*sizes))

@@ -396,3 +396,15 @@ def test_lines_of_objects_that_no_name_leads_to(tmp_path: Path) -> None:
     assert found("Scale", "result", file) == 8
     assert found("Node", "", file) == 11
     assert found("Parameter", "grad", "") == 13
+
+
+def test_callbacks_of_a_library_are_registered_where_it_is_called(tmp_path: Path) -> None:
+    source = """
+    import atexit
+    class Writer:
+        def __init__(self):
+            self.rows = []
+            atexit.register(self.close)
+    """
+    held = holder(Name(kind="registered", name="atexit", owner="atexit"), unit="objects")
+    assert line(tmp_path, source, held).line == 6

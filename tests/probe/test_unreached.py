@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,35 @@ def test_what_a_name_leads_to_is_not_unreached(program, collector_off) -> None:
             program.kept.append([one])
         looks.take()
     assert looks.found() == {}
+
+
+@pytest.mark.skipif(not hasattr(atexit, "_ncallbacks"), reason="has no number of callbacks")
+def test_callbacks_at_exit_are_named(program) -> None:
+    run_in(
+        program,
+        """
+class Writer:
+    def __init__(self):
+        self.rows = bytearray(5000)
+    def close(self):
+        pass
+""",
+    )
+    looks, writers = Looks(), []
+    for _ in range(4):
+        for _ in range(100):
+            writer = program.Writer()
+            atexit.register(writer.close)
+            writers.append(weakref.ref(writer))
+        del writer
+        looks.take()
+    for one in writers:
+        atexit.unregister(one().close)
+    assert looks.found() == {"atexit": pytest.approx(5000, rel=0.15)}
+    (place,) = looks.unreached.found
+    assert [(one.kind, one.owner, one.file) for one in place.path()] == [
+        ("registered", "atexit", "")
+    ]
 
 
 def test_what_explains_little_of_the_growth_is_no_place(program, collector_off) -> None:

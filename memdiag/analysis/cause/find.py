@@ -84,6 +84,7 @@ def cause(
         ]
         if len(getting) == 1:
             explained = min(1.0, getting[0].share)
+            kind = _kind_of_malloc(kind, getting[0].process, findings)
         return GrowthCause(
             kind=kind,
             share_explained=explained,
@@ -224,10 +225,21 @@ def _getting(
     if subject.role in ON_DEVICE or subject.axis.kind is not AxisKind.STEP or not whole:
         return []
     return [
-        _allocated(native.line, native.bytes_per_step, whole, one, series, "memory")
+        _allocated(native.line, native.bytes_per_step, whole, one, series, "native memory")
         for native in one.native
         if _LEAST_NATIVE <= native.bytes_per_step / whole <= _MOST_NATIVE
     ]
+
+
+def _kind_of_malloc(
+    kind: MemoryKind | None, process: str, findings: Sequence[Finding]
+) -> MemoryKind | None:
+    """The kind of what one line gets from malloc and no name leads to. Tensors would be ever more:
+    one that grows has a name.
+    """
+    counts = [f.verdict for f in findings if f.process == process and f.metric == "tensors"]
+    is_native = kind is MemoryKind.NATIVE_OR_TENSORS and counts == [Verdict.STABLE]
+    return MemoryKind.NATIVE if is_native else kind
 
 
 def _allocating(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memdiag.analysis.cause.holder_words import UNREACHED
+from memdiag.analysis.cause.holder_words import REGISTERED, UNREACHED
 from memdiag.values.findings import Fix, Leaking
 from memdiag.values.holders import Holder
 from memdiag.values.memory_kind import MemoryKind
@@ -22,6 +22,8 @@ def fix_of(holder: Holder) -> Fix:
     """What usually ends the growth of this place."""
     if holder.path[0].kind == UNREACHED:
         return Fix.BREAK_CYCLE
+    if holder.path[0].kind == REGISTERED:
+        return Fix.REMOVE_HANDLER
     library = [name.name for name in holder.path if name.kind == "attribute" and not name.file]
     for part, fix in _BY_ATTRIBUTE:
         if any(part in name for name in library):

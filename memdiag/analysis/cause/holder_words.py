@@ -10,7 +10,7 @@ from memdiag.values.memory_kind import MemoryKind
 
 _SAID = 60
 _OF_MODULES = frozenset(("_modules", "_parameters", "_buffers"))
-UNREACHED = "unreached"
+UNREACHED, REGISTERED = "unreached", "registered"
 _OWNED = {
     "attribute": "attribute",
     "closure": "closure variable",
@@ -23,6 +23,8 @@ def words(holder: Holder) -> str:
     """What holds the memory, from the innermost name of the program to the outermost."""
     if holder.path[0].kind == UNREACHED:
         return _unreached(holder)
+    if holder.path[0].kind == REGISTERED:
+        return f"{holder.item_type} objects that callbacks of `{holder.path[0].name}` keep"
     is_link = holder.is_chain and len(holder.path) > 1  # of which the head is named
     return f"{_what(holder)} {place(holder.path[: -1 if is_link else None])}"
 

@@ -31,6 +31,7 @@ _KINDS = frozenset(
         "wrapped",
         "inside",
         "unreached",
+        "registered",
     ]
 )
 DAMAGED = (
