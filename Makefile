@@ -13,6 +13,7 @@
 #   make bench-culprits  who names the line that leaks, on 76 programs: memdiag and other tools
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
 #   make trackers  what --to sends to W&B and MLflow, read back
+#   make engines   dask, Ray, MPI (mpiexec), Spark (java) and an S3 server judge many recordings
 #   make fmt       format and fix what can be fixed
 #   make gallery   pictures of real runs, for docs/gallery.md
 #   make uplot     renew the released file of uPlot that HTML reports hold (needs npm)
@@ -52,6 +53,8 @@ DOCS_READY := $(DOCS)/.ready-$(SERIES)
 TRAINERS_READY := $(TRAINERS)/.ready-$(SERIES)
 TRACKERS := $(VENV)-trackers
 TRACKERS_READY := $(TRACKERS)/.ready-$(SERIES)
+ENGINES := $(VENV)-engines
+ENGINES_READY := $(ENGINES)/.ready-$(SERIES)
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
@@ -201,6 +204,10 @@ trainers: $(TRAINERS_READY)
 trackers: $(TRACKERS_READY)
 	@MEMDIAG_TRACKERS=1 $(TRACKERS)/bin/python -m pytest tests/trackers $(ARGS)
 
+# In an environment of its own, too. Without mpiexec or java, theirs are left out.
+engines: $(ENGINES_READY)
+	@MEMDIAG_ENGINES=1 $(ENGINES)/bin/python -m pytest tests/engines tests/fleet $(ARGS)
+
 # Real CUDA trainings, for a machine with an NVIDIA GPU.
 gpu-check: $(READY)
 	@$(BIN)/python tools/torch_build.py 1
@@ -208,7 +215,7 @@ gpu-check: $(READY)
 
 clean:
 	rm -rf build dist site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
-		.import_linter_cache .venv .venv-3.* .venv*-trainers .venv*-trackers .venv*-docs
+		.import_linter_cache .venv .venv-3.* .venv*-trainers .venv*-trackers .venv*-engines .venv*-docs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
@@ -247,6 +254,12 @@ $(TRACKERS_READY): pyproject.toml
 	@test -d $(TRACKERS) || $(PYTHON) -m venv $(TRACKERS)
 	@$(TRACKERS)/bin/python -m pip --disable-pip-version-check -qq install --upgrade "pip>=23.2"
 	@$(TRACKERS)/bin/python -m pip --disable-pip-version-check -qq install --editable ".[dev,trackers]"
+
+$(ENGINES_READY): pyproject.toml
+	@echo "installing engines and a store into $(ENGINES) (once)"
+	@test -d $(ENGINES) || $(PYTHON) -m venv $(ENGINES)
+	@$(ENGINES)/bin/python -m pip --disable-pip-version-check -qq install --upgrade "pip>=23.2"
+	@$(ENGINES)/bin/python -m pip --disable-pip-version-check -qq install --editable ".[dev,engines]"
 	@touch $@
 
 $(BENCH_READY): $(READY)

@@ -99,7 +99,7 @@ def _dask(address: str, jobs: int | None) -> Engine:
         with contextlib.ExitStack() as stack:
             try:
                 if address:
-                    client = stack.enter_context(distributed.Client(address, timeout="20s"))
+                    client = stack.enter_context(distributed.Client(address, timeout="10s"))
                 else:
                     cluster = distributed.LocalCluster(
                         n_workers=workers, threads_per_worker=1, dashboard_address=None

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 _FORMAT = 1  # of results; a new one has everything judged again
 _LONGEST_LABEL, _LONGEST_ERROR = 200, 500
+PATIENCE_S = 30.0
+"""How long a web server may say nothing (heuristic)."""
 # What stores know of a file, beside its size, that changes with its content.
 _CHANGING = (
     "ETag",
@@ -89,7 +91,10 @@ def start_worker() -> None:
 
 def judge_files(tasks: Sequence[Task], how: How) -> list[RecordingResult]:
     """A result for each task, in its order. Raises nothing for what is wrong with a file."""
-    return [_judge_file(task, how) for task in tasks]
+    began_s = time.process_time()
+    results = [_judge_file(task, how) for task in tasks]
+    each_s = (time.process_time() - began_s) / max(len(tasks), 1)
+    return [replace(result, cpu_s=each_s) for result in results]
 
 
 def is_url(path: str) -> bool:
@@ -99,7 +104,6 @@ def is_url(path: str) -> bool:
 
 
 def _judge_file(task: Task, how: How) -> RecordingResult:
-    began_s = time.process_time()
     known = RecordingResult(path=task.path, labels=_labels_of_path(task.path))
     try:
         with _local(task.path, how) as (path, tag):
@@ -112,22 +116,26 @@ def _judge_file(task: Task, how: How) -> RecordingResult:
             result = _judged(path, known, how)
             if tag and _tag(path) != tag and not is_url(task.path):
                 result = replace(result, tag="")  # it was written to meanwhile: look again
-    except ReadError as error:
-        where = "" if error.line is None else f"line {error.line}: "
-        return _failed(known, where + error.message)
-    except OSError as error:
-        return _failed(known, error.strerror or str(error) or type(error).__name__)
-    except ImportError as error:  # of a package for a kind of store
-        return _failed(known, str(error))
-    except MemoryError:
-        return _failed(known, "no memory was left in the worker")
     except Exception as error:  # a bug, in memdiag or a library, must not stop the others
-        return _failed(known, f"{type(error).__name__}: {error}")
-    return replace(result, cpu_s=time.process_time() - began_s)
+        return replace(known, error=printable(_reason(error)[:_LONGEST_ERROR]))
+    return result
 
 
-def _failed(known: RecordingResult, message: str) -> RecordingResult:
-    return replace(known, error=printable(message[:_LONGEST_ERROR]))
+def _reason(error: BaseException) -> str:
+    """Why a recording could not be judged."""
+    if isinstance(error, ReadError):
+        return error.message if error.line is None else f"line {error.line}: {error.message}"
+    if isinstance(error, MemoryError):
+        return "no memory was left in the worker"
+    if isinstance(error, TimeoutError):
+        return "the store did not answer in time"
+    if isinstance(error, ImportError):  # of a package for a kind of store
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, OSError) and error.__cause__ is not None:
+        return _reason(error.__cause__)  # fsspec's says the address only
+    return f"{type(error).__name__}: {error}"
 
 
 @contextlib.contextmanager
@@ -142,7 +150,7 @@ def _local(path: str, how: How) -> Iterator[tuple[str, str]]:
         raise ReadError(
             "reading it requires fsspec", source=path, remedy="pip install 'memdiag[fleet]'"
         ) from error
-    system, name = fsspec.core.url_to_fs(path, **dict(how.storage))
+    system, name = fsspec.core.url_to_fs(path, **_storage(path, how))
     info = system.info(name)
     changing = [str(info[key]) for key in _CHANGING if info.get(key)]
     tag = _digest(f"{info.get('size')} {' '.join(changing)}".encode()) if changing else ""
@@ -169,6 +177,17 @@ def _tag(path: str) -> str:
         beside = os.stat(_sidecar(path))  # noqa: PTH116
         text += f" {beside.st_size} {beside.st_mtime_ns}"
     return _digest(text.encode())
+
+
+def _storage(path: str, how: How) -> dict[str, Any]:
+    """Options of fsspec. A web server that does not answer is given up soon, not after minutes."""
+    given = dict(how.storage)
+    if path.startswith(("http://", "https://")) and "client_kwargs" not in given:
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=PATIENCE_S, sock_read=PATIENCE_S)
+        given["client_kwargs"] = {"timeout": timeout}
+    return given
 
 
 def _written_at(path: str) -> str:

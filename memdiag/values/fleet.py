@@ -69,7 +69,7 @@ class RecordingResult:
     image, script, directory. started_at: ISO time of the start of the run, "" if unknown.
     key: BLAKE2b of the content. tag: size and time of the file, or what its store has for that.
     is_unchanged: the content has this key already; nothing else of this result is known.
-    cpu_s: CPU seconds that reading and judging took.
+    cpu_s: CPU seconds that reading and judging took, the mean of those judged in the same call.
     """
 
     path: str

@@ -28,7 +28,9 @@ def rows(path):
         import duckdb
 
         with duckdb.connect(str(path), read_only=True) as database:
-            return database.execute("SELECT * FROM results").pl().to_dicts()
+            cursor = database.execute("SELECT * FROM results")
+            names = [one[0] for one in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     database = sqlite3.connect(path)
     database.row_factory = sqlite3.Row
     try:
@@ -41,7 +43,6 @@ def rows(path):
 def results(request, tmp_path):
     if request.param == ".duckdb":
         pytest.importorskip("duckdb")
-        pytest.importorskip("pyarrow")
     return tmp_path / f"results{request.param}"
 
 

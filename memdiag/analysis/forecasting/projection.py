@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis.stats.median import median
+from memdiag.analysis.stats.median import median, quantile_of
 from memdiag.analysis.stats.noise import autocorrelation, long_run_factor
 from memdiag.analysis.stats.student_t import quantile
 from memdiag.values.findings import Interval, LimitHit
@@ -134,7 +134,7 @@ def grow_on(x: Floats, y: Floats, *, may_stop: bool = False) -> Projection:
 def stay(x: Floats, y: Floats) -> Projection:
     """Continue a plateau: its median, within the range that its readings have shown."""
     value = median(y)
-    low, high = (float(q) for q in np.quantile(y, [0.025, 0.975]))
+    low, high = quantile_of(y, 0.025), quantile_of(y, 0.975)
     return Projection(
         centre_x=float(x[-1]),
         centre_value=value,

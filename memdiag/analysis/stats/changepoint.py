@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis.stats.median import median
+from memdiag.analysis.stats.median import mean, median
 from memdiag.analysis.stats.noise import MAD, least_noise, long_run_factor
 from memdiag.analysis.stats.slope_test import line
 
@@ -133,6 +133,8 @@ def segment(x: Floats, y: Floats, floor: float, policy: Policy) -> Segmentation:
     result = _partition(x, y, costs, noise, size, policy)
     for _ in range(2):
         noise = max(_long_run_noise(x, y, result.pieces, policy), floor)
+        if noise == result.noise:
+            break
         result = _partition(x, y, costs, noise, size, policy)
     return result
 
@@ -140,17 +142,29 @@ def segment(x: Floats, y: Floats, floor: float, policy: Policy) -> Segmentation:
 def _costs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Residual sums of squares of every [a, b): flat and sloped model, shape (n + 1, n + 1)."""
     n = len(y)
-    u = (x - x.mean()) / max(float(np.ptp(x)), 1e-300)
-    v = y - y.mean()
+    u = (x - mean(x)) / max(float(np.ptp(x)), 1e-300)
+    v = y - mean(y)
     sums = np.zeros((5, n + 1))  # exact: five sums
     np.cumsum(np.stack([u, v, u * u, u * v, v * v]), axis=1, out=sums[:, 1:])
     part = sums[:, None, :] - sums[:, :, None]
-    k = np.maximum(np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None], 1)
+    k = np.maximum(np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None], 1).astype(float)
     su, sv, suu, suv, svv = part
-    vu = np.maximum(suu - su * su / k, 1e-12)  # exact: rounding of doubles
-    cuv = suv - su * sv / k
-    flat = np.maximum(svv - sv * sv / k, 0)
-    return flat, np.maximum(flat - cuv * cuv / vu, 0)
+    # In place, since a new matrix for each step takes longer than the step:
+    # vu = suu - su * su / k, cuv = suv - su * sv / k, flat = svv - sv * sv / k.
+    both = su * sv
+    both /= k
+    suv -= both
+    su *= su
+    su /= k
+    suu -= su
+    vu = np.maximum(suu, 1e-12, out=suu)  # exact: rounding of doubles
+    sv *= sv
+    sv /= k
+    svv -= sv
+    flat = np.maximum(svv, 0, out=svv)
+    suv *= suv
+    suv /= vu
+    return flat, np.maximum(flat - suv, 0)
 
 
 def _partition(
@@ -203,11 +217,15 @@ def _tails(
     weight = np.exp((total.min() - total) / 2)
     weight /= weight.sum()
     order = np.argsort(-weight, kind="stable")
-    kept = [i for i in order if weight[i] > least]
+    kept = order[weight[order] > least]
     share = float(weight[kept].sum())
     return tuple(
-        (int(starts[i % len(starts)]), bool(i < len(starts)), float(weight[i]) / share)
-        for i in kept
+        zip(
+            starts[kept % len(starts)].tolist(),
+            (kept < len(starts)).tolist(),
+            (weight[kept] / share).tolist(),
+            strict=True,
+        )
     )
 
 
@@ -229,5 +247,5 @@ def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], policy: Pol
 
 
 def _residuals(x: Floats, y: Floats, piece: Piece) -> Floats:
-    rest: Floats = y - y.mean() - piece.slope * (x - x.mean())
+    rest: Floats = y - mean(y) - piece.slope * (x - mean(x))
     return rest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +19,12 @@ def extremes(values: Floats, most: int) -> list[int]:
     n = len(values)
     if n <= most:
         return list(range(n))
-    kept = {0, n - 1}
-    for first, end in pairwise(np.linspace(0, n, most // 2 + 1).astype(int).tolist()):
-        stretch = values[first:end]
-        kept |= {first + int(stretch.argmin()), first + int(stretch.argmax())}
-    return sorted(kept)
+    edges = np.linspace(0, n, most // 2 + 1).astype(int)
+    widths = np.diff(edges)
+    kept = [np.array([0, n - 1])]
+    for width in np.unique(widths):  # two at most: all stretches of one at once
+        first = edges[:-1][widths == width]
+        stretches = values[first[:, None] + np.arange(width)]
+        kept += [first + stretches.argmin(axis=1), first + stretches.argmax(axis=1)]
+    found: list[int] = np.unique(np.concatenate(kept)).tolist()
+    return found

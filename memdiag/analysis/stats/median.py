@@ -1,4 +1,4 @@
-"""The median, faster than by numpy."""
+"""The median, other quantiles and the mean, faster than by numpy."""
 
 from __future__ import annotations
 
@@ -24,3 +24,24 @@ def median(values: Floats | Ints | Sequence[float]) -> float:
     upper = ranked[half:]
     lower = upper[0] if len(values) % 2 else ranked[:half].max()
     return math.nan if math.isnan(upper.max()) else float(lower + upper[0]) / 2
+
+
+def mean(values: Floats) -> float:
+    """The mean of values of shape (n,), n > 0, equal to `values.mean()`.
+
+    Without its checks, which take three times as long as a hundred values.
+    """
+    return float(np.add.reduce(values)) / len(values)
+
+
+def quantile_of(values: Floats, share: float) -> float:
+    """The value below which this share of the values is, shape (n,), n > 0; as `np.quantile`."""
+    place = share * (len(values) - 1)
+    at = int(place)
+    after = min(at + 1, len(values) - 1)
+    ranked = np.partition(values, (at, after, len(values) - 1))
+    if math.isnan(ranked[-1]):
+        return math.nan
+    low, high, part = float(ranked[at]), float(ranked[after]), place - at
+    step = high - low
+    return high - step * (1 - part) if part >= 0.5 else low + step * part  # exact: half way

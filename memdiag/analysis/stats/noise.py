@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memdiag.analysis.stats.median import median
+from memdiag.analysis.stats.median import median, quantile_of
 
 if TYPE_CHECKING:
     from memdiag.values.measurements import Floats
@@ -34,8 +34,8 @@ def between_spikes(y: Floats) -> float:
     for lag in (1, 2):
         d = y[lag:] - y[:-lag]
         if len(d):
-            quarter = np.quantile(np.abs(d - median(d)), 0.25)  # exact: that of _QUARTILE
-            quarters.append(float(quarter))
+            quarter = quantile_of(np.abs(d - median(d)), 0.25)  # exact: that of _QUARTILE
+            quarters.append(quarter)
     return min(quarters, default=0.0) / _QUARTILE / math.sqrt(2)
 
 

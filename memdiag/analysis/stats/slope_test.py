@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import mean
 from memdiag.analysis.stats.noise import autocorrelation
 from memdiag.analysis.stats.student_t import quantile
 
@@ -57,10 +58,10 @@ def upper_tail(t: float, freedom: int) -> float:
 
 def line(x: Floats, y: Floats) -> tuple[float, float]:
     """Least squares (level at the mean of x, slope); slope 0 where x does not vary."""
-    centred = x - x.mean()
+    centred = x - mean(x)
     spread = float(centred @ centred)
     slope = float(centred @ y) / spread if spread > 0 else 0.0
-    return float(y.mean()), slope
+    return mean(y), slope
 
 
 def trend(x: Floats, y: Floats, floor: float) -> Trend:
@@ -76,7 +77,7 @@ def trend(x: Floats, y: Floats, floor: float) -> Trend:
     scale = max(float(x[-1] - x[0]), 1e-300) / max(n - 1, 1)
     u = (x - x[0]) / scale
     level, slope = line(u, y)
-    rest = y - level - slope * (u - u.mean())
+    rest = y - level - slope * (u - mean(u))
     memory = _memory(rest, n)
     ys = np.concatenate(([y[0]], y[1:] - memory * y[:-1]))
     ones = np.concatenate(([1.0], np.full(n - 1, 1 - memory)))
