@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -131,3 +133,34 @@ def test_two_ranks_and_ranks_without_readings(rng):
     assert judge_group("j", few).leaking == ("1",)
     empty = [member(n, rng, until=-1) for n in range(3)]
     assert judge_group("j", empty).leaking == ()
+
+
+def test_ranks_that_are_open_by_themselves_may_leak_together():
+    rng = np.random.default_rng(5)
+    steps = np.linspace(0, 5000, 48)
+    ranks = []
+    for n in range(12):
+        y = (1 + n / 20) * 3e9 + 2e5 * steps + rng.normal(0, 3e7, len(steps))
+        one = member(n, rng, verdict=Verdict.INCONCLUSIVE)
+        ranks.append(replace(one, points=tuple(zip(steps, y, strict=True))))
+    found = judge_group("j", ranks)
+    assert len(found.leaking) == 12
+    assert found.kind is GroupKind.ALL
+
+
+def test_levels_of_their_own_do_not_matter():
+    rng = np.random.default_rng(6)
+    ranks = []
+    for n in range(16):
+        one = member(n, rng, leak=1e5 * (n == 3), until=700 if n % 5 == 0 else 1000)
+        raised = tuple((x, y + n * 2e8) for x, y in one.points)
+        ranks.append(replace(one, points=raised, verdict=Verdict.INCONCLUSIVE))
+    assert judge_group("j", ranks).leaking == ("3",)
+
+
+def test_the_metric_in_which_most_ranks_leak_is_named(rng):
+    ranks = [member(n, rng, leak=1e5) for n in range(8)]
+    more = {"metric": "uss_bytes", "role": "unique"}
+    ranks += [member(n, rng, leak=1e5 * (n == 2), **more) for n in range(8)]
+    found = judge_group("j", ranks)
+    assert (found.metric, len(found.leaking)) == ("rss_bytes", 8)

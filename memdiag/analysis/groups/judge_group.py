@@ -10,8 +10,11 @@ and without a unit root. The p-values of a job are adjusted by Holm's procedure 
 6 (1979) 65-70), which controls the family-wise error for any dependence: a healthy job has a rank
 called leaking with probability `GroupPolicy.error` at most, if the single tests have their level.
 Since ranks have trends of their own that no model of noise knows, a rank must also differ from the
-others by more than they differ among each other. A rank that the rules for a single series call a
-leak needs only that and growth of its own. If many ranks are called so, so are all that grow alike.
+others by more than they differ among each other.
+
+A rank that the rules for a single series call a leak needs only that, and growth of its own; one
+that they call stable or a warm-up needs overwhelming evidence. If many ranks are called a leak, or
+nearly all grow and what they have in common is a leak by these rules, all that grow alike leak.
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.diagnose import judge
 from memdiag.analysis.groups.holm import adjusted
 from memdiag.analysis.parameters import number
 from memdiag.analysis.stats.noise import MAD
 from memdiag.analysis.stats.slope_test import trend
 from memdiag.values.groups import GroupFinding, GroupKind, Member
-from memdiag.values.measurements import Role
+from memdiag.values.measurements import Axis, AxisKind, Recording, Role, Series, Unit
 from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 if TYPE_CHECKING:
@@ -49,6 +53,9 @@ class GroupPolicy:
     clear: float = number(4.0, "1", "least growth over the rest, over its noise")
     outlying: float = number(6.0, "1", "least distance from other ranks' slopes, in their spread")
     common: float = number(0.4, "1", "share of leaking ranks that have a cause in common")
+    most: float = number(0.8, "1", "share of growing ranks from which they are judged together")
+    same_cause: float = number(0.2, "1", "least rate of a rank, over that of others that leak")
+    overwhelming: float = number(1e-5, "1", "p-value that outweighs a rank's own verdict")
     similar: float = number(0.3, "1", "most spread of rates that are called the same, over them")
     fewest: int = number(3, "ranks", "fewest ranks with a median to compare with")
     behind: float = number(0.9, "1", "part of the others' steps below which a rank is behind")
@@ -114,7 +121,11 @@ def judge_group(
         if (found := _leaking(metric, ranks, apart, policy))
     }
     everyone = sorted({member.rank for member in members}, key=_by_number)
-    metric = min(leaking, key=lambda one: _telling(tested[one][0].member.role), default="")
+    metric = min(
+        leaking,
+        key=lambda one: (-len(leaking[one]), _telling(tested[one][0].member.role)),
+        default="",
+    )
     ranks = leaking.get(metric, [])
     names = sorted({one.member.rank for one in ranks}, key=_by_number)
     nodes = {member.node for member in members if member.rank in names}
@@ -155,7 +166,11 @@ def _tested(members: Sequence[Member], policy: GroupPolicy) -> list[_Rank]:
         healthy[:] = True
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # steps that no rank has
-        middle = np.nanmedian(values[healthy], axis=0)
+        # Ranks have levels of their own: from where all have readings, if they have.
+        shared = np.isfinite(values).all(axis=0)
+        enough = shared.sum() > policy.fewest
+        level = np.nanmedian(values[:, shared] if enough else values, axis=1, keepdims=True)
+        middle = np.nanmedian((values - level)[healthy], axis=0)
     lone = len(members) < policy.fewest
     own = [_trend(grid, row, policy) for row in values]
     apart = own if lone else [_trend(grid, row - middle, policy) for row in values]
@@ -239,6 +254,9 @@ def _leaking(
 ) -> list[_Rank]:
     """The ranks that leak in one metric."""
     called = [one for one in ranks if one.leaks]
+    rising = [one for one in ranks if one.grows and one.own <= policy.error]
+    if len(called) < policy.common * len(ranks) and len(rising) >= policy.most * len(ranks):
+        called = rising if _leak_together([one.member for one in ranks], policy) else called
     if ranks and len(called) >= policy.common * len(ranks):
         # A cause in common: a rank need not be beyond doubt by itself.
         usual = float(np.median([one.slope for one in called]))
@@ -250,16 +268,41 @@ def _leaking(
     ]
 
 
+def _leak_together(members: Sequence[Member], policy: GroupPolicy) -> bool:
+    """Return True if what the ranks have in common is a leak by the rules for a single series."""
+    members = [one for one in members if len(one.points) > policy.fewest]
+    begin, end = (float(np.median([one.points[at][0] for one in members])) for at in (0, -1))
+    grid = np.linspace(begin, end, policy.grid)
+    values = np.array([_on(grid, one) for one in members])
+    shared = np.isfinite(values).all(axis=0)
+    if shared.sum() <= policy.fewest:
+        return False
+    level = np.nanmedian(values[:, shared], axis=1, keepdims=True)
+    together = np.nanmean(values - level, axis=0) + float(np.median(level))
+    like = members[0]
+    series = Series(
+        metric=like.metric,
+        column=like.metric,
+        role=Role(like.role),
+        unit=Unit(like.unit),
+        axis=Axis(name=like.axis, kind=AxisKind(like.axis)),
+        x=grid,
+        y=together,
+    )
+    return judge(Recording(source="", series=(series,))).verdict is Verdict.LEAK
+
+
 def _is_usual(rank: _Rank, usual: float, policy: GroupPolicy) -> bool:
     rises = rank.own <= policy.error and rank.slope > 0
-    return rises and (rank.leaks or rank.slope >= policy.lasting * usual)
+    return rises and (rank.leaks or rank.slope >= policy.same_cause * usual)
 
 
 def _is_leak(rank: _Rank, p_value: float, policy: GroupPolicy) -> bool:
     if rank.leaks:
         return rank.own <= policy.error
     is_open = rank.member.verdict not in STABLE_OR_WARMUP
-    return is_open and rank.grows and rank.is_clear and p_value <= policy.error
+    least = policy.error if is_open else policy.overwhelming
+    return rank.grows and rank.is_clear and p_value <= least
 
 
 def _kind(ranks: Sequence[_Rank], members: Sequence[Member], policy: GroupPolicy) -> GroupKind:
