@@ -152,8 +152,13 @@ def _misfit(stretch: Stretch, codes: Ints) -> float:
     """Residual square of growth explained by the time that each cell spent in each phase."""
     width, cell = stretch.weights, stretch.cell - stretch.cell[0]
     exposure = [np.bincount(cell, width * (codes == code)) for code in np.unique(codes)]
-    _, residual = non_negative(np.column_stack(exposure), np.bincount(cell, stretch.growth))
+    _, residual = non_negative(np.column_stack(exposure), _sums(cell, stretch.growth))
     return float(residual) ** 2
+
+
+def _sums(cell: Ints, values: Floats) -> Floats:
+    """The sum of the values of each cell, shape (cells,)."""
+    return np.bincount(cell, values).astype(np.float64)
 
 
 def charged(stretch: Stretch, inside: Mask) -> Floats:
@@ -165,7 +170,7 @@ def charged(stretch: Stretch, inside: Mask) -> Floats:
     width, cell = stretch.weights, stretch.cell - stretch.cell[0]
     within = np.bincount(cell, width * inside).astype(np.float64)
     without = np.bincount(cell, width * ~inside).astype(np.float64)
-    growth = np.bincount(cell, stretch.growth)
+    growth = _sums(cell, stretch.growth)
     rates, _ = non_negative(np.column_stack((within, without)), growth)
     expected = rates[0] * within + rates[1] * without
     even = within / np.maximum(within + without, 1e-300)

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from memdiag.values.measurements import Floats
+
+    Mask = NDArray[np.bool_]
 
 # A gradient below this share of its scale is zero: rounding errors. exact: some hundred epsilons.
 _ROUNDING = 1e-13
@@ -59,7 +63,7 @@ def non_negative(matrix: Floats, y: Floats) -> tuple[Floats, float]:
     return found / norms, float(np.linalg.norm(y - units @ found))
 
 
-def _moved(matrix: Floats, y: Floats, found: Floats, positive: Floats) -> Floats:
+def _moved(matrix: Floats, y: Floats, found: Floats, positive: Mask) -> Floats:
     """The solution for the positive columns; those that would become negative leave the set."""
     while True:
         solution = np.zeros_like(found)

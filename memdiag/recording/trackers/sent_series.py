@@ -30,6 +30,8 @@ def is_sent(name: str) -> bool:
 
 def as_recorded(table: Table) -> Table | None:
     """The table as of a native recording; None if it has no series of memdiag."""
+    if not any(map(is_sent, table.names)):
+        return None  # without polars
     columns = dict(zip(table.names, table.series, strict=True))
     found: dict[str, dict[str, pl.Series]] = {}
     for name, column in columns.items():
