@@ -112,6 +112,17 @@ def test_list_without_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_list_names_recordings_of_older_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("memdiag-20260101-120000-77.csv", "memdiag-20260101-120000-77.meta.json", "a.csv"):
+        (tmp_path / name).write_bytes((RUNS / "vision_run2.csv").read_bytes())
+    shown = called("list").stderr
+    assert "memdiag: 1 older recording is in this directory: memdiag analyze 'memdiag-*" in shown
+    assert "WARMUP" in called("analyze", "memdiag-*.csv").stdout
+
+
 def test_report_shows_the_run_as_its_end_did(kept: Path) -> None:
     newest, oldest = ids(kept)
     last = called("report")

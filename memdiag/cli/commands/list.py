@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from dataclasses import replace
 from datetime import datetime
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from memdiag.values.kept_run import KeptRun
 
 WITHOUT = ("why", "verbose", "quiet")
+_OLDER = re.compile(r"memdiag-\d{8}-\d{6}(-\d+)?\.(csv|parquet)")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the runs as JSON, and nothing else.")]
 
@@ -46,13 +49,24 @@ def list(page: PageOptions, as_json: Json = False) -> None:  # noqa: A001 - the 
     if as_json:
         sys.stdout.write(json_documents.text(json_documents.runs(runs)))
         return
-    if not runs:
-        say(f"there are no runs in {printable(str(place.runs))}")
-        return
-    from rich.console import Group
+    if runs:
+        from rich.console import Group
 
-    now = datetime.now().astimezone()
-    show(lambda w, a: Group(*runs_table.table(runs, Screen(width=w, ascii_only=a), now)), page)
+        now = datetime.now().astimezone()
+        show(lambda w, a: Group(*runs_table.table(runs, Screen(width=w, ascii_only=a), now)), page)
+    else:
+        say(f"there are no runs in {printable(str(place.runs))}")
+    if older := _older_recordings():
+        counted = "1 older recording is" if older == 1 else f"{older:,} older recordings are"
+        say(f"{counted} in this directory: memdiag analyze 'memdiag-*.csv'")
+
+
+def _older_recordings() -> int:
+    """The number of recordings in the working directory, where runs were kept before `.memdiag`."""
+    try:
+        return sum(_OLDER.fullmatch(name) is not None for name in os.listdir())  # noqa: PTH208
+    except OSError:
+        return 0
 
 
 def _with_report(place: Place, run: KeptRun) -> KeptRun:
