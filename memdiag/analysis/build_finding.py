@@ -298,7 +298,7 @@ def _phases(series: Series, prepared: Prepared, decision: Decision) -> Attribute
     codes = np.asarray(phases.codes)[keep][order]
     if not (codes >= 0).any():
         return None
-    # (Most recordings have no tags.)
+    # Most recordings have no tags and need not wait for scipy.optimize.
     from memdiag.analysis.attribution.phases import attribute
 
     return attribute(

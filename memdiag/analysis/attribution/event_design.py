@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from memdiag.analysis.attribution.event_regressors import (
     begun,
@@ -19,7 +20,6 @@ from memdiag.analysis.attribution.event_regressors import (
 )
 from memdiag.analysis.attribution.interval_growth import LEAST_MOVES
 from memdiag.analysis.stats.ar1_least_squares import WhitenedFit, memory_of
-from memdiag.analysis.stats.constrained_fits import isotonic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,7 +99,7 @@ class Design:
         matrix = np.column_stack([column.values for column in columns])[keep]
         varies = np.ptp(matrix, axis=0) > 0
         centred = y[keep] - y[keep].mean()
-        level = isotonic(centred)
+        level = isotonic_regression(centred).x
         return cls(
             groups=groups,
             keep=keep,

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from memdiag.analysis.stats.constrained_fits import isotonic, non_negative
+from scipy.optimize import isotonic_regression, nnls
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,7 +79,7 @@ def kept_growth(y: Floats, informative: Mask, noise: float) -> Kept:
     visible[0] = visible[-1] = True
     later = np.minimum(later, y)
     at = np.flatnonzero(visible)
-    level = isotonic(np.where(visible, y, later)[at])
+    level = isotonic_regression(np.where(visible, y, later)[at]).x
     return Kept(edges=at, growth=np.diff(level))
 
 
@@ -152,13 +151,8 @@ def _misfit(stretch: Stretch, codes: Ints) -> float:
     """Residual square of growth explained by the time that each cell spent in each phase."""
     width, cell = stretch.weights, stretch.cell - stretch.cell[0]
     exposure = [np.bincount(cell, width * (codes == code)) for code in np.unique(codes)]
-    _, residual = non_negative(np.column_stack(exposure), _sums(cell, stretch.growth))
+    _, residual = nnls(np.column_stack(exposure), np.bincount(cell, stretch.growth))
     return float(residual) ** 2
-
-
-def _sums(cell: Ints, values: Floats) -> Floats:
-    """The sum of the values of each cell, shape (cells,)."""
-    return np.bincount(cell, values).astype(np.float64)
 
 
 def charged(stretch: Stretch, inside: Mask) -> Floats:
@@ -170,8 +164,8 @@ def charged(stretch: Stretch, inside: Mask) -> Floats:
     width, cell = stretch.weights, stretch.cell - stretch.cell[0]
     within = np.bincount(cell, width * inside).astype(np.float64)
     without = np.bincount(cell, width * ~inside).astype(np.float64)
-    growth = _sums(cell, stretch.growth)
-    rates, _ = non_negative(np.column_stack((within, without)), growth)
+    growth = np.bincount(cell, stretch.growth)
+    rates = nnls(np.column_stack((within, without)), growth)[0]
     expected = rates[0] * within + rates[1] * without
     even = within / np.maximum(within + without, 1e-300)
     part = np.where(expected > 0, rates[0] * within / np.where(expected > 0, expected, 1.0), even)

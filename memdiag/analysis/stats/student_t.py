@@ -1,4 +1,4 @@
-"""Quantiles of Student's t without scipy, which is larger than all of memdiag."""
+"""Quantiles of Student's t without scipy, whose import takes longer than most analyses."""
 
 from __future__ import annotations
 

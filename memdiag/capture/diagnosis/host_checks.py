@@ -21,7 +21,7 @@ from memdiag.capture.process.cgroup import PROC, memory_group, oom_counters
 from memdiag.capture.process.memory_limits import machine, rlimits
 from memdiag.values.measurements import Ability, Check
 
-_LIBRARIES = ("psutil", "nvidia-ml-py", "numpy", "polars", "rich", "typer")
+_LIBRARIES = ("psutil", "nvidia-ml-py", "numpy", "scipy", "polars", "rich", "typer")
 _FRAMEWORKS = ("torch", "jax", "tensorflow")
 _PTRACE = {
     0: "any process of the same user may be attached to",
