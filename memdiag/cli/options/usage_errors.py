@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from memdiag.errors import UsageError
-from memdiag.values.metrics import METRIC_ROLES
 from memdiag.values.sanitize import printable
 
 # Commands that mean the same.
@@ -70,6 +69,8 @@ def suspicions(command: Sequence[str], metrics: Iterable[str]) -> Iterator[tuple
             f"{' and '.join(given)} went to {program}, not to memdiag",
             f"options of memdiag come before the command: {typed}",
         )
+    from memdiag.values.metrics import METRIC_ROLES  # not for a help screen
+
     known = list(dict.fromkeys(name.removesuffix("_bytes") for name in METRIC_ROLES))
     for metric in dict.fromkeys(metrics):
         name = metric.casefold().removesuffix("_bytes")

@@ -12,11 +12,13 @@ import select
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from memdiag.errors import MemdiagError
-from memdiag.values.findings import Failure
 from memdiag.values.sanitize import printable
+
+if TYPE_CHECKING:
+    from memdiag.values.findings import Failure
 
 STDERR = 2
 # How long a line waits for a slow reader. Heuristic.
