@@ -65,3 +65,19 @@ def test_jobs_are_judged_as_one_run(tmp_path, capsys, monkeypatch):
     code, _, error = run(capsys, monkeypatch, tmp_path, "--group-by", "a'b")
     assert code == 2
     assert "not a label" in error
+
+
+def test_standard_input_is_refused(tmp_path, capsys, monkeypatch):
+    code, _, error = run(capsys, monkeypatch, "-", "--jobs", "1")
+    assert code == 2
+    assert "standard input cannot be judged by workers" in error
+
+
+def test_a_recording_that_is_deleted_in_between_is_named(tmp_path, capsys, monkeypatch):
+    files = fleet(tmp_path / "f", healthy=2, leaking=0)
+    names = tmp_path / "list.txt"
+    names.write_text("".join(f"{file}\n" for file in files))
+    files[0].unlink()
+    code, out, _ = run(capsys, monkeypatch, f"@{names}", "--jobs", "1")
+    assert code == 2
+    assert "h0.csv: no such file" in " ".join(out.split())

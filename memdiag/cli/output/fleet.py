@@ -12,13 +12,14 @@ from memdiag.cli.options import outputs
 from memdiag.cli.options.exit_codes import of_counts
 from memdiag.cli.options.fleet import FleetOptions
 from memdiag.cli.options.gate import Gate, GateOptions
-from memdiag.cli.options.inputs import InputOptions, Inputs
+from memdiag.cli.options.inputs import InputOptions, Inputs, named_source
 from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.page import PageOptions
 from memdiag.cli.output.messages import say
 from memdiag.cli.output.printing import show
 from memdiag.errors import UsageError
 
+STDIN = "-"
 # Options of the gate that are for many recordings, too.
 _OF_MANY = frozenset({"limit", "gpu_limit", "fail_on", "inconclusive"})
 _SHOWN_EVERY_S = 0.5
@@ -33,7 +34,12 @@ def analyze_many(
     page: PageOptions,
 ) -> int:
     """Judge the files, print the summary, and return the exit code. Raises MemdiagError."""
+    if STDIN in files:
+        raise UsageError(
+            "standard input cannot be judged by workers", remedy="memdiag analyze - alone"
+        )
     options, labels = Inputs(reading).options, fleet.labels
+    files = [named_source(one) for one in files]
     lazy_imports.reading()
     from dataclasses import replace
 
@@ -56,7 +62,9 @@ def analyze_many(
         run.judge_into(results, paths(files), engine, how, progress.reached)
         progress.done()
         summary = summarize(results, labels)
-    code = of_counts(summary.counts, gate.failing)
+    leaks = summary.groups.get("leak", 0)  # of jobs, none of whose recordings may be one
+    counts = {**summary.counts, "leak": summary.counts.get("leak", 0) + leaks}
+    code = of_counts(counts, gate.failing)
     if report.json:
         from memdiag.report.formats import json_documents
 

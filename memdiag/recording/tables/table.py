@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _INFER_ROWS = 1000
 # Rows of larger files are not counted for a note.
+# Heads (64 KiB) below which a file is not tried by its head. Heuristic.
+_SMALL = 8
 _RAGGED_BYTES = 16 << 20
 
 
@@ -165,7 +167,7 @@ def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
         for name, kind in frame.schema.items()
         if not kind.is_nested() and kind not in (pl.Binary, pl.Object)
     ]
-    return frame.select(kept)
+    return frame if len(kept) == frame.width else frame.select(kept)
 
 
 def torn_line(source: Source, layout: Layout) -> bool:
@@ -198,10 +200,11 @@ def _rows(source: Source, layout: Layout, torn: bool) -> bytes:
 
 
 def _plain_numbers(place: Path, head: bytes, layout: Layout) -> pl.DataFrame | None:
-    """A large table of only numbers and empty cells, read in place in half the time.
+    """A table of only numbers and empty cells, read in place in half the time.
 
     Half of the parser's time goes into null words, comments and quotes. None if any cell holds
     something else, which the `head` shows in most files: `_parse` then allows for all of these.
+    Files of a few heads are read at once.
     """
 
     def numbers(source: Path | bytes) -> pl.DataFrame | None:
@@ -218,6 +221,8 @@ def _plain_numbers(place: Path, head: bytes, layout: Layout) -> pl.DataFrame | N
         return frame if all(dtype.is_numeric() for dtype in frame.dtypes) else None
 
     try:
+        if place.stat().st_size < _SMALL * len(head):
+            return numbers(place)
         if numbers(head[: head.rfind(b"\n") + 1]) is not None:
             return numbers(place)
     except (pl.exceptions.PolarsError, OSError, ValueError):

@@ -38,11 +38,16 @@ def render(summary: FleetSummary, *, width: int, ascii_only: bool = False) -> Gr
 def overall(summary: FleetSummary) -> Text:
     """The last line: the worst verdict, and the number of each."""
     line = Text("memdiag: ")
-    worst = next((v for v in _BY_BADNESS if summary.counts.get(v.value)), None)
+    worst = next((v for v in _BY_BADNESS if _any(summary, v)), None)
     if worst is not None:
         line.append(worst.name, f"bold {wording.STYLES[worst]}")
         line.append(" ")
     return line.append(f"({joined(_parts(summary)) or 'no recordings'})")
+
+
+def _any(summary: FleetSummary, verdict: Verdict) -> bool:
+    of_job = verdict is Verdict.LEAK and bool(summary.groups.get(verdict.value))
+    return of_job or bool(summary.counts.get(verdict.value))
 
 
 _BY_BADNESS = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
