@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -29,7 +28,6 @@ MEASURED_STEPS = 400
 # A program that is over sooner runs again with more steps: the rules call for 10 s of a recording,
 # and how long so many steps take depends on the machine.
 LEAST_S, LONGER_S, MOST_TIMES = 15.0, 25.0, 6
-_STEPS = re.compile(r'"--steps", type=int, default=(\d+)')
 _PYTHON = sys.executable
 Frames = Sequence[Sequence[Any]]  # (file, line), innermost first
 
@@ -144,9 +142,7 @@ def memdiag(truth: Truth, folder: Path) -> Outcome:
 
 def more_steps(truth: Truth, took_s: float) -> int:
     """Steps for a run of `LONGER_S`, at most `MOST_TIMES` as many as the program has by itself."""
-    found = _STEPS.search(truth.path.read_text(encoding="utf-8"))
-    times = min(MOST_TIMES, math.ceil(LONGER_S / took_s))
-    return times * int(found[1] if found else MEASURED_STEPS)
+    return truth.steps * min(MOST_TIMES, math.ceil(LONGER_S / took_s))
 
 
 def memray(truth: Truth, folder: Path) -> Outcome:

@@ -20,7 +20,7 @@ else:
 PROGRAMS = Path(__file__).resolve().parent.parent / "fixtures" / "programs" / "leaks"
 MEASURED = PROGRAMS / "bytes_per_step.json"
 FIRST, HELD_BACK = "first", "held_back"
-UNSEEN, UNSEEN_2, UNSEEN_3 = "unseen", "unseen_2", "unseen_3"
+UNSEEN, UNSEEN_2, UNSEEN_3, UNSEEN_4 = "unseen", "unseen_2", "unseen_3", "unseen_4"
 _STEPS = re.compile(r'"--steps", type=int, default=(\d+)')
 
 
