@@ -125,6 +125,26 @@ def scaling(folder: Path, counts: list[int], options: argparse.Namespace) -> lis
     ]
 
 
+def kept_per_s(folder: Path, paths: list[Path]) -> float:
+    """Results that a driver can take from its workers and keep in a second."""
+    import pickle
+    from dataclasses import replace
+
+    from memdiag.fleet.judge_file import How, Task, judge_files
+    from memdiag.fleet.results_file import ResultsFile
+
+    results = judge_files([Task(path=str(path)) for path in paths], How())
+    sent = [pickle.dumps(results[at : at + 8]) for at in range(0, len(results), 8)]
+    count = 0
+    with ResultsFile(folder / "kept.sqlite") as kept:
+        began_s = time.perf_counter()
+        for turn in range(40):
+            for one in (one for data in sent for one in pickle.loads(data)):
+                kept.add(replace(one, path=f"{turn}-{one.path}"), "")
+                count += 1
+        return count / (time.perf_counter() - began_s)
+
+
 def efficiency(folder: Path, engine: str, pattern: str) -> Row:
     """How much faster two workers are than one."""
     one, two = (driver(folder, engine, jobs, "", pattern)["warm_s"] for jobs in (1, 2))
@@ -179,6 +199,8 @@ def main() -> int:
                 good=cpu_s <= MOST_CPU_S,
             )
         )
+        kept = f"{kept_per_s(folder, few):,.0f}"
+        rows.append(Row(on="driver", figure="results per second", value=kept, bar="", good=None))
         if options.counts:
             rows += scaling(folder, options.counts, options)
         if options.efficiency:

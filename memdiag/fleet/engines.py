@@ -83,6 +83,10 @@ def local(address: str = "", jobs: int | None = None) -> Engine:
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=start_worker)
         try:
             yield pool
+        except BaseException:  # Ctrl-C, or the caller wants no more: nobody waits for a large file
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.terminate()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

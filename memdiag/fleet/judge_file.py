@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
+import multiprocessing
 import os
 import shutil
+import signal
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -81,12 +84,24 @@ class How:
 
 
 def start_worker() -> None:
-    """Prepare a process that does nothing else: one thread, since each core has a worker."""
+    """Prepare a process that does nothing else: one thread, since each core has a worker.
+
+    It ends with its parent, even if that is killed, and leaves Ctrl-C to it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
         os.environ.setdefault(name, "1")
     import gc
 
     gc.set_threshold(50_000)  # nearly everything that a recording leaves is freed without it
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def judge_files(tasks: Sequence[Task], how: How) -> list[RecordingResult]:

@@ -1,11 +1,13 @@
 import os
 import signal
+import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 import psutil
+import pytest
 from fleets import fleet, write
 
 from memdiag import analyze_many
@@ -136,6 +138,35 @@ def test_a_call_that_an_engine_gives_up_on_is_narrowed_to_its_recording():
     blamed = [path for path, error in found.items() if error.startswith("the engine failed")]
     assert blamed == ["/nowhere/5.csv"]
     assert found["/nowhere/5.csv"].isprintable()
+
+
+DRIVER = """
+import sys
+import memdiag
+
+if __name__ == "__main__":
+    found = memdiag.analyze_many(sys.argv[1:], jobs=2)
+    next(found)
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("signaled", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_their_driver(tmp_path, signaled):
+    files = fleet(tmp_path, healthy=40, leaking=0)
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    command = [sys.executable, str(script), *map(str, files)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == b"ready\n"
+        workers = psutil.Process(driver.pid).children(recursive=True)
+        assert len(workers) >= 2
+        driver.send_signal(signaled)
+        driver.wait()
+        _, alive = psutil.wait_procs(workers, timeout=60)
+    assert alive == []
 
 
 def test_a_fleet_needs_no_engine_but_python(tmp_path):

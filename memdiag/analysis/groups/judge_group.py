@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class GroupPolicy:
     """The numbers of a verdict on a job."""
 
-    error: float = number(0.005, "1", "probability that a healthy job has a rank called leaking")
+    error: float = number(0.001, "1", "probability that a healthy job has a rank called leaking")
     grid: int = number(48, "points", "positions at which ranks are compared")
     skipped: float = number(0.3, "1", "part of the run at its beginning that may be warm-up")
     lasting: float = number(0.5, "1", "least slope of the last half of the rest, over that of all")
@@ -53,6 +53,7 @@ class GroupPolicy:
     clear: float = number(4.0, "1", "least growth over the rest, over its noise")
     outlying: float = number(6.0, "1", "least distance from other ranks' slopes, in their spread")
     common: float = number(0.4, "1", "share of leaking ranks that have a cause in common")
+    with_others: float = number(0.05, "1", "p-value of growth of a rank, if most ranks leak")
     most: float = number(0.8, "1", "share of growing ranks from which they are judged together")
     same_cause: float = number(0.2, "1", "least rate of a rank, over that of others that leak")
     overwhelming: float = number(1e-5, "1", "p-value that outweighs a rank's own verdict")
@@ -80,7 +81,7 @@ class _Rank:
 
     slope: per unit of the axis. own, apart: p-values of growth, and of more growth than the others.
     grows: enough to matter, to the end. is_apart: its slope is beyond those of the others.
-    is_clear: it grows apart from the others beyond noise, to the end.
+    is_clear: it grows apart from the others beyond noise, to the end. lasts: to the end.
     """
 
     member: Member
@@ -90,6 +91,7 @@ class _Rank:
     grows: bool
     is_apart: bool
     is_clear: bool
+    lasts: bool
 
     @property
     def leaks(self) -> bool:
@@ -187,6 +189,7 @@ def _tested(members: Sequence[Member], policy: GroupPolicy) -> list[_Rank]:
             grows=mine.lasts and mine.is_material,
             is_apart=lone or bool(is_far),
             is_clear=than.lasts and than.is_clear,
+            lasts=than.lasts,
         )
         for member, mine, than, is_far in zip(members, own, apart, far, strict=True)
     ]
@@ -293,13 +296,13 @@ def _leak_together(members: Sequence[Member], policy: GroupPolicy) -> bool:
 
 
 def _is_usual(rank: _Rank, usual: float, policy: GroupPolicy) -> bool:
-    rises = rank.own <= policy.error and rank.slope > 0
+    rises = rank.own <= policy.with_others and rank.slope > 0
     return rises and (rank.leaks or rank.slope >= policy.same_cause * usual)
 
 
 def _is_leak(rank: _Rank, p_value: float, policy: GroupPolicy) -> bool:
     if rank.leaks:
-        return rank.own <= policy.error
+        return rank.lasts and p_value <= policy.error
     is_open = rank.member.verdict not in STABLE_OR_WARMUP
     least = policy.error if is_open else policy.overwhelming
     return rank.grows and rank.is_clear and p_value <= least
