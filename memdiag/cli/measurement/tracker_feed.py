@@ -75,6 +75,8 @@ class TrackerFeed:
         from memdiag.destinations.messages import Row
 
         for sample in samples:
+            if self._step is None and sample.step is not None:
+                self._readings = {}  # from before the first step
             self._step, self._phase = sample.step, sample.phase
             name = sample.process
             is_kept = name in self._readings or len(self._readings) < _MOST_PROCESSES
