@@ -55,6 +55,7 @@ WHY = {
         "a fork for each tracker of `--to`, and a private temporary directory with the report"
     ),
     "cli/measurement/tracker_feed.py": "the report, in that directory",
+    "capture/process/trainings.py": "kernel files in /proc, read to look for libraries",
     "recording/trackers/mlflow_database.py": (
         "a regular file that the person names, by its descriptor: SQLite opens nothing beside it"
     ),

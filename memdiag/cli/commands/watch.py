@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memdiag.capture.process.attach import own_environment
-from memdiag.cli.options.gate import GateOptions
-from memdiag.cli.options.outputs import ReportOptions
+from memdiag.cli.options.gate import GateOptions, settle
+from memdiag.cli.options.outputs import ReportOptions, reports
 from memdiag.cli.options.page import PageOptions
-from memdiag.cli.options.recording_options import RecordingOptions, checked
+from memdiag.cli.options.recording_options import (
+    DEFAULT_INTERVAL,
+    RecordingOptions,
+    checked,
+    interval,
+)
 from memdiag.cli.options.usage_errors import suspicions
 from memdiag.cli.output.messages import warn
 from memdiag.cli.output.printing import show
 from memdiag.errors import UsageError
 from memdiag.values.sanitize import printable
+
+if TYPE_CHECKING:
+    from memdiag.cli.measurement.watch_all import Request
 
 USAGE = "[OPTIONS] [PID]"
 WITHOUT = ("exit_code", "intervene")
@@ -35,14 +43,28 @@ def watch(
         list[str] | None,
         typer.Option("--pid", "-p", metavar="PID", help="The same as an option."),
     ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Watch every training of this machine, without recording."),
+    ] = False,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", metavar="USER", help="With --all: only trainings of USER."),
+    ] = None,
 ) -> None:
     """Watch process PID and its children without changing them, and judge them at the end.
 
     Ends when the process ends, after --duration, or on Ctrl-C, which is the usual way and does not
     change the exit code. Steps and phases are recorded if the process was started under `memdiag
     run`, with --attach, which stops it for some milliseconds, or from its log (--tags-from).
+    With --all, a table of all trainings, or JSON at the end (--json).
     """
     named = [*(process or ()), *(pid or ())]
+    if everything or user is not None:
+        request = _all_request(recording, report, gate, page, named=named, user=user)
+        from memdiag.cli.measurement.watch_all import watch_all
+
+        raise typer.Exit(watch_all(request))
     if not named:
         _list_processes(page)
     number = _pid(named)
@@ -51,6 +73,50 @@ def watch(
     from memdiag.cli.measurement.watch_session import follow
 
     raise typer.Exit(follow(number, options))
+
+
+def _all_request(
+    recording: RecordingOptions,
+    report: ReportOptions,
+    gate: GateOptions,
+    page: PageOptions,
+    *,
+    named: Sequence[str],
+    user: str | None,
+) -> Request:
+    """What `--all` asks for. Raises UsageError for what it cannot do."""
+    from memdiag.capture.process.trainings import uid_of
+    from memdiag.cli.measurement.watch_all import INTERVAL_S, Request
+
+    if named:
+        raise UsageError("--all and a PID exclude each other", remedy="give one of them")
+    of_one = {
+        "--attach": recording.attach,
+        "--census": recording.census,
+        "--output": recording.output,
+        "--stop-on": recording.stop_on,
+        "--tags-from": recording.tags_from,
+        "--to": recording.to,
+        "--on": gate.on,
+        **{one.where: one.path for one in reports(report)},
+    }
+    for name, value in of_one.items():
+        if value:
+            raise UsageError(
+                f"{name} is for one process, not for --all", remedy="memdiag watch PID"
+            )
+    uid = None if user is None else uid_of(user)
+    if user is not None and uid is None:
+        raise UsageError(f"unknown user {printable(user)!r} (--user)", remedy="getent passwd")
+    is_default = recording.interval_s == interval(DEFAULT_INTERVAL)
+    return Request(
+        uid=uid,
+        interval_s=INTERVAL_S if is_default else recording.interval_s,
+        duration_s=recording.duration_s,
+        is_json=report.json,
+        gate=settle(gate),
+        page=page,
+    )
 
 
 def _pid(named: Sequence[str]) -> int:

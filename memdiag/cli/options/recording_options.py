@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memdiag.recording.native.atomic_file import RecordingFiles
 
 
+DEFAULT_INTERVAL = "0.1s"
 # More than a duration that anybody means.
 _FOREVER_S = 1e9
 
@@ -76,7 +77,7 @@ class RecordingOptions:
         "--interval",
         "TIME",
         "Time between two samples.",
-        default="0.1s",
+        default=DEFAULT_INTERVAL,
         parse=interval,
         panel="Recording",
     )
