@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,13 @@ def test_every_metric_and_label_of_dashboard_and_alerts_is_exposed(exposed: str)
             assert is_label or f"\n{name}{{" in exposed, name
             for label in re.findall(r"(\w+)(?:=~|!~|!=|=)", labels):
                 assert f"{label}=" in exposed, (name, label)
+
+
+def test_prometheus_accepts_the_alert_rules() -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("needs promtool")
+    subprocess.run([promtool, "check", "rules", str(ALERTS)], check=True, timeout=60)
 
 
 def test_every_verdict_is_a_state() -> None:

@@ -66,8 +66,10 @@ class DestinationProcesses:
         """requests: checked. environ: see `RUN_VARIABLES`. is_quiet: only failures are said."""
         self._children: list[_Child] = []
         self.limits_bytes: dict[str, int] = {}
-        self._directory = Path(tempfile.mkdtemp(prefix="memdiag-")) if requests else None
+        self._directory: Path | None = None
         try:
+            if requests:
+                self._directory = Path(tempfile.mkdtemp(prefix="memdiag-"))
             for request in requests:
                 self._children.append(_started(request, environ, is_quiet))
         except OSError as error:
@@ -108,9 +110,12 @@ class DestinationProcesses:
             with contextlib.suppress(OSError):
                 child.socket.shutdown(socket.SHUT_WR)
         for child in self._children:
-            said = _answer(child, until_s)
+            try:
+                said = _answer(child, until_s)
+            except KeyboardInterrupt:
+                said, until_s = None, 0.0
             if said is None and patience_s:
-                say(f"{child.request}: not finished after {patience_s:g} s: given up")
+                say(f"{child.request}: given up before everything was sent")
             elif said != b"." and patience_s:
                 say(f"{child.request}: its process has ended before it had sent everything")
             child.socket.close()
