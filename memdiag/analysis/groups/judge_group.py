@@ -45,7 +45,13 @@ if TYPE_CHECKING:
 class GroupPolicy:
     """The numbers of a verdict on a job."""
 
-    error: float = number(0.001, "1", "probability that a healthy job has a rank called leaking")
+    error: float = number(
+        1e-4,
+        "1",
+        "adjusted p-value at which a rank leaks; the test has up to nine times its level for noise "
+        "close to a random walk",
+        "python benchmarks/groups.py",
+    )
     grid: int = number(48, "points", "positions at which ranks are compared")
     skipped: float = number(0.3, "1", "part of the run at its beginning that may be warm-up")
     lasting: float = number(0.5, "1", "least slope of the last half of the rest, over that of all")
@@ -56,7 +62,7 @@ class GroupPolicy:
     with_others: float = number(0.05, "1", "p-value of growth of a rank, if most ranks leak")
     most: float = number(0.8, "1", "share of growing ranks from which they are judged together")
     same_cause: float = number(0.2, "1", "least rate of a rank, over that of others that leak")
-    overwhelming: float = number(1e-5, "1", "p-value that outweighs a rank's own verdict")
+    overwhelming: float = number(1e-6, "1", "p-value that outweighs a rank's own verdict")
     similar: float = number(0.3, "1", "most spread of rates that are called the same, over them")
     fewest: int = number(3, "ranks", "fewest ranks with a median to compare with")
     behind: float = number(0.9, "1", "part of the others' steps below which a rank is behind")
