@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -25,9 +24,9 @@ PATIENCE_S = 600.0
 MOST_READ = 3  # lines of another tool's list
 PEER_STEPS = 400  # of other tools, which slow a program down manyfold
 MEASURED_STEPS = 400
-# A program that is over sooner runs again with more steps: the rules call for 10 s of a recording,
-# and how long so many steps take depends on the machine.
-LEAST_S, LONGER_S, MOST_TIMES = 15.0, 25.0, 6
+# A program that is over sooner runs again with so many times the steps: the rules call for 10 s
+# of a recording, and how long so many steps take depends on the machine.
+LEAST_S, TIMES = 15.0, (4, 12)
 _PYTHON = sys.executable
 Frames = Sequence[Sequence[Any]]  # (file, line), innermost first
 
@@ -119,8 +118,9 @@ def memdiag(truth: Truth, folder: Path) -> Outcome:
     command += ["--json-file", str(report), "--output", str(folder / "run.csv")]
     command += ["--", _PYTHON, str(truth.path)]
     end = ended(command, folder)
-    if end.took_s < LEAST_S:
-        end = ended([*command, "--steps", str(more_steps(truth, end.took_s))], folder)
+    for times in TIMES:
+        if end.took_s < LEAST_S:
+            end = ended([*command, "--steps", str(times * truth.steps)], folder)
     if not report.exists():
         return outcome_of(end, error=end.complaint or "no report")
     (found,) = json.loads(report.read_text(encoding="utf-8"))["recordings"]
@@ -138,11 +138,6 @@ def memdiag(truth: Truth, folder: Path) -> Outcome:
         culprits=len(cause["culprits"]),
         named=f"{first.get('file')}:{first.get('line')}" if first and not of_program else "",
     )
-
-
-def more_steps(truth: Truth, took_s: float) -> int:
-    """Steps for a run of `LONGER_S`, at most `MOST_TIMES` as many as the program has by itself."""
-    return truth.steps * min(MOST_TIMES, math.ceil(LONGER_S / took_s))
 
 
 def memray(truth: Truth, folder: Path) -> Outcome:

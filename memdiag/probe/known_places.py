@@ -10,7 +10,7 @@ import sys
 
 from .name_walk import NameWalk
 from .plain_access import module_attributes
-from .program_code import running_frames
+from .program_code import awaiting_frames, running_frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class KnownPlacesWalk(NameWalk):
     def _frames(self) -> list[Any]:
         # By the name of the variable: in the tree of places it is one place for all functions.
         names = {place.name for place in self._roots if place.kind == "local"}
-        return [frame for frame in (running_frames() if names else ()) if _binds(frame, names)]
+        frames = [*running_frames(), *awaiting_frames()] if names else []
+        return [frame for frame in frames if _binds(frame, names)]
 
     def _put_frame(self, frame: Any, place: Place, weight: float, depth: int) -> None:
         self._owner = frame

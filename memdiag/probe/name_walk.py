@@ -21,11 +21,14 @@ from time import monotonic, thread_time
 from .kept_bytes import NODE_BYTES, Arrays
 from .places import ITEM, Place, Places
 from .plain_access import (
+    CONTEXT_VALUE,
+    ContextVar,
     Fields,
     LruCache,
     cached,
     class_attributes,
     class_name,
+    context_value,
     length,
     locals_of,
     module_attributes,
@@ -35,7 +38,13 @@ from .plain_access import (
     oldest,
     simple_name,
 )
-from .program_code import GENERATORS, generator_frame, is_users, running_frames
+from .program_code import (
+    GENERATORS,
+    awaiting_frames,
+    generator_frame,
+    is_users,
+    running_frames,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,7 +191,7 @@ class NameWalk:
 
     def _frames(self) -> list[Any]:
         """The frames whose local variables are walked from."""
-        return running_frames()
+        return [*running_frames(), *awaiting_frames()]
 
     def _put_unnamed(self, unnamed: Unnamed, depth: int) -> None:
         root = self._places.root
@@ -250,6 +259,7 @@ class NameWalk:
             return _visit_nothing
         for base, visit in (
             (LruCache, NameWalk._visit_cache),
+            (ContextVar, NameWalk._visit_context_variable),
             (types.FunctionType, NameWalk._visit_function),
             (types.MethodType, NameWalk._visit_method),
             (functools.partial, NameWalk._visit_partial),
@@ -364,6 +374,12 @@ class NameWalk:
         each = weight * number / max(1, len(values))
         for _, value in values:
             self._put(value, cache_place, ITEM, each, depth)
+
+    def _visit_context_variable(
+        self, variable: Any, kind: type, place: Place, weight: float, depth: int
+    ) -> None:
+        # (Of this thread, which is that of the steps if there are any.)
+        self._put(context_value(variable), place, CONTEXT_VALUE, weight, depth)
 
     def _visit_function(
         self, function: Any, kind: type, place: Place, weight: float, depth: int

@@ -5,6 +5,7 @@ Everything goes through the descriptors of C types, which cannot be overridden b
 
 from __future__ import annotations
 
+import _contextvars
 import functools
 import gc
 import sys
@@ -16,6 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+ContextVar: Any = _contextvars.ContextVar
+# The label of what a context variable is set to.
+CONTEXT_VALUE = ("wrapped", "value")
 LruCache: Any = type(functools.lru_cache()(lambda: None))
 _HEAP_TYPE = 1 << 9
 _OPTIMIZED = 1  # of code objects: the locals are not in a dictionary
@@ -39,6 +43,11 @@ _Member: Any = types.MemberDescriptorType
 _SIZE_NAMES = ("nbytes", "estimated_size", "on_device_size_in_bytes")
 _OF_CTYPES = ("Array", "Structure", "Union")
 _module_dict: Any = vars(types.ModuleType)["__dict__"].__get__
+
+
+def context_value(variable: Any) -> Any:
+    """What a context variable is set to in this thread and task, None if it is not."""
+    return ContextVar.get(variable, None)
 
 
 def simple_name(kind: type) -> str:

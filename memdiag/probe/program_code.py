@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import types
+import weakref
 
 from .installed import STANDARD_LIBRARY, package_folder
-from .plain_access import module_file, module_name
+from .plain_access import module_attributes, module_file, module_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
 GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _FRAME_NAMES = ("gi_frame", "cr_frame", "ag_frame")
 _MOST_FILES = 10_000
+# Tasks of asyncio, and coroutines of one that wait for each other. Heuristic.
+_MOST_TASKS, _MOST_AWAITS = 100, 20
+_AWAITED = ("gi_yieldfrom", "cr_await", "ag_await")
+# Weak sets of asyncio's tasks: up to Python 3.11, and from 3.12 to 3.13.
+_ALL_TASKS = ("_all_tasks", "_scheduled_tasks")
 
 
 def is_users(file: str) -> bool:
@@ -62,3 +69,33 @@ def running_frames() -> list[Any]:
     # all that it has found until the next collection.
     del frame, at
     return found
+
+
+def awaiting_frames() -> list[Any]:
+    """The frames of the program in the coroutines of asyncio's tasks that wait for something: they
+    run again, with the same local variables. Up to Python 3.13.
+    """
+    found = []
+    for task in _tasks()[:_MOST_TASKS]:
+        at = next((one for one in gc.get_referents(task) if type(one) in GENERATORS), None)
+        for _ in range(_MOST_AWAITS):
+            if type(at) not in GENERATORS:
+                break
+            frame = generator_frame(at)
+            if frame is not None and frame.f_back is None and is_users(frame.f_code.co_filename):
+                found.append(frame)
+            at = getattr(at, _AWAITED[GENERATORS.index(type(at))])
+    return found
+
+
+def _tasks() -> list[Any]:
+    module = sys.modules.get("asyncio.tasks")
+    if type(module) is not types.ModuleType:
+        return []
+    found = []
+    for name in _ALL_TASKS:
+        group = module_attributes(module).get(name)
+        if type(group) is weakref.WeakSet:
+            data = vars(group).get("data")
+            found += [one() for one in list(data)] if type(data) is set else []
+    return [one for one in found if one is not None]

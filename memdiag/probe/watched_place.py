@@ -10,10 +10,13 @@ import types
 from sys import getrefcount
 
 from .plain_access import (
+    CONTEXT_VALUE,
     SHARES_LOCALS,
+    ContextVar,
     Fields,
     LruCache,
     class_attribute,
+    context_value,
     length,
     uses_locals,
 )
@@ -172,6 +175,8 @@ def _access(place: Place, reached: Reached) -> tuple[Any, Any]:
     if kind == "closure":
         names = owner.__code__.co_freevars
         return owner.__closure__[names.index(place.name)], _cell
+    if (kind, place.name) == CONTEXT_VALUE and type(owner) is ContextVar:
+        return owner, _context_value
     if kind == "attribute":
         return _attribute_access(place.name, reached)
     return reached.value, _itself
@@ -204,6 +209,10 @@ def _cell(cell: Any, _: str) -> Any:
         return cell.cell_contents
     except ValueError:
         return None
+
+
+def _context_value(variable: Any, _: str) -> Any:
+    return context_value(variable)
 
 
 def _itself(value: Any, _: str) -> Any:

@@ -4,6 +4,7 @@ the program runs, nothing is kept alive, and nothing is changed."""
 from __future__ import annotations
 
 import collections
+import contextvars
 import functools
 import gc
 import queue
@@ -194,6 +195,52 @@ def test_what_several_places_keep_counts_once(program) -> None:
     ]
     assert 5000 < each[0] < 5200
     assert each[1] < 200
+
+
+def test_what_a_context_variable_is_set_to(program) -> None:
+    run_in(program, "from contextvars import ContextVar\nscopes = ContextVar('scopes', default=())")
+
+    def enter(number: int) -> None:
+        program.scopes.set((*program.scopes.get(), [number]))
+
+    (place,) = contextvars.copy_context().run(grown, enter).values()
+    assert [(one.kind, one.name) for one in place.path()] == [
+        ("global", "scopes"),
+        ("wrapped", "value"),
+    ]
+
+
+def test_a_coroutine_that_waits_has_the_names_of_one_that_runs(program) -> None:
+    run_in(
+        program,
+        """
+import asyncio
+async def serve(look):
+    requests = []
+    async def answer():
+        for number in range(40):
+            requests.append([number])
+            await asyncio.sleep(0)
+            if number % 10 == 9:
+                await (look() if number % 20 == 9 else ask(look))
+    await asyncio.gather(answer())
+async def ask(look):
+    await asyncio.get_running_loop().run_in_executor(None, lambda: asyncio.run(look()))
+""",
+    )
+    places = Places()
+    numbers = iter(range(1, 9))
+
+    async def look() -> None:
+        number = next(numbers)
+        walk = NameWalk(places, Arrays())
+        walk.run()
+        for place, found in walk.found.items():
+            place.measured(number, *found.size())
+
+    program.asyncio.run(program.serve(look))
+    growing = [[(one.kind, one.name) for one in place.path()] for place in places.growing()]
+    assert [("local", "requests")] in growing
 
 
 def test_what_was_measured_is_freed_without_a_collection(program) -> None:

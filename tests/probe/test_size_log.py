@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import types
 import weakref
@@ -150,3 +151,24 @@ def test_a_container_that_grows_beneath_what_is_changed_in_place(program) -> Non
             change()
             seen.append(watched.read(sys._getframe(), is_traced=False))
     assert seen == [False, True, False] * 3
+
+
+def test_what_a_context_variable_is_set_to_is_watched(program) -> None:
+    run_in(program, "from contextvars import ContextVar\ntop = ContextVar('top', default=())")
+    seen = []
+
+    def steps() -> None:
+        program.top.set(([1],))
+        places = Places()
+        (place,) = (one for one in walked(places, 1, "top") if one.kind == "wrapped")
+        watched = WatchedPlace(place, Arrays(), is_important=True)
+        for _ in range(3):
+            known = KnownPlacesWalk(places, Arrays(), Unnamed(), [place])
+            known.run()
+            watched.look_up(known)
+            seen.extend(watched.read(sys._getframe(), is_traced=False) for _ in range(2))
+            program.top.set((*program.top.get(), [1]))
+            seen.append(watched.read(sys._getframe(), is_traced=False))
+
+    contextvars.copy_context().run(steps)
+    assert seen == [False, False, True] * 3
