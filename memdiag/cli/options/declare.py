@@ -194,6 +194,10 @@ def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
     )
 
 
+def _bare(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
+
+
 def _kind(hint: Any) -> type | None:
     """The type of a field without its `| None`; None for others than plain types."""
     kinds = [one for one in typing.get_args(hint) or (hint,) if one is not type(None)]
@@ -230,8 +234,9 @@ class Command(TyperCommand):
     usage: str = ""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        hints = typing.get_type_hints(self.callback) if self.callback else {}
-        texts = frozenset(name for name, hint in hints.items() if hint in _TEXTS)
+        # (Since Python 3.14 the function that Typer makes of this one has no `__annotations__`.)
+        shown = inspect.signature(self.callback).parameters.values() if self.callback else ()
+        texts = frozenset(one.name for one in shown if _bare(one.annotation) in _TEXTS)
         return [unconverted(parameter, texts) for parameter in super().get_params(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
