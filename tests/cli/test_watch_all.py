@@ -95,6 +95,7 @@ def test_each_training_has_an_entry_and_memdiag_has_none(tmp_path: Path) -> None
     assert 0 < host["used_bytes"] < host["total_bytes"]
 
 
+@pytest.mark.slow
 def test_a_leak_is_shown_while_it_grows_and_stays_when_it_has_ended(tmp_path: Path) -> None:
     command = [*MEMDIAG, "watch", "--all", "--interval", "0.2", "--user", str(os.getuid())]
     with Terminal(command, directory=tmp_path, environ=WIDE) as terminal:
