@@ -206,3 +206,11 @@ def test_a_run_without_history_is_an_error(tmp_path: Path, content: bytes) -> No
     path.write_bytes(b":W&B\xe1\xbe\x00" + content)
     with pytest.raises(ReadError, match="no history"):
         read(str(path))
+
+
+def test_series_with_the_names_of_keys_are_no_readings(tmp_path: Path) -> None:
+    path = tmp_path / "run-abc.wandb"
+    row: dict[str, object] = {"memdiag/rss_bytes": 5e8, "memdiag/step": 1, "memdiag/at_s": 1.0}
+    odd = {f"memdiag/rank0/{key}": 7 for key in ("at_s", "step", "phase", "pid", "process")}
+    path.write_bytes(log([history({**row, **odd, "memdiag/pid": 3})] * 40))
+    assert {(one.process, one.metric) for one in read(str(path)).series} == {("tree", "rss_bytes")}

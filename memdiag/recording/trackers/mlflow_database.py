@@ -42,9 +42,10 @@ def read_database(source: Source) -> Table:
         with closing(sqlite3.connect(uri, uri=True)) as database:
             until_s = time.monotonic() + _MOST_S
             database.set_progress_handler(lambda: time.monotonic() > until_s, _LOOK_EVERY)
+            database.text_factory = lambda text: text.decode(errors="replace")
             database.execute("PRAGMA trusted_schema = OFF")
             return _newest(database, source.name)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:  # damaged text or numbers
         raise ReadError(
             f"it is an SQLite database, but not one of MLflow ({printable(str(error))})",
             source=source.name,

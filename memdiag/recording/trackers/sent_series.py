@@ -39,7 +39,10 @@ def as_recorded(table: Table) -> Table | None:
             process = sent["process"] or _TREE
             found.setdefault(process, {})[sent["metric"]] = _numbers(column)
     own = found.get(_TREE, {})
-    step, at_s = own.pop(_STEP, None), own.pop(_AT, None)
+    step, at_s = own.get(_STEP), own.get(_AT)
+    for readings in found.values():
+        for key in KEY_COLUMNS:
+            readings.pop(key, None)
     if at_s is None:
         at_s = _seconds(columns)
     if at_s is None or not any(found.values()):
