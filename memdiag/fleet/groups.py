@@ -42,7 +42,8 @@ def judge_groups(results: ResultsFile, labels: Sequence[str]) -> Iterator[GroupF
     Recordings without one of the labels, and alone in their job, are not judged. One job at a time
     is in memory.
     """
-    key = " || ' / ' || ".join(f"json_extract(r.labels, '$.{json.dumps(one)}')" for one in labels)
+    quoted = [json.dumps(one).replace("'", "''") for one in labels]
+    key = " || ' / ' || ".join(f"json_extract(r.labels, '$.{one}')" for one in quoted)
     ask = results.database.execute
     now = results.began_at
     names = ask(

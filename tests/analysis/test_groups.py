@@ -100,6 +100,8 @@ def test_missing_ranks_and_stragglers_are_named(rng):
     assert found.missing == ("3", "8")
     assert found.behind == ("2",)
     assert found.leaking == ()
+    seldom = [member(n, rng, metric="uss_bytes", role="unique", until=600) for n in range(2)]
+    assert judge_group("j", ranks + seldom).behind == ("2",)
 
 
 def test_the_first_limit_is_that_of_the_rank_that_leaks(rng):

@@ -26,7 +26,7 @@ def test_recordings_of_a_directory_are_the_ranks_of_a_job(tmp_path):
     assert (bad.group, bad.leaking, bad.ranks) == ("bad", ("4",), 6)
     assert (good.group, good.leaking) == ("good", ())
     assert judged(tmp_path, ["job"]) == []
-    assert judged(tmp_path, ["directory", 'x"; DROP']) == []
+    assert judged(tmp_path, ["directory", "x'\"; DROP"]) == []
 
 
 def test_labels_are_those_of_the_environment(tmp_path):

@@ -376,7 +376,10 @@ def _missing(ranks: Sequence[str], world_size: int | None) -> tuple[str, ...]:
 
 
 def _behind(members: Sequence[Member], policy: GroupPolicy) -> tuple[str, ...]:
-    ends = {one.rank: one.points[-1][0] for one in members if one.points}
+    ends: dict[str, float] = {}
+    for one in members:  # some metrics are read seldom, and end earlier
+        if one.points:
+            ends[one.rank] = max(ends.get(one.rank, -math.inf), one.points[-1][0])
     if not ends:
         return ()
     usual = policy.behind * float(np.median(list(ends.values())))
