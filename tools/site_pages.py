@@ -74,7 +74,7 @@ def relinked(markdown: str, led: Callable[[str], str]) -> str:
 def main() -> int:
     """Compare the navigation with the pages that there are."""
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    named = set(re.findall(r"- (\S+\.md)$", navigation, re.M))
+    named = set(re.findall(r"(\S+\.md)$", navigation, re.M))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in ROOT.glob("docs/**/*.md")}
     wrong = sorted(named ^ (pages | set(PAGES.values())))
     for page in wrong:
