@@ -10,7 +10,7 @@
 #                  who need them
 #   make bench-programs  verdict, rate and kind of memory of 95 real programs, five runs of each: hours;
 #                  ARGS="--runs 1 --jobs 2 --style numpy" for less
-#   make bench-culprits  who names the line that leaks, on 76 programs: memdiag and other tools
+#   make bench-culprits  who names the line that leaks, on 133 programs: memdiag and other tools
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
 #   make trackers  what --to sends to W&B and MLflow, read back
 #   make engines   dask, Ray, MPI (mpiexec), Spark (java) and an S3 server judge many recordings
