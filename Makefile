@@ -174,10 +174,10 @@ dist: $(READY)
 
 # The guide with what its cells show.
 notebook: $(READY)
-	@cd docs && ../$(BIN)/python -c "import nbclient, nbformat; \
-		book = nbformat.read('notebook.ipynb', 4); \
-		nbclient.NotebookClient(book, record_timing=False).execute(); \
-		nbformat.write(book, 'notebook.ipynb')"
+	@$(BIN)/python -c "import nbclient, nbformat; \
+		book = nbformat.read('docs/notebook.ipynb', 4); here = {'metadata': {'path': 'docs'}}; \
+		nbclient.NotebookClient(book, record_timing=False, resources=here).execute(); \
+		nbformat.write(book, 'docs/notebook.ipynb')"
 	@rm -rf docs/.memdiag
 
 pictures: $(READY) $(BENCH_READY)
