@@ -19,6 +19,8 @@ from memdiag.fleet.judge_file import start_worker
 from memdiag.values.sanitize import printable
 
 _UNKNOWN_WORKERS = 16
+# An engine takes milliseconds for a call; Spark, for which it is a job, a quarter of a second.
+BATCH, _SPARK_BATCH = 8, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +28,13 @@ class Engine:
     """A way to get an executor.
 
     opened: the executor, for a `with` statement. workers: how many tasks run at once. can_reopen:
-    a broken executor may be replaced by a new one.
+    a broken executor may be replaced by a new one. batch: recordings of a call.
     """
 
     opened: Callable[[], AbstractContextManager[Executor]]
     workers: int
     can_reopen: bool = False
+    batch: int = BATCH
 
 
 def of_executor(executor: Executor) -> Engine:
@@ -179,7 +182,8 @@ def _spark(address: str, jobs: int | None) -> Engine:
         finally:
             session.stop()
 
-    return Engine(opened=opened, workers=_UNKNOWN_WORKERS if address else jobs or cores())
+    workers = _UNKNOWN_WORKERS if address else jobs or cores()
+    return Engine(opened=opened, workers=workers, batch=_SPARK_BATCH)
 
 
 class _Spark(ThreadPoolExecutor):

@@ -11,8 +11,8 @@ from memdiag.fleet.judge_file import How, Task, judge_files
 from memdiag.values.fleet import RecordingResult
 from memdiag.values.sanitize import printable
 
-# Recordings of a call: an engine takes milliseconds for each. Calls that wait for each worker.
-BATCH, _WAITING = 8, 3
+# Calls that wait for each worker.
+_WAITING = 3
 _LONGEST = 300
 
 
@@ -23,7 +23,7 @@ def results(tasks: Iterable[Task], engine: Engine, how: How) -> Iterator[Recordi
     in a new executor, and the one with which it dies again has an error as its result. An executor
     that cannot be replaced leaves an error for every task that it has not run.
     """
-    batches = _batches(tasks)
+    batches = _batches(tasks, engine.batch)
     while True:
         with engine.opened() as executor:
             calls = _Calls(executor, how)
@@ -37,9 +37,9 @@ def results(tasks: Iterable[Task], engine: Engine, how: How) -> Iterator[Recordi
         yield from _one_at_a_time(calls.lost, engine, how)
 
 
-def _batches(tasks: Iterable[Task]) -> Iterator[tuple[Task, ...]]:
+def _batches(tasks: Iterable[Task], size: int) -> Iterator[tuple[Task, ...]]:
     left = iter(tasks)
-    while batch := tuple(itertools.islice(left, BATCH)):
+    while batch := tuple(itertools.islice(left, size)):
         yield batch
 
 

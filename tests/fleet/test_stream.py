@@ -90,7 +90,7 @@ def test_tasks_are_taken_as_they_are_needed():
 
     found = stream.results(tasks(), engines.of_executor(Lazy()), How())
     next(found)
-    assert len(taken) <= stream.BATCH * 16 * 4
+    assert len(taken) <= engines.BATCH * 16 * 4
     found.close()
 
 
@@ -114,7 +114,7 @@ def test_a_broken_executor_of_the_caller_leaves_a_result_for_each_task():
     found = list(stream.results(tasks, engines.of_executor(Broken()), How()))
     assert sorted(one.path for one in found) == sorted(task.path for task in tasks)
     reasons = Counter(one.error for one in found)
-    assert reasons["the worker process died while it was judged"] == 100 - 2 * stream.BATCH
+    assert reasons["the worker process died while it was judged"] == 100 - 2 * engines.BATCH
 
 
 class GivesUp(Executor):
