@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from memdiag.cli.measurement import judge_process
 from memdiag.cli.measurement.judge_process import apart
+from memdiag.cli.measurement.live_verdict import in_thread
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +50,22 @@ def test_child_that_gets_little_of_the_processor_is_awaited() -> None:
 
 def test_child_that_ends_without_an_answer_has_none() -> None:
     assert apart(lambda: os._exit(1), patience_s=20.0) is None
+
+
+def test_a_thread_that_judges_does_not_leave_its_locks_to_the_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import that another thread has begun when the child is forked never ends there."""
+    (tmp_path / "slowly_imported.py").write_text(
+        "import sys, time\nsys.begun.set()\ntime.sleep(0.3)\nVALUE = 7\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    begun = threading.Event()
+    monkeypatch.setattr(sys, "begun", begun, raising=False)
+
+    def value() -> int:
+        return int(importlib.import_module("slowly_imported").VALUE)
+
+    in_thread(lambda: importlib.import_module("slowly_imported"))
+    assert begun.wait(60)
+    assert apart(value, patience_s=2.0) == 7

@@ -8,12 +8,16 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from memdiag.cli.output.messages import STDERR, say, unfailing
 
+JUDGING = "memdiag-judging"
+"""The name of threads that judge during the measurement."""
+_PATIENCE_S = 30.0  # for such a thread: heuristic
 _PR_SET_PDEATHSIG = 1
 # Linux, include/linux/posix-timers.h: CPUCLOCK_SCHED; the number of a process's clock holds its id.
 _CPU_CLOCK = 2
@@ -33,7 +37,8 @@ def apart(work: Callable[[], int], *, patience_s: float) -> int | None:
 
     patience_s: how much CPU time the child may take, and how long it may take none.
     """
-    if _NOT_FORKED in sys.modules or not hasattr(os, "fork"):
+    is_alone = _is_alone()
+    if not is_alone or _NOT_FORKED in sys.modules or not hasattr(os, "fork"):
         return work()
     answers, reply = os.pipe()
     sys.stdout.flush()
@@ -58,6 +63,16 @@ def apart(work: Callable[[], int], *, patience_s: float) -> int | None:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
     return answer[0] if answer else None
+
+
+def _is_alone() -> bool:
+    """Return True once no thread judges any more: a child would inherit the locks of its imports,
+    and wait for them forever.
+    """
+    judging = [one for one in threading.enumerate() if one.name == JUDGING]
+    for thread in judging:
+        thread.join(_PATIENCE_S)
+    return not any(thread.is_alive() for thread in judging)
 
 
 def _is_answered(answers: int, child: int, patience_s: float) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memdiag.cli import lazy_imports
+from memdiag.cli.measurement.judge_process import JUDGING
 from memdiag.cli.options.gate import Gate
 from memdiag.cli.output.conclude import diagnosed
 from memdiag.cli.output.messages import in_words, say
@@ -26,7 +27,7 @@ Start = Callable[[Callable[[], None]], Callable[[], bool]]
 
 def in_thread(call: Callable[[], None]) -> Callable[[], bool]:
     """Start `call` in a thread that does not keep memdiag from ending."""
-    thread = threading.Thread(target=call, daemon=True)
+    thread = threading.Thread(target=call, name=JUDGING, daemon=True)
     thread.start()
     return thread.is_alive
 
