@@ -11,9 +11,7 @@ from memdiag.report.sections.series_table import ORDER
 from memdiag.report.text import numbers, rates, text_layout, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import Column, first_fitting, joined, labeled
-from memdiag.values.findings import Interval
 from memdiag.values.fleet import FleetSummary, Growing
-from memdiag.values.measurements import Axis, AxisKind, Unit
 from memdiag.values.verdict import Reason, Verdict
 
 _CELLS = (60, 40, 32, 24, 16)
@@ -120,11 +118,8 @@ def _series(one: Growing, screen: Screen) -> str:
 
 
 def _growth(one: Growing) -> str:
-    if one.growth_per_x is None:
-        return "-"
-    kind = AxisKind(one.axis)
-    growth = Interval.around(one.growth_per_x)
-    return rates.rate(growth, Axis(name=kind.value, kind=kind), Unit(one.unit)).brief()
+    growth = one.growth_per_x
+    return "-" if growth is None else rates.brief(growth, one.axis, one.unit)
 
 
 def _limit(one: Growing, screen: Screen) -> str:

@@ -7,9 +7,8 @@ from rich.text import Text
 
 from memdiag.report.text import numbers, rates, text_layout
 from memdiag.report.text.screen import Screen
-from memdiag.values.findings import Interval
 from memdiag.values.history import Change, History, Quantity, Trend
-from memdiag.values.measurements import Axis, AxisKind, Unit
+from memdiag.values.measurements import Unit
 
 _COMMIT, _CELLS = 12, 40
 
@@ -57,16 +56,10 @@ def _said(trend: Trend, change: Change, screen: Screen) -> str:
 def _amount(trend: Trend, value: float) -> str:
     if trend.quantity is Quantity.PEAK:
         return numbers.signed(value, Unit(trend.unit))
-    return _rate(trend, value)
+    return rates.brief(value, trend.axis, trend.unit)
 
 
 def _level(trend: Trend, value: float) -> str:
     if trend.quantity is Quantity.PEAK:
         return numbers.quantity(value, Unit(trend.unit))
-    return _rate(trend, value)
-
-
-def _rate(trend: Trend, value: float) -> str:
-    kind = AxisKind(trend.axis)
-    axis = Axis(name=kind.value, kind=kind)
-    return rates.rate(Interval.around(value), axis, Unit(trend.unit)).brief()
+    return rates.brief(value, trend.axis, trend.unit)

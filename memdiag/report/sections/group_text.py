@@ -8,10 +8,8 @@ from memdiag.report.sections.series_table import ORDER
 from memdiag.report.text import numbers, rates, text_layout
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import joined, labeled
-from memdiag.values.findings import Interval
 from memdiag.values.fleet import FleetSummary
 from memdiag.values.groups import GroupFinding, GroupKind
-from memdiag.values.measurements import Axis, AxisKind, Unit
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -68,8 +66,5 @@ def _ranks(ranks: tuple[str, ...], screen: Screen) -> str:
 
 
 def _rate(one: GroupFinding) -> str:
-    if one.growth_per_x is None:
-        return ""
-    kind = AxisKind(one.axis)
-    growth = Interval.around(one.growth_per_x)
-    return rates.rate(growth, Axis(name=kind.value, kind=kind), Unit(one.unit)).brief()
+    growth = one.growth_per_x
+    return "" if growth is None else rates.brief(growth, one.axis, one.unit)

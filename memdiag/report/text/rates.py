@@ -63,6 +63,14 @@ def rate(growth: Interval, axis: Axis, unit: Unit, *, largest: float | None = No
     return Rate(growth=scaled, unit=unit, per=per)
 
 
+def brief(growth: float, axis: str, unit: str) -> str:
+    """`+30.4 MB per step`: a growth without its interval. axis, unit: names of an AxisKind and of a
+    Unit, as files of results have them.
+    """
+    kind = AxisKind(axis)
+    return rate(Interval.around(growth), Axis(name=kind.value, kind=kind), Unit(unit)).brief()
+
+
 def _per(axis: Axis, unit: Unit, growth: float) -> tuple[float, str]:
     enough = _MEANINGFUL_BYTES if unit is Unit.BYTES else 1.0
     if axis.kind is AxisKind.SECONDS:
