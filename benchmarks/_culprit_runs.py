@@ -24,8 +24,8 @@ PATIENCE_S = 600.0
 MOST_READ = 3  # lines of another tool's list
 PEER_STEPS = 400  # of other tools, which slow a program down manyfold
 MEASURED_STEPS = 400
-# A program that is over sooner runs again with so many times the steps: the rules call for 10 s
-# of a recording, and how long so many steps take depends on the machine.
+# A program that ends sooner is run again with this many times the steps: the rules require 10 s
+# of a recording, and how long they take depends on the machine.
 LEAST_S, TIMES = 15.0, (4, 12)
 _PYTHON = sys.executable
 Frames = Sequence[Sequence[Any]]  # (file, line), innermost first
@@ -67,7 +67,7 @@ class Ended:
 
     @property
     def complaint(self) -> str:
-        """Why there is no result; "" if the command succeeded."""
+        """Why the command failed; "" if it succeeded."""
         last = " ".join(self.output.strip().splitlines()[-3:])[-300:]
         return f"status {self.status}: {last}" if self.status else ""
 
