@@ -163,6 +163,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("nvidia-smi", nvidia_smi.is_query, nvidia_smi.read_query),
     _signed("nvidia-smi-mon", nvidia_smi.is_monitor, nvidia_smi.read_monitor),
     _signed("nvidia-smi-screen", nvidia_smi.has_screens, nvidia_smi.read_screens),
+    _signed("nvidia-smi-listing", nvidia_smi.has_listings, nvidia_smi.read_listings),
     _signed("mprof", ps_top_free.is_mprof, ps_top_free.read_mprof),
     _signed("psrecord", ps_top_free.is_psrecord, ps_top_free.read_psrecord),
     _signed("processes", ps_top_free.has_processes, ps_top_free.read_processes),

@@ -19,19 +19,24 @@ _QUANTITY = re.compile(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*"
 _THOUSANDS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SPELT = {"kilo": "k", "mega": "m", "giga": "g", "tera": "t"}
+_SPELT |= {"meg": "m", "gig": "g"}
 _SPELT |= {"kibi": "ki", "mebi": "mi", "gibi": "gi", "tebi": "ti"}
+_LETTERS = str.maketrans("кмгтб", "kmgtb")  # of Cyrillic
 _SECONDS = {"": 1.0, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0}
 _SECONDS |= {"m": 60.0, "min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0}
 _SECONDS |= {"hours": 3600.0, "d": 86400.0, "day": 86400.0, "days": 86400.0}
 
 
 def bytes_per_unit(unit: str) -> int | None:
-    """Bytes in one `kb`, `MiB`, `g`, `bytes`...; None if `unit` is not a unit of memory."""
-    unit = unit.strip().lower()
+    """Bytes in one `kb`, `MiB`, `g`, `bytes`...; None if `unit` is not a unit of memory.
+
+    French `Mo` (mégaoctet) and Russian `МБ` are the same as `MB`.
+    """
+    unit = unit.strip().lower().translate(_LETTERS)
     if unit in {"b", "byte", "bytes"}:
         return 1
     unit = _SPELT.get(unit.removesuffix("s").removesuffix("byte"), unit)
-    match = re.fullmatch(r"([kmgtp])(i?)(b|bytes?)?", unit)
+    match = re.fullmatch(r"([kmgtp])(i?)(b|o|bytes?)?", unit)
     if match is None:
         return None
     base = 1024 if match.group(2) else 1000

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table
+from memdiag.values import units
 
 _LARGEST_BYTES = 512 << 20
 _NESTING = 4
 _COLUMNS_AT_MOST = 5000
 _LOOKED_AT = 1 << 12
-# CloudWatch says beside the rows which metric they are of.
-_TITLE = "Label"
+# What says beside the rows which metric they are of, in CloudWatch, Azure, Plotly and others.
+_TITLES = ("Label", "name", "metric", "title", "id")
+_NAME, _VALUE = "metric", "value"  # as tables of one row per reading have them
+_POINTS_AT_LEAST = 4
+
+_FILLED = re.compile(r"[^\s,]")
 
 Row = Mapping[str, Any]
 
@@ -39,9 +46,24 @@ def parsed(source: Source) -> Any:
             remedy="write one JSON object per line",
         )
     try:
-        return json.loads(raw)
+        return _documents(raw.decode("utf-8-sig", errors="replace"))
     except (ValueError, RecursionError):
         return None
+
+
+def _documents(text: str) -> Any:
+    """The document, or a list of several below each other, each printed over several lines. Raises
+    ValueError for anything else.
+    """
+    decoder = json.JSONDecoder()
+    found = []
+    at = 0
+    while match := _FILLED.search(text, at):
+        document, at = decoder.raw_decode(text, match.start())
+        found.append(document)
+        if "\n" not in text[match.start() : at] and _FILLED.search(text, at):
+            raise ValueError("one object per line")
+    return found if len(found) > 1 else found[0]
 
 
 def _is_lines(start: bytes) -> bool:
@@ -58,11 +80,59 @@ def read_json(source: Source) -> Table | None:
         if columns := _columns(document):
             return _table(columns)
     rows = max((rows for one in lists if len(rows := _rows(one)) > 1), key=len, default=None)
-    if rows is None:
+    title = _title(document) if isinstance(document, dict) else ""
+    if rows is None or (title and not _has_memory(rows[0])):
+        return _within(document, title)
+    return _table(_by_column(rows))
+
+
+def _title(document: Row) -> str:
+    """What the object says that it is of, "" if it does not."""
+    for key in _TITLES:
+        title = document.get(key)
+        title = title.get("value") if isinstance(title, dict) else title
+        if isinstance(title, str) and recognise(title).part is Part.METRIC:
+            unit = str(document.get("unit", ""))
+            return f"{title} ({unit.lower()})" if units.bytes_per_unit(unit) else title
+    return ""
+
+
+def _has_memory(row: Row) -> bool:
+    return any(recognise(name).part is Part.METRIC for name in row)
+
+
+def _within(document: Any, title: str, nesting: int = _NESTING * 2) -> Table | None:
+    """The first series of points somewhere inside, below an object that says what they are of."""
+    if not nesting or not isinstance(document, (dict, list)):
         return None
-    title = document.get(_TITLE) if isinstance(document, dict) else None
-    named = {_TITLE: [title] * len(rows)} if isinstance(title, str) else {}
-    return _table({**named, **_by_column(rows)})
+    if isinstance(document, list):
+        rows = _rows(document) if len(document) >= _POINTS_AT_LEAST else []
+        if title and rows and (table := _points(_by_column(rows), title)):
+            return table
+        inner = iter(document)
+    else:
+        title = _title(document) or title
+        if title and (columns := _columns(document)) and (table := _points(columns, title)):
+            return table
+        inner = iter(document.values())
+    return next((t for one in inner if (t := _within(one, title, nesting - 1)) is not None), None)
+
+
+def _points(columns: Mapping[str, Sequence[Any]], title: str) -> Table | None:
+    """Positions (`x` or the name of an axis) and one column of numbers, which the title is of; None
+    for anything else.
+    """
+    axes = [name for name in columns if recognise(name).part is Part.AXIS or name == "x"]
+    numbers = [
+        name
+        for name, cells in columns.items()
+        if name not in axes and any(isinstance(cell, (int, float)) for cell in cells)
+    ]
+    if len(axes) != 1 or len(numbers) != 1:
+        return None
+    others = {name: cells for name, cells in columns.items() if name not in numbers}
+    named = {_NAME: [title] * len(columns[numbers[0]]), _VALUE: columns[numbers[0]]}
+    return _table({**others, **named})
 
 
 def _columns(document: Row) -> dict[str, list[Any]] | None:

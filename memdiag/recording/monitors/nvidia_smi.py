@@ -41,6 +41,13 @@ _DMON_NAMES = {
 }
 _DMON_NAMES |= {"name": "process", "date": "day", "mem": "bandwidth"}
 # `| 30%   60C    P2   290W / 300W |  12345MiB / 49140MiB |`, and above it `|   0  NVIDIA RTX ...`.
+# `nvidia-smi -q`: sections by indentation.
+_LISTING = b"==NVSMI LOG=="
+_LISTING_GPU = r"^GPU ([0-9A-F]{4,}:[0-9A-F:.]+)\s*$"
+_LISTING_SECTION = r"^    (\S[^:]*?)\s*$"
+_LISTING_USED = r"^        Used\s*:\s*([0-9]+) MiB"
+_LISTING_DATE = r"^Timestamp\s*:\s*(\S.*?)\s*$"
+_LISTING_MEMORY = "FB Memory Usage"
 _SCREEN = b"| NVIDIA-SMI "
 _SCREEN_GPU = r"^\|\s+([0-9]{1,3})\s+[A-Z][A-Za-z].*\|"
 _SCREEN_USED = r"\|\s*([0-9]+)MiB\s*/\s*[0-9]+MiB\s*\|"
@@ -124,6 +131,40 @@ def read_screens(source: Source) -> Table:
         )
         .filter(pl.col("memory.used [MiB]").is_not_null())
     )
+    return _by_time(rows)
+
+
+def has_listings(source: Source) -> bool:
+    """Return True if the beginning has the heading of `nvidia-smi -q`."""
+    return source.begins_with(_LISTING)
+
+
+def read_listings(source: Source) -> Table | None:
+    """`nvidia-smi -q` in a loop: the used frame buffer of each GPU and listing."""
+    line = pl.col("line")
+    parts = [
+        chunk.select(
+            line.str.extract(_LISTING_DATE, 1).alias("timestamp"),
+            line.str.contains(_LISTING.decode(), literal=True).alias("new"),
+            line.str.extract(_LISTING_GPU, 1).alias("gpu"),
+            line.str.extract(_LISTING_SECTION, 1).alias("section"),
+            line.str.extract(_LISTING_USED, 1).alias("memory.used [MiB]"),
+        ).filter(pl.col("new") | pl.any_horizontal(pl.all().exclude("new").is_not_null()))
+        for chunk in chunks(source)
+    ]
+    rows = (
+        pl.concat(parts)
+        .with_columns(
+            pl.col("new").cum_sum().alias(TICK),
+            pl.col("timestamp", "gpu", "section").forward_fill(),
+        )
+        .filter(pl.col("memory.used [MiB]").is_not_null(), pl.col("section") == _LISTING_MEMORY)
+    )
+    return _by_time(rows)
+
+
+def _by_time(rows: pl.DataFrame) -> Table:
+    """One row per GPU and print, with its time if prints have one."""
     order = TICK if rows["timestamp"].null_count() == len(rows) else "timestamp"
     return Table.of(rows.select(order, "gpu", "memory.used [MiB]"))
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from memdiag.values import units
 
-_BRACKETS = re.compile(r"[\[(]\s*(?:in\s+)?([A-Za-z%]{1,8})\s*[\])]")
+_BRACKETS = re.compile(r"[\[(]\s*(?:in\s+)?([^\W\d_]{1,8}|%)\s*[\])]")
 _RATE = re.compile(
     r"/\s*(?:s|sec|second|min|h|it|iter|step)\b|\bper\b|_per_|(?:\b|_)[kmgt]?i?bps\b", re.I
 )
 _WORD = re.compile(
     r"[kKMGT]i?[Bb](?![A-Za-z])"  # a unit glued to the name: rssMB, usedMiB
     r"|[A-Z]+(?![a-z])[0-9]*"  # RSS, GPU in GPUMemory
-    r"|[A-Z]?[a-z]+[0-9]*"  # heap, Used
+    r"|[A-Z]?[a-zà-öø-ÿ]+[0-9]*"  # heap, Used, mémoire
     r"|[^\W_]+"  # digits, other scripts
     r"|%"
 )

@@ -19,10 +19,10 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.STEP,
         _ranked(
             "step steps iteration iterations iter iters it update updates batch batches minibatch"
-            " 步数 步 迭代 ステップ schritt schritte"
+            " 步数 步 迭代 ステップ schritt schritte étape étapes pas paso pasos passo шаг шага"
         ),
     ),
-    (AxisKind.EPOCH, _ranked("epoch epochs 轮次 エポック epoche epochen")),
+    (AxisKind.EPOCH, _ranked("epoch epochs 轮次 エポック epoche epochen époque época эпоха")),
     (
         AxisKind.REQUEST,
         _ranked(
@@ -52,8 +52,8 @@ REQUESTS = _words("fetch fetches")
 # Words that may accompany an axis word without changing its meaning: `trainer/global_step`.
 AXIS_FILLERS = _words(
     "global train trainer training current total num number no nr n idx index id count counter"
-    " wall relative since start elapsed unix process sys the of done completed so far time log"
-    " optimizer opt mini _"
+    " wall stamp utc relative since start elapsed unix process sys the of done completed so far"
+    " time log optimizer opt mini _"
 )
 
 # Tags.
@@ -108,7 +108,7 @@ DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu x
 HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
-    " speicher"
+    " speicher arbeitsspeicher mémoire memoria memória память памяти"
     " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
     " free"
 )

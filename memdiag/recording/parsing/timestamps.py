@@ -29,7 +29,14 @@ _CLOCK = re.compile(
 _TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*([AaPp][Mm])?"
 # `3/11/2025 9:30 PM`, `11.03.2025 21:30`.
 _DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})"
-_NO_MONTH = 12
+_LAST_MONTH = 12
+_NOON = 12
+# `Tue Mar 11 21:30:00 UTC 2025`, `11-Mar-2025 21:30`, `Mar 11, 2025 9:30 PM`.
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*"
+_MONTH_AND_DAY = rf"(?:^|[^a-z]){_MONTH}[-., ]+([0-9]{{1,2}})(?:[^0-9:]|$)"
+_DAY_AND_MONTH_NAME = rf"(?:^|[^0-9:])([0-9]{{1,2}})[-. ]+{_MONTH}"
+_YEAR = r"(?:^|[^0-9:.])((?:19|20)[0-9]{2})(?:[^0-9:.]|$)"
 
 # `2h`, `1h 10m`, `~5 min`, `T+30s`, `after 2 days`.
 _SPAN = (
@@ -119,21 +126,42 @@ def _moments(text: pl.Series) -> Floats:
     if not dates.has_nulls():
         return seconds
     seconds = np.where(np.isnan(seconds), _with_day_and_month(text), seconds)
+    seconds = np.where(np.isnan(seconds), _with_month_name(text), seconds)
     return np.where(np.isnan(seconds), _times_of_day(plain), seconds)
+
+
+def _with_month_name(text: pl.Series) -> Floats:
+    """Seconds since 1970 of dates with the name of a month and a time of day."""
+    lower = text.str.to_lowercase()
+    before = lower.str.extract_groups(_MONTH_AND_DAY).struct.unnest()
+    behind = lower.str.extract_groups(_DAY_AND_MONTH_NAME).struct.unnest()
+    name = before.to_series(0).fill_null(behind.to_series(1))
+    numbers = {month: at for at, month in enumerate(_MONTHS, 1)}
+    month = name.replace_strict(numbers, default=None, return_dtype=pl.Float64)
+    if month.null_count() == len(month):
+        return _floats(month)
+    day = before.to_series(1).fill_null(behind.to_series(0)).cast(pl.Float64, strict=False)
+    year = lower.str.extract(_YEAR, 1).cast(pl.Float64, strict=False)
+    clock = _clock_of(lower.str.extract_groups(rf"(?:^|[^0-9:]){_TIME}").struct.unnest())
+    return _days(_floats(year), _floats(month), _floats(day)) * _DAY_S + clock
+
+
+def _clock_of(groups: pl.DataFrame) -> Floats:
+    """Seconds since midnight of the groups of `_TIME`; 0 if there is no time of day."""
+    *parts, half = groups.get_columns()
+    numbers = [np.nan_to_num(_floats(part.cast(pl.Float64, strict=False))) for part in parts]
+    clock = sum(part * unit_s for part, unit_s in zip(numbers, _SPAN_S[1:], strict=True))
+    letters = half.str.to_lowercase().fill_null("")
+    clock = clock + np.where((letters == "pm").to_numpy() & (numbers[0] < _NOON), _DAY_S / 2, 0.0)
+    return clock - np.where((letters == "am").to_numpy() & (numbers[0] == _NOON), _DAY_S / 2, 0.0)
 
 
 def _with_day_and_month(text: pl.Series) -> Floats:
     """Seconds since 1970 of dates that begin with the day or the month."""
     groups = text.str.extract_groups(rf"{_DAY_AND_MONTH}(?:[ ,T]+{_TIME})?$").struct.unnest()
-    parts = [_floats(part.cast(pl.Float64, strict=False)) for part in groups.get_columns()[:6]]
-    first, second, year = parts[:3]
-    clock = sum(
-        np.nan_to_num(part) * unit_s for part, unit_s in zip(parts[3:], _SPAN_S[1:], strict=True)
-    )
-    half = groups.to_series(6).str.to_lowercase().fill_null("")
-    hours = np.nan_to_num(parts[3])
-    clock = clock + np.where((half == "pm").to_numpy() & (hours < _NO_MONTH), _DAY_S / 2, 0.0)
-    clock = clock - np.where((half == "am").to_numpy() & (hours == _NO_MONTH), _DAY_S / 2, 0.0)
+    parts = groups.get_columns()[:3]
+    first, second, year = (_floats(part.cast(pl.Float64, strict=False)) for part in parts)
+    clock = _clock_of(groups.select(groups.columns[3:]))
     if not np.isfinite(year).any():
         return year
     ways = [(first, second), (second, first)]  # (day, month)
@@ -151,7 +179,7 @@ def _disorder(seconds: Floats) -> tuple[int, int, float]:
 
 def _days(year: Floats | Ints, month: Floats | Ints, day: Floats | Ints) -> Floats:
     """Days since 1970, NaN where there is no such date."""
-    exists = np.isfinite(year) & (month >= 1) & (month <= _NO_MONTH) & (day >= 1)
+    exists = np.isfinite(year) & (month >= 1) & (month <= _LAST_MONTH) & (day >= 1)
     years, months, days = (np.where(exists, part, 1).astype(int) for part in (year, month, day))
     first = (years - 1970).astype("M8[Y]").astype("M8[M]") + (months - 1).astype("m8[M]")
     date = first.astype("M8[D]") + (days - 1).astype("m8[D]")

@@ -45,9 +45,16 @@ LEADING = "index"
 _ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
 # `(3, 7) 512.30`: epoch and step, or layer and head.
 _LEADING_PAIR = re.compile(r"^\s*[(\[][^)\]]*[)\]]")
+# A named tuple or a data class: `svmem(total=67430391808, ...)`.
+_PRINTED = re.compile(r"\b[A-Za-z_]\w*\((?=\w+=)")
 _HEADING_ENDS = re.compile("[:|=0-9]")
 # After these headings numbers without a unit are bytes.
 _BYTES_HEADINGS = re.compile(r"\bp(?:full)?mem(?:ory_info)?\(|\bsvmem\(", re.I)
+
+
+# What psutil prints of the machine also has lists of pages, active and inactive ones, and buffers,
+# which are a part of the page cache.
+_OF_MACHINE = "svmem("
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,14 +109,14 @@ def find_fields(
 def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> list[Field]:
     heading = _heading(lines)
     seen: Counter[Place] = Counter()
-    below: Counter[Place] = Counter()  # in lines that begin with the heading
+    below: Counter[Place] = Counter()  # in lines with the heading
     units: dict[Place, Counter[str]] = {}
     known: dict[str, tuple[Number, ...]] = {}
     repeated: set[Place] = set()
     for line in lines:
         for number in _numbers_once(line, known, repeated, words):
             seen[number.place] += 1
-            below[number.place] += line.lstrip().startswith(heading)
+            below[number.place] += heading in line
             units.setdefault(number.place, Counter())[number.unit] += 1
     labels = [place.text for place in seen if place.kind == "label"]
     pairs = {"current", "peak"} <= {label.lower() for label in labels}
@@ -188,7 +195,12 @@ def _numbers_once(
 
 
 def _heading(lines: Sequence[str]) -> str:
-    """The words that most lines begin with, before the first colon or number."""
+    """The words that most lines begin with, before the first colon or number; or the type of the
+    value that most lines print: `svmem(` of "step 3 svmem(total=5, used=3)".
+    """
+    printed = Counter(found.group() for line in lines if (found := _PRINTED.search(line)))
+    if printed and printed.most_common(1)[0][1] * 2 > len(lines):
+        return printed.most_common(1)[0][0]
     starts = Counter(_HEADING_ENDS.split(line, maxsplit=1)[0].strip() for line in lines)
     return starts.most_common(1)[0][0] if starts else ""
 
@@ -211,9 +223,13 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
     stem = re.sub(r"\(s\)|\(?in \w+\)?", "", label)
     if known.unit is Unit.BYTES and recognise(stem).part is Part.AXIS:
         label = f"{around} {label.removeprefix(stem.strip())}"  # Memory usage after 3 runs (in MiB)
+    if heading == _OF_MACHINE and known.unit is Unit.COUNT:
+        return f"pagecache {label} (bytes)"
     if known.part is Part.AXIS or known.unit is not None:
         return label
-    unit = unit or ("%" if "percent" in label.lower() else _unit_of_heading(heading))
+    is_of_pages = heading == _OF_MACHINE and recognise(label).part is Part.OTHER
+    if not unit and not is_of_pages:
+        unit = "%" if "percent" in label.lower() else _unit_of_heading(heading)
     return f"{label} ({unit})" if unit else label
 
 
@@ -234,7 +250,7 @@ def _is_count(place: Place, unit: str) -> bool:
 
 
 def _about(heading: str) -> str:
-    words = re.sub(r"\(\w*$", "", heading).split()  # "svmem(total=5, used=3)"
+    words = re.sub(r"\(\w*$", "", heading).split()
     return " ".join(word for word in words if word.lower() not in PREPOSITIONS)
 
 
@@ -282,7 +298,9 @@ def _pattern(
     if place.kind == "before":
         return rf"(?:^|[^\w.]){figure}\s*{re.escape(place.text)}\b"
     if place.kind == "fraction":
-        return r"(?:^|[^\w.])([0-9]+)()/[0-9]+(?:\D|$)"
+        first = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}[0-9]+/[0-9]+[^A-Za-z]*?"
+        start = rf"{first}[^\w.]" if label else r"(?:^|[^\w.])"
+        return rf"{start}([0-9]+)()/[0-9]+(?:\D|$)"
     if place.kind in {"size", "within"}:
         part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""
         return rf"{part}(?:^|[^\w.+\-])({NUMBER})(?:{OF})?[ ]?({SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"

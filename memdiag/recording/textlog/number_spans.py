@@ -17,8 +17,8 @@ from memdiag.values.measurements import AxisKind, Unit
 
 FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
-_SPELT_OUT = "(?:[Kk]ilo|[Mm]ega|[Gg]iga|[Kk]ibi|[Mm]ebi|[Gg]ibi)[Bb]ytes?"
-SIZE_UNIT = rf"(?:{_SPELT_OUT}|[kKMGT]i?B|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
+_SPELT_OUT = "(?:[Kk]ilo|[Mm]ega|[Gg]iga|[Kk]ibi|[Mm]ebi|[Gg]ibi)[Bb]ytes?|[Mm]egs?|[Gg]igs?"
+SIZE_UNIT = rf"(?:{_SPELT_OUT}|[kKMGT]i?B|[kKMG]i?o|[КМГТ]Б|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
 # Used and total, with one unit: `2571/15817MB`, `2571 / 15817 MB`.
 OF = r"[ ]?/[ ]?[0-9][0-9.]*"
@@ -111,6 +111,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
     end, unlabelled, bare = zone.end() if zone else 0, 0, False
     awaited: Place | None = None  # of the next number
     is_after_size = False
+    counter = ""
     for match in (found for found in _SCAN.finditer(line) if not _is_index(line, found)):
         between = line[end : match.start()]
         end = match.end()
@@ -120,7 +121,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
         if awaited is not None:
             yield Number(awaited, unit)
             awaited = None
-        elif _THEN_LATER.match(line, end) is not None:
+        elif _THEN_LATER.match(line, end) is not None and not _is_position(label):
             awaited = Place("later", label)
         elif _is_no_reading(between, label, match.group("figure"), unit):
             continue
@@ -130,13 +131,19 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
             yield Number(Place("label", position), "")
         elif label and not _belongs_to_next(label, line, end):
             yield Number(Place("label", label), unit)
+            counter = label if match.group("total") and not unit else counter
         elif not match.group("figure").startswith(("+", "-")):  # "(+1,853 MB)": an increase
-            if place := _unlabelled(match, unit, label, first=unlabelled == 0):
+            if place := _unlabelled(match, unit, label, first=unlabelled == 0, counter=counter):
                 if place.kind != "size" or not bare:
                     yield Number(place, unit)
                 bare = bare or place.kind == "size"
             unlabelled += 1
         is_after_size = re.fullmatch(SIZE_UNIT, unit) is not None
+
+
+def _is_position(label: str) -> bool:
+    """Return True for the step of "step 100 -> 4.2 GB": no earlier value."""
+    return recognise(label).part is Part.AXIS
 
 
 def _belongs_to_next(label: str, line: str, end: int) -> bool:
@@ -207,8 +214,13 @@ def _is_no_reading(between: str, label: str, figure: str, unit: str) -> bool:
     return not unit and not _BOUNDS.isdisjoint(label.lower().split()[-1:])
 
 
-def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> Place | None:
-    """The place of a number without a name before it."""
+def _unlabelled(
+    match: re.Match[str], unit: str, label: str, *, first: bool, counter: str
+) -> Place | None:
+    """The place of a number without a name before it.
+
+    counter: the name of the last `1/10` before it: `Epoch [1/10]: [91/938]`.
+    """
     after = _AFTER.match(match.string, match.end())
     if not unit and _HAPPENED.match(match.string, match.end()):
         return None
@@ -221,7 +233,7 @@ def _unlabelled(match: re.Match[str], unit: str, label: str, *, first: bool) -> 
         part = _part(match.string, match.start())
         return Place("within", part) if part else Place("size", "")
     if match.group("total"):
-        return Place("fraction", "")
+        return Place("fraction", counter)
     if first and not match.string[: match.start()].strip(_STRIP):
         return Place("start", "")
     return None if unit else Place("plain", "")

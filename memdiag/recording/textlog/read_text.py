@@ -41,7 +41,9 @@ _ONWARDS = 0.6
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
 # too.
 _DENSE = 0.2
-_HINT = r"(?i)mem|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?B?\b|[0-9]\s?bytes|uss|pss|vms"
+_HINT = (
+    r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|[0-9]\s?bytes|uss|pss|vms"
+)
 _DIGIT = "[0-9]"
 _BEGINS_WITH_NUMBER = re.compile(rb"\s*[0-9]")
 _FORMS_AT_MOST = 4000
