@@ -41,9 +41,10 @@ _FRAMEWORK_S = 30.0
 # run inside of an import. Heuristic.
 _LONGEST_IMPORT_S = 20.0
 # A process of this age that collects garbage computes, whatever it imports. So does one that
-# memdiag has started, and that has used this much CPU time by then. Shorter programs, and launchers
+# memdiag has started, once it has used this much CPU time: it is looked at until it has, or until
+# between two looks it has used no more than a process that waits. Shorter programs, and launchers
 # that wait for others, are not measured. Heuristic.
-_COMPUTES_AFTER_S, _COMPUTES_CPU_S = 2.0, 0.1
+_COMPUTES_AFTER_S, _COMPUTES_CPU_S, _WAITS_CPU_S = 2.0, 0.1, 0.001
 # An attribute that each framework has only once its import is complete.
 _COMPLETE = {
     "torch": "Tensor",
@@ -124,7 +125,7 @@ class Probe:
             self._heartbeat.start()
         else:
             gc.callbacks.append(self._collected)
-            self._began_cpu_s = process_time()
+            self._began_cpu_s = self._looked_cpu_s = process_time()
             if is_first:
                 self._heartbeat.start(_COMPUTES_AFTER_S)
         session.follow_pressure = self._follow_pressure
@@ -194,8 +195,7 @@ class Probe:
         if self._watcher is not None and self._watcher.is_gone():
             self.detach()
             return
-        if not self._measures and process_time() - self._began_cpu_s < _COMPUTES_CPU_S:
-            self._heartbeat.stop()
+        if not (self._measures or self._computes()):
             return
         self._measures = True
         session = self._session
@@ -220,6 +220,18 @@ class Probe:
         if self._census_sampler is not None:
             self._census_sampler.tick(is_idle=is_idle)
         self._steps_seen = session.steps_recorded
+
+    def _computes(self) -> bool:
+        """Return True if the program has used enough CPU time; stop to look if it only waits.
+
+        Where others keep the processor busy, a program that computes comes to it later.
+        """
+        before_s, self._looked_cpu_s = self._looked_cpu_s, process_time()
+        if self._looked_cpu_s - self._began_cpu_s >= _COMPUTES_CPU_S:
+            return True
+        if self._looked_cpu_s - before_s < _WAITS_CPU_S:
+            self._heartbeat.stop()
+        return False
 
     def _is_importing(self) -> bool:
         """Return True while the main thread imports modules before the program's first step."""

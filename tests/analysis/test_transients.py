@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from memory_series import judge, series_of
 
+from memdiag.values.measurements import Role
 from memdiag.values.verdict import Verdict
 
 MB = 1e6
@@ -48,6 +49,16 @@ def test_an_excursion_in_which_the_recording_ends_is_one_of_its_kind() -> None:
     assert judge(series_of(y, x=STEPS * np.arange(60))).verdict is Verdict.STABLE
     y[-1] += 2e9  # higher than those before: that is news
     assert judge(series_of(y, x=STEPS * np.arange(60))).verdict is Verdict.INCONCLUSIVE
+
+
+def test_excursions_that_grow_with_a_leak_are_no_part_of_its_rate() -> None:
+    """A table that is copied to grow: some readings meet both copies, the last one, too."""
+    n = 60
+    y = 20 * MB + 0.08 * MB * np.arange(n)
+    y[[30, 36, 41, 50, n - 1]] += 0.2 * y[[30, 36, 41, 50, n - 1]]
+    growth = judge(series_of(y, metric="malloc_bytes", role=Role.IN_USE)).series[0].growth_per_x
+    assert growth is not None
+    assert growth.value == pytest.approx(0.08 * MB, rel=0.03)
 
 
 def test_what_is_kept_of_an_excursion_is_growth() -> None:

@@ -71,8 +71,9 @@ def test_wrappers_around_the_program(watched, script) -> None:
         "import numpy, time; print('ready', flush=True); time.sleep(60)",
         "print('ready', flush=True)\nwhile True: [[] for _ in range(1000)]",
         "print('ready', flush=True)\nwhile True: sum(range(1000))",
+        "import time\nprint('ready', flush=True)\nwhile True: sum(range(10**5)); time.sleep(0.03)",
     ],
-    ids=["numpy", "no_import", "no_containers"],
+    ids=["numpy", "no_import", "no_containers", "sleeps_most_of_the_time"],
 )
 def test_program_that_computes_without_a_framework_is_measured(watched, code) -> None:
     with watched.start(sys.executable, "-c", code) as target:
@@ -87,7 +88,7 @@ def test_program_that_computes_without_a_framework_is_measured(watched, code) ->
 def test_launcher_that_waits_gets_no_thread(watched) -> None:
     code = (
         "import os, time\n"
-        "time.sleep(3)\n"
+        "time.sleep(4)\n"
         "print(len(os.listdir('/proc/self/task')))\n"
         "for _ in range(3): [[] for _ in range(1000)]\n"
         "print(len(os.listdir('/proc/self/task')))\n"

@@ -27,21 +27,19 @@ def lasting(x: Floats, y: Floats, drops: Ints, policy: Policy) -> NDArray[np.boo
     kept = np.ones(len(y), dtype=bool)
     if not len(drops):
         return kept
-    top = height = 0.0
+    height = 0.0
     readings = y.tolist()
     brief = _Brief.of(x, policy)
     for at in drops.tolist():
         before = _begin(readings, at, brief, policy)
         if before is not None:
             kept[before + 1 : at + 1] = False
-            top = max(top, *readings[before + 1 : at + 1])
             height = max(height, readings[at] - readings[at + 1])
         elif (after := _recovery(readings, at, brief, policy)) is not None:
             kept[at + 1 : after] = False
     if height > 0:
         common = policy.common
-        highest = top + common.little * height
-        kept[_end(readings, brief, common.most * height, highest) :] = False
+        kept[_end(readings, brief, common.most * height, common.margin * height) :] = False
     return kept if kept.mean() > 1 - policy.common.warm_share else np.ones_like(kept)
 
 
@@ -72,11 +70,15 @@ def _recovery(readings: list[float], at: int, brief: _Brief, policy: Policy) -> 
 
 
 def _end(readings: list[float], brief: _Brief, jump: float, highest: float) -> int:
-    """Where the excursion begins in which the readings end; their number where they end in none."""
+    """Where the excursion begins in which the readings end; their number where they end in none.
+
+    It begins with more than the jump, and is at most `highest` above the reading before it, whose
+    level may have grown since the excursions before.
+    """
     n = before = len(readings)
     while (before := before - 1) > 0 and brief.between(before - 1, n):
         sudden = readings[before] - readings[before - 1] > jump
-        if sudden and max(readings[before:]) <= highest:
+        if sudden and max(readings[before:]) - readings[before - 1] <= highest:
             return before
     return n
 

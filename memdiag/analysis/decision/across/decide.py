@@ -24,7 +24,11 @@ from memdiag.analysis.decision.across.exact_metrics import (
     settled_malloc,
     stable_part,
 )
-from memdiag.analysis.decision.across.garbage import uncollected_garbage, young_garbage
+from memdiag.analysis.decision.across.garbage import (
+    collected,
+    uncollected_garbage,
+    young_garbage,
+)
 from memdiag.analysis.decision.across.processes import (
     counted_again,
     lost_sharing,
@@ -62,8 +66,10 @@ OVERRULES = (
     uncollected_garbage,
     young_garbage,
 )
-# First: growth that is bounded, whatever its own verdict.
-EXPLAINS = (lost_sharing,)
+# First: growth that is bounded, whatever its own verdict; of what is left inconclusive, what cannot
+# grow since the memory that contains it does not.
+EXPLAINS = (lost_sharing, collected)
+BOUNDS = (bounded_by,)
 # then what an exact metric adds.
 CONFIRMS = (exact_meter,)
 # What keeps an inconclusive series from leaving the recording inconclusive.
@@ -115,8 +121,10 @@ def correct(
     series = SeriesSet(findings=findings, policy=policy, ended=ended)
     explained = tuple(_corrected(f, EXPLAINS, series) for f in findings)
     series = replace(series, findings=explained)
+    bounded = tuple(_corrected(f, BOUNDS, series) if _is_open(f) else f for f in explained)
+    series = replace(series, findings=bounded)
     overruled = tuple(
-        _corrected(f, OVERRULES, series) if f.verdict is Verdict.LEAK else f for f in explained
+        _corrected(f, OVERRULES, series) if f.verdict is Verdict.LEAK else f for f in bounded
     )
     series = replace(series, findings=overruled)
     return tuple(_corrected(f, CONFIRMS, series) for f in overruled)
@@ -166,7 +174,7 @@ def settled(
     """The findings, those that others settle with the argument on their trail. The verdict of one
     becomes stable where the argument is that its memory cannot grow."""
     series = SeriesSet(findings=findings, policy=policy, ended=ended)
-    return tuple(_settled(f, series) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings)
+    return tuple(_settled(f, series) if _is_open(f) else f for f in findings)
 
 
 def _settled(finding: Finding, series: SeriesSet) -> Finding:
@@ -177,6 +185,10 @@ def _settled(finding: Finding, series: SeriesSet) -> Finding:
     if changes:
         return decided(finding, argument, changes)
     return replace(finding, trail=(*finding.trail, replace(argument, is_decisive=False)))
+
+
+def _is_open(finding: Finding) -> bool:
+    return finding.verdict is Verdict.INCONCLUSIVE
 
 
 def _is_leak_of_blocks(finding: Finding) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 
@@ -27,10 +28,10 @@ from memdiag.analysis.decision.across.series_set import (
 )
 from memdiag.analysis.decision.case import Rule, rule
 from memdiag.analysis.parameters import number
-from memdiag.analysis.policy import Common
+from memdiag.analysis.policy import HELD
 from memdiag.values.findings import Finding, NeedMore
 from memdiag.values.measurements import Role, Unit
-from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason
+from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Verdict
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"
 YOUNG_FREED = "gc_young_freed_objects"
@@ -104,6 +105,57 @@ def young_garbage(finding: Finding, series: SeriesSet) -> tuple[Argument, Change
     return argument, _until_collected(finding, series, WHY_YOUNG)
 
 
+@Rule
+def collected(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] | None:
+    """One collection has freed all that had grown, and about as much has grown since.
+
+    It is the second tooth of a sawtooth, of garbage that is freed so rarely that no third one was
+    seen. A leak beneath it would have been left over. Of memory in use that is not stable.
+    """
+    if finding.verdict in STABLE_OR_WARMUP or finding.role not in HELD or finding.role in ON_DEVICE:
+        return None
+    common, way = series.policy.common, finding.last_x - finding.first_x
+    trace = [p for p in finding.trace if p[0] >= finding.first_x + common.slight * way]
+    falls = [before - after for (_, before), (_, after) in pairwise(trace)]
+    if not falls or max(falls) <= 0:
+        return None
+    fall, at = max(falls), falls.index(max(falls)) + 1
+    values = [y for _, y in trace]
+    low, since = values[at], series.rise(finding, trace[at][0])
+    early = trace[at][0] - finding.first_x < common.warm_share * way
+    # (A spike is no growth.)
+    grew = median(values[at // 2 : at]) - low >= common.warm_share * fall
+    none_left = low - min(values[:at]) <= common.little * fall
+    if early or not grew or not none_left or since > common.margin * fall:
+        return None
+    if not _freed_between(finding, trace[at - 1][0], trace[at][0], series):
+        return None
+    argument = Argument(
+        text="a garbage collection freed {fall_y}, all that it had grown by, and it has grown by "
+        "{since_y} since: objects in reference cycles, which Python frees from time to time",
+        numbers={"fall_y": fall, "since_y": since},
+        reason=Reason.BOUNDED_CYCLES,
+        verdict=Verdict.STABLE,
+    )
+    sure = series.policy.reporting.open_confidence
+    return argument, {"confidence": sure, "onset_x": None, "forecasts": (), "limit_hits": ()}
+
+
+def _freed_between(finding: Finding, before_x: float, after_x: float, series: SeriesSet) -> bool:
+    """Return True if the collector freed most of what it has freed at all between two positions."""
+    for counter in series.findings:
+        if counter.process == finding.process and counter.metric in (FULL_FREED, YOUNG_FREED):
+            trace = _trace_beside(finding, counter)
+            around = (
+                [y for x, y in trace if x <= before_x][-1:],
+                [y for x, y in trace if x >= after_x],
+            )
+            gained = _gained(trace, finding.first_x)
+            if all(around) and around[1][0] - around[0][0] >= _most(series, gained) > 0:
+                return True
+    return False
+
+
 def _most(series: SeriesSet, grown: float) -> float:
     return series.policy.common.most * grown
 
@@ -151,7 +203,7 @@ def _waiting(series: SeriesSet) -> frozenset[str]:
         if f.metric == PYTHON_BLOCKS
         and (f.verdict not in STABLE_OR_WARMUP or f.reason is Reason.BOUNDED_CYCLES)
     ]
-    return frozenset(b.process for b in growing if _waits(b, known, series.policy.common))
+    return frozenset(b.process for b in growing if _waits(b, known, series))
 
 
 def _can_be(finding: Finding, series: SeriesSet, parameters: Parameters) -> bool:
@@ -163,7 +215,8 @@ def _can_be(finding: Finding, series: SeriesSet, parameters: Parameters) -> bool
     return speed(finding) <= parameters.most_bytes * objects
 
 
-def _waits(blocks: Finding, known: dict[tuple[str, str], Finding], common: Common) -> bool:
+def _waits(blocks: Finding, known: dict[tuple[str, str], Finding], series: SeriesSet) -> bool:
+    common = series.policy.common
     values = [known.get((blocks.process, name)) for name in (FULL, FULL_FREED, YOUNG_FREED)]
     start, end, growth = onset(blocks), blocks.last_x, blocks.growth_per_x
     if None in values or growth is None:
@@ -173,11 +226,11 @@ def _waits(blocks: Finding, known: dict[tuple[str, str], Finding], common: Commo
     if collections >= common.fewest or not end > start:
         return False
     if collections > 0:
-        garbage = _freed_by_the_last(full, freed, blocks.trace)
+        garbage, grown = _freed_by_the_last(full, freed, blocks.trace), growth.value
     else:
         lately = (start + end) / 2  # (what a program starts with is another thing)
-        garbage = _gained(young, lately) / (end - lately)
-    return garbage >= common.warm_share * growth.value
+        garbage, grown = _gained(young, lately), series.rise(blocks, lately)
+    return garbage >= common.warm_share * grown
 
 
 def _freed_by_the_last(full: Trace, freed: Trace, blocks: Trace) -> float:
