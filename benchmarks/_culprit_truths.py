@@ -19,8 +19,7 @@ else:
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "fixtures" / "programs" / "leaks"
 MEASURED = PROGRAMS / "bytes_per_step.json"
-FIRST, HELD_BACK = "first", "held_back"
-UNSEEN, UNSEEN_2, UNSEEN_3, UNSEEN_4 = "unseen", "unseen_2", "unseen_3", "unseen_4"
+SETS = ("first", "held_back", "unseen", "unseen_2", "unseen_3", "unseen_4", "unseen_5")
 _STEPS = re.compile(r'"--steps", type=int, default=(\d+)')
 
 
@@ -31,7 +30,7 @@ class Truth:
     stored, made: lines that keep the memory, and that make it (numbers from 1). holder: words that
     the name of the holder must contain, alternatives of one with "|" between. bytes_per_step: None
     if it was not measured or if memdiag sees no steps. is_garbage: a full garbage collection frees
-    what is kept, so a LEAK may be said or not. set: one of `SETS` of culprits.py.
+    what is kept, so a LEAK may be said or not. set: one of `SETS`.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Does memdiag name the line that leaks, and who holds the memory? And do other tools?
 
     python benchmarks/culprits.py [--only PROGRAM ...]
-                                  [--set first|held_back|unseen|unseen_2|unseen_3|unseen_4]
+                                  [--set first|held_back|unseen|unseen_2|...|unseen_5]
                                   [--tools memdiag,alone,memray,scalene,tracemalloc,objgraph]
                                   [--packages DIR] [--jobs 1] [--results FILE] [--resume] [--write]
     python benchmarks/culprits.py --measure [--only PROGRAM ...]
@@ -41,24 +41,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from _culprit_runs import PEERS, ROOT, TOOLS, Outcome, measured, of_tool, run
-from _culprit_truths import (
-    FIRST,
-    HELD_BACK,
-    MEASURED,
-    UNSEEN,
-    UNSEEN_2,
-    UNSEEN_3,
-    UNSEEN_4,
-    Truth,
-    all_truths,
-)
+from _culprit_truths import MEASURED, SETS, Truth, all_truths
 
 DOCUMENT = ROOT / "docs" / "culprits.md"
 RESULTS = ROOT / "bench-output" / "culprits.jsonl"
 PEER_TABLE = "<!-- other tools: make bench-culprits -->\n"
 TABLES = "<!-- tables: make bench-culprits -->\n"
 BYTES_BAR = 0.15
-SETS = (FIRST, HELD_BACK, UNSEEN, UNSEEN_2, UNSEEN_3, UNSEEN_4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
