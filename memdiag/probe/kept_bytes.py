@@ -19,6 +19,7 @@ from .plain_access import (
     LruCache,
     cached,
     has_getter,
+    hides_memory,
     length,
     newest,
     oldest,
@@ -212,6 +213,7 @@ class Kept:
         self._arrays = arrays
         self.found: dict[Any, int] = {} if without is None else dict.fromkeys(without.found, 0)
         self._sizes: dict[int, Callable[[Any], int]] = {}
+        self._hiding: set[int] = set()  # classes
         self._on_device: set[Any] = set()
         self._in_tensors: set[Any] = set()
         # Else an address may be used again: objects of this one, and of those that count with it.
@@ -270,6 +272,11 @@ class Kept:
         """The number of objects of exactly this class among them."""
         return sum(1 for one in self._held if type(one) is kind)
 
+    def hiding(self) -> tuple[int, str]:
+        """The number of objects in C whose memory is not known, and the class of the last one."""
+        found = [type(one) for one in self._held if id(type(one)) in self._hiding]
+        return len(found), simple_name(found[-1]) if found else ""
+
     def _count(self, one: Any, kind: type, todo: list[Any]) -> None:
         if issubclass(kind, _LEFT_OUT):
             return
@@ -314,6 +321,8 @@ class Kept:
         size = self._sizes.get(id(kind))
         if size is None:
             size = self._sizes[id(kind)] = size_getter(kind)
+            if hides_memory(kind):
+                self._hiding.add(id(kind))
         return size(one)
 
     def _count_tensor(self, tensor: Any, todo: list[Any]) -> None:
@@ -358,8 +367,8 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
     """What one more item of a container keeps: what the newest items keep together, without what
     an old one keeps as well, divided by their number.
 
-    The result has `bytes`, `device_bytes`, `small_bytes`, `type`, `kind`, `bound`. counted: what
-    other places keep, which is left out; what this one keeps is added.
+    The result has `bytes`, `device_bytes`, `small_bytes`, `type`, `kind`, `bound`, `hiding` and
+    `hiding_type`. counted: what other places keep, which is left out; what this one keeps is added.
     """
     old = Kept(arrays, without=counted)
     recent: list[Any] = []
@@ -380,11 +389,13 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
         name = name or simple_name(type(found[0][1] if issubclass(kind, dict) else found[0]))
     new, count = Kept(arrays, without=old), 0
     whole = on_device = 0
+    hiding = 0, ""
     for one in recent:
         new.add(one)
         if new.is_over() and count:
             break  # not all of this one is counted
         whole, on_device = new.total()
+        hiding = new.hiding()
         count += 1
     if counted is not None:
         counted.leave_out(new)
@@ -392,6 +403,8 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
     return {
         "bytes": whole / each + slots,
         "device_bytes": on_device / each,
+        "hiding": hiding[0] / each,
+        "hiding_type": hiding[1],
         "small_bytes": new.small_bytes(),
         "type": name,
         "kind": new.kind(),
@@ -443,9 +456,12 @@ def of_object(
 
 def _per_unit(thing: Any, kept: Kept, units: float) -> dict[str, Any]:
     whole, on_device = kept.total()
+    hiding, hiding_type = kept.hiding()
     return {
         "bytes": whole / max(1.0, units),
         "device_bytes": on_device / max(1.0, units),
+        "hiding": hiding / max(1.0, units),
+        "hiding_type": hiding_type,
         "small_bytes": kept.small_bytes(),
         "type": simple_name(type(thing)),
         "kind": kept.kind(),

@@ -56,11 +56,13 @@ class KnownPlacesWalk(NameWalk):
                 value = self._owner.get(place.name)
                 self._put(value, self._places.root, ("global", place.name), 1.0, 0)
 
-    def _frames(self) -> list[Any]:
+    def _frames(self) -> tuple[list[Any], list[Any]]:
         # By the name of the variable: in the tree of places it is one place for all functions.
         names = {place.name for place in self._roots if place.kind == "local"}
-        frames = [*running_frames(), *awaiting_frames()] if names else []
-        return [frame for frame in frames if _binds(frame, names)]
+        if not names:
+            return [], []
+        running = [frame for frame in running_frames() if _binds(frame, names)]
+        return running, [frame for frame in awaiting_frames() if _binds(frame, names)]
 
     def _put_frame(self, frame: Any, place: Place, weight: float, depth: int) -> None:
         self._owner = frame

@@ -40,7 +40,7 @@ LONGEST_S, _MOST_SPENT_S = 30.0, 8.0
 _PART, _FREE_S = 0.5, 0.01
 # Functions that are left out in one step for this. Heuristic.
 _MOST_LEFT_OUT = 8
-# A reading of malloc that takes longer is not taken at each line. Heuristic.
+# A reading of malloc that takes longer is not taken at each line if lines are left out. Heuristic.
 _DEAREST_S = 50e-6
 _MOST_LINES, _MOST_NATIVE_LINES = 3, 12
 
@@ -68,7 +68,10 @@ class LineWindow:
         self.watched = [WatchedPlace(one, self._arrays, is_important=k) for one, k in growing]
         self._read_malloc = read_malloc
         self._malloc_before: int | None = None
+        # By line: of this step, and of those that were followed to their ends.
+        self._net_of_step: dict[tuple[int, int], int] = {}
         self._net: dict[tuple[int, int], int] = {}
+        self._whole_steps = 0
         self._codes: dict[int, Any] = {}
         self._last: dict[int, Line | None] = {}
         self._thread, self._main_thread = get_ident(), main_thread
@@ -112,14 +115,15 @@ class LineWindow:
         frame = sys._getframe(1)
         if self._is_active:
             self._read(frame, None, is_traced=False)
+            self._add_step()
         self._is_active = False
         if self._is_finished():
             self.close()
             return
         self.steps += 1
         self._line_counts.clear()
-        self._left_out = 0
         self._look_up(frame)
+        self._left_out = 0
         self._spent_in_step_s, self._step_s = 0.0, monotonic()
         self._is_active = True
         if not self._lines.resume():
@@ -166,12 +170,17 @@ class LineWindow:
     def native_lines(self) -> list[tuple[str, int, str, float]]:
         """Lines that get native memory: (file, line, function, bytes per step)."""
         most = sorted(self._net.items(), key=lambda one: -one[1])[:_MOST_NATIVE_LINES]
-        return [self._named(*key, size / max(1, self.steps)) for key, size in most if size > 0]
+        return [self._named(*key, size / self._whole_steps) for key, size in most if size > 0]
 
     def _named(self, code: int, line: int, value: Any) -> tuple[str, int, str, Any]:
         known = self._codes[code]
         file = os.path.abspath(known.co_filename)  # noqa: PTH100 (no pathlib in here)
         return file, line, getattr(known, "co_qualname", known.co_name), value
+
+    def _add_step(self) -> None:
+        self._whole_steps += 1
+        for key, size in self._net_of_step.items():
+            self._net[key] = self._net.get(key, 0) + size
 
     def _is_finished(self) -> bool:
         age_s = self.age_s
@@ -191,6 +200,7 @@ class LineWindow:
         walk = KnownPlacesWalk(self._places, self._arrays, self._unnamed, wanted)
         walk.run()
         self._last.clear()
+        self._net_of_step.clear()
         self._malloc_before = None
         for one in self.watched:
             one.look_up(walk)
@@ -198,7 +208,7 @@ class LineWindow:
         if self._read_malloc is not None:
             began_s = monotonic()
             self._read_malloc()
-            if monotonic() - began_s > _DEAREST_S and self.steps > 1:
+            if monotonic() - began_s > _DEAREST_S and self._left_out:
                 self._read_malloc = None
         self._read(frame, self._lines.caller(frame), is_traced=False)
 
@@ -244,7 +254,7 @@ class LineWindow:
             size, before = self._read_malloc(), self._malloc_before
             self._malloc_before = size
             if key is not None and last is not None and before is not None and size != before:
-                self._net[key] = self._net.get(key, 0) + size - before
+                self._net_of_step[key] = self._net_of_step.get(key, 0) + size - before
                 self._codes[key[0]] = last[0]
 
     def _charge(self, took_s: float) -> None:

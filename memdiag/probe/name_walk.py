@@ -15,7 +15,9 @@ import gc
 import sys
 import types
 from collections import deque
+from itertools import compress
 from math import inf
+from operator import not_
 from time import monotonic, thread_time
 
 from .kept_bytes import NODE_BYTES, Arrays
@@ -126,16 +128,25 @@ class NameWalk:
         """Walk. Places that were not visited to the end are left out of `found`."""
         until_s = thread_time() + _LONGEST_S
         self._leave_out_ours()
-        frames, unnamed = [*self._failed, *self._frames()], self._unnamed
+        unnamed = self._unnamed
+        running, awaiting = self._frames()
+        frames = [*self._failed, *running, *awaiting]
+        ours = [is_users(frame.f_code.co_filename) for frame in frames]
+        first = len(frames) - len(awaiting)
         if unnamed is not None:
             self._entered = {id(value) for _, _, value in _values(unnamed)}
         self._begin()
-        # What a name of the program leads to has that name, however near a library's is.
+        # What a name of the program leads to has that name, however near a library's is; and what
+        # a running function leads to is not named after one that waits for it.
         depth = 0
-        for is_library in (False, True):
-            for frame in frames:
-                if is_users(frame.f_code.co_filename) != is_library:
-                    self._put_frame(frame, self._places.root, 1.0, depth)
+        groups = (
+            compress(frames[:first], ours),
+            compress(awaiting, ours[first:]),
+            compress(frames, map(not_, ours)),
+        )
+        for group in groups:
+            for frame in group:
+                self._put_frame(frame, self._places.root, 1.0, depth)
             depth = self._follow(depth, until_s, _MOST_VISITS)
         if unnamed is not None and not self.is_cut:
             self._put_unnamed(unnamed, depth)
@@ -189,9 +200,9 @@ class NameWalk:
                     about = functools.partial(_about, name, file, 0)
                     self._put(value, self._places.root, ("global", key), 1.0, 0, about)
 
-    def _frames(self) -> list[Any]:
-        """The frames whose local variables are walked from."""
-        return [*running_frames(), *awaiting_frames()]
+    def _frames(self) -> tuple[list[Any], list[Any]]:
+        """The frames to begin at: of functions that run, and of those that wait."""
+        return running_frames(), awaiting_frames()
 
     def _put_unnamed(self, unnamed: Unnamed, depth: int) -> None:
         root = self._places.root

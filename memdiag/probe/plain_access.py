@@ -22,6 +22,7 @@ ContextVar: Any = _contextvars.ContextVar
 CONTEXT_VALUE = ("wrapped", "value")
 LruCache: Any = type(functools.lru_cache()(lambda: None))
 _HEAP_TYPE = 1 << 9
+_FOLLOWED = 1 << 14  # by the garbage collector
 _OPTIMIZED = 1  # of code objects: the locals are not in a dictionary
 # Functions with these names may hold the dictionary that `f_locals` updates. Up to Python 3.12.
 _USES_LOCALS = frozenset(("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"))
@@ -37,11 +38,14 @@ _qualname: Any = type.__dict__["__qualname__"].__get__
 _basic_bytes: Any = type.__dict__["__basicsize__"].__get__
 _weak_references: Any = type.__dict__["__weakrefoffset__"].__get__
 _flags: Any = type.__dict__["__flags__"].__get__
+_module: Any = type.__dict__["__module__"].__get__
 _GetSet: Any = types.GetSetDescriptorType
 _Member: Any = types.MemberDescriptorType
 # Names by which classes of libraries in C give the bytes of their instances.
 _SIZE_NAMES = ("nbytes", "estimated_size", "on_device_size_in_bytes")
 _OF_CTYPES = ("Array", "Structure", "Union")
+# (Before Python 3.10, those that are part of it.)
+_STANDARD = getattr(sys, "stdlib_module_names", frozenset(sys.builtin_module_names))
 _module_dict: Any = vars(types.ModuleType)["__dict__"].__get__
 
 
@@ -258,6 +262,20 @@ def size_getter(kind: type) -> Callable[[Any], int]:
             return own(thing)
 
     return size
+
+
+def hides_memory(kind: type) -> bool:
+    """Return True for classes of libraries in C that do not say how much memory their instances
+    have: they refer to nothing that the garbage collector would follow, have no size, and are not
+    mere values, which compare equal.
+    """
+    if _flags(kind) & _FOLLOWED or _elsewhere(kind) is not None or kind is object:
+        return False
+    name = _module(kind)
+    is_library = type(name) is str and name.partition(".")[0] not in _STANDARD - {"builtins"}
+    own = [_namespace(base) for base in _mro(kind) if base is not object]
+    is_plain = _sizeof(kind) is object.__sizeof__ and not any("__eq__" in one for one in own)
+    return is_library and is_plain
 
 
 def _of_heap_type(kind: type) -> Callable[[Any], int]:

@@ -83,6 +83,16 @@ def referrers(things: list[Any]) -> list[Any]:
     return some
 
 
+def tasks_with(things: list[Any]) -> list[Any]:
+    """The tasks of asyncio whose results are among some objects: `gc.get_referrers` misses them,
+    because `TaskObj_traverse` (CPython, Modules/_asynciomodule.c) does not return what it is told.
+    """
+    task = getattr(sys.modules.get("_asyncio"), "Task", None)
+    tasks = [] if task is None else objects_of((id(task),))
+    wanted = set(map(id, things))
+    return [one for one in tasks if not wanted.isdisjoint(map(id, gc.get_referents(one)))]
+
+
 def _in_one_call(
     collect: Callable[[Any], T], count: int, things: Callable[..., Iterator[Any]]
 ) -> T:

@@ -19,7 +19,7 @@ from time import thread_time
 from .kept_bytes import per_object
 from .plain_access import Fields, class_attribute, class_name, module_file, module_name
 from .program_code import is_users
-from .tracked_objects import class_of_each, objects_of, referrers
+from .tracked_objects import class_of_each, objects_of, referrers, tasks_with
 from .young_garbage import unreachable_among
 
 TYPE_CHECKING = False
@@ -223,7 +223,7 @@ def _is_unreached(
         # (Not the frame of this function: it would refer to itself.)
         found = [one for one in referrers(level) if type(one) is not _Frame]
         seen.add(id(found))
-        above = [one for one in found if id(one) not in seen]
+        above = [one for one in found if id(one) not in seen] or tasks_with(level)
         if any(id(one) in known or _is_namespace(one) for one in above):
             return False
         if not above:

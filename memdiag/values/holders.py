@@ -78,6 +78,7 @@ class Holder:
     unit: what `sizes` counts: "items", "objects" or "bytes". is_chain: its objects refer to others
     at the same place. bytes_per_unit: what one more of them keeps, of it device_bytes_per_unit on
     devices. small_bytes: mean size of the small blocks in that, 0 if there are few.
+    hiding_per_unit: objects in C, of class hiding_type, that do not say how much memory they have.
     item_type: class of the newest item. kind: what most of that is.
     container: class of the container, "attributes of X" for those of an instance, "" for others.
     bound: its greatest length, or None. lines: where the program probably adds to it, the most
@@ -90,6 +91,8 @@ class Holder:
     bytes_per_unit: float
     device_bytes_per_unit: float = 0.0
     small_bytes: float = 0.0
+    hiding_per_unit: float = 0.0
+    hiding_type: str = ""
     item_type: str = ""
     kind: MemoryKind = MemoryKind.PYTHON_OBJECTS
     container: str = ""

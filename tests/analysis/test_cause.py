@@ -193,7 +193,10 @@ def test_memory_that_a_line_gets_is_native_if_tensors_do_not_accumulate(
     found = cause(by, 0, leaking, [native(5000.0)], [series(one) for one in by])
     assert found is not None
     assert found.kind is kind
-    assert found.culprits[0].holder == "native memory that no name in the program leads to"
+    assert (
+        found.culprits[0].holder
+        == "native memory from `losses.append()` that no name in the program leads to"
+    )
 
 
 def test_objects_that_callbacks_keep() -> None:
@@ -422,3 +425,32 @@ def test_the_metrics_decide_the_kind_where_they_can() -> None:
         assert found is not None
         kinds[share] = found.kind
     assert kinds == {0.9: MemoryKind.TENSORS, None: MemoryKind.NATIVE}
+
+
+def test_what_no_place_explains_is_in_objects_that_do_not_say_how_much_memory_they_have() -> None:
+    images = holder("images", GROWING, 100.0, hiding_per_unit=2.0, hiding_type="Core")
+    found = caused(in_process(images))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.holder.endswith(
+        "`images`, local variable of main(), with native memory of Core objects"
+    )
+    assert culprit.bytes_per_step == pytest.approx(5374)
+    assert found.kind is MemoryKind.NATIVE
+    losses = holder("losses", GROWING, 5000.0, lines=(replace(LINE, line=7),))
+    both = caused(in_process(losses, images))
+    assert both is not None
+    assert [one.bytes_per_step for one in both.culprits] == [5000, pytest.approx(374)]
+
+
+def test_of_two_lines_that_get_native_memory_the_one_that_gives_it_no_name_is_named() -> None:
+    codes = ("row = (step, scores.tobytes())", 'self.table.execute("INSERT", row)')
+    lines = tuple(
+        NativeLine(line=replace(LINE, line=number, code=code), bytes_per_step=5000.0)
+        for number, code in enumerate(codes, 1)
+    )
+    found = caused(replace(in_process(), native=lines))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.line == 2
+    assert culprit.holder.startswith("native memory from `self.table.execute()` that no name")

@@ -44,6 +44,8 @@ def document() -> dict[str, Any]:
                 "bytes": 512.5,
                 "device_bytes": 0,
                 "small_bytes": 32.0,
+                "hiding": 0.0,
+                "hiding_type": "",
                 "type": "Tensor",
                 "kind": "graph",
                 "bound": None,

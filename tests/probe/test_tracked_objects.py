@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 import threading
@@ -18,6 +19,7 @@ from memdiag.probe.tracked_objects import (
     objects_of,
     referrers,
     sizes_of,
+    tasks_with,
 )
 
 
@@ -46,6 +48,19 @@ def test_referrers_of_a_tuple_stand_for_it() -> None:
     found = referrers([one])
     assert any(thing is holder for thing in found)
     assert not any(type(thing) is tuple for thing in found)
+
+
+def test_a_task_refers_to_its_result() -> None:
+    async def made() -> One:
+        return One()
+
+    async def kept() -> asyncio.Task[One]:
+        task = asyncio.create_task(made())
+        await task
+        return task
+
+    task = asyncio.run(kept())
+    assert tasks_with([task.result()]) == [task]
 
 
 SHARED = One()

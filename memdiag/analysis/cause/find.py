@@ -7,6 +7,7 @@ place still grows, and if all places together hold at least half of the growth.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -35,6 +36,10 @@ _LEAST_NATIVE, _MOST_NATIVE = 0.75, 1.25
 # then what they allocate does not stay, or the steps recorded were not like the others. Heuristic.
 _MOST_ALLOCATED = 2.0
 _MOST_CULPRITS = 4
+# A line that gives what it makes a name: "row = ", "x, y = ".
+_NAMED = re.compile(r"[\w\s,*()]+=(?!=)")
+# The call that a line makes, the outermost first.
+_CALL = re.compile(r"(?<!\w)([A-Za-z_][\w.]*)\(")
 # The growth of the last part of a history, beside that of all of it, that counts as still growing.
 # Heuristic: a cache that fills grows ever more slowly.
 _LAST_PART, _STILL = 1 / 3, 0.25
@@ -82,6 +87,8 @@ def cause(
             for one in inside or recorded
             for culprit in _getting(one, subject, series[decided_by], findings)
         ]
+        if len(getting) > 1:  # what has a name is known not to grow
+            getting = [culprit for culprit in getting if not _NAMED.match(culprit.code or "")]
         if len(getting) == 1:
             explained = min(1.0, getting[0].share)
             kind = _kind_of_malloc(kind, getting[0].process, findings)
@@ -175,10 +182,14 @@ def _culprits(
     whole = _growth(one.process, subject, findings, small, is_mapped=is_mapped)
     if whole is None or whole <= 0:
         return []
+    is_on_device = subject.role in ON_DEVICE
+    is_in_use = not is_on_device and not is_mapped and _reads_malloc(one.process, findings)
+    hidden = _hidden(grown, whole) if is_in_use else 0.0
     out = []
     for holder, per_x in grown:
-        is_on_device = subject.role in ON_DEVICE
         each = holder.device_bytes_per_unit if is_on_device else holder.bytes_per_unit
+        is_hidden = holder.hiding_per_unit * hidden > each
+        each += holder.hiding_per_unit * hidden
         share = min(1.0, per_x * each / whole)
         by_step = per_x if subject.axis.kind is AxisKind.STEP else None
         culprit = _culprit(holder, one.process, by_step, each, share)
@@ -188,8 +199,21 @@ def _culprits(
         if what is not None:
             text = f"{culprit.holder}, each item as large as {_SIZES[what]}"
             culprit = replace(culprit, holder=text)
-        out.append((culprit, holder))
+        if is_hidden:
+            text = f"{culprit.holder}, with native memory of {holder.hiding_type} objects"
+            culprit = replace(culprit, holder=text)
+        kind = MemoryKind.NATIVE if is_hidden else holder.kind
+        out.append((culprit, replace(holder, kind=kind)))
     return out
+
+
+def _hidden(grown: Sequence[tuple[Holder, float]], whole: float) -> float:
+    """What each object in C has beside, of those that do not say how much memory they have: what
+    no place explains of the growth.
+    """
+    hiding = sum(per_x * holder.hiding_per_unit for holder, per_x in grown)
+    rest = whole - sum(per_x * holder.bytes_per_unit for holder, per_x in grown)
+    return max(0.0, rest / hiding) if hiding > 0 else 0.0
 
 
 def _culprit(
@@ -225,10 +249,15 @@ def _getting(
     if subject.role in ON_DEVICE or subject.axis.kind is not AxisKind.STEP or not whole:
         return []
     return [
-        _allocated(native.line, native.bytes_per_step, whole, one, series, "native memory")
+        _allocated(native.line, native.bytes_per_step, whole, one, series, _native(native.line))
         for native in one.native
         if _LEAST_NATIVE <= native.bytes_per_step / whole <= _MOST_NATIVE
     ]
+
+
+def _native(line: SourceLine) -> str:
+    call = _CALL.search(line.code)
+    return f"native memory from `{call[1]}()`" if call else "native memory"
 
 
 def _kind_of_malloc(
@@ -341,6 +370,10 @@ def _growth(
     if malloc is not None:
         return max(malloc, 0.0) + max(blocks or 0.0, 0.0) * small
     return _growth_of(subject, subject, series) if subject.unit is Unit.BYTES else None
+
+
+def _reads_malloc(process: str, findings: Sequence[Finding]) -> bool:
+    return any(f.process == process and f.metric == "malloc_bytes" for f in findings)
 
 
 def _growth_of(finding: Finding, subject: Finding, series: SeriesSet) -> float | None:

@@ -111,6 +111,8 @@ def _holder(one: Any, walks: dict[int, tuple[float, int | None]], began_at_s: fl
         bytes_per_unit=real_of(one["bytes"]),
         device_bytes_per_unit=real_of(one["device_bytes"]),
         small_bytes=real_of(one["small_bytes"]),
+        hiding_per_unit=real_of(one["hiding"]),
+        hiding_type=text_of(one["hiding_type"]),
         item_type=text_of(one["type"]),
         kind=MemoryKind(one["kind"]),
         container=text_of(one["container"]),
