@@ -22,7 +22,7 @@ from memdiag.recording.tables.axis import (
     resolve_resets,
     without_durations,
 )
-from memdiag.recording.tables.group_processes import Group, encode, split
+from memdiag.recording.tables.group_processes import Group, encode, split, split_repeated
 from memdiag.recording.tables.impossible_readings import without_impossible
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import Axis, AxisKind, Phases, Recording, Series, Unit
@@ -100,6 +100,12 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     chosen = _chosen(choose(axes, notes), len(table), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
+    if apart := _repeated(table, plan, groups, metrics, chosen):
+        groups = apart
+        notes.append(
+            f"each {chosen.axis.name} has {len(groups)} readings and nothing tells whose: taken"
+            " apart by their size, as those of several processes"
+        )
     phase = None
     if plan.phase is not None:
         phase = _phase_codes(as_series(table.columns[plan.phase]), notes)
@@ -107,6 +113,27 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     for group in groups:
         series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))
     return Recording(source=source, series=tuple(series), notes=tuple(dict.fromkeys(notes)))
+
+
+def _repeated(
+    table: Table,
+    plan: Plan,
+    groups: Sequence[Group],
+    metrics: Sequence[_Metric],
+    chosen: Candidate,
+) -> list[Group]:
+    """The rows of processes without names, [] if another column may tell the rows of a step apart,
+    such as the number of a micro-batch.
+    """
+    is_counted = chosen.axis.kind in {AxisKind.STEP, AxisKind.EPOCH}
+    if len(groups) > 1 or plan.phase is not None or not is_counted:
+        return []
+    apart = split_repeated(chosen.values, metrics[0].values)
+    readings = {at for at, _ in plan.metrics}
+    others = (column for at, column in enumerate(table.columns) if at not in readings)
+    if apart and any(as_series(column).n_unique() == len(apart) for column in others):
+        return []
+    return apart
 
 
 def _chosen(

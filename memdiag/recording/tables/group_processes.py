@@ -12,10 +12,13 @@ from memdiag.recording.lazy_polars import pl
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
-    from memdiag.values.measurements import Ints
+    from memdiag.values.measurements import Floats, Ints
 
 # All rows of a table with a single process, without an array of their numbers.
 WHOLE = slice(None)
+# Lines of several processes may be torn or lost at some positions. Heuristic.
+_USUAL = 0.75
+_POSITIONS_AT_LEAST = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +110,30 @@ def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:
             rows=part if isinstance(rows, slice) else rows[part],
         )
         for value, part in zip(values, parts, strict=True)
+    ]
+
+
+def split_repeated(x: Floats, y: Floats) -> list[Group]:
+    """Processes that write the same lines without a name, such as the ranks of a training: the rows
+    by the size of their reading at each position. [] unless nearly all positions have as many rows,
+    close together.
+
+    x: positions, shape (n,). y: readings, shape (n,).
+    """
+    rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    order = rows[np.lexsort((y[rows], x[rows]))]
+    positions, starts, counts = np.unique(x[order], return_index=True, return_counts=True)
+    if len(positions) < _POSITIONS_AT_LEAST:
+        return []
+    count = int(np.median(counts))
+    spans = np.maximum.reduceat(order, starts) - np.minimum.reduceat(order, starts)
+    usual = (counts == count) & (spans < 2 * count)
+    if count < 2 or usual.mean() < _USUAL:
+        return []
+    first = starts[usual]
+    return [
+        Group(label=f"process {at + 1} of {count}", rows=np.sort(order[first + at]))
+        for at in range(count)
     ]
 
 
