@@ -51,7 +51,7 @@ Examples:
   memdiag report last                     the report of the newest one again
   memdiag analyze train.log metrics.csv   judge recordings or any log
   memdiag compare last~1 last             did the change help?
-  memdiag census --pid 4711               what is in memory, what holds it
+  memdiag census 4711                     what is in memory, what holds it
   memdiag doctor                          check what can be measured here
 
 \b
@@ -226,7 +226,7 @@ def _exit_code() -> int:
     try:
         return _exit_code_of_app()
     except MemdiagError as error:
-        messages.complain(error.message, error.remedy)
+        messages.complain(messages.located(error), error.remedy)
         return error.exit_code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

@@ -67,6 +67,8 @@ def history(
 
 def _rows(path: Path, since: str) -> Iterable[dict[str, Any]]:
     names, rows = rows_of(path)
+    if not path.exists():
+        raise ReadError("no such file", source=str(path))
     if not names:
         raise ReadError(
             "it does not hold results of memdiag",

@@ -87,28 +87,31 @@ def _read(source: str, options: ReadOptions) -> Recording:
     else:
         with contextlib.closing(open_source(source, options)) as opened:
             table, format_ = read_table(opened, options)
+    _check_table(options, format_, source)
     if is_native(table.names) and _as_recorded(options):
-        recording = native_columns.recording_of(table, source)
-        return replace(recording, notes=(*_ignored(options, format_), *recording.notes))
+        return native_columns.recording_of(table, source)
     if _as_recorded(options) and (sent := as_recorded(table)) is not None:
         note = f"read as {format_}: what memdiag has sent there"
         recording = native_columns.recording_of(sent, STDIN)
-        notes = (note, *_ignored(options, format_), *recording.notes)
+        notes = (note, *recording.notes)
         return replace(recording, source=source, notes=notes)
     if not options.metrics:
         table = with_named_values(table, source)
     plan = infer_columns.plan(table, options, source)
     recording = assemble(table, plan, source)
-    recording = replace(recording, notes=(*_ignored(options, format_), *recording.notes))
     if format_ in _SELF_EVIDENT:
         return recording
     phase = None if plan.phase is None else table.names[plan.phase]
     return replace(recording, notes=(_read_as(recording, format_, phase), *recording.notes))
 
 
-def _ignored(options: ReadOptions, format_: str) -> Iterator[str]:
+def _check_table(options: ReadOptions, format_: str, source: str) -> None:
     if options.table is not None and format_ != "markdown":
-        yield f"--table {options.table} was ignored: this is not a Markdown document"
+        raise ReadError(
+            f"--table {options.table}: this is not a Markdown document",
+            source=source,
+            remedy="leave out --table",
+        )
 
 
 def _read_as(recording: Recording, format_: str, phase: str | None) -> str:

@@ -657,6 +657,12 @@ class RecordingFinding:
         """The series that the verdict rests on."""
         return None if self.decided_by is None else self.series[self.decided_by]
 
+    @property
+    def is_empty(self) -> bool:
+        """Return True if nothing was recorded: no memory, no cause of the end, nothing to note."""
+        has_cause = self.ending is not None and self.ending.cause is not None
+        return self.decided_by is None and not (self.notes or has_cause)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:

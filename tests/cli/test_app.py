@@ -13,7 +13,10 @@ import pytest
 
 import memdiag
 
-COMMANDS = ("run", "watch", "analyze", "compare", "list", "report", "clean", "doctor")
+COMMANDS = (
+    *("run", "watch", "analyze", "compare", "list", "report", "clean", "doctor"),
+    *("census", "history", "config", "demo"),
+)
 # A command of the test's own, in the real application.
 FRAME = """
 import sys
@@ -80,6 +83,13 @@ def test_completion_offers_commands_and_their_options(typed: str, offered: str) 
         ' "$0" -m memdiag'
     )
     assert ended.stdout.split() == [offered]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_fits_on_a_screen(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """80x24, with a line for the prompt."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert memdiag_cli(command, "--help").stdout.count("\n") < 24
 
 
 def test_help_is_the_same_however_memdiag_is_started() -> None:

@@ -24,6 +24,8 @@ for step in range(20):
     memdiag.step(step)
     time.sleep(0.02)
 """
+# Long enough for some samples.
+MEASURED = ("--interval", "10ms", "--", "sleep", "0.5")
 
 
 def memdiag(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -252,12 +254,12 @@ def test_clean_asks_nobody_without_a_terminal(kept: Path) -> None:
 
 def test_place_can_be_moved(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.memdiag]\ndir = "kept/here"\n')
-    command = ("run", "-q", "--inconclusive", "pass", "--", "true")
+    command = ("run", "-q", "--inconclusive", "pass", *MEASURED)
     assert memdiag(*command, cwd=tmp_path).returncode == 0
     assert memdiag(*command, cwd=tmp_path, MEMDIAG_DIR=str(tmp_path / "else")).returncode == 0
     for place in ("kept/here", "else"):
         (run,) = (tmp_path / place / "runs").iterdir()
-        assert "-true-" in run.name
+        assert "-sleep-" in run.name
     listed = json.loads(memdiag("list", "--json", cwd=tmp_path).stdout)["runs"]
     assert [run["recording"].startswith("kept/here/runs/") for run in listed] == [True]
     assert not (tmp_path / ".memdiag").exists()
@@ -288,10 +290,25 @@ def test_place_that_was_named_is_no_link_of_another_users(tmp_path: Path) -> Non
 def test_program_runs_though_the_default_place_is_taken(tmp_path: Path) -> None:
     (tmp_path / ".memdiag").symlink_to("elsewhere")
     (tmp_path / "tmp").mkdir()
-    done = memdiag("run", "-q", "--", "echo", "hello", cwd=tmp_path, TMPDIR=str(tmp_path / "tmp"))
-    assert done.stdout == "hello\n"
+    done = memdiag("run", "-q", *MEASURED, cwd=tmp_path, TMPDIR=str(tmp_path / "tmp"))
+    assert done.returncode in (0, 3)
     assert not (tmp_path / "elsewhere").exists()
     assert len([*(tmp_path / "tmp").glob("memdiag-*/runs/*/recording.csv")]) == 1
+
+
+@pytest.mark.parametrize("command", [("true",), ("sh", "-c", "exit 3")])
+def test_run_that_ended_before_it_was_measured_is_not_kept(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    done = memdiag("run", "--json-file", "r.json", "--", *command, cwd=tmp_path)
+    assert done.returncode == 3
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("memdiag: ")
+    assert "INCONCLUSIVE" in last
+    assert ".memdiag" not in done.stderr
+    assert "removed" not in done.stderr
+    assert [*(tmp_path / ".memdiag" / "runs").iterdir()] == []
+    assert json.loads((tmp_path / "r.json").read_text())["verdict"] == "inconclusive"
 
 
 def test_output_stays_where_it_was_asked_for(tmp_path: Path) -> None:

@@ -115,7 +115,6 @@ def test_the_commands_own_failure_decides(tmp_path, command, status):
         assert recordings(tmp_path) == []
     else:
         assert re.search(CONCLUSION, done.stderr)
-        assert len(recordings(tmp_path)) == 1
 
 
 def test_a_script_without_an_interpreter_is_run_by_sh_as_a_shell_does(tmp_path):
@@ -124,11 +123,10 @@ def test_a_script_without_an_interpreter_is_run_by_sh_as_a_shell_does(tmp_path):
     assert run(tmp_path, "-q", "./script", "a", "b").stdout == "a b\n"
 
 
-def test_target_that_dies_at_once_leaves_an_inconclusive_recording(tmp_path):
+def test_target_that_dies_at_once_is_inconclusive(tmp_path):
     done = run(tmp_path, "--", "true")
     assert done.returncode == 3
     assert "INCONCLUSIVE" in done.stderr
-    assert len(recordings(tmp_path)) == 1
     assert run(tmp_path, "--inconclusive", "pass", "--", "true").returncode == 0
 
 

@@ -123,7 +123,7 @@ def test_the_limit_holds_for_compare(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(FLAT.encode() + LINES * 9))
     done = called("compare", log, packed, "--max-input", "500KB")
     assert done.returncode == 2
-    assert "it decompresses to more than 500 KB" in done.stderr
+    assert "the file decompresses to more than 500 KB" in done.stderr
     assert called("compare", log, packed, "--max-input", "1MB").returncode != 2
 
 

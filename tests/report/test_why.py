@@ -121,7 +121,7 @@ def test_objections_to_other_windows_do_not_look_like_ones_to_the_leak() -> None
 
 def test_windows_that_say_the_same_share_a_line() -> None:
     text = why("runs/healthy_loader_worker.csv")
-    assert "first touch (on last regime and block trend): It rose" in text
+    assert "first touch (on last regime and block trend): The run" in text
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

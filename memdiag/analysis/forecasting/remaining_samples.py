@@ -12,7 +12,7 @@ from memdiag.values.verdict import Reason, Verdict
 
 _AWAITED = {
     Reason.RECENT_STEP: "long enough to see whether another step follows",
-    Reason.FEW_PAGES: "more pages than first use can explain",
+    Reason.FEW_PAGES: "more growth than a start-up can explain",
     Reason.FILLING: "more than torch's record of recent collectives takes",
 }
 _AS_LONG_AGAIN = {

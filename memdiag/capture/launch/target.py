@@ -86,6 +86,10 @@ def start(
 
     streams: descriptor in the command -> our descriptor for it; others are inherited.
     """
+    if not command[0]:
+        raise CannotStart(
+            "the command is an empty word", remedy="check the variable that it comes from"
+        )
     streams = streams or {}
     if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else its exit status would be lost
@@ -158,9 +162,16 @@ def _cannot_start(command: Sequence[str], error: OSError) -> CannotStart:
 def _not_found(command: Sequence[str]) -> tuple[str, str]:
     """What a word is that is no program, and what to type instead."""
     name, shown = command[0], printable(command[0])
-    if Path(name).is_file() and name.endswith(".py"):
-        message = f"{shown!r} is a Python script, not a program"
-        return message, f"memdiag run -- python {_typed(command)}"
+    if Path(name).is_file() and "/" not in name:
+        if name.endswith(".py"):
+            message = f"{shown!r} is a Python script, not a program"
+            return message, f"memdiag run -- python {_typed(command)}"
+        if name.endswith(".sh") or os.access(name, os.X_OK):
+            message = f"{shown!r} is a file of this directory, which is not on PATH"
+            return message, f"memdiag run -- ./{_typed(command)}"
+        return f"{shown!r} is a file, not a program", f"to judge it: memdiag analyze {shown}"
+    if name == "-" and len(command) > 1:
+        return "'-' is not a program", f"memdiag run -- {_typed(command[1:])}"
     if re.match(r"[A-Za-z_]\w*=", name) and len(command) > 1:
         rest = _typed(command[1:])
         return f"{shown!r} is a variable, not a program", f"{shown} memdiag run -- {rest}"

@@ -8,18 +8,29 @@ from typing import Annotated
 import typer
 
 from memdiag.cli.options.page import PageOptions
+from memdiag.cli.options.pid import PidOption, only_pid
 from memdiag.cli.output.printing import show
 
+USAGE = "[OPTIONS] PID"
 WITHOUT = ("why", "verbose", "quiet")
 
-Pid = Annotated[int, typer.Option("--pid", "-p", metavar="PID", help="The process to look into.")]
+Process = Annotated[
+    list[str] | None, typer.Argument(metavar="PID", help="The process to look into.")
+]
 Attach = Annotated[
     bool, typer.Option("--attach", help="Load the probe into the process if it is not there.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the census as JSON, and nothing else.")]
 
 
-def census(pid: Pid, page: PageOptions, attach: Attach = False, as_json: Json = False) -> None:
+def census(
+    process: Process = None,
+    pid: PidOption = None,
+    attach: Attach = False,
+    as_json: Json = False,
+    *,
+    page: PageOptions,
+) -> None:
     """List the largest tensors and arrays of process PID with their holders, and its objects.
 
     The process was started under `memdiag run`, or imports memdiag.auto; --attach loads the probe
@@ -34,7 +45,8 @@ def census(pid: Pid, page: PageOptions, attach: Attach = False, as_json: Json = 
     from memdiag.report.sections import in_memory
     from memdiag.report.text.screen import Screen
 
-    taken = take_census(pid, attach=attach)
+    number = only_pid([*(process or ()), *(pid or ())], "memdiag census")
+    taken = take_census(number, attach=attach)
     found, grown = last_census(taken.censuses), grown_places(taken.holders)
     if as_json:
         sys.stdout.write(json_documents.text(json_documents.census(found, grown)))

@@ -19,7 +19,7 @@ from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.page import PageOptions
 from memdiag.cli.output.messages import complain_of_failures
 from memdiag.cli.output.printing import show
-from memdiag.errors import ReadError, UsageError
+from memdiag.errors import Exit, UsageError
 from memdiag.values.findings import RecordingFinding
 from memdiag.values.sanitize import printable
 
@@ -144,10 +144,8 @@ def _compared(
         candidate = inputs.findings(after, judge, options)
         base, candidate = [_by_column(f) for f in base], [_by_column(f) for f in candidate]
     if inputs.failures and not (base and candidate):
-        first = inputs.failures[0]
-        raise ReadError(
-            f"{first.source}: {first.message}", source=first.source, remedy=first.remedy
-        )
+        complain_of_failures(inputs.failures)
+        raise typer.Exit(Exit.USAGE)
     return replace(compare_findings(base, candidate), failures=tuple(inputs.failures))
 
 

@@ -11,6 +11,7 @@ from memdiag.capture.process.attach import own_environment
 from memdiag.cli.options.gate import GateOptions, settle
 from memdiag.cli.options.outputs import ReportOptions, reports
 from memdiag.cli.options.page import PageOptions
+from memdiag.cli.options.pid import PidOption, only_pid
 from memdiag.cli.options.recording_options import (
     DEFAULT_INTERVAL,
     RecordingOptions,
@@ -39,10 +40,7 @@ def watch(
         list[str] | None,
         typer.Argument(metavar="PID", help="The process to watch; without it, a list of them."),
     ] = None,
-    pid: Annotated[
-        list[str] | None,
-        typer.Option("--pid", "-p", metavar="PID", help="The same as an option."),
-    ] = None,
+    pid: PidOption = None,
     everything: Annotated[
         bool,
         typer.Option("--all", help="Watch every training of this machine, without recording."),
@@ -52,12 +50,11 @@ def watch(
         typer.Option("--user", metavar="USER", help="With --all: only trainings of USER."),
     ] = None,
 ) -> None:
-    """Watch process PID and its children without changing them, and judge them at the end.
+    """Watch process PID and its children, and judge them when it ends, after --duration, or on
+    Ctrl-C, which does not change the exit code.
 
-    Ends when the process ends, after --duration, or on Ctrl-C, which is the usual way and does not
-    change the exit code. Steps and phases are recorded if the process was started under `memdiag
-    run`, with --attach, which stops it for some milliseconds, or from its log (--tags-from).
-    With --all, a table of all trainings, or JSON at the end (--json).
+    Steps and phases are recorded if it was started under `memdiag run`, from its log (--tags-from),
+    or with --attach, which stops it for some milliseconds. --all: a table of all trainings.
     """
     named = [*(process or ()), *(pid or ())]
     if everything or user is not None:
@@ -67,7 +64,7 @@ def watch(
         raise typer.Exit(watch_all(request))
     if not named:
         _list_processes(page)
-    number = _pid(named)
+    number = only_pid(named, "memdiag watch")
     options = checked(recording, report, gate, page, environ=own_environment(number))
     warn(suspicions((), options.gate.metrics))
     from memdiag.cli.measurement.watch_session import follow
@@ -117,22 +114,6 @@ def _all_request(
         gate=settle(gate),
         page=page,
     )
-
-
-def _pid(named: Sequence[str]) -> int:
-    """The only pid among the words. Raises UsageError."""
-    if not named:
-        raise UsageError("no process to watch", remedy="memdiag watch PID")
-    first = printable(named[0])
-    if not first.isdecimal():
-        remedy = f"to find it: pgrep -af {first}\nto start a program: memdiag run -- {first} ..."
-        raise UsageError(f"invalid value {first!r} for PID: not a process id", remedy=remedy)
-    if len(named) > 1:
-        raise UsageError(
-            f"only one process can be watched, got {len(named)}",
-            remedy="its children are watched with it; run memdiag watch once for each",
-        )
-    return int(first)
 
 
 def _list_processes(page: PageOptions) -> None:

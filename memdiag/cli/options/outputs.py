@@ -56,7 +56,7 @@ class ReportOptions:
     html: Path | None = option(
         "--html",
         "FILE",
-        "Write the report as one HTML file with interactive charts.",
+        "Write the report as HTML with interactive charts.",
         parse=Path,
         panel="Output",
         typical=True,

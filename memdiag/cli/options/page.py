@@ -28,7 +28,7 @@ class PageOptions:
     verbose: int = option(
         "--verbose",
         None,
-        "Show all series, the plot, phases, forecasts and notes; -vv: the arguments, too.",
+        "Show all series, plot, phases, forecasts, notes; -vv: the arguments, too.",
         short="-v",
         default=0,
         count=True,

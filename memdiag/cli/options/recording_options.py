@@ -133,7 +133,7 @@ class RecordingOptions:
     tags_from: str | None = option(
         "--tags-from",
         "FILE",
-        "Read steps and phases from this log while it is written (run: - for the output). "
+        "Read steps and phases from this log of the job (run: - for its output). "
         "Without a REGEX, the lines of common loggers are recognized.",
         panel="Steps and phases",
         typical=True,

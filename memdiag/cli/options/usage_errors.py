@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memdiag.errors import UsageError
+from memdiag.recording.native.runs import is_run_name
 from memdiag.values.sanitize import printable
 
 # Commands that mean the same.
@@ -20,7 +21,7 @@ ALIASES = {"analyse": "analyze", "diff": "compare"}
 _MEANT = {
     "run": "record start exec launch profile",
     "watch": "attach monitor top live follow",
-    "analyze": "analysis check judge verdict view show plot explain",
+    "analyze": "analysis check judge verdict view show open plot explain",
     "list": "ls status history runs",
     "clean": "rm remove delete prune",
     "census": "objects snapshot dump",
@@ -86,11 +87,15 @@ def unknown_command(word: str, rest: Sequence[str], known: Sequence[str]) -> Usa
     following = printable(f" {shlex.join(rest)}" if rest else "")
     meant = next((name for name, words in _MEANT.items() if word.lower() in words.split()), "")
     near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=_MISSPELLED)
+    if meant == "analyze" and (not rest or is_run_name(rest[0])):
+        meant = "report"
     if meant and meant in known:
         remedy = f"did you mean memdiag {meant}{following}?"
     elif word.endswith((".py", ".sh")) or (not near and shutil.which(word) is not None):
         python = "python " if word.endswith(".py") else ""
         remedy = f"to start a program: memdiag run -- {python}{typed}"
+    elif word.isdecimal():
+        remedy = f"to watch a process: memdiag watch {typed}"
     elif os.path.lexists(word):
         return UsageError(
             f"{shown!r} is a file, not a command", remedy=f"to judge it: memdiag analyze {typed}"
@@ -112,7 +117,7 @@ def of_parser(error: Any, arguments: Sequence[str]) -> UsageError:
         return _unknown_option(name, command or "", error.ctx, arguments)
     parameter = getattr(error, "param", None)
     if type(error).__name__ == "MissingParameter" and parameter is not None:
-        return _missing(command or "", parameter)
+        return _missing(command or "", parameter, arguments)
     if name and "requires an argument" in error.message:
         return UsageError(f"{name} requires a value", remedy=_value_of(name, error.ctx))
     if name and "does not take a value" in error.message:
@@ -127,7 +132,9 @@ def of_parser(error: Any, arguments: Sequence[str]) -> UsageError:
 def _unknown_option(name: str, command: str, ctx: Any, arguments: Sequence[str]) -> UsageError:
     shown = printable(name)
     if not command:
-        remedy = f"options come after the command: memdiag analyze {shown}"
+        words = [ALIASES.get(one, one) for one in arguments]
+        given = next((one for one in words if one in ctx.command.list_commands(ctx)), "analyze")
+        remedy = f"options come after the command: memdiag {given} {shown}"
         return UsageError(f"unknown option {shown}", remedy=remedy)
     message = f"unknown option {shown} for memdiag {command}"
     options = [one for parameter in ctx.command.get_params(ctx) for one in parameter.opts]
@@ -146,6 +153,9 @@ def _unknown_option(name: str, command: str, ctx: Any, arguments: Sequence[str])
         remedy = f"memdiag run -- python {printable(shlex.join(arguments[at:]))}"
     elif command == "run":
         remedy = f"options of your program go after it: memdiag run -- python train.py {shown}"
+        initial = [one for one in options if one.startswith(f"-{name}")]
+        if initial and not name.startswith("--"):
+            remedy = f"did you mean {' or '.join(initial[:3])}?\n{remedy}"
     else:
         remedy = f"memdiag help {command} lists the options"
     return UsageError(message, remedy=remedy)
@@ -154,12 +164,16 @@ def _unknown_option(name: str, command: str, ctx: Any, arguments: Sequence[str])
 _MISSING = {
     "run": ("no command to run", "memdiag run -- python train.py"),
     "analyze": ("no files to analyze", "memdiag analyze run.csv, or memdiag analyze last"),
+    "history": ("no file of results", "memdiag analyze 'runs/*.csv' --results runs.sqlite"),
 }
 
 
-def _missing(command: str, parameter: Any) -> UsageError:
+def _missing(command: str, parameter: Any, arguments: Sequence[str]) -> UsageError:
     if command in _MISSING and parameter.param_type_name == "argument":
         message, remedy = _MISSING[command]
+        option, *value = arguments[-2:]
+        if option.startswith("-") and value and os.path.lexists(value[0]):
+            remedy = f"{printable(value[0])} is the value of {option}\n{remedy}"
         return UsageError(message, remedy=remedy)
     name = parameter.metavar or parameter.name.upper()
     if parameter.param_type_name == "option":

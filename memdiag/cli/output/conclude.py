@@ -86,15 +86,19 @@ def conclude(
     if failure:
         say(f"measuring failed: {failure}")
         say("the report covers only what was recorded before")
-    with contextlib.suppress(OSError):  # the recording has all of it
-        files.keep_report(document)
+    is_there = files.is_there()
+    if diagnosis.recordings[0].is_empty:
+        files.forget()
+    else:
+        with contextlib.suppress(OSError):  # the recording has all of it
+            files.keep_report(document)
     detail, page = options.page.detail, options.page
     if options.report.json:
         sys.stdout.write(document)
         detail = Detail.VERDICT
     elif detail is not Detail.VERDICT:
         print(file=sys.stderr)
-    if not files.is_there():
+    if not is_there:
         say(f"the recording was removed or replaced meanwhile ({printable(str(files.written))})")
     for error in publish(diagnosis, gate, options.report, code):
         complain(printable(error.message))

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from memdiag.errors import MemdiagError
+from memdiag.errors import MemdiagError, ReadError
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ STDERR = 2
 # How long a line waits for a slow reader. Heuristic.
 _PATIENCE_S = 1.0
 _FAILURES = 10
+_WITH_HINTS = 2
 _LINE = re.compile(r"(?:line (\d+): )?(.*)", re.S)
 
 
@@ -55,12 +56,23 @@ def complain_of_failures(failures: Sequence[Failure]) -> None:
     """An error for each source that could not be read; beyond a few, they are counted."""
     for failure in failures[:_FAILURES]:
         line, message = _LINE.match(failure.message).groups()  # type: ignore[union-attr]
-        message = message.removeprefix(f"{failure.source}: ")
-        message = f"the file {message[3:]}" if message.startswith("it ") else message
         where = failure.source + (f":{line}" if line else "")
-        complain(f"{message} ({where})", failure.remedy if len(failures) == 1 else "")
+        complain(_at(message, where), failure.remedy if len(failures) <= _WITH_HINTS else "")
     if len(failures) > _FAILURES:
         complain(f"{len(failures) - _FAILURES:,} more files could not be read")
+
+
+def located(error: MemdiagError) -> str:
+    """The message of an error with the file and the line that it is about."""
+    if not isinstance(error, ReadError) or not error.source:
+        return error.message
+    return _at(error.message, error.source + (f":{error.line}" if error.line else ""))
+
+
+def _at(message: str, where: str) -> str:
+    message = message.removeprefix(f"{where}: ")
+    message = f"the file {message[3:]}" if message.startswith("it ") else message
+    return f"{message} ({where})"
 
 
 def _styled(word: str, codes: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import glob
 import io
 import os
 import re
@@ -150,12 +151,14 @@ def _missing(name: str) -> tuple[str, str]:
     shown = printable(name)
     if re.match(r"[a-z][a-z0-9+.-]*://", name):
         return "URLs are not read", f"curl -s {shown} | memdiag analyze -"
+    if glob.has_magic(name):
+        return "no file matches this pattern", ""
     try:
-        names = [entry.name for entry in Path(name).parent.iterdir()]
+        names = {entry.name.lower(): entry.name for entry in Path(name).parent.iterdir()}
     except OSError:
-        names = []
-    near = difflib.get_close_matches(Path(name).name, names, n=1, cutoff=_MISSPELLED)
-    beside = str(Path(name).with_name(near[0])) if near else ""
+        names = {}
+    near = difflib.get_close_matches(Path(name).name.lower(), names, n=1, cutoff=_MISSPELLED)
+    beside = str(Path(name).with_name(names[near[0]])) if near else ""
     if not near and name.isalnum():
         return "no such file or run", "memdiag list shows the runs that were kept"
     return "no such file", f"did you mean {printable(beside)}?" if near else ""

@@ -105,6 +105,9 @@ class RecordingFiles:
     def keep_report(self, text: str) -> None:
         """Nothing: a recording that the user named has no report beside it."""
 
+    def forget(self) -> None:
+        """Nothing: a recording that the user named stays, even if it is empty."""
+
     def to_parquet(self, convert: Callable[[Path, Path], None]) -> None:
         """Have `convert(csv, parquet)` write the Parquet file, and remove the CSV file.
 

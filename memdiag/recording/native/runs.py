@@ -120,6 +120,14 @@ class RunFiles(RecordingFiles):
         with safe_open.closing(runs), contextlib.suppress(OSError):
             os.rmdir(self._id, dir_fd=runs)
 
+    def forget(self) -> None:
+        """Remove the run with all that memdiag has written into it."""
+        with contextlib.suppress(OSError):
+            for name in _names(self._directory):
+                if _is_file(name, self._directory):
+                    os.unlink(name, dir_fd=self._directory)
+            os.rmdir(self._id, dir_fd=self._runs)
+
     def close(self) -> None:
         super().close()
         if self._runs >= 0:

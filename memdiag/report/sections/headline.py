@@ -137,7 +137,8 @@ def last_line(found: RecordingFinding, screen: Screen) -> Text:
         for held in found.budgets
         if held.standing is not Standing.KEPT
     ]
-    after = "".join(f"{dot}{part}" for part in [*dict.fromkeys(broken), screen.show(place(found))])
+    where = screen.show(place(found))
+    after = "".join(f"{dot}{part}" for part in [*dict.fromkeys(broken), where] if part)
     before = f"{word.lower()} {text}{dot}" if word else ""
     if cell_len(before + after) > screen.measure // 2:
         before = f"{word.lower()}{dot}"
@@ -159,8 +160,12 @@ def last_line(found: RecordingFinding, screen: Screen) -> Text:
 
 
 def place(found: RecordingFinding) -> str:
-    """Where the recording is: the directory of a run that was kept, else its file."""
+    """Where the recording is: the directory of a run that was kept, else its file; "" for a run of
+    which nothing was recorded, which is not kept.
+    """
     path = Path(found.source)
+    if found.is_empty and path.name == _RECORDING:
+        return ""
     return str(path.parent) if path.name == _RECORDING and path.parent.name else found.source
 
 

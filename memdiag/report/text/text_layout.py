@@ -61,7 +61,7 @@ def paragraphs(texts: Iterable[str], width: int, *, lead: str = "") -> list[Text
 
 
 def badge(word: str, style: str, text: str, width: int, *, right: str = "") -> list[Text]:
-    """`word` in reverse, bold `text` beside it, and `right` at the end of the line or below."""
+    """`word` in reverse, bold `text` beside it, and `right` at the end of its line or below."""
     mark = Text(" " * INDENT) + Text(f" {word} ", f"bold reverse {style}")
     rows = paragraph(text, width - mark.cell_len - 1)
     lines = [
@@ -69,9 +69,9 @@ def badge(word: str, style: str, text: str, width: int, *, right: str = "") -> l
         for at, row in enumerate(rows)
     ]
     room = width - lines[-1].cell_len - cell_len(right)
-    if len(lines) > 1 or room < 2:
-        return lines + paragraphs([right] if right else [], width)
-    lines[0].append(" " * room + right if right else "")
+    if right and room < 2:
+        return lines + paragraphs([right], width)
+    lines[-1].append(" " * room + right if right else "")
     return lines
 
 

@@ -38,7 +38,7 @@ REASONS = {
     Reason.UNCERTAIN_TREND: "growth possible but not confirmed",
     Reason.AT_LIMIT: "flat only because a limit is reached",
     Reason.UNREAD_CELLS: "too many cells could not be read",
-    Reason.FEW_PAGES: "pages may still be touched for the first time",
+    Reason.FEW_PAGES: "growth may be start-up only",
     Reason.FILLING: "may be a fixed-size buffer filling up",
     Reason.NOT_COLLECTED: "garbage rarely collected so far",
     Reason.NOT_MEMORY: "not a memory metric",

@@ -148,8 +148,8 @@ def first_touch(case: Case, window: Window, parameters: FirstTouch) -> Argument 
     run_x = float(case.prepared.x[-1] - case.prepared.x[0])
     if pace_s and run_x * pace_s < start_s:
         return Argument(
-            text="it rose in a run of {run_s} s, and for {start_s} s a program that starts may use "
-            "memory that it already owns for the first time",
+            text="the run lasted {run_s} s, and for the first {start_s} s growth may be the start "
+            "of the program: libraries, threads, compiled functions",
             numbers={"run_s": run_x * pace_s, "start_s": start_s},
             reason=Reason.FEW_PAGES,
             need_x=start_s / pace_s - run_x,
