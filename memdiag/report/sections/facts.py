@@ -97,7 +97,7 @@ def _labeled(found: RecordingFinding, screen: Screen) -> Iterator[tuple[int, str
     for mark in found.marks[:2]:
         yield Rank.ASKED, mark.level.value, threshold_events.sentence(mark, screen), 3
     yield from _cause(found, screen)
-    if finding is not None:
+    if finding is not None and not advice.failed_at_once(found):
         yield from _values(found, finding, screen)
 
 
