@@ -61,7 +61,7 @@ def most_by_length(decision: Decision, prepared: Prepared, policy: Policy) -> fl
     if decision.verdict is Verdict.INCONCLUSIVE:
         return 1.0
     later = policy.reporting.later_growth[kind]
-    most = 1 - later * policy.prior.warmup_lengths[kind].survival(prepared.run)
+    most = 1 - later * policy.prior.warmup_length(kind).survival(prepared.run)
     if decision.verdict is Verdict.STABLE:
         return most
     level = len(prepared.y) - decision.tail
@@ -77,8 +77,8 @@ def _most_of_leak(decision: Decision, prepared: Prepared, policy: Policy) -> flo
     odds rise in the same way.
     """
     kind, length_x = prepared.axis.kind, decision.span_x
-    finished = policy.prior.warmup_lengths[kind]
-    watched = while_watched(policy, prepared.role).prior.warmup_lengths[kind]
+    finished = policy.prior.warmup_length(kind)
+    watched = while_watched(policy, prepared.role).prior.warmup_length(kind)
     heavier = watched.survival(length_x) / finished.survival(length_x)
     times = prepared.samples / policy.common.few_samples
     readings = min(times, 1.0) * max(times / 2, 1.0)

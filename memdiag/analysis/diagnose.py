@@ -25,13 +25,18 @@ from memdiag.values.measurements import Recording, Series
 
 
 def judge(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding:
-    """The decision on a recording, without what follows from it."""
-    return _judged(recording, policy)[0]
+    """The decision on a recording, without what follows from it, and without segments."""
+    return _judged(recording, policy, with_segments=False)[0]
 
 
-def _judged(recording: Recording, policy: Policy) -> tuple[RecordingFinding, list[Series]]:
+def _judged(
+    recording: Recording, policy: Policy, *, with_segments: bool
+) -> tuple[RecordingFinding, list[Series]]:
     """The decision on a recording, and those of its series that have readings."""
-    found = [(series, _find(series, recording, policy)) for series in recording.series]
+    found = [
+        (series, _find(series, recording, policy, with_segments=with_segments))
+        for series in recording.series
+    ]
     ended = ended_processes(recording.series, policy)
     findings = across.correct([f for _, f in found if f is not None], ended, policy)
     verdict, confidence, decided_by = across.decide(findings, ended, policy)
@@ -55,7 +60,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
 
     Pure: the same recording and policy give the same finding.
     """
-    judged, series = _judged(recording, policy)
+    judged, series = _judged(recording, policy, with_segments=True)
     findings, decided_by = judged.series, judged.decided_by
     kind = leaking(findings, decided_by)
     return replace(
@@ -74,7 +79,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         early_forecast=backtest(
             recording,
             list(enumerate(series)),
-            lambda one, given: _find(one, given, policy),
+            lambda one, given: _find(one, given, policy, with_segments=False),
         ),
     )
 
@@ -91,7 +96,9 @@ def ended_processes(series: Sequence[Series], policy: Policy) -> frozenset[str]:
     return frozenset(process for process, _ in times) - alive
 
 
-def _find(series: Series, recording: Recording, policy: Policy) -> Finding | None:
+def _find(
+    series: Series, recording: Recording, policy: Policy, *, with_segments: bool
+) -> Finding | None:
     prepared = prepare(series, policy)
     if prepared.samples == 0:
         return None
@@ -104,4 +111,4 @@ def _find(series: Series, recording: Recording, policy: Policy) -> Finding | Non
         unread_share=series.unread_share,
     )
     decided = decide.decide(prepared, policy, context)
-    return build_finding(series, prepared, decided, policy, context)
+    return build_finding(series, prepared, decided, policy, context, with_segments=with_segments)

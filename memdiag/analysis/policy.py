@@ -185,31 +185,35 @@ class Prior:
     """Level that warm-ups rise by (slower growth is weighed by the length that one of its pace
     has): that of `Live` while a run is watched."""
 
-    @property
-    def warmup_lengths(self) -> Mapping[AxisKind, WarmupLength]:
-        """Survival of a warm-up's growth for each kind of axis."""
+    def warmup_length(self, kind: AxisKind) -> WarmupLength:
+        """Survival of a warm-up's growth on this kind of axis."""
         regular, exact = self.regular_odds, self.exact_odds
-        by_step = WarmupLength(median=self.median_steps, shape=self.shape)
-        return {
-            AxisKind.STEP: by_step,
+        match kind:
             # Monitors look every one to sixty seconds: as long as of steps, which last as long.
-            AxisKind.TICK: by_step,
-            AxisKind.EPOCH: WarmupLength(
-                median=self.median_epochs, shape=self.shape, regular_odds=regular
-            ),
-            AxisKind.SECONDS: WarmupLength(
-                median=self.median_s, shape=self.shape_s, paced_odds=self.paced_odds
-            ),
-            AxisKind.REQUEST: WarmupLength(
-                median=self.median_steps,
-                shape=self.shape_s,
-                regular_odds=regular,
-                exact_odds=exact,
-            ),
-            AxisKind.INDEX: WarmupLength(
-                median=self.median_cycles, shape=self.shape, regular_odds=regular, exact_odds=exact
-            ),
-        }
+            case AxisKind.STEP | AxisKind.TICK:
+                return WarmupLength(median=self.median_steps, shape=self.shape)
+            case AxisKind.EPOCH:
+                return WarmupLength(
+                    median=self.median_epochs, shape=self.shape, regular_odds=regular
+                )
+            case AxisKind.SECONDS:
+                return WarmupLength(
+                    median=self.median_s, shape=self.shape_s, paced_odds=self.paced_odds
+                )
+            case AxisKind.REQUEST:
+                return WarmupLength(
+                    median=self.median_steps,
+                    shape=self.shape_s,
+                    regular_odds=regular,
+                    exact_odds=exact,
+                )
+            case AxisKind.INDEX:
+                return WarmupLength(
+                    median=self.median_cycles,
+                    shape=self.shape,
+                    regular_odds=regular,
+                    exact_odds=exact,
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +329,7 @@ class Policy:
 
     def horizon(self, kind: AxisKind) -> float:
         """How far a run without a plan is looked ahead, axis units."""
-        return self.materiality.horizon_lengths * self.prior.warmup_lengths[kind].median
+        return self.materiality.horizon_lengths * self.prior.warmup_length(kind).median
 
 
 DEFAULT = Policy()

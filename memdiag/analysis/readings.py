@@ -75,9 +75,7 @@ def _positions(series: Series, finding: Finding) -> Floats:
     return np.arange(len(series.y), dtype=np.float64)
 
 
-def _phases(
-    x: Floats, codes: Ints, names: tuple[str, ...], kept: list[int]
-) -> tuple[PhaseSpan, ...]:
+def _phases(x: Floats, codes: Ints, names: tuple[str, ...], kept: Ints) -> tuple[PhaseSpan, ...]:
     """The runs of equal phases; if there are too many, those of the readings that are kept."""
     if not len(x):
         return ()

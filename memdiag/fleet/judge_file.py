@@ -7,6 +7,7 @@ raises for nothing that a file may hold.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import math
 import multiprocessing
@@ -214,6 +215,7 @@ def _written_at(path: str) -> str:
         return ""
 
 
+@functools.lru_cache(maxsize=1)
 def _sidecar(path: str) -> str:
     from memdiag.recording.native.sidecar import sidecar_path
 
@@ -256,9 +258,6 @@ def _judged(path: str, known: RecordingResult, how: How) -> RecordingResult:
     labels = {**known.labels, **_labels(recording)}
     by = {(s.metric, s.column, s.process): s for s in recording.series}
     with_points = how.with_points or "job" in labels
-    series = tuple(
-        _kept(one, by[one.metric, one.column, one.process], with_points) for one in found.series
-    )
     deciding = found.deciding
     if deciding is None:
         return replace(known, error="it holds no readings of memory")
@@ -269,15 +268,20 @@ def _judged(path: str, known: RecordingResult, how: How) -> RecordingResult:
         confidence=found.confidence,
         why=deciding.reason.value,
         series=tuple(
-            replace(one, is_deciding=number == found.decided_by)
-            for number, one in enumerate(series)
+            _kept(
+                one,
+                by[one.metric, one.column, one.process],
+                is_deciding=one is deciding,
+                with_points=with_points,
+            )
+            for one in found.series
         ),
         labels=labels,
         started_at=printable(started_at) if isinstance(started_at, str) else "",
     )
 
 
-def _kept(found: Finding, series: Series, with_points: bool) -> SeriesResult:
+def _kept(found: Finding, series: Series, *, is_deciding: bool, with_points: bool) -> SeriesResult:
     growth, hit = (
         found.growth_per_x,
         min(found.limit_hits, key=lambda h: h.at_x.value, default=None),
@@ -307,7 +311,7 @@ def _kept(found: Finding, series: Series, with_points: bool) -> SeriesResult:
         limit_bytes=None if hit is None else hit.limit_bytes,
         limit_at_x=None if hit is None else _finite(hit.at_x.value),
         limit_in_s=None if hit is None else hit.in_s,
-        is_deciding=False,
+        is_deciding=is_deciding,
         is_rank=series.is_rank,
         points=_points(series) if with_points else (),
     )

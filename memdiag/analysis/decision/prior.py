@@ -85,7 +85,7 @@ def _is_plateau(fit: RegimeFit, piece: Piece, start: int, policy: Policy) -> boo
 def posterior_leak(fit: RegimeFit, policy: Policy, span: Span, regular_odds: float) -> float:
     """Posterior probability that growth of this length and regularity is a leak, 0..1."""
     prior = policy.prior
-    length = prior.warmup_lengths[fit.prepared.axis.kind]
+    length = prior.warmup_length(fit.prepared.axis.kind)
     odds = regular_odds / length.survival(_whole(fit, policy, span))
     if span.plateau_x > 0:
         odds *= 1 + prior.plateau_odds * (1 - length.survival(span.plateau_x))
@@ -105,7 +105,7 @@ def _whole(fit: RegimeFit, policy: Policy, span: Span) -> float:
 def regular_odds(fit: RegimeFit, policy: Policy) -> float:
     """Factor on the odds for growth by equal increments, none of them late or small."""
     prior = policy.prior
-    length = prior.warmup_lengths[fit.prepared.axis.kind]
+    length = prior.warmup_length(fit.prepared.axis.kind)
     first = fit.first_sample
     x, y = fit.prepared.x[first:], fit.prepared.y[first:]
     if len(x) < 2 * policy.common.fewest:

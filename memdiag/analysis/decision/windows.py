@@ -32,7 +32,7 @@ def _window(fit: RegimeFit, policy: Policy, text: str = "") -> Window:
         reason, why = Reason.REGULAR_GROWTH, _REGULAR
     else:
         reason, why = Reason.OUTLASTS_WARMUP, _LONG
-    length = policy.prior.warmup_lengths[fit.prepared.axis.kind]
+    length = policy.prior.warmup_length(fit.prepared.axis.kind)
     numbers = {
         "length_x": span.length_x,
         "plateau_x": span.plateau_x,
@@ -115,7 +115,7 @@ def staircase(case: Case) -> Window | str:
         "length_x": length_x,
         "growth_rate": fitted.slope,
         "growth_p": fitted.p_growth,
-        "longer_share": policy.prior.warmup_lengths[fit.prepared.axis.kind].survival(length_x),
+        "longer_share": policy.prior.warmup_length(fit.prepared.axis.kind).survival(length_x),
         "posterior_share": posterior,
     }
     return Window(

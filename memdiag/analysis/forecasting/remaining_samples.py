@@ -72,7 +72,7 @@ def _outlast(decision: Decision, prepared: Prepared, policy: Policy) -> float:
     Solves prior / S(length) = threshold odds for the log-logistic S. The prior with its factors
     follows from the posterior that was reached.
     """
-    length = policy.prior.warmup_lengths[prepared.axis.kind]
+    length = policy.prior.warmup_length(prepared.axis.kind)
     reached = decision.posterior / max(1 - decision.posterior, 1e-12)
     factors = reached * length.survival(decision.span_x)
     wanted = policy.prior.leak_posterior / (1 - policy.prior.leak_posterior)

@@ -267,7 +267,7 @@ def _blocks(x: Floats, y: Floats, most: int) -> tuple[Floats, Floats, int]:
 
 def _quantum(y: Floats, resolution: float, moving: float) -> float:
     """The step of the readings: the smallest move, unless nearly all of them move."""
-    d = np.abs(np.diff(y))
+    d = np.abs(y[1:] - y[:-1])
     moves = d[d > 0]
     if len(moves) == 0 or len(moves) > moving * len(d):
         return resolution

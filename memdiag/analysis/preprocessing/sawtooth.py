@@ -94,7 +94,8 @@ def _cycles(
         top = np.array([a + int(np.argmax(y[a:b])) for a, b in pairwise(starts)])
         whole = replace(whole, peak_x=x[top], peaks=y[top])
     left = big
-    if not recur or len(big) < max(policy.common.blocks, len(y) / policy.common.few_samples):
+    many = max(policy.common.blocks, len(y) / policy.common.few_samples)
+    if len(big) and (not recur or len(big) < many):
         kept = lasting(x, y, big, policy)
         left = np.flatnonzero(np.diff(y[kept]) < -limit)
         recur = recur and _recur(left, int(kept.sum()), policy)

@@ -70,7 +70,7 @@ def bins(x: Floats, y: Floats, count: int) -> Binned:
     n = len(y)
     if n <= count:
         return Binned(x=x, y=y, start=np.arange(n + 1))
-    return _between(x, y, np.linspace(0, n, count + 1).round().astype(np.int64))
+    return _between(x, y, np.rint(np.arange(count + 1) * (n / count)).astype(np.int64))
 
 
 def stretches(x: Floats, y: Floats, count: int, policy: Policy) -> Binned:
@@ -83,7 +83,8 @@ def stretches(x: Floats, y: Floats, count: int, policy: Policy) -> Binned:
     if n <= count:
         return bins(x, y, count)
     edges = np.searchsorted(x, np.linspace(x[0], x[-1], count + 1)[1:-1], side="right")
-    edges = np.unique(np.concatenate(([0], edges, [n]))).astype(np.int64)
+    edges = np.concatenate(([0], edges, [n])).astype(np.int64)
+    edges = edges[np.append(np.diff(edges) > 0, True)]
     held = np.diff(edges)
     if (
         len(held) < (1 - policy.common.short_share) * count
@@ -106,7 +107,7 @@ def _midmeans(y: Floats, edges: Ints) -> Floats:
     """
     widths = np.diff(edges)
     out = np.empty(len(widths))
-    for width in np.unique(widths):
+    for width in set(widths.tolist()):
         rows = np.flatnonzero(widths == width)
         index = edges[rows][:, None] + np.arange(width)[None, :]
         cut = width // 4  # exact: a midmean leaves out a quarter on each side
@@ -128,27 +129,42 @@ def segment(x: Floats, y: Floats, floor: float, policy: Policy) -> Segmentation:
             noise=floor,
         )
     size = fewest if n > fewest**2 else 2
+    costs = _costs(x, y, size)
     noise = max(least_noise(y), floor)
-    costs = _costs(x, y)
-    result = _partition(x, y, costs, noise, size, policy)
+    found = _partition(x, y, costs, noise, size, policy)
     for _ in range(2):
-        noise = max(_long_run_noise(x, y, result.pieces, policy), floor)
-        if noise == result.noise:
+        noise = max(_long_run_noise(x, y, found.pieces, policy), floor)
+        if noise == found.noise:
             break
-        result = _partition(x, y, costs, noise, size, policy)
-    return result
+        found = _partition(x, y, costs, noise, size, policy)
+    return Segmentation(pieces=found.pieces, tails=_tails(found, size, policy), noise=found.noise)
 
 
-def _costs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Residual sums of squares of every [a, b): flat and sloped model, shape (n + 1, n + 1)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Partition:
+    """The best partition at one noise. best: its cost up to each bin, shape (n + 1,). flat, sloped:
+    cost of a last regime of each model from each bin on, shape (n + 1,)."""
+
+    pieces: tuple[Piece, ...]
+    best: Floats
+    flat: Floats
+    sloped: Floats
+    noise: float
+
+
+def _costs(x: Floats, y: Floats, size: int) -> tuple[Floats, Floats]:
+    """Residual sums of squares of every [a, b), flat and sloped model: row b, column a, shape
+    (n + 1, n + 1); infinite for those shorter than `size`."""
     n = len(y)
     u = (x - mean(x)) / max(float(np.ptp(x)), 1e-300)
     v = y - mean(y)
     sums = np.zeros((5, n + 1))  # exact: five sums
     np.cumsum(np.stack([u, v, u * u, u * v, v * v]), axis=1, out=sums[:, 1:])
-    part = sums[:, None, :] - sums[:, :, None]
-    k = np.maximum(np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None], 1).astype(float)
-    su, sv, suu, suv, svv = part
+    su, sv, suu, suv, svv = sums[:, :, None] - sums[:, None, :]
+    at = np.arange(n + 1.0)
+    k = at[:, None] - at
+    least = np.where(k < size, np.inf, 0.0)
+    np.maximum(k, 1, out=k)
     # In place, since a new matrix for each step takes longer than the step:
     # vu = suu - su * su / k, cuv = suv - su * sv / k, flat = svv - sv * sv / k.
     both = su * sv
@@ -161,68 +177,69 @@ def _costs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     sv *= sv
     sv /= k
     svv -= sv
-    flat = np.maximum(svv, 0, out=svv)
+    flat = np.maximum(svv, least, out=svv)
     suv *= suv
     suv /= vu
-    return flat, np.maximum(flat - suv, 0)
+    sloped = np.subtract(flat, suv, out=suv)
+    return flat, np.maximum(sloped, least, out=sloped)
 
 
 def _partition(
     x: Floats, y: Floats, costs: tuple[Floats, Floats], noise: float, size: int, policy: Policy
-) -> Segmentation:
+) -> _Partition:
     n = len(y)
-    flat_cost, line_cost = costs
-    least = 1e-24 * float(flat_cost[0, n])  # exact: the resolution of doubles, squared
+    least = 1e-24 * float(costs[0][n, 0])  # exact: the resolution of doubles, squared
     s2, given = max(noise * noise, least, 1e-300), policy.segmentation
     per_parameter = math.log(n)
-    flat_all = flat_cost / s2 + given.flat_cost * per_parameter
-    line_all = line_cost / s2 + (given.flat_cost + 1) * per_parameter
-    ending = np.ascontiguousarray(np.minimum(flat_all, line_all).T)  # each row is read at once
+    flat, sloped = (cost / s2 for cost in costs)
+    flat += given.flat_cost * per_parameter
+    sloped += (given.flat_cost + 1) * per_parameter
     best = np.full(n + 1, np.inf)
     best[0] = 0.0
     back = np.zeros(n + 1, dtype=np.int64)
     best[1] = (
         given.flat_cost - 1
     ) * per_parameter  # the first reading may stand alone: before anything was loaded
+    ending = np.minimum(flat, sloped)
     for b in range(size, n + 1):
-        total = best[: b - size + 1] + ending[b, : b - size + 1]
-        first = total.argmin()
-        back[b], best[b] = first, total[first]
-    pieces = _backtrack(x, y, back, flat_all, line_all)
-    tails = _tails(best, flat_all, line_all, size, given.least_weight)
-    return Segmentation(pieces=pieces, tails=tails, noise=noise)
+        total = best + ending[b]
+        back[b] = first = total.argmin()
+        best[b] = total[first]
+    return _Partition(
+        pieces=_backtrack(x, y, back, flat, sloped),
+        best=best,
+        flat=flat[n],
+        sloped=sloped[n],
+        noise=noise,
+    )
 
 
-def _backtrack(
-    x: Floats, y: Floats, back: Ints, flat_all: Floats, line_all: Floats
-) -> tuple[Piece, ...]:
+def _backtrack(x: Floats, y: Floats, back: Ints, flat: Floats, sloped: Floats) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     end = len(y)
     while end > 0:
         first = int(back[end])
-        flat = bool(flat_all[first, end] <= line_all[first, end])
-        slope = 0.0 if flat else line(x[first:end], y[first:end])[1]
-        pieces.append(Piece(first=first, last=end, slope=slope, flat=flat))
+        is_flat = bool(flat[end, first] <= sloped[end, first])
+        slope = 0.0 if is_flat else line(x[first:end], y[first:end])[1]
+        pieces.append(Piece(first=first, last=end, slope=slope, flat=is_flat))
         end = first
     return tuple(reversed(pieces))
 
 
-def _tails(
-    best: Floats, flat_all: Floats, line_all: Floats, size: int, least: float
-) -> tuple[tuple[int, bool, float], ...]:
+def _tails(found: _Partition, size: int, policy: Policy) -> tuple[tuple[int, bool, float], ...]:
     """Weights exp(-cost / 2) of every last break and model, those above the least kept."""
-    n = len(best) - 1
-    starts = np.arange(0, n - size + 1)
-    total = np.concatenate([best[starts] + flat_all[starts, n], best[starts] + line_all[starts, n]])
+    starts = len(found.best) - size
+    best = found.best[:starts]
+    total = np.concatenate([best + found.flat[:starts], best + found.sloped[:starts]])
     weight = np.exp((total.min() - total) / 2)
     weight /= weight.sum()
-    order = np.argsort(-weight, kind="stable")
-    kept = order[weight[order] > least]
+    kept = np.flatnonzero(weight > policy.segmentation.least_weight)
+    kept = kept[np.argsort(-weight[kept], kind="stable")]
     share = float(weight[kept].sum())
     return tuple(
         zip(
-            starts[kept % len(starts)].tolist(),
-            (kept < len(starts)).tolist(),
+            (kept % starts).tolist(),
+            (kept < starts).tolist(),
             (weight[kept] / share).tolist(),
             strict=True,
         )

@@ -20,10 +20,11 @@ def median(values: Floats | Ints | Sequence[float]) -> float:
     if not len(values):
         return math.nan
     half = len(values) // 2
-    ranked = np.partition(values, half)
-    upper = ranked[half:]
-    lower = upper[0] if len(values) % 2 else ranked[:half].max()
-    return math.nan if math.isnan(upper.max()) else float(lower + upper[0]) / 2
+    ranked = np.array(values)
+    ranked.partition(half)
+    upper, most = ranked[half:], np.maximum.reduce
+    lower = upper[0] if len(values) % 2 else most(ranked[:half])
+    return math.nan if math.isnan(most(upper)) else float(lower + upper[0]) / 2
 
 
 def mean(values: Floats) -> float:
@@ -39,7 +40,8 @@ def quantile_of(values: Floats, share: float) -> float:
     place = share * (len(values) - 1)
     at = int(place)
     after = min(at + 1, len(values) - 1)
-    ranked = np.partition(values, (at, after, len(values) - 1))
+    ranked = np.array(values)
+    ranked.partition((at, after, len(values) - 1))
     if math.isnan(ranked[-1]):
         return math.nan
     low, high, part = float(ranked[at]), float(ranked[after]), place - at

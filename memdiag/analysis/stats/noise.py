@@ -24,7 +24,7 @@ def robust_deviation(values: Floats) -> float:
 
 def least_noise(y: Floats) -> float:
     """Robust standard deviation of the noise of one value, from first differences."""
-    return robust_deviation(np.diff(y)) / math.sqrt(2) if len(y) > 1 else 0.0
+    return robust_deviation(y[1:] - y[:-1]) / math.sqrt(2) if len(y) > 1 else 0.0
 
 
 def between_spikes(y: Floats) -> float:

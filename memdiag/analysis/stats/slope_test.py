@@ -79,9 +79,7 @@ def trend(x: Floats, y: Floats, floor: float) -> Trend:
     level, slope = line(u, y)
     rest = y - level - slope * (u - mean(u))
     memory = _memory(rest, n)
-    ys = np.concatenate(([y[0]], y[1:] - memory * y[:-1]))
-    ones = np.concatenate(([1.0], np.full(n - 1, 1 - memory)))
-    us = np.concatenate(([u[0]], u[1:] - memory * u[:-1]))
+    ys, ones, us = (_without_memory(values, memory) for values in (y, np.ones(n), u))
     a, b, c = float(ones @ ones), float(ones @ us), float(us @ us)
     determinant = max(a * c - b * b, 1e-300)
     p, q = float(ones @ ys), float(us @ ys)
@@ -92,6 +90,13 @@ def trend(x: Floats, y: Floats, floor: float) -> Trend:
     variance = max(float(rest @ rest) / freedom, (floor * (1 - memory)) ** 2, 1e-300)
     error = math.sqrt(variance * a / determinant)
     return Trend(slope=slope / scale, error=error / scale, freedom=freedom, memory=memory)
+
+
+def _without_memory(values: Floats, memory: float) -> Floats:
+    """What AR(1) noise leaves of the values if each is compared with the one before it."""
+    new: Floats = values.copy()
+    new[1:] -= memory * values[:-1]
+    return new
 
 
 def _memory(rest: Floats, n: int) -> float:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memdiag.analysis.stats.median import mean
 from memdiag.analysis.stats.slope_test import line, upper_tail
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def waves(x: Floats, y: Floats, least: float, turn: float) -> Waves | None:
     if len(y) < 2:
         return None
     level, slope = line(x, y)
-    about = y - level - slope * (x - x.mean())
+    about = y - level - slope * (x - mean(x))
     need = max(turn * float(np.ptp(about)), least)
     highs, lows = turns(about, need) if need > 0 else ([], [])
     if len(highs) < 2 or len(lows) < 2:
@@ -92,13 +93,14 @@ def turns(y: Floats, need: float) -> tuple[list[int], list[int]]:
     lows: list[int] = []
     high = low = 0
     rising: bool | None = None
-    for i, value in enumerate(y):
-        high, low = (i if value > y[high] else high), (i if value < y[low] else low)
-        if rising is not False and value <= y[high] - need:
+    values = y.tolist()
+    for i, value in enumerate(values):
+        high, low = (i if value > values[high] else high), (i if value < values[low] else low)
+        if rising is not False and value <= values[high] - need:
             if rising:
                 highs.append(high)
             rising, low = False, i
-        elif rising is not True and value >= y[low] + need:
+        elif rising is not True and value >= values[low] + need:
             if rising is False:
                 lows.append(low)
             rising, high = True, i
