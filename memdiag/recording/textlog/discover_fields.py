@@ -48,6 +48,9 @@ _LEADING_PAIR = re.compile(r"^\s*[(\[][^)\]]*[)\]]")
 # A named tuple or a data class: `svmem(total=67430391808, ...)`.
 _PRINTED = re.compile(r"\b[A-Za-z_]\w*\((?=\w+=)")
 _HEADING_ENDS = re.compile("[:|=0-9]")
+# A position at the start of a line, not the size at the start of another: `4.2 GB`.
+_NO_UNIT = r"(?:\s*$|\s*[^\w\s%.]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z]))"
+_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){_NO_UNIT}"
 # After these headings numbers without a unit are bytes.
 _BYTES_HEADINGS = re.compile(r"\bp(?:full)?mem(?:ory_info)?\(|\bsvmem\(", re.I)
 
@@ -139,7 +142,7 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
             field = Field(
                 name=name,
                 meaning=meaning,
-                pattern=_pattern(place, labels),
+                pattern=_LEADS if leads else _pattern(place, labels),
                 scaled=bool(unit),
                 quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
                 unit=unit,

@@ -46,7 +46,9 @@ _RATES = frozenset({"per", "each"})
 # Their words name a position, whatever stands before them.
 _OF_TRAINING = frozenset({AxisKind.STEP, AxisKind.EPOCH})
 # Not after a unit in brackets: "Mem(MB) used".
-_SOFT_CUT = r"(?<![KMGTkmgti][Bb])[\])]\s+(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
+_SOFT_CUT = (
+    r"(?<![KMGTkmgti][Bb])(?:\)\s+|\]\s*)(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
+)
 _HARD_CUT = r"[,|;\t{}\u3001\uff0c\uff1b]|[>\])]:|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
 # Not after a unit in brackets: "Memory usage (MB) at step".
@@ -56,10 +58,11 @@ _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\
 # The key of a dictionary, as Python or JSON prints it: `'memory/max_mem_active(gib)': `.
 _KEY = re.compile(r"""['"]([^'"]{1,60})['"]\s*[:=]\s*$""")
 _MODEL = re.compile(r"\w-$")
-_STRIP = " \t:=#-–([{'\"*`>~<.|_@+"
+_STRIP = " \t:=#-–([{'\"*`>~<.|_@+/"
 # Words that make another figure of the same words: "Max GPU memory allocated".
 _QUALIFIERS = frozenset({"max", "maximum", "peak", "min", "minimum", "average", "avg", "mean"})
 _QUALIFIERS |= frozenset({"cumulative", "free", "available", "estimated"})
+_USED = frozenset({"used", "in", "usage", "current", "total"})
 WORDS_KEPT = 3
 WORDS_OF_ALL = 6
 _ZONE = re.compile(r"Z(?![A-Za-z0-9_])")
@@ -161,7 +164,9 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
     if _DEVICE.search(line, 0, match.start()) is None:
         return False
     ends = _DEVICE_ENDS.match(line, match.end("figure"))
-    return ends is not None and (ends[1] is None or recognise(ends[1]).part is Part.METRIC)
+    word = "" if ends is None else ends[1] or ""
+    is_named = recognise(word).part is Part.METRIC or word.lower() in _QUALIFIERS | _USED
+    return ends is not None and (not word or is_named)
 
 
 def _when(
