@@ -125,8 +125,8 @@ def _repeated(
     """The rows of processes without names, [] if another column may tell the rows of a step apart,
     such as the number of a micro-batch.
     """
-    is_counted = chosen.axis.kind in {AxisKind.STEP, AxisKind.EPOCH}
-    if len(groups) > 1 or plan.phase is not None or not is_counted:
+    is_step = chosen.axis.kind is AxisKind.STEP  # one process prints several times in an epoch
+    if len(groups) > 1 or plan.phase is not None or not is_step:
         return []
     apart = split_repeated(chosen.values, metrics[0].values)
     readings = {at for at, _ in plan.metrics}
