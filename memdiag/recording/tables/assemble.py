@@ -128,7 +128,8 @@ def _repeated(
     is_step = chosen.axis.kind is AxisKind.STEP  # one process prints several times in an epoch
     if len(groups) > 1 or plan.phase is not None or not is_step:
         return []
-    apart = split_repeated(chosen.values, metrics[0].values)
+    clock = next((c.values for c in plan.axes if c.axis.kind is AxisKind.SECONDS), None)
+    apart = split_repeated(chosen.values, metrics[0].values, clock)
     readings = {at for at, _ in plan.metrics}
     others = (column for at, column in enumerate(table.columns) if at not in readings)
     if apart and any(as_series(column).n_unique() == len(apart) for column in others):

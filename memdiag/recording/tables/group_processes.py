@@ -19,6 +19,7 @@ WHOLE = slice(None)
 # Lines of several processes may be torn or lost at some positions. Heuristic.
 _USUAL = 0.75
 _POSITIONS_AT_LEAST = 8
+_AT_ONCE = 0.25  # of the time of a step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +114,12 @@ def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:
     ]
 
 
-def split_repeated(x: Floats, y: Floats) -> list[Group]:
+def split_repeated(x: Floats, y: Floats, at_s: Floats | None) -> list[Group]:
     """Processes that write the same lines without a name, such as the ranks of a training: the rows
     by the size of their reading at each position. [] unless nearly all positions have as many rows,
-    close together.
+    close together: a monitor reads one process several times in a step.
 
-    x: positions, shape (n,). y: readings, shape (n,).
+    x: positions, shape (n,). y: readings, shape (n,). at_s: seconds, shape (n,), None if unknown.
     """
     rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     order = rows[np.lexsort((y[rows], x[rows]))]
@@ -128,13 +129,21 @@ def split_repeated(x: Floats, y: Floats) -> list[Group]:
     count = int(np.median(counts))
     spans = np.maximum.reduceat(order, starts) - np.minimum.reduceat(order, starts)
     usual = (counts == count) & (spans < 2 * count)
-    if count < 2 or usual.mean() < _USUAL:
+    if count < 2 or usual.mean() < _USUAL or not _at_once(at_s, order, starts):
         return []
     first = starts[usual]
     return [
         Group(label=f"process {at + 1} of {count}", rows=np.sort(order[first + at]))
         for at in range(count)
     ]
+
+
+def _at_once(at_s: Floats | None, order: Ints, starts: Ints) -> bool:
+    """Return True if the rows of a position are closer in time than the positions."""
+    if at_s is None or np.isnan(times := at_s[order]).any():
+        return True
+    first, last = np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts)
+    return bool(np.median(last - first) <= _AT_ONCE * np.median(np.diff(first)))
 
 
 def encode(column: pl.Series) -> tuple[Ints, list[str]]:

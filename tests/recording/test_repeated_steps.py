@@ -1,0 +1,45 @@
+"""Rows of one step: of several processes without names, or of a monitor that reads often."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memdiag.recording.read import read
+
+STEPS = 40
+
+
+def of_ranks(step: int, rank: int) -> str:
+    return f"{step},{step * 1.0 + rank * 0.01},{4000 + rank * 100 + (20 * step if rank else 0)}"
+
+
+def of_monitor(step: int, part: int) -> str:
+    return f"{step},{step * 1.0 + part * 0.5},{4000 + 20 * step + 10 * part}"
+
+
+@pytest.mark.parametrize(("row", "processes"), [(of_ranks, 2), (of_monitor, 1)])
+def test_rows_of_a_step_are_processes_only_if_written_at_once(
+    tmp_path: Path, row: object, processes: int
+) -> None:
+    assert callable(row)
+    rows = [row(step, part) for step in range(STEPS) for part in range(2)]
+    (tmp_path / "log.csv").write_text("\n".join(["step,time_s,rss_mb", *rows]))
+    recording = read(str(tmp_path / "log.csv"))
+    assert len(recording.series) == processes
+    if processes > 1:
+        assert [s.y[-1] for s in recording.series] == [4000e6, (4100 + 20 * (STEPS - 1)) * 1e6]
+        assert any("nothing tells whose" in note for note in recording.notes)
+
+
+def test_rows_of_a_numbered_part_of_a_step_stay_together(tmp_path: Path) -> None:
+    rows = [f"{step},{part},{4000 + 200 * part}" for step in range(STEPS) for part in range(3)]
+    (tmp_path / "log.csv").write_text("\n".join(["step,micro_batch,rss_mb", *rows]))
+    assert len(read(str(tmp_path / "log.csv")).series) == 1
+
+
+def test_readings_of_an_epoch_are_of_one_process(tmp_path: Path) -> None:
+    rows = [f"epoch {epoch} mem {4000 + part} MB" for epoch in range(20) for part in range(5)]
+    (tmp_path / "train.log").write_text("\n".join(rows))
+    assert len(read(str(tmp_path / "train.log")).series) == 1
