@@ -24,8 +24,8 @@ PATIENCE_S = 600.0
 MOST_READ = 3  # lines of another tool's list
 PEER_STEPS = 400  # of other tools, which slow a program down manyfold
 MEASURED_STEPS = 400
-# A program that ends sooner is run again with this many times the steps: the rules require 10 s
-# of a recording, and how long they take depends on the machine.
+# A program that ends sooner, or for which memdiag wants a longer run, is run again with this many
+# times the steps: how long they take depends on the machine.
 LEAST_S, TIMES = 15.0, (4, 12)
 _PYTHON = sys.executable
 Frames = Sequence[Sequence[Any]]  # (file, line), innermost first
@@ -118,12 +118,13 @@ def memdiag(truth: Truth, folder: Path) -> Outcome:
     command += ["--json-file", str(report), "--output", str(folder / "run.csv")]
     command += ["--", _PYTHON, str(truth.path)]
     end = ended(command, folder)
+    found = only_recording(report)
     for times in TIMES:
-        if end.took_s < LEAST_S:
+        if end.took_s < LEAST_S or (found and found["verdict"] == "inconclusive"):
             end = ended([*command, "--steps", str(times * truth.steps)], folder)
-    if not report.exists():
+            found = only_recording(report)
+    if not found:
         return outcome_of(end, error=end.complaint or "no report")
-    (found,) = json.loads(report.read_text(encoding="utf-8"))["recordings"]
     cause = found["cause"] or {"kind": None, "culprits": []}
     first = cause["culprits"][0] if cause["culprits"] else {}
     of_program = Path(first.get("file") or "").name == truth.path.name
@@ -138,6 +139,14 @@ def memdiag(truth: Truth, folder: Path) -> Outcome:
         culprits=len(cause["culprits"]),
         named=f"{first.get('file')}:{first.get('line')}" if first and not of_program else "",
     )
+
+
+def only_recording(report: Path) -> dict[str, Any]:
+    """What was found in the only recording of a report; {} without a report."""
+    if not report.exists():
+        return {}
+    found: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["recordings"]
+    return found[0]
 
 
 def memray(truth: Truth, folder: Path) -> Outcome:

@@ -408,3 +408,22 @@ def test_callbacks_of_a_library_are_registered_where_it_is_called(tmp_path: Path
     """
     held = holder(Name(kind="registered", name="atexit", owner="atexit"), unit="objects")
     assert line(tmp_path, source, held).line == 6
+
+
+def test_what_a_manager_keeps_grows_where_its_proxy_is_used(tmp_path: Path) -> None:
+    source = """
+    from multiprocessing import Manager
+    def main():
+        with Manager() as manager:
+            seen, rows = manager.dict(), []
+            rows = manager.list()
+            for x in range(9):
+                seen["last"] = x
+                rows.append(x)
+    """
+    path = (
+        Name(kind="local", name="id_to_obj", owner="Server.serve_client"),
+        Name(kind="key", name="7f3b037b3400"),
+    )
+    found = line(tmp_path, source, holder(*path, container="list"))
+    assert (found.line, found.code) == (9, "rows.append(x)")

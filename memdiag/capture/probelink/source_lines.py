@@ -44,6 +44,8 @@ _HERE, _SAME_FILE, _IN_LOOP, _ONCE, _OTHER_NAME = 6, 2, 1, -8, -4
 _LEAST = 5
 # The attribute of torch's leaves whose graph leads back to them, and the call that binds it so.
 _GRADIENT, _BINDS_GRADIENT = "grad", ("backward", "create_graph")
+# What a server of `multiprocessing.managers` keeps for other processes.
+_OF_MANAGER = "id_to_obj"
 _OF_FUNCTIONS = frozenset(("local", "closure", "default"))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -156,6 +158,9 @@ class SourceFiles:
 
     def _scored(self, holder: Holder) -> list[tuple[int, Use]]:
         """Uses with points, of the innermost name of the program for which there are any."""
+        for proxy in self._proxies(holder):
+            if found := self._scored(replace(holder, path=(proxy,))):
+                return found
         wanted = _names(holder)
         if [name.name for name in holder.path[1:]] == [_GRADIENT]:
             return [
@@ -175,6 +180,18 @@ class SourceFiles:
             if at == 0 and name.kind == "cache":
                 break
         return [] if wanted else self._calls_of_library(holder)
+
+    def _proxies(self, holder: Holder) -> list[Name]:
+        """The variables that are bound to `manager.list()` and the like, if the place is in the
+        process of a manager: there it has no name of the program.
+        """
+        if holder.path[0].name != _OF_MANAGER:
+            return []
+        return [
+            Name(kind="local", name=one.variable, owner=".".join(one.scope), file=one.file)
+            for one in self._aliases
+            if one.is_item and len(one.names) > 1 and one.names[-1] == holder.container
+        ]
 
     def _with_aliases(self, wanted: Name, inside: Sequence[Name]) -> Iterator[tuple[Use, bool]]:
         """All uses, those of variables and parameters that stand for a name as uses of that name,
