@@ -454,3 +454,13 @@ def test_of_two_lines_that_get_native_memory_the_one_that_gives_it_no_name_is_na
     (culprit,) = found.culprits
     assert culprit.line == 2
     assert culprit.holder.startswith("native memory from `self.table.execute()` that no name")
+
+
+def test_what_was_found_without_a_name_counts_for_what_places_with_names_leave() -> None:
+    path = (Name(kind="unreached", name="Tensor", owner="torch"),)
+    loose = holder("", GROWING, 5000.0, path=path, unit="objects", container="", lines=())
+    for named, shares in ((5374.0, [1.0]), (4000.0, [4000 / 5374, 1374 / 5374])):
+        found = caused(in_process(loose, holder("tasks", GROWING, named)))
+        assert found is not None
+        assert [one.share for one in found.culprits] == pytest.approx(shares)
+        assert found.culprits[0].holder.startswith("list `tasks`")

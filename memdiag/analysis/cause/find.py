@@ -15,7 +15,7 @@ import numpy as np
 
 from memdiag.analysis.attribution.known_sizes import as_large_as
 from memdiag.analysis.cause.fixes import UNDECIDED, fix_of, fix_of_kind, kind_of
-from memdiag.analysis.cause.holder_words import words
+from memdiag.analysis.cause.holder_words import UNNAMED, words
 from memdiag.analysis.cross_series.leak_kind import rate
 from memdiag.analysis.decision.across.series_set import ON_DEVICE, SeriesSet
 from memdiag.analysis.policy import DEFAULT
@@ -184,19 +184,18 @@ def _culprits(
         return []
     is_on_device = subject.role in ON_DEVICE
     is_in_use = not is_on_device and not is_mapped and _reads_malloc(one.process, findings)
-    hidden = _hidden(grown, whole) if is_in_use else 0.0
+    known, rest = _without_twice(grown, whole, is_on_device=is_on_device)
+    hiding = sum(per_x * holder.hiding_per_unit for holder, per_x, _ in known)
+    hidden = rest / hiding if is_in_use and hiding > 0 else 0.0
     out = []
-    for holder, per_x in grown:
-        each = holder.device_bytes_per_unit if is_on_device else holder.bytes_per_unit
+    for holder, per_x, each in known:
         is_hidden = holder.hiding_per_unit * hidden > each
-        each += holder.hiding_per_unit * hidden
-        share = min(1.0, per_x * each / whole)
+        whole_each = each + holder.hiding_per_unit * hidden
+        share = min(1.0, per_x * whole_each / whole)
         by_step = per_x if subject.axis.kind is AxisKind.STEP else None
-        culprit = _culprit(holder, one.process, by_step, each, share)
-        what = (
-            as_large_as(each, one.model_bytes, one.batch_bytes) if holder.unit == "items" else None
-        )
-        if what is not None:
+        culprit = _culprit(holder, one.process, by_step, whole_each, share)
+        what = as_large_as(whole_each, one.model_bytes, one.batch_bytes)
+        if what is not None and holder.unit == "items":
             text = f"{culprit.holder}, each item as large as {_SIZES[what]}"
             culprit = replace(culprit, holder=text)
         if is_hidden:
@@ -207,13 +206,24 @@ def _culprits(
     return out
 
 
-def _hidden(grown: Sequence[tuple[Holder, float]], whole: float) -> float:
-    """What each object in C has beside, of those that do not say how much memory they have: what
-    no place explains of the growth.
+def _without_twice(
+    grown: Sequence[tuple[Holder, float]], whole: float, *, is_on_device: bool
+) -> tuple[list[tuple[Holder, float, float]], float]:
+    """The places with their growth and what one more of each keeps, and the growth that is left.
+
+    What was found without a name may have got one since, and would count twice: it gets what the
+    places with names leave.
     """
-    hiding = sum(per_x * holder.hiding_per_unit for holder, per_x in grown)
-    rest = whole - sum(per_x * holder.bytes_per_unit for holder, per_x in grown)
-    return max(0.0, rest / hiding) if hiding > 0 else 0.0
+    found = []
+    rest = whole
+    for holder, per_x in sorted(grown, key=lambda one: one[0].path[0].kind in UNNAMED):
+        each = holder.device_bytes_per_unit if is_on_device else holder.bytes_per_unit
+        if holder.path[0].kind in UNNAMED:
+            each = min(each, rest / per_x)
+        rest = max(0.0, rest - per_x * each)
+        if each > 0:
+            found.append((holder, per_x, each))
+    return found, rest
 
 
 def _culprit(

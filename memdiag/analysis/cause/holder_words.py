@@ -10,7 +10,7 @@ from memdiag.values.memory_kind import MemoryKind
 
 _SAID = 60
 _OF_MODULES = frozenset(("_modules", "_parameters", "_buffers"))
-UNREACHED, REGISTERED = "unreached", "registered"
+UNNAMED = UNREACHED, REGISTERED = "unreached", "registered"
 _OWNED = {
     "attribute": "attribute",
     "closure": "closure variable",
