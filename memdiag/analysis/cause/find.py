@@ -17,6 +17,7 @@ from memdiag.analysis.attribution.known_sizes import as_large_as
 from memdiag.analysis.cause.fixes import UNDECIDED, fix_of, fix_of_kind, kind_of
 from memdiag.analysis.cause.holder_words import UNNAMED, words
 from memdiag.analysis.cross_series.leak_kind import rate
+from memdiag.analysis.decision.across.kept_by_names import late_rate
 from memdiag.analysis.decision.across.series_set import ON_DEVICE, SeriesSet
 from memdiag.analysis.policy import DEFAULT
 from memdiag.probe.ring_format import BLOCK_BYTES
@@ -174,7 +175,7 @@ def _culprits(
         for holder in one.holders
         if (points := _placed(holder.sizes, series))
         and _still_grows(points)
-        and (per_x := _rate(points)) is not None
+        and (per_x := late_rate(points)) is not None
         and per_x > 0
     ]
     small = max((holder.small_bytes for holder, _ in grown), default=0.0) or BLOCK_BYTES
@@ -230,9 +231,9 @@ def _culprit(
     holder: Holder, process: str, by_step: float | None, each: float, share: float
 ) -> Culprit:
     """by_step: what it grows by per step of the axis, None if that has no steps."""
-    per_s = _rate([(one.at_s, one.size) for one in holder.sizes]) or 0.0
+    per_s = late_rate([(one.at_s, one.size) for one in holder.sizes]) or 0.0
     steps = [(float(one.step), one.size) for one in holder.sizes if one.step is not None]
-    per_step = _rate(steps) if len(steps) == len(holder.sizes) else by_step
+    per_step = late_rate(steps) if len(steps) == len(holder.sizes) else by_step
     line = holder.lines[0] if holder.lines else None
     counts = per_step is not None and holder.unit != "bytes"
     return Culprit(
@@ -406,16 +407,6 @@ def _placed(sizes: Sequence[Size], series: Series) -> list[tuple[float, float]]:
     order = np.argsort(at_s, kind="stable")
     placed = np.interp([one.at_s for one in sizes], at_s[order], x[order]).tolist()
     return [(at, one.size) for at, one in zip(placed, sizes, strict=True)]
-
-
-def _rate(points: Sequence[tuple[float, float]]) -> float | None:
-    """Growth per unit of the first column over the second half of (position, size)."""
-    if len(points) < 2:
-        return None
-    at, sizes = zip(*points, strict=True)
-    half = (at[-1] - at[0]) / 2
-    grown: float = sizes[-1] - float(np.interp(at[0] + half, at, sizes))
-    return grown / half if half > 0 else None
 
 
 def _still_grows(points: Sequence[tuple[float, float]]) -> bool:

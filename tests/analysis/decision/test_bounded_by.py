@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from analysis.decision.builders import MB, asked, every
+import pytest
+from analysis.decision.builders import MB, asked, every, malloc
 from memory_series import noisy
 
 from memdiag.values.measurements import Role
@@ -26,3 +27,16 @@ def test_private_pages_within_growing_ones_are_a_doubt() -> None:
     found = asked("bounded_by", WITHIN, whole)
     assert not found.sides
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize("higher", [0.0, 1.5 * MB])
+def test_memory_in_use_that_wanders_below_an_earlier_high(higher: float) -> None:
+    """Sessions come and go in pages that the process has had since its start."""
+    random, y, at = np.random.default_rng([17, 11]), np.zeros(80), 0.0
+    for i in range(80):
+        at = 0.95 * at + random.normal(0, 0.31)
+        y[i] = 12 * MB + 0.7 * MB * at + (higher if i > 74 else 0.0)
+    found = asked("bounded_by", malloc(y), every(1, noisy(np.full(80, 36 * MB), 3e-5, 1)))
+    assert bool(found.sides) is not bool(higher)
+    if found.sides:
+        assert found.of_first == (Verdict.STABLE, Verdict.INCONCLUSIVE)

@@ -36,3 +36,17 @@ def test_a_process_that_other_programs_leave_alone_with_their_libraries_does_not
     found = asked("lost_sharing", pages, pss)
     assert found.sides == {Side.ACROSS}
     assert found.verdicts == (Verdict.STABLE, Verdict.LEAK)
+
+
+def test_rss_that_rose_while_the_program_started_has_not_grown_since() -> None:
+    """USS is read rarely, and rises as another program ends that used the same libraries."""
+    steps = np.arange(600.0)
+    rises = np.where(steps < 60, 4 * MB * steps / 60, 4 * MB)
+    pages = every(1, noisy(440 * MB + rises, 2e-4), process="main")
+    private = 318 * MB + 12 * MB * np.arange(11) / 10
+    found = asked(
+        "lost_sharing",
+        every(55, private, role=Role.UNIQUE, metric="uss_bytes", process="main"),
+        pages,
+    )
+    assert found.of_first == (Verdict.WARMUP, Verdict.LEAK)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from analysis.decision.builders import Asked, asked, every, python_blocks
 from memory_series import noisy
 
-from memdiag.values.measurements import Role, Series, Unit
+from memdiag.analysis.diagnose import judge
+from memdiag.values.holders import Holder, Name, ProcessHolders, Size
+from memdiag.values.measurements import Recording, Role, Series, Unit
 from memdiag.values.verdict import Side, Verdict
 
 STEPS = 6.0 * np.arange(200)
@@ -57,3 +62,26 @@ def test_growth_goes_on_after_a_full_collection_that_freed_as_much() -> None:
         *counters(**told, young_freed_objects=1e4 + 60 * STEPS),
     )
     assert found.of_first == (Verdict.INCONCLUSIVE, Verdict.LEAK)
+
+
+@pytest.mark.parametrize(
+    ("first_name", "verdict"), [("global", Verdict.LEAK), ("unreached", Verdict.INCONCLUSIVE)]
+)
+def test_what_names_of_the_program_keep_is_no_garbage(first_name: str, verdict: Verdict) -> None:
+    """Ten lists a second of 40 KB each, and as much young garbage as in a job that keeps none."""
+    steps = np.arange(0.0, 1200.0, 100.0)
+    sizes = tuple(Size(at_s=0.1 * step, step=int(step), size=step) for step in steps)
+    kept = Holder(
+        path=(Name(kind=first_name, name="history"),),
+        unit="items",
+        sizes=sizes,
+        bytes_per_unit=40e3,
+    )
+    found = ProcessHolders(pid=1, process="main", walks=12, last_s=110.0, holders=(kept,))
+    never = {"full_collections": np.full(200, 5.0), "full_freed_objects": np.full(200, 23.0)}
+    series = (
+        replace(every(6, noisy(350e6 + 40e3 * STEPS, 2e-4), process="main"), at_s=0.1 * STEPS),
+        python_blocks(noisy(1.25e6 + 85 * STEPS, 1e-4, 1), x=STEPS, process="main"),
+        *counters(**never, young_freed_objects=1e4 + 60 * STEPS),
+    )
+    assert judge(Recording(source="test", series=series, holders=(found,))).verdict is verdict

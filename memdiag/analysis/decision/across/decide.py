@@ -13,7 +13,7 @@ Other counts (tensors, objects, processes) decide only where no memory was recor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memdiag.analysis.decision.across.exact_metrics import (
@@ -113,12 +113,13 @@ def correct(
     findings: Sequence[Finding],
     ended: frozenset[str] = frozenset(),
     policy: Policy = DEFAULT,
+    kept_per_s: Mapping[str, float] | None = None,
 ) -> tuple[Finding, ...]:
     """The findings, each corrected where other series say more about the same memory.
 
-    ended: processes that were gone well before the recording's end.
+    ended: processes that were gone well before the recording's end. kept_per_s: see `SeriesSet`.
     """
-    series = SeriesSet(findings=findings, policy=policy, ended=ended)
+    series = SeriesSet(findings=findings, policy=policy, ended=ended, kept_per_s=kept_per_s or {})
     explained = tuple(_corrected(f, EXPLAINS, series) for f in findings)
     series = replace(series, findings=explained)
     bounded = tuple(_corrected(f, BOUNDS, series) if _is_open(f) else f for f in explained)

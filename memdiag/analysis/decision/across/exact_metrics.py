@@ -236,7 +236,9 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
 
     Pages of a process alone are among all its pages; malloc holds all tensors of the host; beside
     what malloc and Python's own allocator hand out, pages have the fragmentation between, which the
-    largest working set bounds. An inconclusive series is a warm-up where it rose.
+    largest working set bounds. Memory in use may grow in holes between pages: unless it shows no
+    growth beyond chance, and its highest readings do not rise. An inconclusive series is a warm-up
+    where it rose.
     """
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
@@ -248,6 +250,10 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     malloc = any(f.metric == MALLOC and f.samples >= common.few_samples for f in level)
     if finding.role in (Role.UNIQUE, Role.PROPORTIONAL) and Role.RESIDENT in as_often:
         holder = "the resident memory that it is part of"
+    elif (
+        finding.role is Role.IN_USE and Role.RESIDENT in as_often and _only_wanders(finding, series)
+    ):
+        holder = "its highest readings do not rise, and the resident memory that it is part of"
     elif series.is_on_host(finding) and malloc:
         holder = "the memory in use that it is part of"
     elif finding.role in PAGES and {Role.IN_USE, Role.OBJECTS} <= known:
@@ -262,3 +268,18 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     )
     sure = min(max(f.confidence for f in level), reporting.borrowed_confidence)
     return argument, {"confidence": sure}
+
+
+def _only_wanders(finding: Finding, series: SeriesSet) -> bool:
+    """Return True if it shows no growth beyond chance, and after the first third, which may be a
+    warm-up, its second half has no higher readings than its first."""
+    if finding.reason not in (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP):
+        return False
+    common, way = series.policy.common, finding.last_x - finding.first_x
+    warm_x = finding.first_x + common.warm_share * way
+    half_x = (warm_x + finding.last_x) / 2
+    before = [y for x, y in finding.trace if warm_x <= x < half_x]
+    after = [y for x, y in finding.trace if x >= half_x]
+    if min(len(before), len(after)) < common.fewest:
+        return False
+    return max(after) - max(before) <= common.little * (max(before) - min(before))

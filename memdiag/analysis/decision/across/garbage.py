@@ -58,13 +58,15 @@ def uncollected_garbage(
 ) -> tuple[Argument, Changes] | None:
     """Growth that may be garbage: objects in cycles that Python has dropped but not yet freed.
 
-    Leaves a leak of host memory inconclusive until Python has collected a few times.
+    Leaves a leak of host memory inconclusive until Python has collected a few times, unless names
+    of the program lead to most of it.
     """
     if finding.role in {*ON_DEVICE, Role.PROCESSES, Role.COUNTER}:
         return None
     waiting = _waiting(series)
     if finding.process == "tree":
-        parts = [f for f in series.findings if f.process in waiting and f.metric == finding.metric]
+        alike = [f for f in series.findings if f.metric == finding.metric]
+        parts = [f for f in alike if f.process in waiting and not _is_kept(f, series)]
         least = (1 - series.policy.common.little) * series.rise(finding, finding)
         may_be = bool(waiting) and sum(series.rise(f, finding) for f in parts) >= least
     else:
@@ -126,7 +128,7 @@ def collected(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] |
     # (A spike is no growth.)
     grew = median(values[at // 2 : at]) - low >= common.warm_share * fall
     none_left = low - min(values[:at]) <= common.little * fall
-    if early or not grew or not none_left or since > common.margin * fall:
+    if early or not grew or not none_left or since > 2 * fall:
         return None
     if not _freed_between(finding, trace[at - 1][0], trace[at][0], series):
         return None
@@ -206,10 +208,17 @@ def _waiting(series: SeriesSet) -> frozenset[str]:
     return frozenset(b.process for b in growing if _waits(b, known, series))
 
 
+def _is_kept(finding: Finding, series: SeriesSet) -> bool:
+    """Return True if names of the program lead to most of its growth: that is no garbage."""
+    return series.kept_per_s.get(finding.process, 0.0) >= _most(series, speed(finding)) > 0
+
+
 def _can_be(finding: Finding, series: SeriesSet, parameters: Parameters) -> bool:
     """Return True if a growth of bytes may be what objects in cycles hold."""
     if finding.unit is not Unit.BYTES or finding.growth_per_x is None:
         return True
+    if _is_kept(finding, series):
+        return False
     own = (finding.process, PYTHON_BLOCKS)
     objects = sum(speed(f) for f in series.findings if (f.process, f.metric) == own)
     return speed(finding) <= parameters.most_bytes * objects

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import mean, median
 from typing import Any
 
@@ -41,11 +41,13 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSet:
-    """The findings of one recording. ended: processes of a tree that were gone before its end."""
+    """The findings of one recording. ended: processes of a tree that were gone before its end.
+    kept_per_s: bytes per second that the names of a process keep, where that was measured."""
 
     findings: Sequence[Finding]
     policy: Policy
     ended: frozenset[str] = frozenset()
+    kept_per_s: Mapping[str, float] = field(default_factory=dict)
 
     def same(self, finding: Finding) -> list[Finding]:
         """The findings about the same memory, itself included."""
@@ -175,7 +177,7 @@ def lost_by(finding: Finding, series: SeriesSet, least_share: float = 0.0) -> Fi
         same = f.process == finding.process or series.is_of_one
         resident = f.axis == finding.axis and f.role is Role.RESIDENT
         if same and resident and f.verdict in STABLE_OR_WARMUP:
-            level = series.rise(f, finding.first_x) <= common.little * grown
+            level = series.rise(f, finding.first_x) <= common.most * grown
             if level and f.peak_value >= finding.peak_value:
                 return f
     return None
