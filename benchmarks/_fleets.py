@@ -13,10 +13,12 @@ SAMPLES, SERIES = 1000, 6
 # Of a hundred recordings; a platform's runs are mostly healthy.
 KINDS = {"flat": 35, "warmup": 40, "steps": 10, "leak": 10, "short": 5}
 _DISTINCT = 200
+_NUMBER = b"0123456789"
 
 
 def write(folder: Path, count: int, *, kind: str = "parquet", seed: int = 1) -> list[Path]:
-    """Write `count` recordings of `SAMPLES` samples; further ones are copies with other names.
+    """Write `count` recordings of `SAMPLES` samples. Beyond 200 they are copies, except for their
+    number, which is in the file, so that each has a content of its own.
 
     A copy is read and judged like any other file; making each one would take most of the time.
     """
@@ -31,7 +33,7 @@ def write(folder: Path, count: int, *, kind: str = "parquet", seed: int = 1) -> 
         path = folder / f"{number // 1000:03}" / f"{number:06}-{name}.{kind}"
         if number % 1000 == 0:
             path.parent.mkdir(exist_ok=True)
-        path.write_bytes(contents[number % len(contents)])
+        path.write_bytes(contents[number % len(contents)].replace(_NUMBER, b"%010d" % number))
         paths.append(path)
     return paths
 
@@ -44,9 +46,9 @@ def _drawn(rng: np.random.Generator) -> Iterator[str]:
 
 def _content(table: pl.DataFrame, path: Path, kind: str) -> bytes:
     if kind == "csv":
-        table.write_csv(path)
+        path.write_bytes(b"# number %s\n" % _NUMBER + table.write_csv().encode())
     else:
-        table.write_parquet(path)
+        table.write_parquet(path, metadata={"number": _NUMBER.decode()})
     content = path.read_bytes()
     path.unlink()
     return content

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from memdiag.errors import CannotMeasure, UsageError
-from memdiag.fleet.judge_file import start_worker
+from memdiag.fleet.judge_file import ONE_THREAD, start_worker
 from memdiag.values.sanitize import printable
 
 _UNKNOWN_WORKERS = 16
 # An engine takes milliseconds for a call; Spark, for which it is a job, a quarter of a second.
-BATCH, _SPARK_BATCH = 8, 64
+_CALL_S, _SPARK_CALL_S = 0.25, 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +28,14 @@ class Engine:
     """A way to get an executor.
 
     opened: the executor, for a `with` statement. workers: how many tasks run at once. can_reopen:
-    a broken executor may be replaced by a new one. batch: recordings of a call.
+    a broken executor may be replaced by a new one. call_s: how long a call should take: many times
+    as long as what the engine needs for it.
     """
 
     opened: Callable[[], AbstractContextManager[Executor]]
     workers: int
     can_reopen: bool = False
-    batch: int = BATCH
+    call_s: float = _CALL_S
 
 
 def of_executor(executor: Executor) -> Engine:
@@ -108,8 +109,17 @@ def _dask(address: str, jobs: int | None) -> Engine:
                 if address:
                     client = stack.enter_context(distributed.Client(address, timeout="10s"))
                 else:
+                    import dask
+
+                    # A look at the stack every 10 ms, which nobody sees without a dashboard.
+                    stack.enter_context(
+                        dask.config.set({"distributed.worker.profile.enabled": False})
+                    )
                     cluster = distributed.LocalCluster(
-                        n_workers=workers, threads_per_worker=1, dashboard_address=None
+                        n_workers=workers,
+                        threads_per_worker=1,
+                        dashboard_address=None,
+                        env=dict.fromkeys(ONE_THREAD, "1"),
                     )
                     client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
             except OSError as error:  # TimeoutError is one
@@ -183,7 +193,7 @@ def _spark(address: str, jobs: int | None) -> Engine:
             session.stop()
 
     workers = _UNKNOWN_WORKERS if address else jobs or cores()
-    return Engine(opened=opened, workers=workers, batch=_SPARK_BATCH)
+    return Engine(opened=opened, workers=workers, call_s=_SPARK_CALL_S)
 
 
 class _Spark(ThreadPoolExecutor):

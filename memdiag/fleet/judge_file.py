@@ -84,6 +84,10 @@ class How:
         return _digest(repr(said).encode())
 
 
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS")
+"""Variables that are 1 for a worker, before it imports anything."""
+
+
 def start_worker() -> None:
     """Prepare a process that does nothing else: one thread, since each core has a worker.
 
@@ -93,7 +97,7 @@ def start_worker() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
+    for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
     import gc
 
@@ -105,11 +109,16 @@ def _end_with(parent: Any) -> None:
     os._exit(1)
 
 
-def judge_files(tasks: Sequence[Task], how: How) -> list[RecordingResult]:
-    """A result for each task, in its order. Raises nothing for what is wrong with a file."""
-    began_s = time.process_time()
-    results = [_judge_file(task, how) for task in tasks]
-    each_s = (time.process_time() - began_s) / max(len(tasks), 1)
+def judge_files(tasks: Sequence[Task], how: How, call_s: float = math.inf) -> list[RecordingResult]:
+    """A result for each task, in its order, of those that are judged within `call_s` seconds, and
+    at least of one. Raises nothing for what is wrong with a file."""
+    began_s, end_s = time.process_time(), time.monotonic() + call_s
+    results: list[RecordingResult] = []
+    for task in tasks:
+        results.append(_judge_file(task, how))
+        if time.monotonic() >= end_s:
+            break
+    each_s = (time.process_time() - began_s) / max(len(results), 1)
     return [replace(result, cpu_s=each_s) for result in results]
 
 

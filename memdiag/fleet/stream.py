@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 
@@ -13,6 +14,8 @@ from memdiag.values.sanitize import printable
 
 # Calls that wait for each worker.
 _WAITING = 3
+FIRST_TASKS, _MOST_TASKS = 8, 256
+"""Tasks of a call before it is known how long one takes, and most of them."""
 _LONGEST = 300
 
 
@@ -23,10 +26,10 @@ def results(tasks: Iterable[Task], engine: Engine, how: How) -> Iterator[Recordi
     in a new executor, and the one with which it dies again has an error as its result. An executor
     that cannot be replaced leaves an error for every task that it has not run.
     """
-    batches = _batches(tasks, engine.batch)
+    batches = _Batches(tasks)
     while True:
         with engine.opened() as executor:
-            calls = _Calls(executor, how)
+            calls = _Calls(executor, how, engine.call_s)
             yield from calls.results(batches, _WAITING * engine.workers)
         if not calls.lost:
             return
@@ -37,24 +40,40 @@ def results(tasks: Iterable[Task], engine: Engine, how: How) -> Iterator[Recordi
         yield from _one_at_a_time(calls.lost, engine, how)
 
 
-def _batches(tasks: Iterable[Task], size: int) -> Iterator[tuple[Task, ...]]:
-    left = iter(tasks)
-    while batch := tuple(itertools.islice(left, size)):
-        yield batch
+class _Batches(Iterator[tuple[Task, ...]]):
+    """The tasks of one call after the other: as many as a call has time for."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._left = iter(tasks)
+        self._back: deque[Task] = deque()
+        self._size = FIRST_TASKS
+
+    def __next__(self) -> tuple[Task, ...]:
+        again = [self._back.popleft() for _ in range(min(self._size, len(self._back)))]
+        batch = (*again, *itertools.islice(self._left, self._size - len(again)))
+        if not batch:
+            raise StopIteration
+        return batch
+
+    def judged(self, batch: tuple[Task, ...], count: int) -> None:
+        """Take back those of a call that it had no time for."""
+        if count < len(batch):
+            self._back += batch[count:]
+            self._size = count
+        else:
+            self._size = min(max(self._size, 2 * count), _MOST_TASKS)
 
 
 class _Calls:
     """The calls of an executor. lost: tasks without a result because it is broken."""
 
-    def __init__(self, executor: Executor, how: How) -> None:
+    def __init__(self, executor: Executor, how: How, call_s: float) -> None:
         self.lost: list[Task] = []
         self._executor = executor
-        self._how = how
+        self._given = how, call_s
         self._pending: dict[Future[list[RecordingResult]], tuple[Task, ...]] = {}
 
-    def results(
-        self, batches: Iterator[tuple[Task, ...]], most_waiting: int
-    ) -> Iterator[RecordingResult]:
+    def results(self, batches: _Batches, most_waiting: int) -> Iterator[RecordingResult]:
         """Results until all is done or the executor is broken, which takes no further batches."""
         try:
             while True:
@@ -65,14 +84,17 @@ class _Calls:
                 if not self._pending:
                     return
                 for future in wait(self._pending, return_when=FIRST_COMPLETED).done:
-                    yield from self._ended(future, self._pending.pop(future))
+                    batch = self._pending.pop(future)
+                    if found := self._ended(future, batch):
+                        batches.judged(batch, len(found))
+                    yield from found
         finally:
             for future in self._pending:
                 future.cancel()
 
     def _submit(self, batch: tuple[Task, ...]) -> None:
         try:
-            self._pending[self._executor.submit(judge_files, batch, self._how)] = batch
+            self._pending[self._executor.submit(judge_files, batch, *self._given)] = batch
         except BrokenExecutor:
             self.lost += batch
 

@@ -90,8 +90,25 @@ def test_tasks_are_taken_as_they_are_needed():
 
     found = stream.results(tasks(), engines.of_executor(Lazy()), How())
     next(found)
-    assert len(taken) <= engines.BATCH * 16 * 4
+    assert len(taken) <= stream.FIRST_TASKS * 16 * 4
     found.close()
+
+
+def test_a_call_ends_when_its_time_is_up_and_the_next_ones_are_shorter():
+    calls = []
+
+    class Counting(Lazy):
+        def submit(self, fn, /, *args, **kwargs):
+            calls.append(len(args[0]))
+            return super().submit(fn, *args, **kwargs)
+
+    opened = engines.of_executor(Counting()).opened
+    tasks = [Task(path=f"/nowhere/{number}.csv") for number in range(30)]
+    engine = engines.Engine(opened=opened, workers=1, call_s=0.0)
+    found = [one.path for one in stream.results(tasks, engine, How())]
+    assert sorted(found) == sorted(task.path for task in tasks)
+    assert calls[:3] == [stream.FIRST_TASKS] * 3
+    assert max(calls[3:]) <= 2
 
 
 class Broken(Executor):
@@ -114,7 +131,7 @@ def test_a_broken_executor_of_the_caller_leaves_a_result_for_each_task():
     found = list(stream.results(tasks, engines.of_executor(Broken()), How()))
     assert sorted(one.path for one in found) == sorted(task.path for task in tasks)
     reasons = Counter(one.error for one in found)
-    assert reasons["the worker process died while it was judged"] == 100 - 2 * engines.BATCH
+    assert reasons["the worker process died while it was judged"] == 100 - 2 * stream.FIRST_TASKS
 
 
 class GivesUp(Executor):
