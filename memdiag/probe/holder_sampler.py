@@ -12,6 +12,7 @@ from math import inf
 from time import monotonic, thread_time
 
 from . import ring_format
+from .activation_sizes import ActivationSizes
 from .allocation_recording import AllocationRecording
 from .kept_bytes import Arrays, Kept, of_object, per_item
 from .line_windows import LineWindows, growth_in_use, growth_on_devices, is_program_thread
@@ -76,6 +77,7 @@ class HolderSampler:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._is_off = self._running = self._is_in_program = False
+        self._activations = ActivationSizes()
         explain = os.environ.get(ring_format.EXPLAIN_VARIABLE)
         is_always = explain == "always"
         self._share = ALWAYS_SHARE if is_always else SHARE
@@ -93,6 +95,8 @@ class HolderSampler:
             if self._recording is not None and (at_step or not self._recording.is_overdue()):
                 self._record(at_step=at_step)
                 return
+            if at_step and self._activations.is_open:
+                self._end_activations()
             if at_step and self._windows.is_wanted:
                 self._alone(lambda: self._windows.open_wanted(at_step=True))
             if self._windows.is_open:
@@ -111,6 +115,7 @@ class HolderSampler:
         """Undo everything: the probe detaches, or fails."""
         try:
             self._windows.close()
+            self._activations.end()
             if self._recording is not None:
                 self._recording.close()
         except Exception:
@@ -158,6 +163,7 @@ class HolderSampler:
         """Start from zero in a forked child."""
         self._running = False
         self._windows.after_fork_in_child()
+        self._activations.end()
         if self._recording is not None:
             self._recording.after_fork_in_child()
         self._begin()
@@ -192,8 +198,24 @@ class HolderSampler:
             if place not in self._unreached.found
         }
         self._alone(lambda: self._windows.consider(grown, self._walks, at_step=at_step))
+        if self._is_in_program:
+            self._consider_activations()
         if at_step and not self._windows.is_open and not self._windows.is_wanted:
             self._consider_recording()
+
+    def _consider_activations(self) -> None:
+        """Look at the outputs of modules for a step if a place keeps tensors."""
+        if self._activations.is_wanted and any(
+            place.unit == "items" and self._measured[place][1]["kind"] == "tensors"
+            for place in self._growing
+        ):
+            self._activations.begin()
+            self._session.measure_next()
+
+    def _end_activations(self) -> None:
+        self._activations.end()
+        self._walked["activations"] = list(self._activations.found.items())
+        self._alone(self._write)
 
     def _consider_recording(self) -> None:
         """Record where memory is allocated if nothing else has found what holds most of it."""
@@ -292,6 +314,7 @@ class HolderSampler:
             "is_cut": walk.is_cut,
             "model_bytes": self._model_bytes(),
             "batch_bytes": self._session.batch_bytes(),
+            "activations": list(self._activations.found.items()),
             "files": sorted({os.path.abspath(one) for one in walk.files})[:_MOST_FILES],  # noqa: PTH100
         }
         self._write()

@@ -111,7 +111,7 @@ class ProcessHolders:
     sees_all_threads: False if lines of some threads were not watched. watched_steps, watched_s: how
     long lines were watched. allocated: lines that allocate what stays in use, the largest first.
     model_bytes, batch_bytes: of the parameters that are trained, and of a batch of data; 0 if
-    unknown.
+    unknown. activations: bytes of outputs of modules in one step, and the classes of these modules.
     """
 
     pid: int
@@ -126,6 +126,7 @@ class ProcessHolders:
     allocated: tuple[AllocatedLine, ...] = ()
     model_bytes: int = 0
     batch_bytes: int = 0
+    activations: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

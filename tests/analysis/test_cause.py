@@ -149,6 +149,18 @@ def test_items_of_the_size_of_a_batch_are_said(
     assert ("each item as large as" in found.culprits[0].holder) is said
 
 
+@pytest.mark.parametrize(
+    ("sizes", "said"), [([4990], True), ([5100], False), ([4990, 4980], False), ([4000], False)]
+)
+def test_items_of_the_size_of_an_activation_are_said(sizes: list[int], said: bool) -> None:
+    recorded = in_process(holder("features", GROWING, 5000.0, kind=MemoryKind.TENSORS))
+    activations = tuple((size, ("Linear", "Tanh")) for size in sizes)
+    found = caused(replace(recorded, activations=activations))
+    assert found is not None
+    what = ", each item as large as an activation: the output of Linear or Tanh"
+    assert found.culprits[0].holder.endswith(what) is said
+
+
 def test_a_line_at_which_the_place_was_seen_to_grow() -> None:
     seen = replace(LINE, line=7, hits=3)
     found = caused(in_process(holder("losses", GROWING, lines=(seen, LINE))))

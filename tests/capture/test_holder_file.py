@@ -23,6 +23,7 @@ def document() -> dict[str, Any]:
         "walks": [[1, -(1 << 63), 100.0, 1, 1], [2, 40, 101.0, 1, 1], [3, 90, 103.0, 1, 1]],
         "model_bytes": 4096,
         "batch_bytes": 8192,
+        "activations": [[5120, ["Linear", "ReLU"]]],
         "files": ["/train.py"],
         "window": {
             "steps": 5,
@@ -70,6 +71,7 @@ def test_what_the_probe_writes_is_read(tmp_path: Path) -> None:
     assert files == ("/train.py",)
     assert (found.watched_steps, found.watched_s) == (5, 1.5)
     assert (found.model_bytes, found.batch_bytes) == (4096, 8192)
+    assert found.activations == ((5120, ("Linear", "ReLU")),)
     (line,) = found.allocated
     assert (line.line.line, line.bytes_per_step, line.is_device) == (9, 2048.0, True)
     (holder,) = found.holders

@@ -42,6 +42,22 @@ def as_large_as(size_bytes: float, model_bytes: int, batch_bytes: int = 0) -> Kn
     return alike[0] if len(alike) == 1 else None
 
 
+def activation_of(
+    size_bytes: float, known: Sequence[tuple[int, tuple[str, ...]]]
+) -> tuple[str, ...]:
+    """The classes of the modules whose outputs have this size, with up to 5% of overhead; () if
+    none have, or outputs of several sizes.
+
+    known: sizes of outputs with the classes.
+    """
+    alike = [
+        classes
+        for size, classes in known
+        if size >= LEAST_BYTES and size <= size_bytes <= size * (1 + OVERHEAD)
+    ]
+    return alike[0] if len(alike) == 1 else ()
+
+
 # What a copy has beside its numbers (heuristic), and the smallest thing that a size identifies.
 OVERHEAD, LEAST_BYTES = 0.05, 4096
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from memdiag.analysis.attribution.known_sizes import as_large_as
+from memdiag.analysis.attribution.known_sizes import activation_of, as_large_as
 from memdiag.analysis.cause.fixes import UNDECIDED, fix_of, fix_of_kind, kind_of
 from memdiag.analysis.cause.holder_words import UNNAMED, words
 from memdiag.analysis.cross_series.leak_kind import rate
@@ -195,12 +195,12 @@ def _culprits(
         share = min(1.0, per_x * whole_each / whole)
         by_step = per_x if subject.axis.kind is AxisKind.STEP else None
         culprit = _culprit(holder, one.process, by_step, whole_each, share)
-        what = as_large_as(whole_each, one.model_bytes, one.batch_bytes)
-        if what is not None and holder.unit == "items":
-            text = f"{culprit.holder}, each item as large as {_SIZES[what]}"
+        if holder.unit == "items" and (what := _size_of_item(holder, whole_each, one)):
+            text = f"{culprit.holder}, each item as large as {what}"
             culprit = replace(culprit, holder=text)
         if is_hidden:
-            text = f"{culprit.holder}, with native memory of {holder.hiding_type} objects"
+            what = f"{holder.hiding_type} objects" if holder.hiding_type else "objects in C"
+            text = f"{culprit.holder}, with native memory of {what}"
             culprit = replace(culprit, holder=text)
         kind = MemoryKind.NATIVE if is_hidden else holder.kind
         out.append((culprit, replace(holder, kind=kind)))
@@ -225,6 +225,15 @@ def _without_twice(
         if each > 0:
             found.append((holder, per_x, each))
     return found, rest
+
+
+def _size_of_item(holder: Holder, each: float, one: ProcessHolders) -> str:
+    """What each item is as large as, "" if that is not known."""
+    what = as_large_as(each, one.model_bytes, one.batch_bytes)
+    if what is not None:
+        return _SIZES[what]
+    classes = activation_of(each, one.activations) if holder.kind is MemoryKind.TENSORS else ()
+    return f"an activation: the output of {' or '.join(classes)}" if classes else ""
 
 
 def _culprit(

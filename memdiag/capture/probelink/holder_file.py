@@ -32,6 +32,7 @@ from memdiag.values.memory_kind import MemoryKind
 
 _MOST_HOLDERS, _MOST_NAMES, _MOST_SIZES, _MOST_FILES, _MOST_ALIASES = 16, 64, 64, 200, 8
 _MOST_LINES = 16
+_MOST_ACTIVATIONS, _MOST_CLASSES = 64, 3
 _VERSION = 1
 # Kinds of recorded allocations: what they are, and if they are on a device.
 _ALLOCATED = {
@@ -77,6 +78,10 @@ def _holders(document: Any, pid: int, began_at_s: float) -> ProcessHolders:
         watched_s=real_of(window["lasted_s"]),
         model_bytes=count_of(document["model_bytes"]),
         batch_bytes=count_of(document["batch_bytes"]),
+        activations=tuple(
+            (count_of(size), tuple(text_of(name) for name in names[:_MOST_CLASSES]))
+            for size, names in document["activations"][:_MOST_ACTIVATIONS]
+        ),
         allocated=tuple(
             _allocated(kind, _line(*line), real_of(size))
             for kind, *line, size in document["allocated"][:_MOST_LINES]

@@ -44,6 +44,7 @@ def _process(one: ProcessHolders) -> ProcessHolders:
         holders=tuple(map(_holder, one.holders)),
         native=tuple(replace(each, line=_line(each.line)) for each in one.native),
         allocated=tuple(replace(each, line=_line(each.line)) for each in one.allocated),
+        activations=(),
     )
 
 
@@ -53,6 +54,7 @@ def _holder(one: Holder) -> Holder:
         path=_path(one.path),
         aliases=(),
         item_type=_type(one.item_type),
+        hiding_type="",
         container=_type(one.container),
         lines=tuple(map(_line, one.lines)),
     )
