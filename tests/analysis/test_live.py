@@ -91,6 +91,18 @@ def test_growth_after_a_plateau_is_found_while_it_runs() -> None:
     assert found.growth_per_x.value == pytest.approx(4e5, rel=0.05)
 
 
+def test_a_leak_that_goes_on_evenly_stays_one() -> None:
+    steps = np.arange(1600)
+    y = 3e8 + 3e5 * np.maximum(0, steps - 300) + noise(len(steps)) / 10
+    live, said = LiveVerdict(), []
+    for i, value in enumerate(y.tolist()):
+        live.add(sample(i, value))
+        if not said or live.verdict() is not said[-1]:
+            said.append(live.verdict())
+    assert said[-1] is Verdict.LEAK
+    assert said.count(Verdict.LEAK) == 1
+
+
 def test_without_steps_time_is_the_axis() -> None:
     live = LiveVerdict()
     for i in range(4000):

@@ -82,6 +82,36 @@ def shown(files: RecordingFiles, flush: Callable[[], None]) -> list[Verdict]:
     return verdicts
 
 
+def test_leak_that_is_shown_stays_while_it_is_judged_anew() -> None:
+    live = LiveVerdict()
+    threads: list[Callable[[], None]] = []
+    for sample in samples(leak):
+        live.add(sample)
+        if live.verdict() is Verdict.LEAK:
+            break
+
+    def start(call: Callable[[], None]) -> Callable[[], bool]:
+        threads.append(call)
+        return lambda: len(threads) > 1  # the second judgement does not end
+
+    confirmed = ConfirmedVerdict(live, lambda: Verdict.LEAK, flush=lambda: None, start=start)
+
+    def now() -> Verdict:
+        found = confirmed.finding()
+        assert found is not None
+        return found.verdict
+
+    assert now() is Verdict.INCONCLUSIVE
+    threads[0]()
+    assert now() is Verdict.LEAK
+    at_s = sample.at_s
+    while len(threads) == 1:
+        at_s += 0.1
+        step = round(at_s * 10)
+        confirmed.add(Sample(at_s=at_s, pid=7, process="main", readings=leak(step), step=step))
+        assert now() is Verdict.LEAK
+
+
 def is_leak_live(readings: Readings) -> bool:
     live = LiveVerdict()
     for sample in samples(readings):

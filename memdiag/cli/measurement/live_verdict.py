@@ -63,7 +63,8 @@ class ConfirmedVerdict:
     The live verdict keeps bins of a long run, not all of its readings, so the two may differ in
     close cases: no leak that the report would deny is shown, and no job is stopped for one. Each
     time that the live verdict finds a leak anew, the rules of the report are asked too, in a thread
-    beside the measurement; what they said of an earlier state is not used.
+    beside the measurement. While they are, a leak that was shown stays; what they said of an
+    earlier state is not used otherwise.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class ConfirmedVerdict:
         self._live, self._judge, self._flush, self._start = live, judge, flush, start
         self._is_judging: Callable[[], bool] = lambda: False
         self._judged: Finding | None = None
-        self._is_confirmed = False
+        self._is_confirmed = self._is_shown = False
 
     def add(self, sample: Sample) -> None:
         """Take one sample."""
@@ -89,14 +90,15 @@ class ConfirmedVerdict:
         before there is any. Never waits: call it again."""
         found = self._live.finding()
         if found is None or found.verdict is not Verdict.LEAK:
+            self._is_shown = False
             return found
         if found is not self._judged and not self._is_judging():
             self._judged = found
             self._flush()
             self._is_judging = self._start(self._confirm)
-        if found is self._judged and self._is_confirmed and not self._is_judging():
-            return found
-        return replace(found, verdict=Verdict.INCONCLUSIVE)
+        if found is self._judged and not self._is_judging():
+            self._is_shown = self._is_confirmed
+        return found if self._is_shown else replace(found, verdict=Verdict.INCONCLUSIVE)
 
     def findings(self) -> dict[tuple[str, str], Finding]:
         """The finding of each series, by process and metric."""

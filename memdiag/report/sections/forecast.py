@@ -161,6 +161,12 @@ def longer(finding: Finding) -> str:
     return f"Record a run twice as long, of {series_names.stretch(finding, 2 * length)}"
 
 
+def brief(finding: Finding, need: NeedMore) -> str:
+    """How much longer, in the fewest words."""
+    is_known = need.more_x is not None or need.more_s is not None
+    return amount(finding, need) if is_known else "it twice as long"
+
+
 def amount(finding: Finding, need: NeedMore) -> str:
     """`about 313 more steps (10 min at this pace)`."""
     timed = "" if need.more_s is None else f"about {numbers.duration(need.more_s)} longer"

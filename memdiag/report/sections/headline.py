@@ -149,7 +149,7 @@ def last_line(found: RecordingFinding, screen: Screen) -> Text:
     forms += [f" {gist(found)}"] + ([f" {rate.brief()}"] if rate is not None else [])
     finding = found.deciding
     if finding is not None and finding.need_more is not None:
-        forms.insert(2, f": run {forecast.amount(finding, finding.need_more)}")
+        forms.insert(2, f": run {forecast.brief(finding, finding.need_more)}")
     verdict = found.verdict.name
     room = screen.measure - cell_len(before + verdict + after)
     shortest = "" if rate is None else forms[-1]
