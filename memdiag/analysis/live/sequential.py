@@ -3,8 +3,8 @@
 It is the verdict on a recording of the samples so far: the same list for each series, the same
 rules across them. It is LEAK only where the list also finds one with the parameters of a run that
 is watched (`policy.while_watched`), and with the extra check that it then asks
-(`growth_evidence`), or where it was one and has remained one since. So it may come later than the verdict on the recording, but never contradicts
-it.
+(`growth_evidence`), or found one and the verdict has been LEAK since. So it may come later than
+the verdict on the recording, but never contradicts it.
 
 Series are judged at sample counts that grow geometrically, sooner once growth is evident.
 """
@@ -195,7 +195,7 @@ class _Track:
     """One metric of one process.
 
     finding: from when it was last judged, None before. leaks: a LEAK, also by the rules of a run
-    that is watched, now or since it was one. last: time and value of the last sample that was judged.
+    that is watched, now or since it was one. last: time and value of the last sample judged.
     """
 
     def __init__(self, metric: str, process: str, role: Role, policy: Policy) -> None:
