@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from analysis.decision.builders import MB, asked, every
+import pytest
+from analysis.decision.builders import MB, asked, every, malloc
 from memory_series import noisy
 
 from memdiag.values.verdict import Side, Verdict
@@ -24,3 +25,15 @@ def test_one_late_step_is_not() -> None:
     found = asked("block_trend", every(10, noisy(y, 5e-4)))
     assert found.sides == {Side.NOT_CONSIDERED}
     assert found.verdicts == (Verdict.WARMUP, Verdict.WARMUP)
+
+
+@pytest.mark.parametrize("seed", [3, 15, 17, 22])
+def test_growth_too_slow_to_matter_is_so_as_a_whole(seed: int) -> None:
+    """The history of a fit grows by 160 bytes a step on the average, by some jumps."""
+    random, n, jumps = np.random.default_rng([31, seed]), 170, 15
+    grown = np.zeros(n)
+    at = random.choice(n, jumps, replace=False)
+    grown[at] = random.gamma(1, 1, jumps) * 160 * 1120 / jumps
+    y = 180 * MB + np.cumsum(grown) + random.normal(0, 1e3, n)
+    found = asked("block_trend", malloc(y, x=6.6 * np.arange(n)))
+    assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
