@@ -129,7 +129,8 @@ WHY = {
     ),
     "fleet/paths.py": "the list that `@FILE` names",
     "fleet/results_file.py": (
-        "the file of results: never one that is not ours; temporary files in private directories"
+        "the file of results: made by descriptor, no link followed, and SQLite may use only the "
+        "file that was seen; never one that is not ours; temporary files in private directories"
     ),
     "integrations/repeat_until_settled.py": "the C library of its own process",
     "probe/arm.py": "inside the target: a private directory for its channel",

@@ -37,6 +37,7 @@ from .on_links import links
 from .on_outputs import outputs
 from .on_own_channel import own_channel
 from .on_places import places
+from .on_results import swapped_results
 from .on_same_output import same_output
 from .on_signals import signals
 from .on_statuses import statuses
@@ -53,6 +54,7 @@ ATTACKS: dict[str, tuple[str, Callable[[Ground], Result]]] = {
     "targets": ("root and users attach to all kinds of programs", targets),
     "forging": ("another user forges rings", forging),
     "links": ("links under the names of files to come", links),
+    "results": ("links swapped for a file of results while it is opened", swapped_results),
     "kept-runs": ("another user's traps where runs are kept", kept_runs),
     "places": ("FIFOs, devices, endless files in the place of files", places),
     "outputs": ("outputs over inputs and over each other", outputs),

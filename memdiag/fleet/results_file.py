@@ -20,6 +20,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from memdiag import safe_open
 from memdiag.errors import CannotMeasure, OutputExists, UsageError
 from memdiag.fleet.judge_file import Task
 from memdiag.values.fleet import RecordingResult, SeriesResult
@@ -30,6 +31,7 @@ _APPLICATION, _VERSION = 0x6D656D64, 1  # "memd"
 _ROWS = 20_000
 _COMMIT_EVERY = 500
 _SQLITE = (".sqlite", ".sqlite3", ".db")
+_BESIDE = ("-journal", "-wal", "-shm")  # what SQLite makes
 _PARQUET, _DUCKDB = ".parquet", ".duckdb"
 _RECORDING = {
     "path": "TEXT PRIMARY KEY",
@@ -87,18 +89,35 @@ class ResultsFile:
         self.path = path
         self.began_at = datetime.now(timezone.utc).isoformat(timespec="microseconds")
         self._pending = 0
-        try:
+        with self._closed_on_error():
             self._open(path)
             self.is_new = self._one("SELECT count(*) FROM recordings") == 0
-        except BaseException:
-            self._stack.close()
-            raise
 
     def __enter__(self) -> ResultsFile:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close(complete=error[0] is None)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        with self._closed_on_error():
+            if error is None:
+                self.close()
+                return
+            with contextlib.suppress(sqlite3.Error):
+                self.close(complete=False)
+            if isinstance(error, sqlite3.Error):
+                raise error
+
+    @contextlib.contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        """What SQLite cannot read or write (a full disk) is CannotMeasure."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self._stack.close()
+            shown = printable(str(self.path or "the file of results"))
+            raise CannotMeasure(f"{shown} cannot be used: {error}") from error
+        except BaseException:
+            self._stack.close()
+            raise
 
     def close(self, *, complete: bool = True) -> None:
         """Close it. complete: also write Parquet or DuckDB; else the next command continues."""
@@ -107,7 +126,7 @@ class ResultsFile:
             if complete and self.path is not None and self._working != self.path:
                 self._export(self.path)
                 self.database.close()
-                self._working.unlink(missing_ok=True)
+                safe_open.remove(self._working.name, dir_fd=self._directory)
 
     def known(self, paths: Sequence[str], how: str) -> list[Task]:
         """A task for each path, with the tag and key of its result. how: `How.digest`."""
@@ -188,10 +207,11 @@ class ResultsFile:
             )
         if path is not None and path.suffix == _DUCKDB:
             _duckdb()
+        self._directory = self._opened_directory()
         while True:
-            self.database = self._connected(self._working)
+            self.database, opened = self._connected(self._working)
             self._stack.callback(self.database.close)
-            if path is None or _is_same(self._working, self._opened):
+            if path is None or _is_same(self._working, opened):
                 break  # else another command has finished meanwhile, and removed it
         if self._one("PRAGMA user_version") == 0:
             with self.database:
@@ -206,45 +226,90 @@ class ResultsFile:
                 remedy="choose another name",
             )
 
-    def _connected(self, path: Path) -> sqlite3.Connection:
+    def _opened_directory(self) -> int:
+        try:
+            found = safe_open.open_parent(self._working)
+        except OSError as error:
+            shown = printable(str(self.path or self._working))
+            raise CannotMeasure(f"{shown} cannot be opened: {error.strerror}") from error
+        self._stack.callback(os.close, found)
+        return found
+
+    def _there(self, name: str) -> os.stat_result | None:
+        """The file of this name, which may be a link; None if there is none. Raises OSError."""
+        try:
+            return os.stat(name, dir_fd=self._directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def _made(self, name: str) -> os.stat_result:
+        """The file of this name, which is made if there is none. Raises OSError."""
+        if found := self._there(name):
+            return found
+        try:
+            with safe_open.closing(safe_open.create(name, dir_fd=self._directory)) as fd:
+                return os.fstat(fd)
+        except FileExistsError:  # another command was faster
+            return os.stat(name, dir_fd=self._directory, follow_symlinks=False)
+
+    def _opened_by_name(self, path: Path) -> tuple[sqlite3.Connection, os.stat_result] | None:
+        """The database in this file, and which file it is; None for anything but a regular file.
+
+        SQLite opens by name. So it may only open, not create, and before anything is read or
+        written its descriptor must be that of the file that was seen here.
+        """
+        others = [self._there(path.name + ending) for ending in ("", *_BESIDE)]
+        if not all(stat.S_ISREG(one.st_mode) for one in others if one):
+            return None
+        opened = self._made(path.name)
+        if not stat.S_ISREG(opened.st_mode):
+            return None
+        try:
+            database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=1.0)
+        except sqlite3.OperationalError:
+            if self._there(path.name) is None:  # removed by another command that has finished
+                return self._opened_by_name(path)
+            raise
+        if _is_open(opened, path):
+            return database, opened
+        database.close()
+        return None
+
+    def _connected(self, path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
+        """The database in this file, locked, and which file it is."""
         shown = printable(str(self.path or path))
         foreign = OutputExists(
             f"{shown} exists and does not hold results of memdiag", remedy="choose another name"
         )
-        with contextlib.suppress(FileNotFoundError):
-            if not stat.S_ISREG(path.lstat().st_mode):
-                raise foreign
-        database = None
-        try:
-            database = sqlite3.connect(path, timeout=1.0)
-            database.execute("PRAGMA locking_mode = EXCLUSIVE")
-            database.execute("BEGIN EXCLUSIVE")
-            database.execute("COMMIT")
-            ours = database.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION
-            empty = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-            if not ours and not empty:
-                raise foreign
-            self._opened = path.stat()
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = NORMAL")
-            database.execute("PRAGMA cache_size = -8192")
-        except sqlite3.OperationalError as error:
-            if database is not None:
-                database.close()
-            if "locked" in str(error):
-                raise CannotMeasure(
-                    f"{shown} is in use by another memdiag", remedy="wait for it to end"
-                ) from error
-            raise CannotMeasure(f"{shown} cannot be opened: {error}") from error
-        except sqlite3.DatabaseError as error:
-            if database is not None:
-                database.close()
-            raise foreign from error
-        except BaseException:
-            if database is not None:
-                database.close()
-            raise
-        return database
+        with contextlib.ExitStack() as failed:
+            try:
+                found = self._opened_by_name(path)
+                if found is None:
+                    raise foreign
+                database = found[0]
+                failed.callback(database.close)
+                database.execute("PRAGMA locking_mode = EXCLUSIVE")
+                database.execute("BEGIN EXCLUSIVE")
+                database.execute("COMMIT")
+                ours = database.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION
+                empty = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+                if not ours and not empty:
+                    raise foreign
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = NORMAL")
+                database.execute("PRAGMA cache_size = -8192")
+            except sqlite3.OperationalError as error:
+                if "locked" in str(error):
+                    raise CannotMeasure(
+                        f"{shown} is in use by another memdiag", remedy="wait for it to end"
+                    ) from error
+                raise CannotMeasure(f"{shown} cannot be opened: {error}") from error
+            except sqlite3.DatabaseError as error:
+                raise foreign from error
+            except OSError as error:
+                raise CannotMeasure(f"{shown} cannot be opened: {error.strerror}") from error
+            failed.pop_all()
+            return found
 
     def _import(self, path: Path) -> None:
         """Fill the tables from a Parquet or DuckDB file."""
@@ -310,6 +375,20 @@ def packed(points: Iterable[tuple[float, float]]) -> bytes:
 def unpacked(data: bytes) -> list[tuple[float, float]]:
     """The points of `packed`."""
     return list(struct.iter_unpack("<df", data))
+
+
+def _is_open(file: os.stat_result, path: Path) -> bool:
+    """Return True if a descriptor of this process is of the file. (Where these cannot be listed:
+    if it still has its name.)"""
+    try:
+        names = os.listdir("/dev/fd")  # noqa: PTH208 - numbers
+    except OSError:
+        return os.path.samestat(path.lstat(), file)
+    for name in names:
+        with contextlib.suppress(OSError):  # of the list itself
+            if os.path.samestat(os.fstat(int(name)), file):
+                return True
+    return False
 
 
 def _is_same(path: Path, opened: os.stat_result) -> bool:

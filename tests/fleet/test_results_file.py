@@ -11,6 +11,7 @@ from memdiag import CaptureError, MemdiagError, analyze_many
 from memdiag.fleet.judge_file import How
 from memdiag.fleet.results_file import ResultsFile
 from memdiag.fleet.summarize import summarize
+from memdiag.values.fleet import RecordingResult
 
 ENDINGS = [".sqlite", ".parquet", ".duckdb"]
 
@@ -121,6 +122,57 @@ def test_files_of_others_are_not_touched(tmp_path, name):
         with pytest.raises(MemdiagError, match="does not hold results"):
             ResultsFile(path)
         assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("name", ["out.sqlite", "out.parquet"])
+def test_a_link_that_is_put_there_while_it_is_opened_is_not_followed(tmp_path, monkeypatch, name):
+    """As by another user, in a directory that all may write to."""
+    path, connect = tmp_path / name, sqlite3.connect
+    victim = tmp_path / "victim.sqlite"
+    with ResultsFile(victim):
+        pass
+    before = victim.read_bytes()
+    working = path if path.suffix == ".sqlite" else tmp_path / "out.parquet.partial"
+
+    def connect_late(*args, **kwargs):
+        working.unlink()
+        working.symlink_to(victim)
+        return connect(*args, **kwargs)
+
+    monkeypatch.setattr(sqlite3, "connect", connect_late)
+    with pytest.raises(MemdiagError, match="does not hold results"):
+        ResultsFile(path)
+    assert victim.read_bytes() == before
+    assert sorted(one.name for one in tmp_path.iterdir()) == [working.name, "victim.sqlite"]
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_links_where_sqlite_makes_files_are_refused(tmp_path, ending):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / f"out.sqlite{ending}").symlink_to(victim)
+    with pytest.raises(MemdiagError, match="does not hold results"):
+        ResultsFile(tmp_path / "out.sqlite")
+    assert victim.read_text() == "precious"
+
+
+def test_a_full_disk_is_an_error_and_what_was_kept_stays(tmp_path):
+    full = pytest.raises(
+        MemdiagError, match=r"out\.sqlite cannot be used: database or disk is full"
+    )
+    with full, ResultsFile(tmp_path / "out.sqlite") as results:
+        results.add(RecordingResult(path="a", error="it was empty"), "")
+        results.database.commit()
+        results.database.execute("PRAGMA max_page_count = 1")
+        for number in range(10_000):
+            results.add(RecordingResult(path=f"{number}", error="it was empty"), "")
+    with ResultsFile(tmp_path / "out.sqlite") as results:
+        assert not results.is_new
+
+
+def test_a_directory_that_is_missing_is_an_error(tmp_path):
+    with pytest.raises(MemdiagError, match="cannot be opened: No such file or directory"):
+        ResultsFile(tmp_path / "nowhere" / "out.sqlite")
 
 
 def test_a_database_of_others_is_not_touched(tmp_path):
