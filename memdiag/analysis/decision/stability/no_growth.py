@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @Rule
 def bounded_cycles(case: Case, window: Window) -> Argument | None:
     """Readings fall back again and again, in any shape, or wander a little, and nothing is kept:
-    neither floor nor ceiling of the recent half lies above those of the half before. Or all that it
-    had grown by was given back at once, after the first third, and it has not yet grown by half as
-    much since.
+    neither floor nor ceiling of the recent half lies above those of the half before; growth beyond
+    chance that is no part of such a cycle is kept. Or all that it had grown by was given back at
+    once, after the first third, and it has not yet grown by half as much since.
     """
     prepared, policy, fit = window.fit.prepared, case.policy, window.fit
     if prepared.floors or prepared.teeth_climb > policy.common.noises:
@@ -45,6 +45,8 @@ def bounded_cycles(case: Case, window: Window) -> Argument | None:
             verdict=verdict,
         )
     falls = max(prepared.falls, 0 if slow is None else slow.falls)
+    if falls < 2 and _grows(prepared, policy):
+        return None
     if not _nothing_kept(prepared, falls, policy.common):
         return None
     return Argument(
@@ -54,6 +56,17 @@ def bounded_cycles(case: Case, window: Window) -> Argument | None:
         reason=Reason.BOUNDED_CYCLES,
         verdict=verdict,
     )
+
+
+def _grows(prepared: Prepared, policy: Policy) -> bool:
+    """Return True if what follows the first third grows beyond chance."""
+    first = _after_warm_up(prepared, policy.common)
+    x, y = prepared.x[first:], prepared.y[first:]
+    if len(x) < policy.common.window_samples:
+        return False
+    binned = bins(x, y, policy.segmentation.bins)
+    fitted = trend(binned.x, binned.y, binned.floor(prepared.noise))
+    return fitted.p_growth < policy.common.alpha
 
 
 def _given_back(prepared: Prepared, common: Common) -> float:
