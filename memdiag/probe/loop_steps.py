@@ -132,6 +132,9 @@ class LoopSteps:
     def _choose(self, now_s: float) -> bool:
         """Select another loop if it is better. Return True if none has to be searched for."""
         running, selected = loops.running(self._known(), now_s), self._selected
+        # (Samples of a loop that begins anew between them see few of its iterations.)
+        active = [one for one in self._known() if now_s - one.seen_s() < loops.ENDED_AFTER_S]
+        running = [one for one in running if not any(_is_faster(x, one) for x in active)]
         if running and not self._first_seen_s:
             self._first_seen_s = now_s
         continues = selected is not None and self._continues(selected, running, now_s)
@@ -210,11 +213,18 @@ class LoopSteps:
             self._session.note(f"steps: {text}")
 
 
+def _is_faster(outer: Loop, inner: Loop) -> bool:
+    """Return True if iterations of `inner` seem to take longer than those around them."""
+    is_outer = outer is not inner and outer.thread == inner.thread and _may_enclose(outer, inner)
+    return is_outer and outer.period_s() < inner.period_s()
+
+
 def _may_enclose(outer: Loop, inner: Loop) -> bool:
     """Return True if `inner` may run within an iteration of `outer`."""
     if outer.code is not inner.code:
         return outer.depth < inner.depth
-    return outer.head < inner.head and inner.head < outer.end
+    has_end = outer.end > outer.head  # not where a library reports the iterations
+    return outer.head < inner.head and (inner.head < outer.end or not has_end)
 
 
 def _duration(seconds: float) -> str:

@@ -145,3 +145,15 @@ def test_batches_go_on_after_an_evaluation_that_is_shorter_than_they_ran(loop) -
         assert steps._continues(batches, running([epochs, batches], now_s), now_s) is continues
     epochs.active_s = 0.0
     assert not steps._continues(batches, [], 110.0)
+
+
+def test_a_loop_that_seems_slower_than_the_one_around_it_is_not_the_step(loop) -> None:
+    steps = LoopSteps(None, 0.0, lambda _: False)  # type: ignore[arg-type]
+    bar, inner = loop(0.0001, owner=BAR, times=999), loop(0.07)
+    inner.head, inner.end = 40, 80
+    steps.add(bar)
+    steps.add(inner)
+    for now_s in (100.0, 102.5):
+        bar.active_s = inner.active_s = now_s
+        steps._choose(now_s)
+    assert steps._selected is None
