@@ -41,6 +41,12 @@ def test_two_changes_are_found():
     assert [change.is_increase for change in found.changes] == [True, False]
 
 
+def test_a_change_before_another_is_placed_by_its_own_parts():
+    values = [1.1e9 + 5e6 * (n % 3) + 3e8 * (n >= 12) + 4.5e8 * (n >= 30) for n in range(40)]
+    (found,) = trends([measured(values)])
+    assert [change.since.commit for change in found.changes] == ["c12", "c30"]
+
+
 def test_an_outlier_is_not_a_change():
     values = [1e9] * 20
     values[9] = 5e9

@@ -32,6 +32,23 @@ def test_a_change_names_its_first_run(results):
     assert ended.stdout.splitlines()[-1].startswith("memdiag: 1 of 2 series changed (20 runs")
 
 
+def test_the_page_has_a_chart_of_each_series_and_acts_on_no_name(results, tmp_path):
+    file = tmp_path / "history.html"
+    ended = called("history", results, "--group-by", "directory", "--html", file)
+    assert ended.returncode == 0
+    page = file.read_text()
+    assert page.startswith("<!DOCTYPE html>\n<!-- memdiag report -->")
+    assert page.count('<figure class="chart"') == 2
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    runs, median = data["charts"][0][0]["curves"]
+    assert len(runs["x"]) == len(median["x"]) == 20
+    assert [mark[0] for mark in runs["marks"]] == [13]
+    assert data["document"]["runs"] == 20
+    again = called("history", results, "--html", file, "-q")
+    assert again.returncode == 0
+    assert called("history", results, "--html", results).returncode == 2
+
+
 def test_an_increase_may_fail(results):
     assert called("history", results, "--fail-on-increase", "-q").returncode == 1
     ended = called("history", results, "--json")

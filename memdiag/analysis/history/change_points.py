@@ -81,7 +81,7 @@ def trends(series: Sequence[Measured], policy: HistoryPolicy = DEFAULT) -> tuple
 def _changes(
     one: Measured, splits: Sequence[tuple[int, float]], policy: HistoryPolicy
 ) -> tuple[Change, ...]:
-    kept = {at: p for at, p in splits if p <= policy.error}
+    kept = _placed(one, {at: p for at, p in splits if p <= policy.error}, policy)
     while True:
         edges = [0, *sorted(kept), len(one.runs)]
         parts = list(itertools.pairwise(edges))
@@ -107,6 +107,18 @@ def _changes(
     )
 
 
+def _placed(one: Measured, splits: dict[int, float], policy: HistoryPolicy) -> dict[int, float]:
+    """The splits, each where its two parts differ most: it was found before their other ends."""
+    values = np.array([run.value for run in one.runs])
+    edges = [0, *sorted(splits), len(values)]
+    for n in range(1, len(edges) - 1):
+        part = _ranks(values[edges[n - 1] : edges[n + 1]])[None, :]
+        at = edges[n - 1] + policy.fewest + int(_statistics(part, policy.fewest)[0].argmax())
+        splits[at] = splits.pop(edges[n])
+        edges[n] = at
+    return splits
+
+
 def _splits(values: Floats, policy: HistoryPolicy) -> list[Split]:
     """The splits of a series, each with the p-value of its part of the series.
 
@@ -128,13 +140,7 @@ def _splits(values: Floats, policy: HistoryPolicy) -> list[Split]:
 
 
 def _best(values: Floats, policy: HistoryPolicy) -> Split:
-    n = len(values)
-    order = np.argsort(values, kind="stable")
-    ranks = np.empty(n)
-    ranks[order] = np.arange(n)
-    for value in np.unique(values):  # equal runs share their mean rank
-        same = values == value
-        ranks[same] = ranks[same].mean()
+    n, ranks = len(values), _ranks(values)
     rng = np.random.default_rng(n)  # the same runs always get the same p-value
     orders = rng.permuted(np.tile(ranks, (policy.permutations, 1)), axis=1)
     statistics = _statistics(np.vstack([ranks, orders]), policy.fewest)
@@ -142,6 +148,17 @@ def _best(values: Floats, policy: HistoryPolicy) -> Split:
     above = int((most[1:] >= most[0] * (1 - 1e-9)).sum())
     at = int(statistics[0].argmax()) + policy.fewest
     return Split(at=at, p_value=(1 + above) / (1 + policy.permutations))
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 0; equal values share their mean rank."""
+    order = np.argsort(values, kind="stable")
+    ranks = np.empty(len(values))
+    ranks[order] = np.arange(len(values))
+    for value in np.unique(values):
+        same = values == value
+        ranks[same] = ranks[same].mean()
+    return ranks
 
 
 def _statistics(ranks: Floats, fewest: int) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -12,9 +11,11 @@ from typing import Annotated
 import typer
 
 from memdiag.cli import lazy_imports
+from memdiag.cli.options import outputs
 from memdiag.cli.options.declare import flag, option, repeatable
+from memdiag.cli.options.outputs import Named
 from memdiag.cli.options.page import PageOptions
-from memdiag.cli.output.printing import show
+from memdiag.cli.output.printing import show_summary
 from memdiag.errors import Exit
 from memdiag.values.units import invalid
 
@@ -68,6 +69,10 @@ class HistoryOptions:
         "--fail-on-increase", help="Exit with 1 if the last change of a series is an increase."
     )
     json: bool = flag("--json", help="Print the history as JSON, and nothing else.")
+    html: Path | None = option(
+        "--html", "FILE", "Write the history as HTML with a chart for each series.", parse=Path
+    )
+    force: bool = flag("--force", help="Overwrite FILE even if memdiag did not write it.")
 
 
 def history(results: Results, options: HistoryOptions, page: PageOptions) -> None:
@@ -78,8 +83,12 @@ def history(results: Results, options: HistoryOptions, page: PageOptions) -> Non
     p-value of 0.01 at most, by permutations of the runs, adjusted for the number of series. Exits
     with 0, or 2 for a file that is not one of results.
     """
+    written = [] if options.html is None else [Named(path=options.html, where="--html")]
+    inputs = [Named(path=results, where="an input")]
+    outputs.check(written, inputs=inputs, force=options.force)
     lazy_imports.import_numpy()
     from memdiag.fleet import history as of_results
+    from memdiag.report.formats import history_text
 
     given = options.group_by.strip()
     labels = () if given == "none" else tuple(part.strip() for part in given.split(","))
@@ -87,17 +96,9 @@ def history(results: Results, options: HistoryOptions, page: PageOptions) -> Non
     last = [trend.changes[-1] for trend in found.trends if trend.changes]
     increased = any(change.is_increase for change in last)
     code = Exit.LEAK if options.fail_on_increase and increased else Exit.NO_LEAK
-    if options.json:
-        from memdiag.report.formats import json_documents
-        from memdiag.values.codec import plain
+    for output in written:
+        from memdiag.report.formats.html import page as html
 
-        document = {"schema_version": 1, "exit_code": int(code), **plain(found)}
-        sys.stdout.write(json_documents.text(document))
-    else:
-        from memdiag.report.formats import history_text
-
-        if page.quiet:
-            show(lambda _w, _a: history_text.overall(found), page)
-        else:
-            show(lambda w, a: history_text.render(found, width=w, ascii_only=a), page)
+        outputs.write(output, html.history(found, code), force=options.force)
+    show_summary(found, code, history_text, page, as_json=options.json)
     raise typer.Exit(code)

@@ -16,7 +16,7 @@ from memdiag.cli.options.inputs import InputOptions, Inputs, named_source
 from memdiag.cli.options.outputs import ReportOptions
 from memdiag.cli.options.page import PageOptions
 from memdiag.cli.output.messages import say
-from memdiag.cli.output.printing import show
+from memdiag.cli.output.printing import show_summary
 from memdiag.errors import UsageError
 
 STDIN = "-"
@@ -48,7 +48,7 @@ def analyze_many(
     from memdiag.fleet.paths import paths
     from memdiag.fleet.results_file import ResultsFile
     from memdiag.fleet.summarize import summarize
-    from memdiag.values.codec import plain
+    from memdiag.report.formats import fleet_text
 
     engine = engines.named(fleet.engine or "local", address=fleet.engine_address, jobs=fleet.jobs)
     how = How(
@@ -65,18 +65,7 @@ def analyze_many(
     leaks = summary.groups.get("leak", 0)  # of jobs, none of whose recordings may be one
     counts = {**summary.counts, "leak": summary.counts.get("leak", 0) + leaks}
     code = of_counts(counts, gate.failing)
-    if report.json:
-        from memdiag.report.formats import json_documents
-
-        document = {"schema_version": 1, "exit_code": code, **plain(summary)}
-        sys.stdout.write(json_documents.text(document))
-    else:
-        from memdiag.report.formats import fleet_text
-
-        if page.quiet:
-            show(lambda _w, _a: fleet_text.overall(summary), page)
-        else:
-            show(lambda w, a: fleet_text.render(summary, width=w, ascii_only=a), page)
+    show_summary(summary, code, fleet_text, page, as_json=report.json)
     return code
 
 

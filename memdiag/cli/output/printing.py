@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from memdiag.cli.options.page import Color, PageOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from memdiag.values.fleet import FleetSummary
+    from memdiag.values.history import History
 
     Renderer = Callable[[int, bool], RenderableType]
 
@@ -29,3 +34,20 @@ def show(render: Renderer, options: PageOptions | None = None, *, stderr: bool =
     plain = not (console.encoding or "").lower().startswith("utf")
     columns = console.width if console.is_terminal else shutil.get_terminal_size((80, 24)).columns
     console.print(render(options.width or columns, options.ascii_only or plain))
+
+
+def show_summary(
+    found: FleetSummary | History, code: int, text: ModuleType, page: PageOptions, *, as_json: bool
+) -> None:
+    """Print what many recordings have in common: as JSON, as a line, or whole.
+
+    text: of `memdiag.report.formats`, with `overall` and `render`.
+    """
+    if as_json:
+        from memdiag.report.formats import json_documents
+
+        sys.stdout.write(json_documents.text(json_documents.summary(found, code)))
+    elif page.quiet:
+        show(lambda _w, _a: text.overall(found), page)
+    else:
+        show(lambda w, a: text.render(found, width=w, ascii_only=a), page)

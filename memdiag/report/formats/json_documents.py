@@ -16,10 +16,13 @@ from memdiag.report.text import argument_text
 from memdiag.values.codec import plain
 from memdiag.values.comparison import Comparison
 from memdiag.values.findings import CensusFinding, Diagnosis, Finding, GrownPlace, RecordingFinding
+from memdiag.values.fleet import FleetSummary
+from memdiag.values.history import History
 from memdiag.values.kept_run import KeptRun
 from memdiag.values.verdict import Argument, Side
 
 SCHEMA_VERSION = 2
+_SUMMARY_VERSION = 1
 # How every report begins; a file that begins so may be replaced by another report.
 BEGINNING = '{\n  "schema_version": '
 
@@ -46,6 +49,11 @@ def comparison(compared: Comparison, exit_code: int | None = None) -> Values:
     exit_code: as for `diagnosis`.
     """
     return {"schema_version": SCHEMA_VERSION, **_exit_code(exit_code), **plain(compared)}
+
+
+def summary(found: FleetSummary | History, exit_code: int | None = None) -> Values:
+    """The document of many recordings, or of their history. exit_code: as for `diagnosis`."""
+    return {"schema_version": _SUMMARY_VERSION, **_exit_code(exit_code), **plain(found)}
 
 
 def _exit_code(code: int | None) -> Values:

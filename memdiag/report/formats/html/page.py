@@ -22,15 +22,18 @@ from memdiag.report.formats.html import facts
 from memdiag.report.formats.html.charts import chart
 from memdiag.report.formats.html.facts import SCREEN, Table
 from memdiag.report.picture.of_comparison import difference, of_comparison
+from memdiag.report.picture.of_history import of_history
 from memdiag.report.sections.recordings_table import shared_directory
 from memdiag.report.sections.series_table import ORDER
-from memdiag.report.text import series_names
+from memdiag.report.text import history_words, numbers, series_names
 from memdiag.values.comparison import Comparison, SeriesComparison
 from memdiag.values.findings import Diagnosis, Failure
+from memdiag.values.history import History, Trend
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_HISTORY_CHARTS, _HISTORY_ROWS = 24, 1000
 # How a page begins; a file that begins so may be replaced by another report.
 BEGINNING = "<!DOCTYPE html>\n<!-- memdiag report -->\n"
 
@@ -80,6 +83,60 @@ def comparison(compared: Comparison, exit_code: int | None = None) -> str:
             "document": json_documents.comparison(compared, exit_code),
         },
     )
+
+
+def history(found: History, exit_code: int | None = None) -> str:
+    """The page of a history: a chart for each series, those that have changed first."""
+    trends = sorted(found.trends, key=lambda one: not one.changes)
+    last = [trend.changes[-1].is_increase for trend in trends if trend.changes]
+    verdict, effect = "no_effect", "NO CHANGE"
+    if last:
+        verdict, effect = ("worse", "INCREASE") if any(last) else ("improved", "DECREASE")
+    drawn = trends[:_HISTORY_CHARTS]
+    return _rendered(
+        "history.html.j2",
+        title=f"{effect}: memdiag history",
+        verdict=verdict,
+        effect=effect,
+        gist=history_words.overall(found),
+        changes=[
+            f"{_group(trend)}{history_words.sentence(trend, change, SCREEN)}"
+            for trend in drawn
+            for change in trend.changes
+        ],
+        names=[f"{_group(trend)}{history_words.quantity(trend, SCREEN)}" for trend in drawn],
+        left_out=len(trends) - len(drawn),
+        table=_changes(trends),
+        data={
+            "charts": [[chart(of_history(trend, SCREEN)) for trend in drawn]],
+            "document": json_documents.summary(found, exit_code),
+        },
+    )
+
+
+def _group(trend: Trend) -> str:
+    return f"{SCREEN.show(trend.group)}: " if trend.group else ""
+
+
+def _changes(trends: Sequence[Trend]) -> Table:
+    """A row for each change, and one for each series without."""
+    rows = []
+    for trend in trends:
+        head = (SCREEN.show(trend.group), history_words.quantity(trend, SCREEN))
+        rows += [
+            (
+                *head,
+                history_words.amount(trend, change),
+                history_words.since(change.since, SCREEN),
+                f"{history_words.level(trend, change.before)} ({change.runs_before:,})",
+                f"{history_words.level(trend, change.after)} ({change.runs_after:,})",
+                numbers.probability(change.p_value),
+                history_words.path(change.since, SCREEN),
+            )
+            for change in trend.changes
+        ] or [(*head, "none", "", f"{len(trend.runs):,} runs", "", "", "")]
+    titles = ("group", "series", "change", "since", "before (runs)", "after (runs)", "p", "first")
+    return Table(title="All series", titles=titles, rows=rows[:_HISTORY_ROWS])
 
 
 def _title(found: Diagnosis, pages: Sequence[facts.Page]) -> str:

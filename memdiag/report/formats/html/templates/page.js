@@ -11,6 +11,8 @@
   const BELOW = [1e-4, 1e-3, 1e-2, 0.1].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
   const TIMES = [...BELOW, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800,
     21600, 43200, ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((days) => days * 86400)];
+  // Of steps, samples and runs: whole numbers.
+  const COUNTS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
   const HEIGHT = 320;
   const built = new Map(); // figure -> its chart
 
@@ -152,7 +154,8 @@
       cursor: { drag: { x: true, y: false }, points: { size: 6 } },
       scales: { x: { time: false }, y: { range: (u, low, high) => range(u, chart, low, high) } },
       axes: [
-        { ...axis, ...(chart.axis === "seconds" ? { incrs: TIMES } : {}),
+        { ...axis,
+          ...(chart.axis === "epoch" ? {} : { incrs: chart.axis === "seconds" ? TIMES : COUNTS }),
           values: (u, values) => timeLabels(values, chart),
           label: chart.axis === "seconds" ? "time" : chart.word, size: 34, labelSize: 20, labelGap: 0 },
         { ...axis, size: 74, values: (u, values) => memoryLabels(values, chart.unit) },
