@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ import typer
 
 from memdiag.cli.output.messages import say
 from memdiag.errors import Exit
-from memdiag.values.sanitize import printable
 
 # What is shown, and the exit code that it must have.
 _SHOWN = {"leak": Exit.LEAK, "warmup": Exit.NO_LEAK}
@@ -26,7 +24,7 @@ def demo() -> None:
     codes = []
     for name in _SHOWN:
         command = [sys.executable, str(_PROGRAM), name]
-        say(f"memdiag run -- {printable(shlex.join(command))}")
+        say(f"memdiag run -- python {_PROGRAM.name} {name}")
         whole = [sys.executable, "-m", "memdiag", "run", "--", *command]
         codes.append(subprocess.run(whole, check=False).returncode)
         print(file=sys.stderr)

@@ -156,7 +156,7 @@ def _values(
         if found.verdict is not Verdict.LEAK and one.kind in _NOTABLE:
             yield Rank.LIMIT, "also", evidence_and_notes.statement(one, screen), 2
     by = argument_text.decisive(finding)
-    if found.verdict is not Verdict.WARMUP and by is not None:
+    if not (found.verdict is Verdict.WARMUP and finding.plateau) and by is not None:
         yield Rank.WHY, "why", argument_text.sentence(by, finding), 3
 
 
@@ -169,8 +169,10 @@ def _memory(
     match found.verdict:
         case Verdict.STABLE:
             yield Rank.VALUE, "memory", f"{headline.held(finding, name)}{peaks}", 2
-        case Verdict.WARMUP:
+        case Verdict.WARMUP if finding.plateau:
             yield Rank.VALUE, "plateau", f"{headline.stabilized(finding, name)}{peaks}", 2
+        case Verdict.WARMUP:
+            yield Rank.VALUE, "memory", f"{headline.rise(finding, name)}.{peaks}", 2
         case Verdict.LEAK:
             yield Rank.VALUE, "where", _where(found, finding, screen), 3
         case Verdict.INCONCLUSIVE if not finding.segments:  # too few readings for a rate

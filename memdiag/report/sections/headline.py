@@ -15,7 +15,7 @@ from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import badge, joined
 from memdiag.values.findings import Finding, RecordingFinding, Standing
 from memdiag.values.measurements import AxisKind, Cause, Ending, Role, Unit
-from memdiag.values.verdict import Reason, Verdict
+from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Verdict
 
 _MEMORY = {
     **dict.fromkeys((Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL, Role.IN_USE), "host memory"),
@@ -49,7 +49,7 @@ def announcement(found: RecordingFinding, screen: Screen) -> str:
     finding = found.deciding
     if finding is None:
         return _unmeasured(found)
-    name, reason = _memory(finding, screen), wording.REASONS[finding.reason]
+    name, reason = _memory(finding, screen), _reason(finding)
     rate = rates.whole(found)
     match found.verdict:
         case Verdict.LEAK if rate is not None and rate.growth.value > 0 and name in _PLAIN:
@@ -191,7 +191,7 @@ def gist(found: RecordingFinding) -> str:
     finding = found.deciding
     if finding is None:
         return _unmeasured(found)
-    reason = wording.REASONS[finding.reason]
+    reason = _reason(finding)
     if found.verdict is Verdict.LEAK:
         return _leak(found, finding)
     if found.verdict is Verdict.WARMUP and finding.plateau is not None:
@@ -199,6 +199,12 @@ def gist(found: RecordingFinding) -> str:
     if finding.reason is Reason.FLAT:
         return f"{reason} at {numbers.quantity(finding.latest_value, finding.unit)}"
     return reason
+
+
+def _reason(finding: Finding) -> str:
+    if finding.reason is Reason.OVERRULED and finding.verdict in STABLE_OR_WARMUP:
+        return "a more exact metric does not grow"
+    return wording.REASONS[finding.reason]
 
 
 def _unmeasured(found: RecordingFinding) -> str:
