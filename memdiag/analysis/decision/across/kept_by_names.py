@@ -16,7 +16,8 @@ def kept_per_s(processes: Sequence[ProcessHolders]) -> Mapping[str, float]:
     """
     kept: dict[str, float] = {}
     for one in processes:
-        grown = [_per_s(holder) for holder in one.holders if holder.path[0].kind != "unreached"]
+        named = [h for h in one.holders if all(name.kind != "unreached" for name in h.path)]
+        grown = [_per_s(holder) for holder in named]
         kept[one.process] = max([kept.get(one.process, 0.0), *grown])
     return kept
 
