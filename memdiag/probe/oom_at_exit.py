@@ -39,7 +39,9 @@ def out_of_memory() -> tuple[str, float] | None:
         text = BaseException.__str__(error)
         memory = _about(type(error).__name__, isinstance(error, MemoryError), text.lower())
         if memory is not None:
-            return " ".join(text.split()) or type(error).__name__, memory
+            is_text = any(isinstance(one, str) for one in error.args)
+            words = " ".join(text.split()) if is_text else ""
+            return words or type(error).__name__.lstrip("_"), memory
     return None
 
 

@@ -11,11 +11,7 @@ from typing import Any
 
 import pytest
 
-DOCTOR = [
-    sys.executable,
-    "-c",
-    "import typer; from memdiag.cli.commands.doctor import doctor as d; typer.run(d)",
-]
+DOCTOR = [sys.executable, "-m", "memdiag", "doctor"]
 ONE_GPU = 'device 0 name="NVIDIA A100" uuid=GPU-aaaa total=80G reserved=600M used=1000M\n'
 
 

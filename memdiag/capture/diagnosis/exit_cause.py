@@ -78,12 +78,14 @@ def _killed(ending: Ending, kernel: Kernel, held: Held) -> Ending:
 def _by_report(ending: Ending, report: OomReport, held: Held) -> Ending:
     who = f"{report.process} " if report.process else ""
     if not report.on_device:
+        # The last reading may be later, when much was freed.
+        known = [one for one in (held.host_bytes, report.held_bytes) if one is not None]
         return replace(
             ending,
             why=f"{who}ran out of host memory",
             cause=Cause.HOST_MEMORY,
             detail=printable(report.text),
-            at_bytes=held.host_bytes,
+            at_bytes=max(known, default=None),
         )
     at_bytes = held.device_bytes if held.device_bytes is not None else report.held_bytes
     limit = held.device_limit_bytes

@@ -10,13 +10,16 @@ from typing import Annotated
 
 import typer
 
+from memdiag.cli.options.page import PageOptions
 from memdiag.cli.output.printing import show
 from memdiag.values.measurements import Ability, Check
+
+WITHOUT = ("why", "verbose", "quiet")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the checks as JSON, and nothing else.")]
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(as_json: Json = False, *, page: PageOptions) -> None:
     """Check what can be measured on this machine, what can't, and how to enable it.
 
     Exits with 0 if the memory of processes can be measured, else with 4.
@@ -29,7 +32,7 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         print(json.dumps(document(checks), indent=2))
     else:
-        show(lambda width, ascii_only: render(checks, width=width, ascii_only=ascii_only))
+        show(lambda width, ascii_only: render(checks, width=width, ascii_only=ascii_only), page)
     raise typer.Exit(int(verdict(checks)))
 
 

@@ -180,7 +180,9 @@ def texts(found: RecordingFinding, screen: Screen) -> list[str]:
 def failed_at_once(found: RecordingFinding) -> bool:
     """Return True if the target has failed before there were readings enough for a verdict."""
     how, finding = found.ending, found.deciding
-    failed = how is not None and (bool(how.code) or how.signal is not None) and not how.why
+    if how is None or how.why or headline.is_interrupted(how):
+        return False
+    failed = bool(how.code) or how.signal is not None
     return failed and (finding is None or finding.reason is Reason.TOO_FEW_SAMPLES)
 
 
