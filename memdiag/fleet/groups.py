@@ -34,29 +34,35 @@ _COLUMNS = (
     "r.path, r.labels, s.metric, s.process, s.role, s.unit, s.axis, s.verdict, s.growth_per_x, "
     "s.limit_name, s.limit_in_s, s.points, s.is_rank"
 )
+_HAS_RANKS = "EXISTS (SELECT 1 FROM series s WHERE s.path = r.path AND s.is_rank)"
 
 
 def judge_groups(results: ResultsFile, labels: Sequence[str]) -> Iterator[GroupFinding]:
-    """The finding on each job: recordings that were asked for and have the same labels.
+    """The finding on each job: recordings that were asked for and have the same labels, or one that
+    has several ranks and lacks a label.
 
-    Recordings without one of the labels, and alone in their job, are not judged. One job at a time
-    is in memory.
+    Others without one of the labels, and alone in their job, are not judged. One job at a time is
+    in memory.
     """
     quoted = [json.dumps(one).replace("'", "''") for one in labels]
     key = " || ' / ' || ".join(f"json_extract(r.labels, '$.{one}')" for one in quoted)
     ask = results.database.execute
-    now = results.began_at
+    ask("CREATE TEMP TABLE IF NOT EXISTS jobs (name TEXT, path TEXT, PRIMARY KEY (name, path))")
+    ask("DELETE FROM temp.jobs")
+    ask(
+        f"INSERT INTO temp.jobs SELECT coalesce({key}, r.path) AS name, r.path FROM recordings r "
+        f"WHERE r.asked_at = ? AND ({key} IS NOT NULL OR {_HAS_RANKS})",
+        (results.began_at,),
+    )
     names = ask(
-        f"SELECT {key} AS name FROM recordings r WHERE asked_at = ? AND name IS NOT NULL "
-        "GROUP BY name HAVING count(*) > 1 OR EXISTS (SELECT 1 FROM series s WHERE s.path = r.path "
-        "AND s.is_rank) ORDER BY name",
-        (now,),
+        f"SELECT name FROM temp.jobs r GROUP BY name HAVING count(*) > 1 OR {_HAS_RANKS} "
+        "ORDER BY name"
     )
     for (name,) in names.fetchall():
         rows = ask(
-            f"SELECT {_COLUMNS} FROM recordings r JOIN series s ON s.path = r.path "
-            f"WHERE r.asked_at = ? AND {key} = ? ORDER BY r.path, s.number",
-            (now, name),
+            f"SELECT {_COLUMNS} FROM temp.jobs j JOIN recordings r ON r.path = j.path "
+            "JOIN series s ON s.path = r.path WHERE j.name = ? ORDER BY r.path, s.number",
+            (name,),
         ).fetchall()
         members = list(_members(rows))
         if len({one.rank for one in members}) > 1:

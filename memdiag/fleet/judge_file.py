@@ -66,7 +66,7 @@ class How:
 
     options: of the reader. limits: in addition to those of the recording. planned_x: where runs are
     planned to end, None for what the recording says. storage: options of fsspec. with_points: keep
-    the points of all series; by default only of recordings with the label `job`.
+    the points of all series; by default only of recordings that have the label `job`, or ranks.
     """
 
     options: ReadOptions | None = None
@@ -266,7 +266,7 @@ def _judged(path: str, known: RecordingResult, how: How) -> RecordingResult:
     found = judge(recording)
     labels = {**known.labels, **_labels(recording)}
     by = {(s.metric, s.column, s.process): s for s in recording.series}
-    with_points = how.with_points or "job" in labels
+    with_points = how.with_points or "job" in labels or any(s.is_rank for s in recording.series)
     deciding = found.deciding
     if deciding is None:
         return replace(known, error="it holds no readings of memory")

@@ -1,3 +1,4 @@
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 from fleets import write
@@ -27,6 +28,24 @@ def test_recordings_of_a_directory_are_the_ranks_of_a_job(tmp_path):
     assert (good.group, good.leaking) == ("good", ())
     assert judged(tmp_path, ["job"]) == []
     assert judged(tmp_path, ["directory", "x'\"; DROP"]) == []
+
+
+def test_a_recording_of_several_ranks_is_a_job_without_a_label(tmp_path):
+    """As of `memdiag run -- torchrun`: what torchrun calls the job is not known outside of it."""
+    (tmp_path / "runs").mkdir()
+    rows = [
+        f"{n / 10},{n},,{rank},rank{rank},{10**9 + (rank == 2) * n * 10**6 + n * 79 % 13 * 10**5}"
+        for n in range(600)
+        for rank in range(4)
+    ]
+    path = tmp_path / "runs" / "run.csv"
+    path.write_text("at_s,step,phase,pid,process,rss_bytes\n" + "\n".join(rows) + "\n")
+    ranks = [{"pid": n, "label": f"rank{n}", "rank": n, "world_size": 4} for n in range(4)]
+    sidecar = {"memdiag_recording": 2, "about": {"processes": ranks}}
+    path.with_name("run.meta.json").write_text(json.dumps(sidecar))
+    write(tmp_path / "runs" / "other.csv")
+    (found,) = judged(tmp_path, ["job"])
+    assert (found.group, found.leaking, found.ranks) == (str(path), ("2",), 4)
 
 
 def test_labels_are_those_of_the_environment(tmp_path):
