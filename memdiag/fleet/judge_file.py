@@ -17,7 +17,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
@@ -154,8 +154,6 @@ def _reason(error: BaseException) -> str:
         return "no memory was left in the worker"
     if isinstance(error, TimeoutError):
         return "the store did not answer in time"
-    if isinstance(error, ImportError):  # of a package for a kind of store
-        return str(error)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, OSError) and error.__cause__ is not None:
@@ -169,13 +167,7 @@ def _local(path: str, how: How) -> Iterator[tuple[str, str]]:
     if not is_url(path):
         yield path, _tag(path)
         return
-    try:
-        import fsspec
-    except ImportError as error:
-        raise ReadError(
-            "reading it requires fsspec", source=path, remedy="pip install 'memdiag[fleet]'"
-        ) from error
-    system, name = fsspec.core.url_to_fs(path, **_storage(path, how))
+    system, name = store(path, _storage(path, how))
     info = system.info(name)
     changing = [str(info[key]) for key in _CHANGING if info.get(key)]
     tag = _digest(f"{info.get('size')} {' '.join(changing)}".encode()) if changing else ""
@@ -189,6 +181,34 @@ def _local(path: str, how: How) -> Iterator[tuple[str, str]]:
         with contextlib.suppress(Exception):  # most have none, and some stores answer 403 for that
             system.get_file(sidecar, str(copy.with_name("recording.meta.json")))
         yield str(copy), tag
+
+
+def store(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """The file system of fsspec that has this URL, and the name in it. Raises ReadError without the
+    package for this kind of store, and what the store raises.
+    """
+    try:
+        import fsspec
+
+        found: tuple[Any, str] = fsspec.core.url_to_fs(url, **options)
+    except ImportError as error:
+        # fsspec says which one in its own words, and has the import that failed as the cause.
+        missing = error.name or getattr(error.__cause__, "name", None) or ""
+        package = printable(missing.partition(".")[0]) or "a package for this kind of store"
+        extra = "'memdiag[fleet]'" if package == "fsspec" else package
+        raise ReadError(
+            f"reading it requires {package}", source=url, remedy=f"pip install {extra}"
+        ) from error
+    except ValueError as error:
+        if "Protocol not known" not in str(error):
+            raise
+        scheme = printable(url.partition("://")[0])
+        raise ReadError(
+            f"{scheme}:// is not a kind of store",
+            source=url,
+            remedy="fsspec reads s3://, gs://, hdfs://, abfs://, https:// and others",
+        ) from error
+    return found
 
 
 def _tag(path: str) -> str:

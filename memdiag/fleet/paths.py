@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memdiag.errors import ReadError
-from memdiag.fleet.judge_file import is_url
+from memdiag.fleet.judge_file import is_url, store
 from memdiag.recording.read import expand
 
 LIST = "@"
@@ -78,14 +78,10 @@ def _of_url(url: str, storage: Mapping[str, Any]) -> Iterator[str]:
         yield url
         return
     try:
-        import fsspec
-    except ImportError as error:
-        raise ReadError(
-            "listing it requires fsspec", source=url, remedy="pip install 'memdiag[fleet]'"
-        ) from error
-    try:
-        system, pattern = fsspec.core.url_to_fs(url, **storage)
+        system, pattern = store(url, storage)
         names = [str(name) for name in system.glob(pattern)]
+    except ReadError:
+        raise
     except Exception as error:  # each store has its own
         text = str(error) or type(error).__name__
         raise ReadError(f"it cannot be listed: {text}", source=url) from error

@@ -5,6 +5,7 @@ import http.server
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -134,6 +135,40 @@ def test_recordings_of_an_object_store_are_judged_once(tmp_path, bucket):
     assert judged.keys() == {f"s3://{BUCKET}/h0.csv", f"s3://{BUCKET}/h1.csv"}
     assert judged[f"s3://{BUCKET}/h0.csv"].verdict == "leak"
     assert judged[f"s3://{BUCKET}/h1.csv"].error
+
+
+def test_recordings_of_google_storage_are_judged_once(tmp_path, monkeypatch):
+    emulator = pytest.importorskip("gcp_storage_emulator.server")
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # gRPC without the emulator
+    gcsfs = pytest.importorskip("gcsfs")
+    with socket.create_server(("localhost", 0)) as unused:
+        port = unused.getsockname()[1]
+    server = emulator.create_server("localhost", port, in_memory=True, default_bucket=BUCKET)
+    server.start()
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://localhost:{port}")
+    try:
+        options = {"token": "anon", "skip_instance_cache": True}
+        store = gcsfs.GCSFileSystem(**options)
+        for file in fleet(tmp_path / "f", healthy=2, leaking=1):
+            store.pipe(f"{BUCKET}/{file.name}", file.read_bytes())
+        with ThreadPoolExecutor(1) as executor:
+            first, second = (
+                list(
+                    analyze_many(
+                        f"gs://{BUCKET}/*.csv",
+                        executor=executor,
+                        results=tmp_path / "out.sqlite",
+                        storage_options=options,
+                    )
+                )
+                for _ in range(2)
+            )
+    finally:
+        server.stop()
+    found = {one.path: one.verdict for one in first}
+    assert found.keys() == {f"gs://{BUCKET}/{name}.csv" for name in ("h0", "h1", "l0")}
+    assert found[f"gs://{BUCKET}/l0.csv"] == "leak"
+    assert [one.is_unchanged for one in second] == [True] * 3
 
 
 class Bad(http.server.SimpleHTTPRequestHandler):

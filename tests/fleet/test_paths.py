@@ -1,7 +1,10 @@
+import sys
+
 import pytest
 from fleets import fleet, write
 
 from memdiag import ReadError
+from memdiag.fleet.judge_file import How, Task, judge_files
 from memdiag.fleet.paths import paths
 
 
@@ -23,6 +26,26 @@ def test_a_missing_name_stays_and_a_missing_list_is_an_error(tmp_path):
     assert list(paths([f"{tmp_path}/gone.csv"])) == [f"{tmp_path}/gone.csv"]
     with pytest.raises(ReadError, match="the list cannot be read"):
         list(paths([f"@{tmp_path}/gone.txt"]))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "package"), [("gs", "gcsfs"), ("hdfs", "pyarrow"), ("abfs", "adlfs")]
+)
+def test_a_store_without_its_package_is_an_error_that_names_it(scheme, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, f"{package}.fs", None)
+    with pytest.raises(ReadError, match=f"reading it requires {package}") as refused:
+        list(paths([f"{scheme}://bucket/*.csv"]))
+    assert refused.value.remedy == f"pip install {package}"
+    (found,) = judge_files([Task(path=f"{scheme}://bucket/run.csv")], How())
+    assert found.error == f"reading it requires {package}"
+
+
+def test_a_store_that_nobody_knows_is_an_error():
+    with pytest.raises(ReadError, match="abc:// is not a kind of store"):
+        list(paths(["abc://bucket/*.csv"]))
+    (found,) = judge_files([Task(path="abc://bucket/run.csv")], How())
+    assert found.error == "abc:// is not a kind of store"
 
 
 def test_patterns_of_a_store_are_expanded():
