@@ -371,7 +371,7 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
     `hiding_type`. counted: what other places keep, which is left out; what this one keeps is added.
     """
     old = Kept(arrays, without=counted)
-    recent: list[Any] = []
+    recent: list[tuple[Any, ...]] = []  # key and value of a dictionary, or the item alone
     slots, name, bound = 0.0, "", None
     for container in containers:
         things, bound = _items_of(container)
@@ -382,16 +382,18 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
         old.found.update({id(container): 0, id(things): 0})  # to which items may refer
         found = newest(things, kind, max(1, min(_NEWEST, number // 2)))
         if number > len(found):
-            for one in oldest(things, kind, 1):
-                old.add(one)
-        recent += found
+            for one in _parts(oldest(things, kind, 1), kind):
+                for part in one:
+                    old.add(part)
+        recent += _parts(found, kind)
         slots = size_getter(kind)(things) / number
         name = name or simple_name(type(found[0][1] if issubclass(kind, dict) else found[0]))
     new, count = Kept(arrays, without=old), 0
     whole = on_device = 0
     hiding = 0, ""
     for one in recent:
-        new.add(one)
+        for part in one:
+            new.add(part)
         if new.is_over() and count:
             break  # not all of this one is counted
         whole, on_device = new.total()
@@ -410,6 +412,11 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
         "kind": new.kind(),
         "bound": bound if type(bound) is int else None,
     }
+
+
+def _parts(items: list[Any], kind: type) -> list[tuple[Any, ...]]:
+    """What makes up each item. (The pairs of a dictionary are made by asking for them.)"""
+    return items if issubclass(kind, dict) else [(one,) for one in items]
 
 
 def per_object(things: list[Any], arrays: Arrays) -> dict[str, Any]:

@@ -474,6 +474,12 @@ def test_bytes_per_item_leave_out_what_the_items_share() -> None:
     assert each == pytest.approx(4000 + 112 + 200, rel=0.15)
 
 
+def test_pairs_of_a_dictionary_are_not_objects_of_it() -> None:
+    counts = dict.fromkeys(range(1000, 11_000), 0.0)
+    slot, key = sys.getsizeof(counts) / len(counts), sys.getsizeof(1000)
+    assert per_item([counts], Arrays())["bytes"] == pytest.approx(slot + key, abs=2)
+
+
 def test_items_that_refer_to_their_container_keep_their_own_bytes(program) -> None:
     run_in(program, "class Registry:\n  def __init__(self): self.entries = {}\n")
     registry = program.Registry()
