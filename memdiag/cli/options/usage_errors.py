@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from memdiag.errors import UsageError
-from memdiag.recording.native.runs import is_run_name
 from memdiag.values.sanitize import printable
 
 # Commands that mean the same.
@@ -87,8 +86,10 @@ def unknown_command(word: str, rest: Sequence[str], known: Sequence[str]) -> Usa
     following = printable(f" {shlex.join(rest)}" if rest else "")
     meant = next((name for name, words in _MEANT.items() if word.lower() in words.split()), "")
     near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=_MISSPELLED)
-    if meant == "analyze" and (not rest or is_run_name(rest[0])):
-        meant = "report"
+    if meant == "analyze":
+        from memdiag.recording.native.runs import is_run_name  # not for a help screen
+
+        meant = "report" if not rest or is_run_name(rest[0]) else meant
     if meant and meant in known:
         remedy = f"did you mean memdiag {meant}{following}?"
     elif word.endswith((".py", ".sh")) or (not near and shutil.which(word) is not None):
