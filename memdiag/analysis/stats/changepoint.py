@@ -6,6 +6,7 @@ some hundred bins, where it is exact and costs milliseconds.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -155,25 +156,15 @@ class _Partition:
 def _costs(x: Floats, y: Floats, size: int) -> tuple[Floats, Floats]:
     """Residual sums of squares of every [a, b), flat and sloped model: row b, column a, shape
     (n + 1, n + 1); infinite for those shorter than `size`."""
-    n = len(y)
     u = (x - mean(x)) / max(float(np.ptp(x)), 1e-300)
     v = y - mean(y)
-    sums = np.zeros((5, n + 1))  # exact: five sums
-    np.cumsum(np.stack([u, v, u * u, u * v, v * v]), axis=1, out=sums[:, 1:])
-    su, sv, suu, suv, svv = sums[:, :, None] - sums[:, None, :]
-    at = np.arange(n + 1.0)
-    k = at[:, None] - at
-    least = np.where(k < size, np.inf, 0.0)
-    np.maximum(k, 1, out=k)
+    k, least, su, vu = _of_positions(u.tobytes(), size)
+    sv, suv, svv = _sums(v, u * v, v * v)
     # In place, since a new matrix for each step takes longer than the step:
-    # vu = suu - su * su / k, cuv = suv - su * sv / k, flat = svv - sv * sv / k.
+    # cuv = suv - su * sv / k, flat = svv - sv * sv / k.
     both = su * sv
     both /= k
     suv -= both
-    su *= su
-    su /= k
-    suu -= su
-    vu = np.maximum(suu, 1e-12, out=suu)  # exact: rounding of doubles
     sv *= sv
     sv /= k
     svv -= sv
@@ -182,6 +173,28 @@ def _costs(x: Floats, y: Floats, size: int) -> tuple[Floats, Floats]:
     suv /= vu
     sloped = np.subtract(flat, suv, out=suv)
     return flat, np.maximum(sloped, least, out=sloped)
+
+
+@functools.lru_cache(maxsize=1)
+def _of_positions(positions: bytes, size: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """What the costs need of the positions, which the series of a recording have in common: bins
+    of [a, b), the least cost, sum of the positions, and their sum of squares about the mean."""
+    u = np.frombuffer(positions)
+    at = np.arange(len(u) + 1.0)
+    k = at[:, None] - at
+    least = np.where(k < size, np.inf, 0.0)
+    np.maximum(k, 1, out=k)
+    su, vu = _sums(u, u * u)
+    vu -= su * su / k
+    return k, least, su, np.maximum(vu, 1e-12)  # exact: rounding of doubles
+
+
+def _sums(*values: Floats) -> Floats:
+    """The sum of each of the values over every [a, b), shape (values, n + 1, n + 1)."""
+    sums = np.zeros((len(values), len(values[0]) + 1))
+    np.cumsum(np.stack(values), axis=1, out=sums[:, 1:])
+    found: Floats = sums[:, :, None] - sums[:, None, :]
+    return found
 
 
 def _partition(
