@@ -282,8 +282,9 @@ def test_recording_goes_to_a_private_directory_if_this_one_is_not_writable(tmp_p
     gone.mkdir()
     script = f'cd "{gone}"; rmdir "{gone}"; exec "$@"'
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = ("sh", "-c", "echo hello; sleep 0.5; exit 9")
     done = subprocess.run(
-        ["sh", "-c", script, "sh", *MEMDIAG, "run", "--", "sh", "-c", "echo hello; exit 9"],
+        ["sh", "-c", script, "sh", *MEMDIAG, "run", "--interval", "10ms", "--", *command],
         capture_output=True,
         text=True,
         env=environ,
