@@ -476,3 +476,16 @@ def test_what_was_found_without_a_name_counts_for_what_places_with_names_leave()
         assert found is not None
         assert [one.share for one in found.culprits] == pytest.approx(shares)
         assert found.culprits[0].holder.startswith("list `tasks`")
+
+
+@pytest.mark.parametrize(("other", "is_named"), [(40.0, True), (9000.0, False)])
+def test_a_line_that_gives_native_memory_a_name_is_not_named_if_some_is_freed(
+    other: float, is_named: bool
+) -> None:
+    lines = (
+        NativeLine(line=replace(LINE, line=1, code="out = net(x)"), bytes_per_step=5000.0),
+        NativeLine(line=replace(LINE, line=2, code="draw(out)"), bytes_per_step=other),
+    )
+    found = caused(replace(in_process(), native=lines))
+    assert found is not None
+    assert [one.line for one in found.culprits] == [1] * is_named

@@ -88,8 +88,6 @@ def cause(
             for one in inside or recorded
             for culprit in _getting(one, subject, series[decided_by], findings)
         ]
-        if len(getting) > 1:  # what has a name is known not to grow
-            getting = [culprit for culprit in getting if not _NAMED.match(culprit.code or "")]
         if len(getting) == 1:
             explained = min(1.0, getting[0].share)
             kind = _kind_of_malloc(kind, getting[0].process, findings)
@@ -264,14 +262,20 @@ def _culprit(
 def _getting(
     one: ProcessHolders, subject: Finding, series: Series, findings: Sequence[Finding]
 ) -> list[Culprit]:
-    """The lines that were seen to get as much native memory as grows."""
+    """The lines that were seen to get as much native memory as grows.
+
+    If all lines get more than that, some of it is freed again: then not those that give it a name,
+    as what has a name is known not to grow.
+    """
     whole = _growth(one.process, subject, findings, BLOCK_BYTES)
     if subject.role in ON_DEVICE or subject.axis.kind is not AxisKind.STEP or not whole:
         return []
+    is_freed = sum(native.bytes_per_step for native in one.native) > _MOST_NATIVE * whole
     return [
         _allocated(native.line, native.bytes_per_step, whole, one, series, _native(native.line))
         for native in one.native
         if _LEAST_NATIVE <= native.bytes_per_step / whole <= _MOST_NATIVE
+        and not (is_freed and _NAMED.match(native.line.code))
     ]
 
 
