@@ -32,6 +32,8 @@ SELECT_AFTER_S = 2.0
 # Interval of the samples while the selected loop runs. Heuristic.
 _CHECK_EVERY_S = 5.0
 # Limits of the searches for functions, and of the notes. Heuristic.
+# Periods of loops with the same iterations differ by the noise of the samples. Heuristic.
+_MUCH_LONGER = 2
 _MAX_SEARCHES = 8
 _MAX_NOTES = 8
 
@@ -214,9 +216,9 @@ class LoopSteps:
 
 
 def _is_faster(outer: Loop, inner: Loop) -> bool:
-    """Return True if iterations of `inner` seem to take longer than those around them."""
+    """Return True if iterations of `inner` seem to take much longer than those around them."""
     is_outer = outer is not inner and outer.thread == inner.thread and _may_enclose(outer, inner)
-    return is_outer and outer.period_s() < inner.period_s()
+    return is_outer and _MUCH_LONGER * outer.period_s() < inner.period_s()
 
 
 def _may_enclose(outer: Loop, inner: Loop) -> bool:

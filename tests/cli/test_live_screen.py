@@ -314,6 +314,7 @@ def test_a_pipe_has_the_plain_output(tmp_path):
     done = subprocess.run(
         [*LIVE, *python("print('hello')")],
         cwd=tmp_path,
+        env={**os.environ, "TERM": "xterm"},
         capture_output=True,
         text=True,
         check=False,
