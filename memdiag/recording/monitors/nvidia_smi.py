@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +41,10 @@ _DMON_NAMES = {
 }
 _DMON_NAMES |= {"name": "process", "date": "day", "mem": "bandwidth"}
 # `| 30%   60C    P2   290W / 300W |  12345MiB / 49140MiB |`, and above it `|   0  NVIDIA RTX ...`.
+_SCREEN = b"| NVIDIA-SMI "
+_SCREEN_GPU = r"^\|\s+([0-9]{1,3})\s+[A-Z][A-Za-z].*\|"
+_SCREEN_USED = r"\|\s*([0-9]+)MiB\s*/\s*[0-9]+MiB\s*\|"
+_SCREEN_DATE = r"^[A-Z][a-z]{2} [A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}$"
 # `nvidia-smi -q`: sections by indentation.
 _LISTING = b"==NVSMI LOG=="
 _LISTING_GPU = r"^GPU ([0-9A-F]{4,}:[0-9A-F:.]+)\s*$"
@@ -48,10 +52,6 @@ _LISTING_SECTION = r"^    (\S[^:]*?)\s*$"
 _LISTING_USED = r"^        Used\s*:\s*([0-9]+) MiB"
 _LISTING_DATE = r"^Timestamp\s*:\s*(\S.*?)\s*$"
 _LISTING_MEMORY = "FB Memory Usage"
-_SCREEN = b"| NVIDIA-SMI "
-_SCREEN_GPU = r"^\|\s+([0-9]{1,3})\s+[A-Z][A-Za-z].*\|"
-_SCREEN_USED = r"\|\s*([0-9]+)MiB\s*/\s*[0-9]+MiB\s*\|"
-_SCREEN_DATE = r"^[A-Z][a-z]{2} [A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}$"
 
 
 def is_query(source: Source) -> bool:
@@ -115,23 +115,11 @@ def has_screens(source: Source) -> bool:
 def read_screens(source: Source) -> Table:
     """The tables that plain `nvidia-smi` prints: one row per GPU and screen."""
     line = pl.col("line")
-    parts = [
-        chunk.select(
-            pl.coalesce("stamp", line.str.extract(_SCREEN_DATE, 0)).alias("timestamp"),
-            line.str.contains(_SCREEN.decode(), literal=True).alias("new"),
-            line.str.extract(_SCREEN_GPU, 1).alias("gpu"),
-            line.str.extract(_SCREEN_USED, 1).alias("memory.used [MiB]"),
-        ).filter(pl.col("new") | pl.any_horizontal(pl.all().exclude("new").is_not_null()))
-        for chunk in chunks(source)
-    ]
-    rows = (
-        pl.concat(parts)
-        .with_columns(
-            pl.col("new").cum_sum().alias(TICK), pl.col("timestamp", "gpu").forward_fill()
-        )
-        .filter(pl.col("memory.used [MiB]").is_not_null())
-    )
-    return _by_time(rows)
+    above = {
+        "timestamp": pl.coalesce("stamp", line.str.extract(_SCREEN_DATE, 0)),
+        "gpu": line.str.extract(_SCREEN_GPU, 1),
+    }
+    return _by_time(_used_below(source, _SCREEN, above, _SCREEN_USED))
 
 
 def has_listings(source: Source) -> bool:
@@ -139,28 +127,40 @@ def has_listings(source: Source) -> bool:
     return source.begins_with(_LISTING)
 
 
-def read_listings(source: Source) -> Table | None:
+def read_listings(source: Source) -> Table:
     """`nvidia-smi -q` in a loop: the used frame buffer of each GPU and listing."""
+    line = pl.col("line")
+    above = {
+        "timestamp": line.str.extract(_LISTING_DATE, 1),
+        "gpu": line.str.extract(_LISTING_GPU, 1),
+        "section": line.str.extract(_LISTING_SECTION, 1),
+    }
+    rows = _used_below(source, _LISTING, above, _LISTING_USED)
+    return _by_time(rows.filter(pl.col("section") == _LISTING_MEMORY))
+
+
+def _used_below(
+    source: Source, heading: bytes, above: Mapping[str, pl.Expr], used: str
+) -> pl.DataFrame:
+    """The lines with used memory, each with what was last said above it.
+
+    heading: of each print. above: what applies to the lines below it. used: a pattern whose group
+    is the number of MiB.
+    """
     line = pl.col("line")
     parts = [
         chunk.select(
-            line.str.extract(_LISTING_DATE, 1).alias("timestamp"),
-            line.str.contains(_LISTING.decode(), literal=True).alias("new"),
-            line.str.extract(_LISTING_GPU, 1).alias("gpu"),
-            line.str.extract(_LISTING_SECTION, 1).alias("section"),
-            line.str.extract(_LISTING_USED, 1).alias("memory.used [MiB]"),
+            line.str.contains(heading.decode(), literal=True).alias("new"),
+            line.str.extract(used, 1).alias("memory.used [MiB]"),
+            **above,
         ).filter(pl.col("new") | pl.any_horizontal(pl.all().exclude("new").is_not_null()))
         for chunk in chunks(source)
     ]
-    rows = (
+    return (
         pl.concat(parts)
-        .with_columns(
-            pl.col("new").cum_sum().alias(TICK),
-            pl.col("timestamp", "gpu", "section").forward_fill(),
-        )
-        .filter(pl.col("memory.used [MiB]").is_not_null(), pl.col("section") == _LISTING_MEMORY)
+        .with_columns(pl.col("new").cum_sum().alias(TICK), pl.col(*above).forward_fill())
+        .filter(pl.col("memory.used [MiB]").is_not_null())
     )
-    return _by_time(rows)
 
 
 def _by_time(rows: pl.DataFrame) -> Table:

@@ -100,7 +100,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     chosen = _chosen(choose(axes, notes), len(table), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
-    if apart := _repeated(table, plan, groups, metrics, chosen):
+    if apart := _repeated(table, plan, groups, metrics, chosen, clock):
         groups = apart
         notes.append(
             f"each {chosen.axis.name} has {len(groups)} readings and nothing tells whose: taken"
@@ -121,6 +121,7 @@ def _repeated(
     groups: Sequence[Group],
     metrics: Sequence[_Metric],
     chosen: Candidate,
+    clock: Candidate | None,
 ) -> list[Group]:
     """The rows of processes without names, [] if another column may tell the rows of a step apart,
     such as the number of a micro-batch.
@@ -128,8 +129,8 @@ def _repeated(
     is_step = chosen.axis.kind is AxisKind.STEP  # one process prints several times in an epoch
     if len(groups) > 1 or plan.phase is not None or not is_step:
         return []
-    clock = next((c.values for c in plan.axes if c.axis.kind is AxisKind.SECONDS), None)
-    apart = split_repeated(chosen.values, metrics[0].values, clock)
+    at_s = None if clock is None else clock.values
+    apart = split_repeated(chosen.values, metrics[0].values, at_s)
     readings = {at for at, _ in plan.metrics}
     others = (column for at, column in enumerate(table.columns) if at not in readings)
     if apart and any(as_series(column).n_unique() == len(apart) for column in others):

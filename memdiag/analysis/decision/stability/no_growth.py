@@ -61,12 +61,9 @@ def bounded_cycles(case: Case, window: Window) -> Argument | None:
 def _grows(prepared: Prepared, policy: Policy) -> bool:
     """Return True if what follows the first third grows beyond chance."""
     first = _after_warm_up(prepared, policy.common)
-    x, y = prepared.x[first:], prepared.y[first:]
-    if len(x) < policy.common.window_samples:
+    if len(prepared.x) - first < policy.common.window_samples:
         return False
-    binned = bins(x, y, policy.segmentation.bins)
-    fitted = trend(binned.x, binned.y, binned.floor(prepared.noise))
-    return fitted.p_growth < policy.common.alpha
+    return _trend_from(prepared, first, policy).p_growth < policy.common.alpha
 
 
 def _given_back(prepared: Prepared, common: Common) -> float:
@@ -185,8 +182,12 @@ def last_half(prepared: Prepared, policy: Policy) -> tuple[int, Trend | None]:
     first = int(np.searchsorted(x, (x[0] + x[-1]) / 2))
     if len(x) - first < 2:
         return first, None
-    binned = bins(x[first:], prepared.y[first:], policy.segmentation.bins)
-    return first, trend(binned.x, binned.y, binned.floor(prepared.noise))
+    return first, _trend_from(prepared, first, policy)
+
+
+def _trend_from(prepared: Prepared, first: int, policy: Policy) -> Trend:
+    binned = bins(prepared.x[first:], prepared.y[first:], policy.segmentation.bins)
+    return trend(binned.x, binned.y, binned.floor(prepared.noise))
 
 
 def _began_lower(prepared: Prepared, policy: Policy) -> bool:
