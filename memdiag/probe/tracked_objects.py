@@ -85,7 +85,8 @@ def referrers(things: list[Any]) -> list[Any]:
 
 def tasks_with(things: list[Any]) -> list[Any]:
     """The tasks of asyncio whose results are among some objects: `gc.get_referrers` misses them,
-    because `TaskObj_traverse` (CPython, Modules/_asynciomodule.c) does not return what it is told.
+    because `TaskObj_traverse` (CPython, Modules/_asynciomodule.c) ignores the result of
+    the visitor.
     """
     task = getattr(sys.modules.get("_asyncio"), "Task", None)
     tasks = [] if task is None else objects_of((id(task),))

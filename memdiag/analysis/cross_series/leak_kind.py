@@ -76,7 +76,7 @@ def _kind(
         return None
     tensors, nodes = rates.get("tensor_bytes"), rates.get(NODES)
     if tensors is None and (tensors := rates.get("jax_array_bytes")) is not None:
-        nodes = nodes or 0.0  # there is no torch
+        nodes = nodes or 0.0  # torch is not imported
     if tensors is not None:
         tensors += max(rates.get("tensors") or 0.0, 0.0) * AROUND_TENSOR_BYTES
     objects = max(blocks - max(nodes or 0.0, 0.0), 0.0) * BLOCK_BYTES

@@ -21,7 +21,7 @@ def extremes(values: Floats, most: int) -> Ints:
         return np.arange(n)
     edges = np.linspace(0, n, most // 2 + 1).astype(int)
     first, last = edges[:-1], edges[1:] - 1
-    # The last value of a shorter stretch stands in its row again, where it is no first extreme.
+    # The row of a shorter stretch repeats its last value, which argmin and argmax then ignore.
     index = np.minimum(first[:, None] + np.arange(np.diff(edges).max()), last[:, None])
     rows = values[index]
     found = np.concatenate(([0, n - 1], first + rows.argmin(axis=1), first + rows.argmax(axis=1)))

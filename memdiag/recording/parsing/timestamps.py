@@ -131,7 +131,7 @@ def _moments(text: pl.Series) -> Floats:
 
 
 def _with_month_name(text: pl.Series) -> Floats:
-    """Seconds since 1970 of dates with the name of a month and a time of day."""
+    """Seconds since 1970 of dates that name the month, at midnight without a time of day."""
     lower = text.str.to_lowercase()
     before = lower.str.extract_groups(_MONTH_AND_DAY).struct.unnest()
     behind = lower.str.extract_groups(_DAY_AND_MONTH_NAME).struct.unnest()
@@ -147,7 +147,7 @@ def _with_month_name(text: pl.Series) -> Floats:
 
 
 def _clock_of(groups: pl.DataFrame) -> Floats:
-    """Seconds since midnight of the groups of `_TIME`; 0 if there is no time of day."""
+    """Seconds since midnight from the groups of `_TIME`; 0 without a time of day."""
     *parts, half = groups.get_columns()
     numbers = [np.nan_to_num(_floats(part.cast(pl.Float64, strict=False))) for part in parts]
     clock = sum(part * unit_s for part, unit_s in zip(numbers, _SPAN_S[1:], strict=True))

@@ -126,7 +126,7 @@ def _repeated(
     """The rows of processes without names, [] if another column may tell the rows of a step apart,
     such as the number of a micro-batch.
     """
-    is_step = chosen.axis.kind is AxisKind.STEP  # one process prints several times in an epoch
+    is_step = chosen.axis.kind is AxisKind.STEP  # within an epoch, one process may print often
     if len(groups) > 1 or plan.phase is not None or not is_step:
         return []
     at_s = None if clock is None else clock.values

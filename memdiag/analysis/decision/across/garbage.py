@@ -125,7 +125,7 @@ def collected(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] |
     values = [y for _, y in trace]
     low, since = values[at], series.rise(finding, trace[at][0])
     early = trace[at][0] - finding.first_x < common.warm_share * way
-    # (A spike is no growth.)
+    # Otherwise it was a spike.
     grew = median(values[at // 2 : at]) - low >= common.warm_share * fall
     none_left = low - min(values[:at]) <= common.little * fall
     if early or not grew or not none_left or since > 2 * fall:
@@ -209,7 +209,7 @@ def _waiting(series: SeriesSet) -> frozenset[str]:
 
 
 def _is_kept(finding: Finding, series: SeriesSet) -> bool:
-    """Return True if names of the program lead to most of its growth: that is no garbage."""
+    """Return True if most of its growth is reachable from names of the program: not garbage."""
     return series.kept_per_s.get(finding.process, 0.0) >= _most(series, speed(finding)) > 0
 
 
