@@ -47,8 +47,9 @@ def undiminished(fit: RegimeFit, policy: Policy) -> Span:
             plateau = 0.0 if idle or plateau <= _longest_rest(fit, start) else plateau
             break
         pace = _rate(fit, piece)
-        if not policy.common.most * slope <= pace <= 2 * slope:
-            slowed = pace > 2 * slope and piece.last - piece.first > 1
+        slower = slope < policy.common.slowing * pace
+        if slower or pace < policy.common.most * slope:
+            slowed = slower and piece.last - piece.first > 1
             break
         start = piece.first
     return Span(first_bin=start, length_x=float(x[-1] - x[start]), plateau_x=plateau, slowed=slowed)

@@ -21,3 +21,10 @@ def test_a_ramp_of_six_hundred_steps_is_one() -> None:
     found = asked("warmup_prior", every(1, noisy(2e9 + 5 * MB * np.arange(600.0))))
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_a_cache_of_which_half_is_filled_in_the_first_epoch_is_no_leak_yet() -> None:
+    """A worker keeps the samples that it loads, and in its second epoch half of them are new."""
+    rate = np.where(np.arange(480) < 250, 0.8 * MB, 0.42 * MB)
+    found = asked("warmup_prior", every(1, noisy(2e8 + np.cumsum(rate))))
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)
