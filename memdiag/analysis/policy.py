@@ -278,7 +278,9 @@ class Reporting:
     need_margin: float = number(
         1.5, "1", "factor on what is expected to settle a series", "benchmarks/decide.py"
     )
-    hopeless_runs: float = number(40.0, "runs", "beyond which it is not decidable in this run")
+    hopeless_runs: float = number(
+        40.0, "runs or usual warm-ups", "beyond which it is not decidable in this run"
+    )
     stop_gaps: int = number(8, "gaps", "fewest of which the longest may be a stop of the clock")
     open_confidence: float = number(0.9, "1", "most confidence in an inconclusive verdict")
     borrowed_confidence: float = number(0.95, "1", "most that is borrowed from another metric")

@@ -60,6 +60,15 @@ def test_ramp_no_longer_than_a_warmup_is_inconclusive_and_says_how_much_longer()
     assert found.need_more.more_x > 0
 
 
+def test_growth_for_seconds_has_to_be_recorded_for_the_minutes_that_warmups_last() -> None:
+    x = np.arange(0, 18, 0.1)
+    found = judge(series_of(noisy(2e8 + 30 * MB * x), x, kind=AxisKind.SECONDS)).series[0]
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.STILL_CLIMBING)
+    assert found.need_more is not None
+    assert found.need_more.more_x is not None
+    assert found.need_more.more_x > 600
+
+
 def test_the_same_points_are_a_leak_a_million_calls_apart() -> None:
     y = noisy(8e8 + 32 * MB * np.arange(18.0), share=1e-4)
     assert verdict(y, np.arange(18.0)) is Verdict.INCONCLUSIVE

@@ -10,7 +10,7 @@ from report.diagnoses import HOSTILE
 from memdiag.report.formats import markdown
 from memdiag.report.sections import advice, cause
 from memdiag.report.text.screen import Screen
-from memdiag.values.findings import Culprit, Fix, GrowthCause, How
+from memdiag.values.findings import Culprit, Fix, GrowthCause, How, Leaking
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Reason, Verdict
 
@@ -46,8 +46,15 @@ def test_line_place_rate_and_fix() -> None:
     assert " ".join(text(FOUND).split()) == (
         "Cause: train.py:41, in main(): losses.append(loss) - list `losses`, local variable of "
         "main() grows by 5.83 KB (1 object) per step, since step 1,200 (97% of the growth). "
-        "Usual fix: keep a number (loss.item()) or a tensor without its graph (.detach())."
+        "Usual fix: keep a number (loss.item()); a tensor whose values are needed, without its "
+        "graph (.detach())."
     )
+
+
+def test_where_pages_grow_by_fragmentation_the_share_is_of_what_is_in_use() -> None:
+    found = replace(LEAK, cause=FOUND, leaking=Leaking(kind=MemoryKind.HOLES, share=0.95))
+    said = " ".join(line.plain for line in cause.lines(found, SCREEN))
+    assert "(97% of the growth in use)" in said
 
 
 def test_what_is_not_explained_is_said() -> None:

@@ -92,6 +92,13 @@ def test_effect_and_what_it_comes_to_are_the_first_line() -> None:
     assert text(FOUND, detail=Detail.VERDICT) == f"{last}\n"
 
 
+def test_runs_that_were_kept_have_the_names_that_list_shows() -> None:
+    names = ("20261123-183934-train-24254", "20261123-184106-train-24254")
+    paths = [(f".memdiag/runs/{name}/recording.csv",) for name in names]
+    shown = text(replace(FOUND, base=paths[0], candidate=paths[1]), width=80)
+    assert f"{names[0]} against {names[1]}." in " ".join(shown.split())
+
+
 def test_table_holds_before_after_change_and_what_would_have_shown() -> None:
     table = [line for line in text(FOUND, width=100).splitlines() if "growth per step" in line]
     cells = [cell.strip() for cell in table[0].split("   ") if cell.strip()]

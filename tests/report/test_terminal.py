@@ -14,7 +14,14 @@ from rich.cells import cell_len
 
 from memdiag.report.text import wording
 from memdiag.report.text.screen import Detail
-from memdiag.values.findings import Diagnosis, Evidence, EvidenceKind, Finding, Interval
+from memdiag.values.findings import (
+    Diagnosis,
+    Evidence,
+    EvidenceKind,
+    Finding,
+    FirstLimit,
+    Interval,
+)
 from memdiag.values.measurements import Axis, AxisKind, Role, Unit
 from memdiag.values.verdict import Reason, Verdict
 
@@ -176,6 +183,27 @@ def test_a_run_that_cannot_settle_says_so() -> None:
     assert finding.need_more is not None
     need = replace(finding.need_more, more_x=None, more_s=None, why="")
     assert "not decidable in this run." in one(replace(finding, need_more=need))
+
+
+def test_a_limit_that_another_series_reaches_is_at_the_rate_of_that_one() -> None:
+    exact = diagnoses.series([(0, 0), (9, 9e5)], Verdict.LEAK, Reason.OUTLASTS_WARMUP)
+    pages = replace(
+        diagnoses.series([(0, 1e8), (9, 1.9e8)], Verdict.LEAK, Reason.EXACT_METRIC), process="main"
+    )
+    reached = FirstLimit(
+        limit="host RAM",
+        limit_bytes=2_000_000_000,
+        series=1,
+        at_x=diagnoses.interval(190, 0),
+        left_s=None,
+        confidence=0.9,
+    )
+    found = replace(diagnoses.recording("a.csv", exact, pages), first_limit=reached)
+    shown = " ".join(text(diagnoses.of(found), width=80).split())
+    assert "host RAM (2.00 GB) is reached near step 190, at the rate of RSS of main" in shown
+    assert "(+10.0 MB per step)" in shown
+    own = replace(found, first_limit=replace(reached, series=0))
+    assert "near step 190, at this rate." in text(diagnoses.of(own), width=80)
 
 
 @pytest.mark.parametrize(

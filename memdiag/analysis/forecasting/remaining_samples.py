@@ -28,15 +28,15 @@ def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMor
     """Further axis units (and seconds) after which the verdict is expected to be settled.
 
     None for a series that is decided. "Not decidable in this run" where more than
-    `Policy.reporting.hopeless_runs` times what was recorded would be needed, or where no more of
-    the same helps (address space, a metric overruled by another).
+    `Policy.reporting.hopeless_runs` times what was recorded would be needed, or the length of a
+    usual warm-up if that is more, or where no more of the same helps (address space, a metric
+    overruled by another).
     """
     if decision.verdict is not Verdict.INCONCLUSIVE:
         return None
     more, why = _more(decision, prepared, policy)
-    if more is None or (
-        len(prepared.x) >= 12 and more > policy.reporting.hopeless_runs * prepared.run
-    ):
+    run = max(prepared.run, policy.prior.warmup_length(prepared.axis.kind).median)
+    if more is None or (len(prepared.x) >= 12 and more > policy.reporting.hopeless_runs * run):
         return NEVER if not why else NeedMore(more_x=None, more_s=None, why=why)
     pace = prepared.seconds_per_x
     return NeedMore(more_x=more, more_s=None if pace is None else more * pace, why=why)

@@ -46,7 +46,7 @@ def document(compared: Comparison) -> str:
 
 
 def _runs(sources: Sequence[str]) -> str:
-    named = [f"**{markdown.safe(source)}**" for source in sources[:_NAMED]]
+    named = [f"**{markdown.safe(comparison_wording.run(source))}**" for source in sources[:_NAMED]]
     more = len(sources) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
 

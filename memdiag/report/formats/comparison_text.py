@@ -82,7 +82,8 @@ def _top(compared: Comparison, found: SeriesComparison | None, screen: Screen) -
 
 
 def _runs(sources: Sequence[str], screen: Screen) -> str:
-    names = [screen.show(source, cells=screen.measure // 2) for source in sources[:_NAMED]]
+    shown = map(comparison_wording.run, sources[:_NAMED])
+    names = [screen.show(name, cells=screen.measure // 2) for name in shown]
     more = len(sources) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
 

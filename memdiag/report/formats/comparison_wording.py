@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from memdiag.report.text import numbers, rates, series_names
 from memdiag.report.text.screen import Screen
@@ -51,6 +52,13 @@ _INCONCLUSIVE = {
     Why.NOT_MEASURED: "too short to measure growth",
     Why.AXES_DIFFER: "the axes differ",
 }
+
+
+def run(source: str) -> str:
+    """The name of a run that was kept, as `memdiag list` shows it, else the path of its file."""
+    path = Path(source)
+    is_kept = path.name == "recording.csv" and path.parent.parent.name == "runs"
+    return path.parent.name if is_kept else source
 
 
 def name(effect: Effect) -> str:

@@ -81,7 +81,7 @@ def _recording(found: RecordingFinding, *, has_chart: bool) -> list[str]:
         blocks.append(table(("", "budget", "measured"), rows))
     suspects = [f"- {safe(text)}" for text in in_memory.suspect_sentences(found, _SCREEN)]
     if found.cause is not None and found.cause.share_explained is not None:
-        texts = cause.sentences(found.cause, _SCREEN, has_places=bool(suspects))
+        texts = cause.sentences(found, _SCREEN, has_places=bool(suspects))
         said = "\n".join(f"- {safe(text)}" for text in texts)
         blocks.append(f"**Cause**\n\n{said}")
     if suspects:
@@ -93,11 +93,11 @@ def _recording(found: RecordingFinding, *, has_chart: bool) -> list[str]:
             titles = ("size", "growth", "number", "tensors and arrays", "held by")
             rows = [list(map(safe, row)) for row in in_memory.rows(one, _SCREEN, in_words=True)]
             blocks.append(table(titles, rows))
-    shown = series_table.ranked(found)[:_ROWS]
-    several = [f"… and {len(found.series) - _ROWS} more series"]
-    rows = [list(map(safe, row)) for row in series_table.rows(shown, _SCREEN)]
+    ranked = series_table.ranked(found)
+    rows = [list(map(safe, row)) for row in series_table.rows(ranked[:_ROWS], _SCREEN)]
     blocks.append(table(series_table.TITLES, rows))
-    return blocks + several * (len(found.series) > _ROWS)
+    several = [f"… and {len(ranked) - _ROWS} more series"]
+    return blocks + several * (len(ranked) > _ROWS)
 
 
 def _chart(finding: Finding) -> list[str]:

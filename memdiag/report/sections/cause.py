@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph, paragraphs
-from memdiag.values.findings import Advice, Culprit, Fix, GrowthCause, RecordingFinding
+from memdiag.values.findings import Advice, Culprit, Fix, RecordingFinding
+from memdiag.values.memory_kind import MemoryKind
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 _FIXES = {
-    Fix.DETACH: "keep a number (loss.item()) or a tensor without its graph (.detach())",
+    Fix.DETACH: "keep a number (loss.item()); a tensor whose values are needed, without its graph "
+    "(.detach())",
     Fix.REMOVE_HOOK: "register the hook once, or keep its handle and call handle.remove()",
     Fix.REMOVE_HANDLER: "add the handler or callback once, or remove it when it is done",
     Fix.CACHE_SIZE: "give the cache a maxsize, and do not cache methods by their self",
@@ -44,27 +46,33 @@ def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
     """The section; empty if nothing was looked for, or if the recording does not leak."""
     if found.cause is None or found.cause.share_explained is None:
         return []
-    first, *more = sentences(found.cause, screen)
+    first, *more = sentences(found, screen)
     return paragraph(first, screen.measure, lead="Cause:") + paragraphs(more, screen.measure)
 
 
-def sentences(cause: GrowthCause, screen: Screen, *, has_places: bool = False) -> Iterator[str]:
+def sentences(
+    found: RecordingFinding, screen: Screen, *, has_places: bool = False
+) -> Iterator[str]:
     """What is known of the cause: a sentence or two for each place, the rest, and the fix.
 
     has_places: places that grew follow, although they are not known to hold the growth.
     """
-    explained = cause.share_explained
-    if explained is None:
+    cause = found.cause
+    explained = None if cause is None else cause.share_explained
+    if cause is None or explained is None:
         return
     if not cause.culprits:
         is_cyclic = any(one.advice is Advice.CYCLES for one in cause.interventions)
         yield _CYCLES if is_cyclic else _unknown(explained, has_places)
         return
+    # Places hold memory in use, which free memory that malloc keeps is not.
+    is_fragmented = found.leaking is not None and found.leaking.kind is MemoryKind.HOLES
+    growth = "the growth in use" if is_fragmented else "the growth"
     for culprit in cause.culprits:
-        yield _place(culprit, screen)
+        yield f"{_place(culprit, screen)} ({numbers.share(culprit.share)} of {growth})."
     rest = 1.0 - explained
     if rest >= 0.1:
-        yield f"{numbers.share(rest)} of the growth is not explained."
+        yield f"{numbers.share(rest)} of {growth} is not explained."
     if cause.fix is not None:
         yield f"{FIX}{_FIXES[cause.fix]}."
 
@@ -98,8 +106,7 @@ def _place(culprit: Culprit, screen: Screen) -> str:
     is_other = culprit.process not in ("", "main")
     process = f" in {series_names.process(culprit.process, screen)}" if is_other else ""
     since = "" if culprit.since_step is None else f", since step {culprit.since_step:,}"
-    share = numbers.share(culprit.share)
-    return f"{where}{held}{process} grows by {_rate(culprit)}{since} ({share} of the growth)."
+    return f"{where}{held}{process} grows by {_rate(culprit)}{since}"
 
 
 def _rate(culprit: Culprit) -> str:

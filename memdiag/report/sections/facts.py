@@ -133,7 +133,7 @@ def _budgets(found: RecordingFinding, screen: Screen) -> Iterator[str]:
 def _cause(found: RecordingFinding, screen: Screen) -> Iterator[tuple[int, str, str, int]]:
     suspects = list(in_memory.suspect_sentences(found, screen))
     if found.cause is not None:
-        for text in cause.sentences(found.cause, screen, has_places=bool(suspects)):
+        for text in cause.sentences(found, screen, has_places=bool(suspects)):
             label, _, rest = text.partition(cause.FIX)
             yield (Rank.CAUSE, "fix", rest, 2) if not label else (Rank.CAUSE, "cause", text, 4)
     for text in suspects:
@@ -186,7 +186,7 @@ def _ahead(
 ) -> Iterator[tuple[int, str, str, int]]:
     """What comes next; nothing for steps that nobody has planned."""
     if found.verdict in _GROWING and finding.segments:
-        yield Rank.LIMIT, "limit", forecast.first_limit(found, screen), 2
+        yield Rank.LIMIT, "limit", forecast.first_limit(found, screen), 3
     if finding.planned and finding.forecasts:
         yield Rank.LIMIT, "plan", f"{forecast.forecasts(finding)}, if the trend continues.", 2
     needs = "; ".join(capacity.bounded(found, screen))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from memdiag.report.text import numbers, series_names, wording
+from memdiag.report.text import numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraph, paragraphs
 from memdiag.values.findings import (
@@ -82,7 +82,10 @@ def first_limit(found: RecordingFinding, screen: Screen) -> str:
         return f"{shown} is reached."
     near = series_names.place(finding, float(numbers.significant(at).replace(",", "")))
     left = "" if left_s is None else f", about {numbers.about(left_s)} after the last sample"
-    return f"{shown} is reached near {near}{left}, at this rate."
+    whose = "at this rate"
+    if finding is not found.deciding and (rate := rates.of(finding)) is not None:
+        whose = f"at the rate of {series_names.series(finding, screen)} ({rate.brief()})"
+    return f"{shown} is reached near {near}{left}, {whose}."
 
 
 def _after_the_end(seconds: float) -> str:
