@@ -10,7 +10,7 @@ import numpy as np
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.analysis.stats.changepoint import Binned, Piece, Segmentation, bins, segment
-from memdiag.analysis.stats.median import median
+from memdiag.analysis.stats.median import mean, median
 from memdiag.analysis.stats.slope_test import Trend, line, trend
 from memdiag.analysis.stats.turning_points import Waves, waves
 
@@ -126,6 +126,6 @@ def _starts(segmentation: Segmentation, n: int, least: int) -> dict[int, float]:
 def r_squared(x: Floats, y: Floats) -> float:
     """Share of the variance of `y` that a line over `x` explains, 0..1."""
     level, slope = line(x, y)
-    rest = y - level - slope * (x - x.mean())
+    rest = y - level - slope * (x - mean(x))
     power = float(((y - level) ** 2).sum())
     return 1 - float(rest @ rest) / power if power > 0 else 0.0

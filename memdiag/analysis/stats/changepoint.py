@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from memdiag.analysis.stats.noise import MAD, least_noise, long_run_factor
 from memdiag.analysis.stats.slope_test import line
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from memdiag.analysis.policy import Policy
     from memdiag.values.measurements import Floats, Ints
 
@@ -83,10 +86,10 @@ def stretches(x: Floats, y: Floats, count: int, policy: Policy) -> Binned:
     n = len(y)
     if n <= count:
         return bins(x, y, count)
-    edges = np.searchsorted(x, np.linspace(x[0], x[-1], count + 1)[1:-1], side="right")
-    edges = np.concatenate(([0], edges, [n])).astype(np.int64)
-    edges = edges[np.append(np.diff(edges) > 0, True)]
-    held = np.diff(edges)
+    inner = x[0] + np.arange(1, count) * ((x[-1] - x[0]) / count)
+    edges = np.concatenate(([0], np.searchsorted(x, inner, side="right"), [n])).astype(np.int64)
+    edges = edges[np.append(edges[1:] > edges[:-1], True)]
+    held = edges[1:] - edges[:-1]
     if (
         len(held) < (1 - policy.common.short_share) * count
         or held.max() < policy.common.fewest * held.min()
@@ -96,23 +99,26 @@ def stretches(x: Floats, y: Floats, count: int, policy: Policy) -> Binned:
 
 
 def _between(x: Floats, y: Floats, edges: Ints) -> Binned:
-    sums = np.add.reduceat(x, edges[:-1])
-    return Binned(x=sums / np.diff(edges), y=_midmeans(y, edges), start=edges)
+    starts, widths = edges[:-1], edges[1:] - edges[:-1]
+    return Binned(
+        x=np.add.reduceat(x, starts) / widths, y=_midmeans(y, starts, widths), start=edges
+    )
 
 
-def _midmeans(y: Floats, edges: Ints) -> Floats:
-    """Mean of the middle half of y in each [edges[i], edges[i+1]).
+def _midmeans(y: Floats, starts: Ints, widths: Ints) -> Floats:
+    """Mean of the middle half of each stretch of y.
 
     As robust as a median against spikes, and unlike it moves when quantised readings drift. Few
     different widths occur, so a few reshapes are enough.
     """
-    widths = np.diff(edges)
     out = np.empty(len(widths))
     for width in set(widths.tolist()):
-        rows = np.flatnonzero(widths == width)
-        index = edges[rows][:, None] + np.arange(width)[None, :]
+        rows = widths == width
+        ranked = y[starts[rows, None] + np.arange(width)]
+        ranked.sort(axis=1)
         cut = width // 4  # exact: a midmean leaves out a quarter on each side
-        out[rows] = np.sort(y[index], axis=1)[:, cut : width - cut].mean(axis=1)
+        middle = ranked[:, cut : width - cut]
+        out[rows] = np.add.reduce(middle, axis=1) / middle.shape[1]
     return out
 
 
@@ -138,13 +144,13 @@ def segment(x: Floats, y: Floats, floor: float, policy: Policy) -> Segmentation:
         if noise == found.noise:
             break
         found = _partition(x, y, costs, noise, size, policy)
-    return Segmentation(pieces=found.pieces, tails=_tails(found, size, policy), noise=found.noise)
+    return Segmentation(pieces=found.pieces, tails=_tails(found, policy), noise=found.noise)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Partition:
-    """The best partition at one noise. best: its cost up to each bin, shape (n + 1,). flat, sloped:
-    cost of a last regime of each model from each bin on, shape (n + 1,)."""
+    """The best partition at one noise. best: its cost up to each bin that a last regime may begin
+    at, shape (starts,). flat, sloped: cost of a last regime of each model from there on."""
 
     pieces: tuple[Piece, ...]
     best: Floats
@@ -154,13 +160,13 @@ class _Partition:
 
 
 def _costs(x: Floats, y: Floats, size: int) -> tuple[Floats, Floats]:
-    """Residual sums of squares of every [a, b), flat and sloped model: row b, column a, shape
-    (n + 1, n + 1); infinite for those shorter than `size`."""
+    """Residual sums of squares, flat and sloped model, of every [a, b) of `size` bins or more:
+    first those that end at b = size, then those at size + 1 and so on, each ascending in a."""
     u = (x - mean(x)) / max(float(np.ptp(x)), 1e-300)
     v = y - mean(y)
-    k, least, su, vu = _of_positions(u.tobytes(), size)
-    sv, suv, svv = _sums(v, u * v, v * v)
-    # In place, since a new matrix for each step takes longer than the step:
+    k, su, vu = _of_positions(u.tobytes(), size)
+    sv, suv, svv = _sums(size, v, u * v, v * v)
+    # In place, since a new array for each step takes longer than the step:
     # cuv = suv - su * sv / k, flat = svv - sv * sv / k.
     both = su * sv
     both /= k
@@ -168,32 +174,40 @@ def _costs(x: Floats, y: Floats, size: int) -> tuple[Floats, Floats]:
     sv *= sv
     sv /= k
     svv -= sv
-    flat = np.maximum(svv, least, out=svv)
+    flat = np.maximum(svv, 0, out=svv)
     suv *= suv
     suv /= vu
     sloped = np.subtract(flat, suv, out=suv)
-    return flat, np.maximum(sloped, least, out=sloped)
+    return flat, np.maximum(sloped, 0, out=sloped)
 
 
-@functools.lru_cache(maxsize=1)
-def _of_positions(positions: bytes, size: int) -> tuple[Floats, Floats, Floats, Floats]:
+@functools.lru_cache(maxsize=4)  # exact: keeps what was computed, decides nothing
+def _of_positions(positions: bytes, size: int) -> tuple[Floats, Floats, Floats]:
     """What the costs need of the positions, which the series of a recording have in common: bins
-    of [a, b), the least cost, sum of the positions, and their sum of squares about the mean."""
+    of [a, b), sum of the positions, and their sum of squares about the mean."""
     u = np.frombuffer(positions)
-    at = np.arange(len(u) + 1.0)
-    k = at[:, None] - at
-    least = np.where(k < size, np.inf, 0.0)
-    np.maximum(k, 1, out=k)
-    su, vu = _sums(u, u * u)
+    first, last = _ends(len(u), size)
+    k = (last - first).astype(float)
+    su, vu = _sums(size, u, u * u)
     vu -= su * su / k
-    return k, least, su, np.maximum(vu, 1e-12)  # exact: rounding of doubles
+    return k, su, np.maximum(vu, 1e-12)  # exact: rounding of doubles
 
 
-def _sums(*values: Floats) -> Floats:
-    """The sum of each of the values over every [a, b), shape (values, n + 1, n + 1)."""
-    sums = np.zeros((len(values), len(values[0]) + 1))
+@functools.lru_cache(maxsize=4)  # exact: keeps what was computed, decides nothing
+def _ends(n: int, size: int) -> tuple[Ints, Ints]:
+    """The first bin, and the one after the last, of every [a, b) in the order of `_costs`."""
+    after, first = np.tril_indices(n + 1 - size)
+    return first, after + size
+
+
+def _sums(size: int, *values: Floats) -> Floats:
+    """The sum of each of the values over every [a, b), shape (values, [a, b) of `_costs`)."""
+    n = len(values[0])
+    sums = np.zeros((len(values), n + 1))
     np.cumsum(np.stack(values), axis=1, out=sums[:, 1:])
-    found: Floats = sums[:, :, None] - sums[:, None, :]
+    first, last = _ends(n, size)
+    found: Floats = sums.take(last, axis=1)
+    found -= sums.take(first, axis=1)
     return found
 
 
@@ -201,49 +215,53 @@ def _partition(
     x: Floats, y: Floats, costs: tuple[Floats, Floats], noise: float, size: int, policy: Policy
 ) -> _Partition:
     n = len(y)
-    least = 1e-24 * float(costs[0][n, 0])  # exact: the resolution of doubles, squared
-    s2, given = max(noise * noise, least, 1e-300), policy.segmentation
-    per_parameter = math.log(n)
-    flat, sloped = (cost / s2 for cost in costs)
-    flat += given.flat_cost * per_parameter
-    sloped += (given.flat_cost + 1) * per_parameter
+    starts = n + 1 - size  # of a last regime
+    least = 1e-24 * float(costs[0][-starts])  # exact: the resolution of doubles, squared
+    s2 = max(noise * noise, least, 1e-300)
+    # Costs are in units of s2 only where they leave: that spares divisions of all of them.
+    parameter = s2 * math.log(n)
+    own = policy.segmentation.flat_cost * parameter
+    flat, sloped = costs[0] + own, costs[1] + (own + parameter)
+    ending = np.minimum(flat, sloped)
     best = np.full(n + 1, np.inf)
     best[0] = 0.0
-    back = np.zeros(n + 1, dtype=np.int64)
-    best[1] = (
-        given.flat_cost - 1
-    ) * per_parameter  # the first reading may stand alone: before anything was loaded
-    ending = np.minimum(flat, sloped)
-    for b in range(size, n + 1):
-        total = best + ending[b]
-        back[b] = first = total.argmin()
-        best[b] = total[first]
+    best[1] = own - parameter  # the first reading may stand alone: before anything was loaded
+    back = [0] * (n + 1)
+    at = 0
+    for count, end in enumerate(range(size, n + 1), 1):
+        total = best[:count] + ending[at : at + count]
+        back[end] = first = int(total.argmin())
+        best[end] = total[first]
+        at += count
     return _Partition(
-        pieces=_backtrack(x, y, back, flat, sloped),
-        best=best,
-        flat=flat[n],
-        sloped=sloped[n],
+        pieces=_backtrack(x, y, back, flat <= sloped, size),
+        best=best[:starts] / s2,
+        flat=flat[-starts:] / s2,
+        sloped=sloped[-starts:] / s2,
         noise=noise,
     )
 
 
-def _backtrack(x: Floats, y: Floats, back: Ints, flat: Floats, sloped: Floats) -> tuple[Piece, ...]:
+def _backtrack(
+    x: Floats, y: Floats, back: Sequence[int], is_flat: NDArray[np.bool_], size: int
+) -> tuple[Piece, ...]:
+    """back: of a regime that ends before each bin, where it best begins. is_flat: which model is
+    the better one, in the order of `_costs`."""
     pieces: list[Piece] = []
     end = len(y)
     while end > 0:
-        first = int(back[end])
-        is_flat = bool(flat[end, first] <= sloped[end, first])
-        slope = 0.0 if is_flat else line(x[first:end], y[first:end])[1]
-        pieces.append(Piece(first=first, last=end, slope=slope, flat=is_flat))
+        first, row = back[end], end - size
+        flat = row < 0 or bool(is_flat[row * (row + 1) // 2 + first])
+        slope = 0.0 if flat else line(x[first:end], y[first:end])[1]
+        pieces.append(Piece(first=first, last=end, slope=slope, flat=flat))
         end = first
     return tuple(reversed(pieces))
 
 
-def _tails(found: _Partition, size: int, policy: Policy) -> tuple[tuple[int, bool, float], ...]:
+def _tails(found: _Partition, policy: Policy) -> tuple[tuple[int, bool, float], ...]:
     """Weights exp(-cost / 2) of every last break and model, those above the least kept."""
-    starts = len(found.best) - size
-    best = found.best[:starts]
-    total = np.concatenate([best + found.flat[:starts], best + found.sloped[:starts]])
+    starts = len(found.best)
+    total = np.concatenate([found.best + found.flat, found.best + found.sloped])
     weight = np.exp((total.min() - total) / 2)
     weight /= weight.sum()
     kept = np.flatnonzero(weight > policy.segmentation.least_weight)
@@ -265,7 +283,7 @@ def _long_run_noise(x: Floats, y: Floats, pieces: tuple[Piece, ...], policy: Pol
     usual = MAD * median(np.abs(rest))
     if usual > 0:  # the few bins of a curved warm-up must not inflate the noise estimate
         clip = policy.common.noises * usual
-        rest = np.clip(rest, -clip, clip)
+        rest = np.minimum(np.maximum(rest, -clip), clip)
     power = float(rest @ rest)
     if power <= 0:
         return 0.0

@@ -11,20 +11,22 @@ if TYPE_CHECKING:
 
 
 def extremes(values: Floats, most: int) -> Ints:
-    """Indexes of the points to keep, ascending: all, or of `most / 2` equal stretches the least and
-    the greatest value of each, and both ends.
+    """Indexes of the points to keep, ascending: all, or of at most `most / 2` equal stretches the
+    least and the greatest value of each, and both ends.
 
     values: shape (n,), finite.
     """
     n = len(values)
     if n <= most:
         return np.arange(n)
-    edges = np.linspace(0, n, most // 2 + 1).astype(int)
-    first, last = edges[:-1], edges[1:] - 1
-    # The row of a shorter stretch repeats its last value, which argmin and argmax then ignore.
-    index = np.minimum(first[:, None] + np.arange(np.diff(edges).max()), last[:, None])
-    rows = values[index]
-    found = np.concatenate(([0, n - 1], first + rows.argmin(axis=1), first + rows.argmax(axis=1)))
-    found.sort()
-    different: Ints = found[np.append(True, found[1:] != found[:-1])]  # (faster than np.unique)
-    return different
+    width = -(-n // (most // 2))
+    first = np.arange(0, n, width)
+    # The last row repeats the last value, which argmin and argmax then ignore.
+    padded = np.full(len(first) * width, values[-1])
+    padded[:n] = values
+    rows = padded.reshape(-1, width)
+    kept = np.zeros(n, dtype=bool)
+    kept[[0, n - 1]] = True
+    kept[first + rows.argmin(axis=1)] = True
+    kept[first + rows.argmax(axis=1)] = True
+    return np.flatnonzero(kept)

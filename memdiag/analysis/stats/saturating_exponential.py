@@ -55,13 +55,14 @@ def saturation(x: Floats, y: Floats, noise: float, fewest: int) -> Saturation | 
 
 _TIMES = 14  # exact: a search, zoomed in three times, is right to three digits
 _PASSES = 3  # exact: see above
+_EVENLY = np.linspace(0, 1, _TIMES)
 
 
 def _best(u: Floats, y: Floats) -> tuple[float, float, float]:
     """(time constant, residual sum of squares, height) of the best curve, by zooming in."""
     low, high = 1 / len(u), 2.0
     for _ in range(_PASSES):
-        times = np.geomspace(low, high, _TIMES)
+        times = low * (high / low) ** _EVENLY
         bent = -np.exp(-u[None, :] / times[:, None])
         bent_rest = bent - bent.mean(axis=1, keepdims=True)
         rest = y - y.mean()

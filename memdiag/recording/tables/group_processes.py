@@ -121,6 +121,8 @@ def split_repeated(x: Floats, y: Floats, at_s: Floats | None) -> list[Group]:
 
     x: positions, shape (n,). y: readings, shape (n,). at_s: seconds, shape (n,), None if unknown.
     """
+    if bool((x[1:] > x[:-1]).all()):
+        return []  # a reading at each position, as in most recordings
     rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     order = rows[np.lexsort((y[rows], x[rows]))]
     positions, starts, counts = np.unique(x[order], return_index=True, return_counts=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import mean, median
+from statistics import fmean, median
 from typing import Any
 
 from memdiag.analysis.decision.case import Rule
@@ -95,7 +95,7 @@ class SeriesSet:
         tenth, most = (points[-1][0] - points[0][0]) * little, max(int(len(points) * little), 1)
         early = [v for x, v in points[:most] if x <= points[0][0] + tenth]
         late = [v for x, v in points[-most:] if x >= points[-1][0] - tenth]
-        return mean(late) - mean(early)
+        return fmean(late) - fmean(early)
 
     def is_as_recent(self, other: Finding, finding: Finding) -> bool:
         """Return True if `other` was read until about where `finding` was; those of different axes
