@@ -159,9 +159,10 @@ def said(truth: Truth, run: int, found: dict[str, Any], pace: float) -> Outcome:
     """pace: rounds per second."""
     series = found["series"][found["decided_by"]] if found["decided_by"] is not None else {}
     axis = series["axis"]["kind"] if series else ""
-    growth = (found["growth"] or series).get("growth_per_x")
+    whole = found["growth"] or series
+    growth = whole.get("growth_per_x")
     if axis != truth.axis == "seconds":  # other rounds than those of the truth are the steps
-        axis, growth = truth.axis, series.get("growth_per_s")
+        axis, growth = truth.axis, whole.get("growth_per_s")
     makers = {part["process"] for part in (found["growth"] or {"parts": []})["parts"]}
     process = _place(
         makers.pop() if len(makers) == 1 else series.get("process", ""), found["series"]

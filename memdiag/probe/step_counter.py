@@ -35,14 +35,14 @@ class StepCounter:
         self._since_pace: dict[Hashable, int] = {}
         self._usual = 1
         self._told = False
-        self._backwards = 0
+        self._backwards = 0  # since an optimizer has made a step
         self._by_backward = False
         self._batches = 0
 
     @property
     def began(self) -> bool:
         """Return True if any sign of a training was seen."""
-        return bool(self._made or self._counts or self._backwards)
+        return bool(self._made or self._counts or self._backwards or self._told)
 
     def sole(self) -> Hashable:
         """The only optimizer, if its steps are the iterations; None otherwise."""
@@ -65,6 +65,7 @@ class StepCounter:
     def optimizer_stepped(self, key: Hashable) -> int:
         """An optimizer made a step."""
         self._counts[key] = self._counts.get(key, 0) + 1
+        self._backwards = 0
         if self._pace is None:
             return self._find_pace(key)
         if key == self._pace:

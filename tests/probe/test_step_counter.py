@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdiag.capture.probelink.ring_reader import Kind
-from memdiag.probe.step_counter import WAIT_BATCHES, WAIT_STEPS, StepCounter
+from memdiag.probe.step_counter import WAIT_BACKWARDS, WAIT_BATCHES, WAIT_STEPS, StepCounter
 
 PROGRAM = Path(__file__).parent / "programs" / "iteration_cases.py"
 
@@ -58,6 +58,17 @@ def test_backward_passes_count_only_until_an_optimizer_steps(iterations) -> None
     assert [iterations.backward_ended() for _ in range(3)] == [1, 1, 1]
     assert total(iterations, "A") == 1
     assert iterations.backward_ended() == 0
+
+
+def test_backward_passes_do_not_count_where_each_round_has_an_optimizer_of_its_own(
+    iterations,
+) -> None:
+    for _ in range(WAIT_BACKWARDS):
+        iterations.optimizer_made("A")
+        assert [(iterations.backward_ended(), total(iterations, "A")) for _ in "1234"] == [
+            (0, 1)
+        ] * 4
+        iterations.optimizer_gone("A")
 
 
 def test_batches_count_only_where_nothing_is_trained(iterations) -> None:
