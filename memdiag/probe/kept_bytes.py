@@ -1,8 +1,8 @@
 """How many bytes an object keeps: its own, and those of everything that hangs on it.
 
 Storages of tensors are counted once per storage, arrays by the array that owns the memory, and an
-autograd graph by its nodes and the tensors that they have saved. Modules, classes and code are
-left out: they would be there anyway.
+autograd graph by its nodes and the tensors that they have saved. Modules are left out, and classes
+that their module has under their name: they would be there anyway.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from .plain_access import (
     Fields,
     LruCache,
     cached,
+    class_attributes,
+    class_bytes,
     has_getter,
     hides_memory,
+    is_made_at_run_time,
     length,
     newest,
     oldest,
@@ -46,13 +49,12 @@ _NEWEST = 20
 SMALL_BYTES = 512
 _LEFT_OUT = (
     types.ModuleType,
-    type,
-    types.CodeType,
     types.BuiltinFunctionType,
     property,
     staticmethod,
     classmethod,
 )
+_OF_CODE = (types.FrameType, types.FunctionType, types.CodeType, type)
 _MOST_VIEWS = 20
 _LONGEST_DTYPE = 60  # structured ones may have hundreds of fields
 # What an array may have its memory from, and is counted by itself.
@@ -281,23 +283,34 @@ class Kept:
         if issubclass(kind, _LEFT_OUT):
             return
         found = self.found
-        if kind is types.FrameType:
-            found[id(one)] = _FRAME_BYTES
-            todo += [x for x in gc.get_referents(one) if type(x) not in (dict, types.FrameType)]
-        elif kind is types.FunctionType:
-            found[id(one)] = _FUNCTION_BYTES
-            todo += [one.__closure__, one.__defaults__]
+        if issubclass(kind, _OF_CODE):
+            self._count_code(one, kind, todo)
         elif self._arrays.is_tensor(kind):
             self._count_tensor(one, todo)
         elif self._arrays.is_array(kind):
             self._count_array(one, todo)
-        elif kind is dict and "__builtins__" in one:
-            return
+        elif kind is dict and ("__builtins__" in one or "__build_class__" in one):
+            return  # of a module, and of `builtins`
         else:
             found[id(one)] = self._size_of(one, kind)
             self._held.append(one)
             if gc.is_tracked(one) or kind in (tuple, dict):
                 todo += gc.get_referents(one)
+
+    def _count_code(self, one: Any, kind: type, todo: list[Any]) -> None:
+        found = self.found
+        if kind is types.FrameType:
+            found[id(one)] = _FRAME_BYTES
+            todo += [x for x in gc.get_referents(one) if type(x) not in (dict, types.FrameType)]
+        elif kind is types.FunctionType:
+            found[id(one)] = _FUNCTION_BYTES
+            todo += gc.get_referents(one)
+        elif kind is types.CodeType:
+            found[id(one)] = sys.getsizeof(one)
+            todo += [one.co_consts, one.co_names, getattr(one, "co_linetable", None)]
+        elif is_made_at_run_time(one):
+            found[id(one)] = class_bytes(one)
+            todo += [value for _, value in class_attributes(one)]
 
     def _count_array(self, one: Any, todo: list[Any]) -> None:
         owner = self._arrays.owner(one)
@@ -440,8 +453,9 @@ def _items_of(container: Any) -> tuple[Any, Any]:
     if kind is LruCache:
         _, bound, entries = cached(container)
         return entries, bound
-    if length(container, kind) < 0:  # an object with attributes that are set anew
-        return Fields(kind).of(container), None
+    if length(container, kind) < 0:  # an object with attributes that are set anew, or in C
+        attributes = Fields(kind).of(container)
+        return gc.get_referents(container) if attributes is None else attributes, None
     return container, deque.maxlen.__get__(container) if issubclass(kind, deque) else None
 
 

@@ -43,6 +43,7 @@ class KnownPlacesWalk(NameWalk):
     ) -> None:
         """wanted: the places to walk to."""
         super().__init__(places, arrays, unnamed)
+        self._more_items = 0
         self._on_way = {above for place in wanted for above in place.path()}
         self._roots = [place for place in self._on_way if place.parent is places.root]
         self.reached: dict[Place, list[Reached]] = {}

@@ -39,6 +39,7 @@ from .plain_access import (
     newest,
     oldest,
     simple_name,
+    spread,
 )
 from .program_code import (
     GENERATORS,
@@ -114,6 +115,7 @@ class NameWalk:
         self.visits = 0
         self.is_cut = False
         self._places, self._arrays, self._unnamed = places, arrays, unnamed
+        self._more_items = places.more_items
         self._entered: set[int] = set()  # classes of libraries
         self.seen: dict[int, Place] = {}
         self._todo: deque[tuple[Any, Place, float, int]] = deque()
@@ -336,23 +338,38 @@ class NameWalk:
         number = length(container, kind)
         is_record = issubclass(kind, tuple) and number <= _MOST_SAMPLES
         found = self._record(container, place, weight, depth)
-        if not is_record:
-            found.is_container, found.items = True, found.items + weight * number
+        if is_record:
+            for at, item in enumerate(oldest(container, kind, number)):
+                self._put(item, place, ("item", str(at)), weight, depth)
+        else:
+            self._put_items(container, kind, place, weight, depth, found)
+
+    def _put_items(
+        self, container: Any, kind: type, place: Place, weight: float, depth: int, found: Found
+    ) -> None:
+        number = length(container, kind)
+        found.is_container, found.items = True, found.items + weight * number
         if number <= _ALL_ITEMS:
             items = oldest(container, kind, _ALL_ITEMS)
         else:
             items = oldest(container, kind, _OLDEST) + newest(container, kind, _NEWEST)
+            items += self._further(container, kind)
         each = weight * number / max(1, len(items))
-        for at, item in enumerate(items):
-            label = ("item", str(at)) if is_record else ITEM
-            self._put(item, place, label, each, depth)
+        for item in items:
+            self._put(item, place, ITEM, each, depth)
+
+    def _further(self, container: Any, kind: type) -> list[Any]:
+        """Items of a large container between the oldest and the newest."""
+        return spread(container, kind, self._more_items) if self._more_items else []
 
     def _visit_dict(
         self, container: Any, kind: type, place: Place, weight: float, depth: int
     ) -> None:
         number = dict.__len__(container)
-        found = self._record(container, place, weight, depth)
-        found.is_container, found.items = True, found.items + weight * number
+        # (The attributes of one of many objects grow by what they are bound to.)
+        if not (place.kind == "inside" and weight > 1.0 and number <= _MOST_NAMES):
+            found = self._record(container, place, weight, depth)
+            found.is_container, found.items = True, found.items + weight * number
         self._put_pairs(container, "key", place, weight, depth, _MOST_NAMES)
 
     def _put_pairs(
@@ -369,7 +386,7 @@ class NameWalk:
         if number <= _ALL_ITEMS:
             items = oldest(pairs, dict, _ALL_ITEMS)
         else:
-            items = newest(pairs, dict, _NEWEST)
+            items = newest(pairs, dict, _NEWEST) + self._further(pairs, dict)
         each = weight * number / max(1, len(items))
         for key, value in items:
             is_name = number <= most_names and type(key) is str and len(key) < _LONGEST_NAME
@@ -464,14 +481,19 @@ class NameWalk:
         if fields is None:
             fields = self._fields[id(kind)] = Fields(kind)
         found = self._record(thing, place, weight, depth)
-        if fields.size is not None:
-            size = fields.size(thing)
-            found.bytes += weight * size if size > _LONG_TEXT else 0
         about = functools.partial(_about, class_name(kind), self._source_of(module_name(kind)), 0)
         # An item of a large container has no name that one could look for, and asking for the
         # dictionary of an instance makes it larger (Python 3.11 and later).
         is_item = place.kind == "item" and weight > 1.0
         attributes = None if is_item else fields.of(thing)
+        is_followed = (is_item or fields.has_more) and gc.is_tracked(thing)
+        inside = gc.get_referents(thing) if is_followed else []
+        if attributes is None and len(inside) > _ALL_ITEMS:  # a container in C
+            self._put_items(inside, list, place, weight, depth, found)
+            return
+        if fields.size is not None:
+            size = fields.size(thing)
+            found.bytes += weight * size if size > _LONG_TEXT else 0
         if attributes is not None:
             self.seen[id(attributes)] = place
             number = dict.__len__(attributes)
@@ -484,11 +506,10 @@ class NameWalk:
             except AttributeError:  # not assigned yet
                 continue
             self._put(value, place, ("attribute", name), weight, depth, about)
-        if (is_item or fields.has_more) and gc.is_tracked(thing):
-            for value in gc.get_referents(thing):
-                if not issubclass(type(value), type) and value is not attributes:
-                    label = ("inside", simple_name(type(value)))
-                    self._put(value, place, label, weight, depth, about)
+        for value in inside:
+            if not issubclass(type(value), type) and value is not attributes:
+                label = ("inside", simple_name(type(value)))
+                self._put(value, place, label, weight, depth, about)
 
     def _source_of(self, module: str) -> str:
         """The file of a module of the program; "" of a library's."""

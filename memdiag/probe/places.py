@@ -112,6 +112,8 @@ class Places:
 
     def __init__(self) -> None:
         self.root = Place(None, "", "")
+        # Items of a large container that a walk visits beside the oldest and the newest.
+        self.more_items = 0
         self._count = 0
 
     @property
@@ -139,6 +141,19 @@ class Places:
                     found.owner, found.file, found.line = about()
             children[label] = found
         return found
+
+    def visit_more_items(self, count: int) -> None:
+        """Visit so many further items of large containers from now on. What was estimated from
+        fewer or more items is forgotten.
+        """
+        self.more_items = count
+        todo = [(child, False) for child in _own_children(self.root)]
+        while todo:
+            place, is_in_item = todo.pop()
+            if is_in_item:
+                place.sizes = []
+            is_in_item = is_in_item or place.kind == "item"
+            todo += [(child, is_in_item) for child in _own_children(place)]
 
     def forget(self, walk: int) -> None:
         """Drop the places that no recent walk has found."""

@@ -65,7 +65,7 @@ def simple_name(kind: type) -> str:
 def container_name(thing: Any) -> str:
     """The class of a container, of a subclass Python's own; "attributes of X" of an instance."""
     kind = type(thing)
-    if kind is LruCache:
+    if kind is LruCache or (length(thing, kind) < 0 and Fields(kind).of(thing) is None):
         return simple_name(kind)
     if length(thing, kind) < 0:
         return "attributes of " + simple_name(kind)
@@ -126,6 +126,19 @@ def module_file(module: Any) -> str:
         return ""
     file = _module_dict(module).get("__file__")
     return file if type(file) is str else ""
+
+
+def is_made_at_run_time(kind: type) -> bool:
+    """Return True if the module of a class does not have it under its name: a function made it."""
+    module = sys.modules.get(module_name(kind))
+    if not _flags(kind) & _HEAP_TYPE or type(module) is not types.ModuleType:
+        return False
+    return _module_dict(module).get(class_name(kind).partition(".")[0]) is None
+
+
+def class_bytes(kind: type) -> int:
+    """Bytes of a class that Python code has made, with the table of its attributes."""
+    return int(type.__sizeof__(kind)) + dict.__sizeof__(dict(_namespace(kind)))
 
 
 class Fields:
@@ -226,6 +239,16 @@ def oldest(container: Any, kind: type, count: int) -> list[Any]:
     if issubclass(kind, deque):
         return list(islice(deque.__iter__(container), count))
     return newest(container, kind, count)
+
+
+def spread(container: Any, kind: type, count: int) -> list[Any]:
+    """About `count` items all over a list or a dictionary, the same ones as long as it has as many
+    items; of a dictionary pairs.
+    """
+    step = max(1, length(container, kind) // count)
+    if issubclass(kind, dict):
+        return list(islice(dict.items(container), 0, None, step))
+    return list.__getitem__(container, slice(None, None, step)) if issubclass(kind, list) else []
 
 
 def _backwards(container: Any, kind: type) -> list[Any]:

@@ -6,6 +6,7 @@ name is looked up at each step anew, and given up at once if nothing but the pro
 
 from __future__ import annotations
 
+import gc
 import types
 from sys import getrefcount
 
@@ -122,7 +123,7 @@ class WatchedPlace:
         if kind is LruCache:
             return int(value.cache_info().currsize)
         attributes = Fields(kind).of(value)
-        return 0 if attributes is None else dict.__len__(attributes)
+        return len(gc.get_referents(value) if attributes is None else attributes)
 
     def _identity(self, value: Any) -> tuple[Any, ...]:
         kind = type(value)

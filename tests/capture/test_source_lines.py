@@ -82,6 +82,28 @@ def test_closure_variable_that_another_function_beside_adds_to(tmp_path: Path) -
     assert (found.line, found.function) == (5, "tracking.record")
 
 
+def test_a_cached_property_keeps_what_it_returns(tmp_path: Path) -> None:
+    source = """
+    class Document:
+        @functools.cached_property
+        def words(self):
+            return read(self)
+    class Corpus:
+        def __init__(self):
+            self.documents = [Document() for _ in range(9)]
+        def sample(self):
+            return self.documents[3].words
+    """
+    held = holder(
+        Name(kind="attribute", name="documents", owner="Corpus", file=str(tmp_path / "train.py")),
+        Name(kind="item", name=""),
+        Name(kind="inside", name="dict"),
+        Name(kind="key", name="words"),
+        unit="bytes",
+    )
+    assert line(tmp_path, source, held).line == 5
+
+
 def test_the_class_of_an_attribute_comes_first(tmp_path: Path) -> None:
     source = """
     class Other:

@@ -24,12 +24,15 @@ from memdiag.probe.places import Place, Places
 from memdiag.probe.plain_access import container_name
 
 
-def grown(change: Callable[[int], object], walks: int = 4) -> dict[str, Place]:
+def grown(
+    change: Callable[[int], object], walks: int = 4, *, more_items: int = 0
+) -> dict[str, Place]:
     """The places that grow while `change` is called ten times between two walks, by their path.
 
     Without those that only pytest's own frames hold.
     """
     places = Places()
+    places.visit_more_items(more_items)
     for number in range(1, walks + 1):
         for i in range(10):
             change(10 * number + i)
@@ -132,6 +135,14 @@ def test_a_list_of_a_module_is_found_by_its_name(program) -> None:
                 "source = produce()\ndef grow(i): next(source)"
             ),
             "source.ready",
+        ),
+        (
+            (
+                "from xml.etree.ElementTree import Element, SubElement\nroot = Element('run')\n"
+                "for i in range(100): SubElement(root, 'step')\n"
+                "def grow(i): SubElement(root, 'step')"
+            ),
+            "root",
         ),
     ],
 )
@@ -435,6 +446,22 @@ def test_a_list_of_a_million_items_is_looked_at_in_part(program) -> None:
     assert per_item([program.many], Arrays())["bytes"] == pytest.approx(64 + 56 + 28 - 28, abs=40)
 
 
+def test_what_items_grow_by_is_estimated_from_many_of_them(program) -> None:
+    run_in(
+        program,
+        "import functools\nclass Document:\n  @functools.cached_property\n"
+        "  def words(self): return bytearray(3000)\n"
+        "documents = [Document() for _ in range(20_000)]\n"
+        "def grow(i): documents[500 + i].words",
+    )
+    assert not grown(program.grow)
+    found = grown(lambda i: program.grow(i + 500), more_items=5000)
+    (place,) = (one for one in found.values() if one.path()[0].name == "documents")
+    assert place.name == "words"
+    # (Of ten at each walk, those among the 5,000 stand for the others.)
+    assert place.sizes[-1][1] - place.sizes[0][1] == pytest.approx(30 * 3000, rel=0.5)
+
+
 def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, monkeypatch) -> None:
     monkeypatch.setattr(name_walk, "_MOST_VISITS", 10_000)
     program.wide = {i: {k: [k] for k in range(60)} for i in range(99)}
@@ -478,6 +505,14 @@ def test_pairs_of_a_dictionary_are_not_objects_of_it() -> None:
     counts = dict.fromkeys(range(1000, 11_000), 0.0)
     slot, key = sys.getsizeof(counts) / len(counts), sys.getsizeof(1000)
     assert per_item([counts], Arrays())["bytes"] == pytest.approx(slot + key, abs=2)
+
+
+def test_classes_that_are_made_for_each_item_count() -> None:
+    names = [[str(k) for k in range(at, at + 50)] for at in range(99)]
+    kinds = {type("Batch", (), {"names": one}): 1 for one in names}
+    assert 3000 < per_item([kinds], Arrays())["bytes"] < 6000
+    shared = type("Batch", (), {"names": list(range(50))})
+    assert per_item([[shared() for _ in range(99)]], Arrays())["bytes"] < 100
 
 
 def test_items_that_refer_to_their_container_keep_their_own_bytes(program) -> None:

@@ -401,10 +401,11 @@ def _reads_malloc(process: str, findings: Sequence[Finding]) -> bool:
 
 
 def _growth_of(finding: Finding, subject: Finding, series: SeriesSet) -> float | None:
-    """Growth per unit of the subject's axis: of the last regime, else since the subject began to
-    grow; None where the axes have no common clock."""
+    """Growth per unit of the subject's axis: of the last regime if its trend is certain, else since
+    the subject began to grow; None where the axes have no common clock."""
     units = series.units(finding.axis, subject.axis)
-    if units is None or finding.growth_per_x is None:
+    is_certain = finding.verdict is not Verdict.INCONCLUSIVE
+    if units is None or finding.growth_per_x is None or not is_certain:
         return rate(finding, subject, series)
     return finding.growth_per_x.value * units
 

@@ -324,10 +324,7 @@ def _forms(node: ast.AST) -> Iterator[Any]:
         for position, argument in enumerate(node.args):
             called = names[-1] if names else ""
             yield "argument", _chain(argument), node.lineno, called, position
-        for one in node.keywords:  # `replace(state, trace=(*state.trace, x))`
-            yield "keyword", (*names, one.arg or ""), node.lineno
-            if any(one.arg in _chain(part)[-1:] for part in ast.walk(one.value)):
-                yield "rebound", (one.arg,), one.value.lineno
+        yield from _keyword_forms(node, names)
     elif isinstance(node, ast.AugAssign):
         yield "augmented", _chain(node.target), node.lineno
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
@@ -339,6 +336,23 @@ def _forms(node: ast.AST) -> Iterator[Any]:
                 form = "begun" if _is_empty(node.value) else "item"
                 yield form, names if _is_constant(target) else (*names, ""), node.lineno
             yield "rebound" if names in used else "bound", names, node.lineno
+    elif isinstance(node, ast.FunctionDef):
+        yield from _cached_property_forms(node)
+
+
+def _keyword_forms(node: ast.Call, names: tuple[str, ...]) -> Iterator[Any]:
+    for one in node.keywords:  # `replace(state, trace=(*state.trace, x))`
+        yield "keyword", (*names, one.arg or ""), node.lineno
+        if any(one.arg in _chain(part)[-1:] for part in ast.walk(one.value)):
+            yield "rebound", (one.arg,), one.value.lineno
+
+
+def _cached_property_forms(node: ast.FunctionDef) -> Iterator[Any]:
+    """What a cached property returns becomes the attribute of its name."""
+    if any(_chain(one)[-1:] == ("cached_property",) for one in node.decorator_list):
+        for part in ast.walk(node):
+            if isinstance(part, ast.Return):
+                yield "item", (node.name,), part.lineno
 
 
 def _flat(targets: Iterable[ast.expr]) -> Iterator[ast.expr]:
