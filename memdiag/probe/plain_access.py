@@ -152,7 +152,8 @@ class Fields:
         for base in _mro(kind):
             namespace = _namespace(base)
             found = namespace.get("__dict__")
-            if self.dictionary is None and type(found) is _GetSet and base is not type:
+            is_getter = type(found) is _GetSet or type(found) is _Member
+            if self.dictionary is None and is_getter and base is not type:
                 self.dictionary = found.__get__
             if _flags(base) & _HEAP_TYPE:
                 for name, slot in list(namespace.items()):

@@ -207,7 +207,7 @@ def test_memory_that_a_line_gets_is_native_if_tensors_do_not_accumulate(
     assert found.kind is kind
     assert (
         found.culprits[0].holder
-        == "native memory from `losses.append()` that no name in the program leads to"
+        == "native memory from `losses.append()` held by no name that was found"
     )
 
 
@@ -242,13 +242,13 @@ def test_lines_that_allocate_what_stays_are_named_where_nothing_else_explains_it
     assert found is not None
     assert [(one.line, one.bytes_per_step) for one in found.culprits] == [(7, 3500), (8, 1000)]
     assert {one.how for one in found.culprits} == {How.ALLOCATED}
-    assert found.culprits[0].holder == "tensors that no name in the program leads to"
+    assert found.culprits[0].holder == "tensors held by no name that was found"
     assert found.culprits[0].bytes_per_s == pytest.approx(3500 / STEP_S)
     assert found.share_explained == pytest.approx(4500 / 5374)
     assert found.kind is tensors
     graph = cause(LEAK, 0, Leaking(kind=MemoryKind.GRAPH, share=0.9), (recorded,), SERIES)
     assert graph is not None
-    assert graph.culprits[0].holder == "autograd graphs that no name in the program leads to"
+    assert graph.culprits[0].holder == "autograd graphs held by no name that was found"
     named = caused(replace(recorded, holders=(holder("losses", GROWING),)))
     assert named is not None
     assert [one.how for one in named.culprits] == [How.SOURCE]
@@ -465,7 +465,7 @@ def test_of_two_lines_that_get_native_memory_the_one_that_gives_it_no_name_is_na
     assert found is not None
     (culprit,) = found.culprits
     assert culprit.line == 2
-    assert culprit.holder.startswith("native memory from `self.table.execute()` that no name")
+    assert culprit.holder.startswith("native memory from `self.table.execute()` held by")
 
 
 def test_what_was_found_without_a_name_counts_for_what_places_with_names_leave() -> None:

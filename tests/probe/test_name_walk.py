@@ -92,6 +92,13 @@ def test_a_list_of_a_module_is_found_by_its_name(program) -> None:
             "grow.seen",
         ),
         ("def grow(i, acc=[]): acc.append([i])", "grow.acc"),
+        (
+            (
+                "import types\nstate = types.SimpleNamespace(scores=[])\n"
+                "def grow(i): state.scores.append([i])"
+            ),
+            "state.scores",
+        ),
         ("state = {'scores': []}\ndef grow(i): state['scores'].append([i])", "state.scores"),
         ("rows = set()\ndef grow(i): rows.add((i, 'x'))", "rows"),
         ("rows = []\ndef grow(i):\n  global rows\n  rows = rows + [[i]]", "rows"),

@@ -363,7 +363,7 @@ def _allocated(
         line=line.line,
         code=line.code or None,
         function=line.function or None,
-        holder=f"{what} that no name in the program leads to",
+        holder=f"{what} held by no name that was found",
         process=one.process,
         bytes_per_step=per_step,
         bytes_per_s=per_step * (last_x - first_x) / one.last_s,

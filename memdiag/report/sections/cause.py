@@ -88,7 +88,7 @@ def _unknown(explained: float, has_places: bool) -> str:
     if explained > 0:
         part = f" (those that grow hold {numbers.share(explained)} of it)"
     return (
-        f"could not tell: no name in the program leads to most of what grows{part}. It may be held "
+        f"could not tell: no name was found that leads to most of what grows{part}. It may be held "
         "by a library or by C code: try memray run --native, or tag the phases."
     )
 
