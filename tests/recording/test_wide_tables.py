@@ -15,7 +15,7 @@ from memdiag.recording.parsing.cells import holds_bytes, to_numbers
 from memdiag.recording.read import read
 from memdiag.recording.read_options import ReadOptions, parse_metric
 
-MANY = 100_000
+MANY = 30_000
 # A header of more than 64 KiB, which was all that was looked at to find it.
 WIDE = 12_000
 ROWS = 6
@@ -35,12 +35,12 @@ def others(count: int) -> list[str]:
     return [f"layer {at}" for at in range(count)]
 
 
-def test_memory_among_a_hundred_thousand_columns_is_found_within_seconds(tmp_path: Path) -> None:
+def test_memory_among_thirty_thousand_columns_is_found_within_seconds(tmp_path: Path) -> None:
     names = ["step", *others(MANY - 2), "rss_mb"]
     path = table(tmp_path / "log.csv", names, lambda row, at: 500 + row * (at == MANY - 1))
     began_s = time.process_time()
     done = called("analyze", "-v", path)
-    assert time.process_time() - began_s < 20  # ten on a machine with nothing else to do
+    assert time.process_time() - began_s < 6  # 1.5 on a machine with nothing else to do
     assert "RSS" in done.stdout
 
 

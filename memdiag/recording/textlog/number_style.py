@@ -26,16 +26,13 @@ _POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+" + _SIZE_ENDS)
 # Names between slashes, and as many values: `mem min/avg/max = 3900.0/4012.5/4880.0 MB`.
 _NAME = rb"(?:min|max|avg|mean|std|peak|current|cur|used|free|total|allocated|reserved|cached)"
 _VALUE = rb"[0-9]+(?:\.[0-9]+)?"
-_LISTED = re.compile(
-    rb"(?P<about>[A-Za-z_()\[\]]{0,24}[ ]?)(?<![A-Za-z/])(?P<names>"
-    + _NAME
-    + rb"(?:/"
-    + _NAME
-    + rb")+)"
+_LIST = (
+    rb"(?<![A-Za-z/])(?P<names>" + _NAME + rb"(?:/" + _NAME + rb")+)"
     rb"(?P<is>[ ]?[:=][ ]?)(?P<values>" + _VALUE + rb"(?:/" + _VALUE + rb")+)(?![0-9/])"
-    rb"(?P<unit>[ ]?[KMGTkmgt]i?[Bb]\b)?",
-    re.I,
+    rb"(?P<unit>[ ]?[KMGTkmgt]i?[Bb]\b)?"
 )
+_HAS_LIST = re.compile(_LIST, re.I)
+_LISTED = re.compile(rb"(?P<about>[A-Za-z_()\[\]]{0,24}[ ]?)" + _LIST, re.I)
 _AT_LEAST = 4
 
 
@@ -66,7 +63,7 @@ def number_style(block: bytes) -> NumberStyle:
     grouped = (one for one in _GROUPED if len(one.findall(block)) >= _AT_LEAST)
     sizes = len(_COMMA_SIZE.findall(block))
     commas = sizes >= _AT_LEAST and _POINT_SIZE.search(block) is None
-    listed = len(_LISTED.findall(block)) >= _AT_LEAST
+    listed = len(_HAS_LIST.findall(block)) >= _AT_LEAST
     return NumberStyle(grouped=tuple(grouped), decimal_commas=commas, listed=listed)
 
 
