@@ -342,7 +342,7 @@ kept = []
 for n in range(100_000):
     kept.append(b"x" * 300_000)
     memdiag.step(n)
-    time.sleep(0.01)
+    time.sleep(0.004)
 """
     done = run(tmp_path, "-q", "-o", "r.csv", "--stop-on", "leak", "--", *python(program))
     assert done.returncode == 1, done.stderr

@@ -72,17 +72,17 @@ def test_device_memory_is_recorded_with_its_source_and_limit(recorded: Recorded)
 
 
 def test_a_driver_that_hangs_does_not_delay_the_sampling_of_the_host(recorded: Recorded) -> None:
-    # The driver answers for a second, hangs for five, and answers again.
+    # The driver answers for a second, hangs for three, and answers again.
     scenario = ONE_GPU + "clock_ms 100\nrow 0 compute pid=@PID used=100M\n"
-    scenario += "fault nvmlDeviceGetComputeRunningProcesses_v3 hold=1 from=10 to=60\n"
+    scenario += "fault nvmlDeviceGetComputeRunningProcesses_v3 hold=1 from=10 to=40\n"
     interval_s = 0.25
-    rows, sidecar = recorded(scenario, 7.5, "--interval", f"{interval_s}s")
+    rows, sidecar = recorded(scenario, 5.5, "--interval", f"{interval_s}s")
     times = [float(row["at_s"]) for row in rows if row["rss_bytes"]]
     late_s = max(b - a for a, b in itertools.pairwise(times)) - interval_s
     assert late_s < 2 * interval_s
     told = [float(row["at_s"]) for row in rows if row["vram_bytes"]]
     assert min(told) < 1
-    assert max(told) > 6  # and the readings come back
+    assert max(told) > 4  # and the readings come back
     reasons = [e["why"]["reason"] for e in sidecar["missing"] if e["metric"] == "vram_bytes"]
     assert reasons
     assert "has not responded" in reasons[0]

@@ -486,7 +486,7 @@ def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, mo
 def test_names_that_come_and_go_do_not_accumulate(program) -> None:
     program.requests = {}
     places = Places()
-    for number in range(1, 60):
+    for number in range(1, 25):
         program.requests = {f"request-{number}-{i}": [i] for i in range(20)}
         walk = NameWalk(places, Arrays())
         walk.run()
