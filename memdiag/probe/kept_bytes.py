@@ -75,6 +75,7 @@ class Arrays:
             array: Any = numpy.ndarray  # type: ignore[union-attr]
             self._array_bytes, self._array_base = array.nbytes.__get__, array.base.__get__
             self._array_shape, self._array_dtype = array.shape.__get__, array.dtype.__get__
+            self._array_flat = array.ravel
             self.array = array
         with suppress(AttributeError):
             self._use_torch(torch)
@@ -112,6 +113,16 @@ class Arrays:
     def array_bytes(self, array: Any) -> int:
         """Bytes of the memory that an array owns."""
         return int(self._array_bytes(array))
+
+    def objects(self, array: Any, most: int) -> tuple[int, list[Any]]:
+        """How many objects an array holds, and about `most` of them from all over it.
+
+        Of an array that owns its memory: it is not copied.
+        """
+        if type(array) is not self.array or self._array_dtype(array).char != "O":
+            return 0, []
+        flat = self._array_flat(array, "K")
+        return len(flat), flat[:: max(1, len(flat) // most)].tolist()
 
     def form(self, array: Any) -> tuple[tuple[int, ...], str]:
         """The shape and dtype of an array."""
@@ -324,6 +335,7 @@ class Kept:
             self.found[id(one)] = _ARRAY_BYTES
         self._held += [one, owner]
         todo.append(base)
+        todo += self._arrays.objects(owner, _MOST_OBJECTS)[1]
 
     def _lends(self, base: Any, kind: type, size: int) -> bool:
         """Return True if the memory that an array has from another object counts for that one."""

@@ -331,6 +331,9 @@ class NameWalk:
         owner = self._arrays.owner(array)
         size = self._arrays.array_bytes(owner)
         self._record(array, place, weight, depth).bytes += weight * size
+        number, items = self._arrays.objects(owner, _ALL_ITEMS + self._more_items)
+        for item in items:
+            self._put(item, place, ITEM, weight * number / len(items), depth)
 
     def _visit_items(
         self, container: Any, kind: type, place: Place, weight: float, depth: int

@@ -469,6 +469,22 @@ def test_what_items_grow_by_is_estimated_from_many_of_them(program) -> None:
     assert place.sizes[-1][1] - place.sizes[0][1] == pytest.approx(30 * 3000, rel=0.5)
 
 
+def test_objects_in_an_array_are_items(program) -> None:
+    np = pytest.importorskip("numpy")
+    program.ring = np.empty(20_000, dtype=object)
+
+    def grow(i: int) -> None:
+        program.ring[20 * i : 20 * i + 20] = [(i, bytes(2000)) for _ in range(20)]
+
+    found = grown(grow, more_items=5000)
+    assert [place.name for place in found["ring."].path()] == ["ring", ""]
+    assert found["ring."].sizes[-1][1] == pytest.approx(800, rel=0.2)
+    assert (
+        per_item([[program.ring[:1].copy(), program.ring[400:420].copy()]], Arrays())["bytes"]
+        > 2000
+    )
+
+
 def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, monkeypatch) -> None:
     monkeypatch.setattr(name_walk, "_MOST_VISITS", 10_000)
     program.wide = {i: {k: [k] for k in range(60)} for i in range(99)}

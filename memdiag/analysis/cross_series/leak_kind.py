@@ -78,7 +78,9 @@ def _kind(
     if tensors is None and (tensors := rates.get("jax_array_bytes")) is not None:
         nodes = nodes or 0.0  # torch is not imported
     if tensors is not None:
-        tensors += max(rates.get("tensors") or 0.0, 0.0) * AROUND_TENSOR_BYTES
+        around = max(rates.get("tensors") or 0.0, 0.0) * AROUND_TENSOR_BYTES
+        # (Malloc has it: more of it than malloc has is of tensors that are freed now and then.)
+        tensors += around if malloc is None else min(around, max(malloc, 0.0))
     objects = max(blocks - max(nodes or 0.0, 0.0), 0.0) * BLOCK_BYTES
     in_use = whole if malloc is None else max(malloc, 0.0) + objects
     of_tensors = tensors is not None and tensors >= MOST * whole  # perhaps in shared memory
