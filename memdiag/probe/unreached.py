@@ -214,8 +214,8 @@ def _is_garbage(things: list[Any], held: Counter[int]) -> bool:
 def _is_unreached(
     things: list[Any], known: Collection[int], ours: set[int], until_s: float
 ) -> bool | None:
-    """Return True if nothing that a name leads to refers to these objects, as far as one looks;
-    None if the time is over before that is known.
+    """Return True if nothing that a name leads to refers to these objects; None if that is not
+    known after some steps, or once the time is over.
     """
     level: list[Any] = things[-_SEARCHED:]
     seen = {*map(id, level), id(level), id(things), *ours}
@@ -235,7 +235,7 @@ def _is_unreached(
             return False
         if thread_time() > until_s:
             return None
-    return True
+    return None
 
 
 def _is_namespace(thing: Any) -> bool:
