@@ -17,7 +17,12 @@ from memdiag.recording.monitors import nvidia_smi, ps_top_free, sar_vmstat
 from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
 from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
-from memdiag.recording.monitors.prometheus import is_range, read_range
+from memdiag.recording.monitors.prometheus import (
+    is_exposition,
+    is_range,
+    read_exposition,
+    read_range,
+)
 from memdiag.recording.monitors.ruled_tables import has_ruled_tables, read_ruled_tables
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
@@ -35,6 +40,7 @@ from memdiag.values.sanitize import printable
 
 # How much a positive `sniff` proves. Formats of equal confidence exclude each other.
 _SIGNATURE = 1.0  # a header or line that only this tool writes
+_RULED = 0.95  # tables with a rule below their header, which many tools print
 _HINT = 0.9  # names that the tool uses, in a file of a general format
 _REFUSED = 0.8  # a listing that looks like a table
 _DOCUMENT = 0.7  # JSON or Markdown
@@ -157,6 +163,7 @@ FORMATS: tuple[Format, ...] = (
     Format("wandb-run", 1.0, _always, lambda source, _: read_run_file(source), Kind.WANDB),
     _signed("memdiag", native_columns.is_recording, native_columns.read_recording),
     _signed("prometheus", is_range, read_range),
+    _signed("exporter", is_exposition, read_exposition),
     _signed("influx", is_lines, read_lines),
     _signed("memray", is_stats, read_stats),
     _signed("mlflow", is_metric, read_metric),
@@ -171,11 +178,10 @@ FORMATS: tuple[Format, ...] = (
     _signed("sar", sar_vmstat.is_sar, sar_vmstat.read_sar),
     _signed("vmstat", sar_vmstat.is_vmstat, sar_vmstat.read_vmstat),
     _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),
-    _signed("containers", sar_vmstat.is_containers, sar_vmstat.read_containers),
-    _signed("gpustat", sar_vmstat.is_gpustat, sar_vmstat.read_gpustat),
-    _signed("tegrastats", sar_vmstat.is_tegrastats, sar_vmstat.read_tegrastats),
-    _signed("rocm-smi", sar_vmstat.is_rocm, sar_vmstat.read_rocm),
-    _signed("ruled", has_ruled_tables, read_ruled_tables),
+    _signed("jstat", sar_vmstat.is_jstat, sar_vmstat.read_jstat),
+    _signed("nmon", sar_vmstat.is_nmon, sar_vmstat.read_nmon),
+    *(_signed(name, *tool) for name, tool in sar_vmstat.LINE_TOOLS.items()),
+    Format("ruled", _RULED, has_ruled_tables, lambda source, _: read_ruled_tables(source)),
     _signed("torch-summary", has_summaries, read_summaries),
     _signed("boxes", has_boxes, read_boxes),
     Format("wandb", _HINT, may_be_history, _read_wandb),

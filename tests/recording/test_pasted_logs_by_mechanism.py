@@ -14,6 +14,7 @@ from memdiag.recording.tables.axis import between_known_steps
 from memdiag.values.measurements import AxisKind
 
 N = 12
+MIB = 1 << 20
 
 
 def test_two_wordings_of_one_label_are_two_series(tmp_path: Path) -> None:
@@ -104,3 +105,68 @@ def test_steps_that_a_sampler_meets_are_not_changed() -> None:
     steps = np.repeat(np.cumsum(np.random.default_rng(1).integers(1, 9, 200)), 2).astype(float)
     at_s = np.repeat(0.1 * np.arange(200), 2) + np.tile([0.0, 0.07], 200)
     assert between_known_steps(steps, at_s) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "expected"),
+    [
+        ("[GC [young: 9K->{0}K(9K)] 9{0}K->{0}K(99999K), 0.1 secs]", "memory (bytes)", 1e3),
+        ("[GC 9{0}K->{0}K(99999K), 0.1 secs]", "heap left by GC (bytes)", 1e3),
+        ("GC(1) Garbage Collection (Hot) 9{0}M(15%)->{0}M(10%)", "heap left by", 1e6),
+        ("gc @0.5s 2%: 0.1+0.2 ms clock, 9->8->{0} MB, 9 MB goal", "memory (bytes)", 1e6),
+        ("epoch {0}, RAM 6.5% ({0}MB of 64000MB)", "RAM (bytes)", 1e6),
+        ("iter {0} loss=nan rss_mb={0} vram_mb=9", "rss_mb", 1e6),
+        ("Epoche {0}: Speicherverbrauch: 1.{0},0 MB", "Speicherverbrauch (bytes)", 1e6),
+        ("request {0}: rss usage: {0} bytes, 40 vars in 600 bytes", "rss usage (bytes)", 1),
+        ("epoch {0} mem_get_info ({0}, 16935682048)", "mem_get_info", 1),
+        ("epoch {0} uordblks={0} fordblks=81234", "uordblks", 1),
+        ("step {0}   pod-a   998m   {0}Mi", "memory (bytes)", MIB),
+        (
+            "try {0}: wanted 20 MB (32 GB in all; {0} MB already allocated)",
+            "already allocated",
+            1e6,
+        ),
+        (
+            "step {0} GC freed 3(5MB) objects, 40% free, {0}MB/900MB, paused 1ms",
+            "memory (bytes)",
+            1e6,
+        ),
+        ("W memory_monitor.py:21 -- node memory: {0} MB", "node memory (bytes)", 1e6),
+        ("INFO memory of pid 4711 after request /predict: {0} MB", "after request /predict", 1e6),
+    ],
+)
+def test_amount_in_use_of_a_line_is_read(
+    tmp_path: Path, line: str, column: str, expected: float
+) -> None:
+    numbers = range(200, 200 + N)
+    series = read_log(tmp_path, [line.format(n) for n in numbers]).series
+    (one,) = (one for one in series if one.column.startswith(column))
+    more = 1000 if "1.{0}" in line else 0
+    assert one.y.tolist() == pytest.approx([(n + more) * expected for n in numbers])
+
+
+def test_lines_of_one_block_with_one_label_are_several_series(tmp_path: Path) -> None:
+    block = " heap total 9000K, used {}K\n Metaspace used 51K\n class space used 6K\n"
+    series = read_log(tmp_path, "".join(block.format(n + 100) for n in range(N))).series
+    assert {one.y[np.isfinite(one.y)][-1] for one in series} >= {111e3, 51e3, 6e3}
+
+
+def test_number_without_the_unit_of_the_others_is_left_out_and_reported(tmp_path: Path) -> None:
+    recording = read_log(
+        tmp_path, [*(f"step {n} rss {n + 900} MB" for n in range(N)), "step 12 rss 9"]
+    )
+    assert recording.series[0].y.min() == 900e6
+    assert any("step 12 rss 9" in note for note in recording.notes)
+
+
+def test_html_tables_are_read(tmp_path: Path) -> None:
+    rows = "".join(f"<tr><td>{n}</td><td><b>{n}.5</b></td></tr>" for n in range(N))
+    page = f"<h1>Run</h1><table><tr><th>Epoch</th><th>RSS (MB)</th></tr>\n{rows}</table>\n"
+    (series,) = read_log(tmp_path, page).series
+    assert series.y.tolist() == [(n + 0.5) * 1e6 for n in range(N)]
+
+
+def test_scalar_that_tensorboard_exports_as_json_is_named_by_its_file(tmp_path: Path) -> None:
+    points = json.dumps([[1.7e9 + n, 10 * n, n] for n in range(N)])
+    (series,) = read_log(tmp_path, points, name="run-a-tag-rss_mb.json").series
+    assert (series.column, series.x[-1], series.y[-1]) == ("rss_mb", 110, 11e6)

@@ -57,19 +57,25 @@ TOOLS = {
     "vmstat": Said(
         first=" r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n",
         says=lambda i: (
-            f" 1  0    512 {9000 - 50 * i} 100 {5000 + 43 * i} 0 0 1 2 3 4 5  1 94  0  0\n"
+            f" 1  0    512 {9000000 - 50 * i} 100 {5000 + 43 * i} 0 0 1 2 3 4 5  1 94  0  0\n"
         ),
         metric="host_available_bytes",
-        y=lambda i: (14100 - 7 * i) * KIB,
+        y=lambda i: (9005100 - 7 * i) * KIB,
+    ),
+    "vmstat -S M": Said(
+        first=" r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n",
+        says=lambda i: f" 1  0    512 {9000 - 7 * i} 100 5000 0 0 1 2 3 4 5  1 94  0  0\n",
+        metric="host_available_bytes",
+        y=lambda i: (14100 - 7 * i) * MIB,
     ),
     "vmstat -t": Said(
         first=" r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n",
         says=lambda i: (
-            f" 1  0    512 {9000 - 7 * i} 100 5000 0 0 1 2 3 4 5  1 94  0  0"
+            f" 1  0    512 {9000000 - 7 * i} 100 5000 0 0 1 2 3 4 5  1 94  0  0"
             f" 2024-01-01 00:00:{i:02d}\n"
         ),
         metric="host_available_bytes",
-        y=lambda i: (14100 - 7 * i) * KIB,
+        y=lambda i: (9005100 - 7 * i) * KIB,
         axis=AxisKind.SECONDS,
     ),
     "/proc/PID/status": Said(
@@ -156,6 +162,106 @@ TOOLS = {
         y=lambda i: 1085440000 + 5000.0 * i,
         process="gpu 0",
         role=Role.DEVICE,
+    ),
+    "rocm-smi, concise": Said(
+        says=lambda i: (
+            "======================== Concise Info ========================\n"
+            "GPU  Temp (DieEdge)  AvgPwr  SCLK     Fan  Perf  PwrCap  VRAM%  GPU%\n"
+            f"0    51.0c           181.0W  1502Mhz  0%   auto  300.0W   {10 + i}%   98%\n"
+        ),
+        metric="vram_percent",
+        y=lambda i: 10.0 + i,
+        role=Role.DEVICE,
+    ),
+    "dcgmi dmon": Said(
+        first="#Entity   GPUTL  FBFRE  FBUSD\nID\n",
+        says=lambda i: f"GPU 0     97     {70000 - 9 * i}  {11000 + 9 * i}\n",
+        metric="vram_bytes",
+        y=lambda i: (11000 + 9 * i) * 1e6,
+        role=Role.DEVICE,
+    ),
+    "npu-smi": Said(
+        says=lambda i: (
+            "| npu-smi 23.0.rc2                 Version: 23.0.rc2                     |\n"
+            "| 0     910B1     | OK            | 95.5        45                0 / 0  |\n"
+            f"| 0               | 0000:C1:00.0  | 93          0    / 0   {3000 + i} / 65536 |\n"
+        ),
+        metric="memory_used_bytes",
+        y=lambda i: (3000 + i) * MIB,
+        process="0000:C1:00.0",
+        role=Role.DEVICE,
+    ),
+    "pmap -x": Said(
+        says=lambda i: f"Mon Jan  1 00:00:{i:02d} UTC 2024\ntotal kB   9000000 {1200 + i} 800\n",
+        metric="rss_bytes",
+        y=lambda i: (1200 + i) * KIB,
+        role=Role.RESIDENT,
+        axis=AxisKind.SECONDS,
+    ),
+    "dumpsys meminfo": Said(
+        says=lambda i: (
+            f"Uptime: {1000 * i} Realtime: 9000\n\n** MEMINFO in pid 31 [app] **\n"
+            "                   Pss  Private     Heap     Heap\n"
+            f"  Native Heap   {900 + i}   812   2999   2900\n        TOTAL   {1300 + i}   1200\n"
+            " App Summary\n                       Pss(KB)\n"
+            f"         Native Heap:   {900 + i}\n           TOTAL:   {1300 + i}\n"
+        ),
+        metric="pss_bytes",
+        y=lambda i: (1300 + i) * KIB,
+        role=Role.PROPORTIONAL,
+        axis=AxisKind.SECONDS,
+    ),
+    "jstat -gc": Said(
+        first=" S0C    S1C    S0U    S1U   EC     EU     OC     OU    MC   MU   YGC   YGCT   GCT\n",
+        says=lambda i: (
+            f"9.0 9.0 0.0 8.{i} 65536.0 123.0 99999.0 {1200 + i}.5 9.0 8.0 {i} 0.1 0.1\n"
+        ),
+        metric="old_heap_bytes",
+        y=lambda i: (1200.5 + i) * KIB,
+        role=Role.COLLECTED_HEAP,
+    ),
+    "gc() of R": Said(
+        says=lambda i: (
+            "         used (Mb) gc trigger  (Mb) max used  (Mb)\n"
+            "Ncells 652520 34.9    1438668  76.9   818710  43.8\n"
+            f"Vcells 178965 {13 + i}.5    8388608  64.0  1963270  15.0\n"
+        ),
+        metric="heap_of_vectors_bytes",
+        y=lambda i: (13.5 + i) * MIB,
+        role=Role.COLLECTED_HEAP,
+    ),
+    "top of macOS": Said(
+        says=lambda i: (
+            f"2024/01/01 00:00:{i:02d}\nPhysMem: 15G used (2345M wired), 1012M unused.\n\n"
+            f"PID    COMMAND      MEM  \n4711   python3.11   {812 + i}M+\n\n"
+        ),
+        metric="mem_bytes",
+        y=lambda i: (812 + i) * MIB,
+        process="python3.11",
+        role=Role.RESIDENT,
+        axis=AxisKind.SECONDS,
+    ),
+    "nmon": Said(
+        first="AAA,progname,nmon\nMEM,Memory MB host,memtotal,memfree,cached,buffers\n",
+        says=lambda i: (
+            f"ZZZZ,T{i + 1:04d},00:00:{i:02d},01-JAN-2024\nCPU_ALL,T{i + 1:04d},31.2\n"
+            f"MEM,T{i + 1:04d},64000.0,{9000 - 7 * i}.0,5000.0,100.0\n"
+        ),
+        metric="host_available_bytes",
+        y=lambda i: (14100 - 7 * i) * MIB,
+        axis=AxisKind.SECONDS,
+    ),
+    "an exporter's page": Said(
+        says=lambda i: (
+            f"# 2024-01-01T00:00:{i:02d}Z\n# TYPE process_resident_memory_bytes gauge\n"
+            f'process_resident_memory_bytes{{pod="a-2"}} {1.5e9 + 1e6 * i:.6e}\n'
+            'process_resident_memory_bytes{pod="b-3"} 1.2e+09\n'
+            f"go_memstats_alloc_bytes_total {i}e+09\n"
+        ),
+        metric="process_resident_memory_pod_a_2_bytes",
+        y=lambda i: 1.5e9 + 1e6 * i,
+        role=Role.RESIDENT,
+        axis=AxisKind.SECONDS,
     ),
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.cells import EPOCH_SCALES
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table
 from memdiag.values import units
@@ -22,6 +23,7 @@ _LOOKED_AT = 1 << 12
 _TITLES = ("Label", "name", "metric", "title", "id")
 _NAME, _VALUE = "metric", "value"  # as tables of one row per reading have them
 _POINTS_AT_LEAST = 4
+_POINTS = {2: ("time", "value"), 3: ("wall time", "step", "value")}
 
 _FILLED = re.compile(r"[^\s,]")
 
@@ -74,6 +76,8 @@ def _is_lines(start: bytes) -> bool:
 def read_json(source: Source) -> Table | None:
     """A list of objects, alone or in an object (`log_history`), or an object of equal lists."""
     document = parsed(source)
+    if isinstance(document, list) and (points := _listed_points(document)):
+        return _table(points)
     lists = [document] if isinstance(document, list) else []
     if isinstance(document, dict):
         lists = [value for value in document.values() if isinstance(value, list)]
@@ -84,6 +88,19 @@ def read_json(source: Source) -> Table | None:
     if rows is None or (title and not _has_memory(rows[0])):
         return _within(document, title)
     return _table(_by_column(rows))
+
+
+def _listed_points(rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """`[[wall time, step, value], ...]`, as TensorBoard exports a scalar, or pairs of time and
+    value; {} for anything else.
+    """
+    widths = {len(row) if isinstance(row, list) else 0 for row in rows}
+    names = _POINTS.get(widths.pop() if len(widths) == 1 else 0, ())
+    if not names or not all(isinstance(cell, (int, float)) for row in rows for cell in row):
+        return {}
+    if min(row[0] for row in rows) < EPOCH_SCALES[-1][0]:
+        return {}
+    return {name: [row[at] for row in rows] for at, name in enumerate(names)}
 
 
 def _title(document: Row) -> str:

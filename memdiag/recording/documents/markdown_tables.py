@@ -1,10 +1,11 @@
-"""Tables in Markdown documents, issues and chats."""
+"""Tables in documents, issues and chats: in Markdown or HTML."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html.parser import HTMLParser
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from memdiag.recording.tables.table import Table
 from memdiag.values.sanitize import printable
 
 _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
+_HTML_TABLE = re.compile(rb"<table\b", re.I)
 _MAX_BYTES = 64 << 20
 _ROWS_AT_LEAST = 3
 _ROWS_IN_MESSAGE = 8
@@ -46,8 +48,12 @@ class _Found:
 
 
 def is_markdown(source: Source) -> bool:
-    """Return True if the source has bars and rules."""
-    return b"|" in source.content and b"--" in source.content
+    """Return True if the source has bars and rules, or HTML tables."""
+    return (b"|" in source.content and b"--" in source.content) or _is_html(source)
+
+
+def _is_html(source: Source) -> bool:
+    return _HTML_TABLE.search(source.content) is not None
 
 
 def read_markdown(source: Source, number: int | None) -> Table | None:
@@ -94,7 +100,13 @@ def tables_in(source: Source) -> str:
 def _found(source: Source) -> list[_Found]:
     if not is_markdown(source):
         return []
-    return _tables(source.first_bytes(_MAX_BYTES).decode("utf-8", errors="replace").split("\n"))
+    text = source.first_bytes(_MAX_BYTES).decode("utf-8", errors="replace")
+    found = _tables(text.split("\n"))
+    if _is_html(source):
+        page = _Page()
+        page.feed(text)
+        found += page.tables()
+    return found
 
 
 def _listed(found: Sequence[_Found], *, only_series: bool = False) -> str:
@@ -124,13 +136,50 @@ def _tables(lines: Sequence[str]) -> list[_Found]:
     return found
 
 
+class _Page(HTMLParser):
+    """The tables of an HTML page, each with the line of its first row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tables: list[tuple[int, list[list[str]]]] = []
+        self._is_in_cell = False
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "table":
+            self._tables.append((self.getpos()[0], []))
+        elif self._tables and tag == "tr":
+            self._tables[-1][1].append([])
+        elif self._tables and self._tables[-1][1] and tag in {"td", "th"}:
+            self._tables[-1][1][-1].append("")
+            self._is_in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._is_in_cell &= tag not in {"td", "th", "tr", "table"}
+
+    def handle_data(self, data: str) -> None:
+        if self._is_in_cell:
+            self._tables[-1][1][-1][-1] += data
+
+    def tables(self) -> list[_Found]:
+        """Those with a row below the names of the columns."""
+        filled = (
+            (line, [[cell.strip() for cell in row] for row in rows if row])
+            for line, rows in self._tables
+        )
+        return [
+            _Found(line=line, table=_table(rows[0], rows[1:], None))
+            for line, rows in filled
+            if len(rows) > 1
+        ]
+
+
 def _cells(line: str) -> list[str]:
     """Cells of a row, without the markup of bold, code and escaped bars."""
     bars = line.strip().replace("\\|", "\0").strip("|").split("|")
     return [cell.replace("\0", "|").strip().strip("*`_ ") for cell in bars]
 
 
-def _table(names: list[str], rows: list[list[str]], first_line: int) -> Table:
+def _table(names: list[str], rows: list[list[str]], first_line: int | None) -> Table:
     width = len(names)
     padded = [(row + [""] * width)[:width] for row in rows]
     columns = tuple(

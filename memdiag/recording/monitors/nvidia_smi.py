@@ -31,7 +31,9 @@ _CELL_MIB = re.compile(r"[0-9]+ MiB")
 _CELL = re.compile(r"[0-9.]+(?: (?:MiB|%|W|MHz))?|\[.*\]")
 _STAMP = re.compile(r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9:.]+")
 
-_DMON_HEADER = re.compile(r"#\s*(?:Date\s+Time\s+|Time\s+)?gpu\s", re.I)
+# `nvidia-smi dmon` and `pmon`; `dcgmi dmon` calls the column `Entity` and its cells `GPU 0`.
+_DMON_HEADER = re.compile(r"#\s*(?:Date\s+Time\s+|Time\s+)?(?:gpu|entity)\s", re.I)
+_DMON_ENTITY = re.compile(r"(?m)^GPU (?=[0-9])")
 _DMON_NAMES = {
     "gpu": "gpu",
     "pid": "pid",
@@ -39,6 +41,7 @@ _DMON_NAMES = {
     "fb_mb": "vram_mb",
     "command": "process",
 }
+_DMON_NAMES |= {"entity": "gpu", "fbusd": "vram_mb", "fbfre": "vram_free_mb"}
 _DMON_NAMES |= {"name": "process", "date": "day", "mem": "bandwidth"}
 # `| 30%   60C    P2   290W / 300W |  12345MiB / 49140MiB |`, and above it `|   0  NVIDIA RTX ...`.
 _SCREEN = b"| NVIDIA-SMI "
@@ -170,7 +173,7 @@ def _by_time(rows: pl.DataFrame) -> Table:
 
 
 def _body(source: Source) -> list[str]:
-    text = source.all_bytes().decode("utf-8", errors="replace")
+    text = _DMON_ENTITY.sub("", source.all_bytes().decode("utf-8", errors="replace"))
     return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 

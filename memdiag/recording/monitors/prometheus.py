@@ -1,7 +1,10 @@
-"""Answers of Prometheus to a range query: `/api/v1/query_range`, or `promtool -o json`."""
+"""Answers of Prometheus to a range query (`/api/v1/query_range`, or `promtool -o json`), and what
+exporters print, scraped again and again.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +14,8 @@ from memdiag.errors import ReadError
 from memdiag.recording.documents.json_document import parsed
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
+from memdiag.recording.monitors.sar_vmstat import table_of_lines
+from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table
 from memdiag.values.sanitize import printable
 
@@ -19,6 +24,14 @@ _NAME = "__name__"
 _UNITS = (("container_memory_", "bytes"), ("DCGM_FI_DEV_FB_", "MiB"))
 _HINTS = (b'"metric"', b'"resultType"', b'"errorType"')
 _SERIES_AT_MOST = 5000
+# A line of an exporter's page, `name{label="value"} 4.1e+08` and perhaps a time in milliseconds; or
+# of promtool's answer: `name{label="value"} => 410000000 @[1741683600.123]`.
+_SAMPLE = re.compile(
+    r'([A-Za-z_:][\w:]*)(\{(?:[^"}]|"(?:\\.|[^"\\])*")*\})? (?:=> )?([-+]?[0-9.]\S*|NaN)'
+    r"(?: ([0-9]{13})| @\[([0-9.]+)\])?"
+)
+_TYPE = "# TYPE "
+_SAMPLES_AT_LEAST = 4
 
 Found = Mapping[str, Any]
 
@@ -48,6 +61,33 @@ def read_range(source: Source) -> Table | None:
         )
     left_out = len(series) - len(kept)
     return _as_table(kept, (f"{left_out} counters (..._total) were left out",) if left_out else ())
+
+
+def is_exposition(source: Source) -> bool:
+    """Return True if the head has pages of exporters: samples, and their types or labels."""
+    lines = source.head().split("\n")
+    samples = list(filter(None, map(_SAMPLE.fullmatch, lines)))
+    is_typed = any(sample[2] or sample[5] for sample in samples) or any(
+        _TYPE in line for line in lines
+    )
+    return is_typed and len(samples) >= max(_SAMPLES_AT_LEAST, len(lines) / 10)
+
+
+def read_exposition(source: Source) -> Table | None:
+    """One row per page, with a column for each sample of memory that is not a counter."""
+
+    def row_of(line: str) -> dict[str, str] | None:
+        sample = _SAMPLE.fullmatch(line.strip())
+        if sample is None:
+            return None
+        name = _with_unit(sample[1])
+        is_amount = recognise(name).part is Part.METRIC and not sample[1].endswith("_total")
+        if not is_amount:
+            return {}
+        at_s = sample[5] or (f"{int(sample[4]) / 1e3}" if sample[4] else "")
+        return {**({"timestamp": at_s} if at_s else {}), name + (sample[2] or ""): sample[3]}
+
+    return table_of_lines(source, row_of)
 
 
 def _series(document: Any, source: str) -> list[Found] | None:

@@ -21,8 +21,8 @@ _PROCESSES_AT_MOST = 20
 _MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
 _PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(MB\)")
 _HEAD_LINES = 60
-_TIME = re.compile(r"\b([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?\b")
-_KIB = {"rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
+_TIME = re.compile(r"(?:\b|(?<=[0-9]T))([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?(?:Z|\b)")
+_KIB = {"mem", "rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
 _NAMES = {
     "res": "rss",
     "virt": "vms",
@@ -34,6 +34,7 @@ _NAMES = {
 _NAMES |= {"command": "process", "rss": "rss", "pss": "pss", "uss": "uss", "swap": "swap"}
 _CPU_TIME = "TIME"  # in ps: the processor time of a process
 _PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
+_OF_MACOS = {"command", "mem"}  # its top prints `812M+`
 
 
 def is_mprof(source: Source) -> bool:
@@ -98,31 +99,29 @@ def is_free(source: Source) -> bool:
 
 
 def read_free(source: Source) -> Table | None:
-    """`free` in a loop. Numbers without a unit are in the one that the machine's size tells."""
+    """`free` in a loop. Numbers without a unit are in the one that the machine's size shows."""
     table = _read_blocks(source, _is_free_header, _free_rows)
-    if table is None:
-        return None
-    total = [0.0]
-    if "host_total" in table.names:
-        column = table.series[table.names.index("host_total")]
-        total += column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64).to_list()
-    unit, notes = _unit_of_machine(max(total), "free")
+    return None if table is None else in_unit_of_machine(table, "host_total", "free")
+
+
+def in_unit_of_machine(table: Table, size: str, command: str) -> Table:
+    """The table with a unit in the cells that have none: the first in which the largest number of
+    the column `size` can be a machine's memory; a note unless it is KiB, the default.
+    """
+    total = 0.0
+    if size in table.names:
+        column = table.series[table.names.index(size)]
+        bare = column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64)
+        total = max(bare.to_list(), default=0.0)
+    sizes = ((unit, total * (units.bytes_per_unit(unit) or 1)) for unit in _MACHINE_UNITS)
+    unit = next((unit for unit, size in sizes if _LEAST_BYTES <= size <= _MOST_BYTES), "KiB")
     columns = tuple(
         column if name in {TICK, "time"} else column.str.replace(_UNITLESS, f"$1 {unit}")
         for name, column in zip(table.names, table.series, strict=True)
     )
+    note = f"the numbers of {command} are taken as {unit}: they have no unit"
+    notes = () if unit == "KiB" else (note,)
     return replace(table, columns=columns, notes=(*table.notes, *notes))
-
-
-def _unit_of_machine(total: float, command: str) -> tuple[str, tuple[str, ...]]:
-    """The unit of a command's numbers, by a machine's memory in that unit, and a note unless it is
-    KiB, the default of `free` and `vmstat`.
-    """
-    sizes = ((unit, total * (units.bytes_per_unit(unit) or 1)) for unit in _MACHINE_UNITS)
-    unit = next((unit for unit, size in sizes if _LEAST_BYTES <= size <= _MOST_BYTES), "KiB")
-    if unit == "KiB":
-        return unit, ()
-    return unit, (f"the numbers of {command} are taken as {unit}: they have no unit",)
 
 
 Header = list[str]
@@ -181,7 +180,8 @@ def _header(line: str) -> Header:
 
 def _is_process_header(line: str) -> bool:
     words = {word.lower() for word in line.split()}
-    return "pid" in words and bool(words & _PROCESS_MEMORY) and not any(map(_is_number, words))
+    has_memory = bool(words & _PROCESS_MEMORY) or words >= _OF_MACOS
+    return "pid" in words and has_memory and not any(map(_is_number, words))
 
 
 def _is_number(word: str) -> bool:
@@ -210,7 +210,7 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
 def _largest_processes(table: Table) -> Table:
     """A machine runs hundreds of processes: keep those with the most memory."""
     named = dict(zip(table.names, table.series, strict=True))
-    size = next(named[name] for name in ("rss", "pss", "uss") if name in named)
+    size = next(named[name] for name in ("rss", "pss", "uss", "mem") if name in named)
     frame = pl.DataFrame({"pid": named["pid"], "size": to_numbers(size).values})
     peaks = frame.group_by("pid").agg(pl.col("size").max()).sort("size", descending=True)
     if len(peaks) <= _PROCESSES_AT_MOST:
@@ -230,11 +230,12 @@ def _cells(line: str, command: int, width: int) -> list[str]:
 
 
 _COMMANDS = {"command", "cmd", "args", "comm"}
-_KEPT = {"pid", "time", "process", "rss", "vms", "pss", "uss", "swap", "%mem"}
+_KEPT = {"pid", "time", "process", "mem", "rss", "vms", "pss", "uss", "swap", "%mem"}
 
 
 def _kib(cell: str) -> str:
     """With the unit of these tools: KiB unless they print a letter (top: `1.2g`)."""
+    cell = cell.rstrip("+-")
     number, letter = (cell[:-1], cell[-1]) if cell[-1:].isalpha() else (cell, "k")
     return f"{number} {letter.upper()}iB"
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from memdiag.recording.parsing.column_names import Name, take_apart
 from memdiag.recording.parsing.column_vocabulary import (
+    ALLOCATED,
     AMOUNTS,
     AXES,
     AXIS_FILLERS,
@@ -21,6 +22,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     DEVICE,
     FALLING,
     FALLING_FILLERS,
+    FREE_FIRST,
     GENERATIONS,
     HOST,
     LABEL_FILLERS,
@@ -187,6 +189,8 @@ def _is_no_level(name: Name) -> bool:
         return True
     if name.words[-1:] == ("allocated",) and not POOLS.isdisjoint(words):
         return True
+    if name.words[-1:] == ("total",) and not ALLOCATED.isdisjoint(words):
+        return words.isdisjoint(TOTAL_OF | DEVICE)  # a counter of an exporter
     others = words & NO_AMOUNTS
     return bool(others) and not (others <= UTILIZATION and _is_share_in_use(name))
 
@@ -203,6 +207,8 @@ def _is_falling(words: Sequence[str]) -> bool:
 
     Other words after it make it memory that is kept: `free_not_returned`.
     """
+    if set(words) >= FREE_FIRST:
+        return True
     named = [at for at, word in enumerate(words) if word in FALLING]
     others = set(words[named[0] :] if named else ()) - _OF_FREE
     return bool(named) and not any(map(str.isalpha, others))

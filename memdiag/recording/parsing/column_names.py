@@ -16,7 +16,7 @@ _RATE = re.compile(
     r"/\s*(?:s|sec|second|min|h|it|iter|step)\b|\bper\b|_per_|(?:\b|_)[kmgt]?i?bps\b", re.I
 )
 _WORD = re.compile(
-    r"[kKMGT]i?[Bb](?![A-Za-z])"  # a unit glued to the name: rssMB, usedMiB
+    r"[kKMGT]i?[Bb](?:ytes)?(?![A-Za-z])"  # a unit glued to the name: rssMB, usedMiB
     r"|[A-Z]+(?![a-z])[0-9]*"  # RSS, GPU in GPUMemory
     r"|[A-Z]?[a-zà-öø-ÿ]+[0-9]*"  # heap, Used, mémoire
     r"|[^\W_]+"  # digits, other scripts

@@ -28,7 +28,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         _ranked(
             "request requests req reqs query queries call calls predict predictions prediction"
             " inference inferences message messages invocation invocations transaction transactions"
-            " job jobs ops episode episodes"
+            " job jobs ops episode episodes frame frames"
         ),
     ),
     (
@@ -73,7 +73,7 @@ NO_AMOUNTS = _words(
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
     " temperature power fan cores tried increment delta diff difference growth grew change eta"
     " cumulative cumulatively cumulated lifetime fragmentation blocksize params parameters tokens"
-    " estimated retries"
+    " estimated retries generated headers vars body payload response"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.
 NO_LEVELS = tuple(
@@ -108,14 +108,17 @@ DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu x
 HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
-    " speicher arbeitsspeicher mémoire memoria memória память памяти"
+    " speicher speicherverbrauch speichernutzung speicherbedarf speicherbelegung"
+    " mémoire memoria memória память памяти"
     " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
-    " free"
+    " free uordblks"
 )
 # nvidia-smi's names, which do not mention the GPU.
 NVIDIA_MEMORY = _words("memory.used memory.free memory.total used_memory used_gpu_memory")
 # Ends of words such as `gpumem` and the kernel's `vmrss`.
-MEMORY_ENDINGS = ("mem", "memory", "rss", "vram")
+MEMORY_ENDINGS = ("mem", "memory", "rss", "vram", "speicher")
+# `torch.cuda.mem_get_info()` is free memory and the total.
+FREE_FIRST = _words("mem get info")
 
 # Words of scripts without blanks, which stand anywhere among others: `内存占用`.
 MEMORY_PARTS = ("内存", "显存", "メモリ", "메모리")
@@ -156,6 +159,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
 # Pairs of words with one meaning.
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),
+    (Role.IN_USE, _words("after gc")),
     (Role.VIRTUAL, _words("vm size")),
     (Role.HOST, _words("host used")),
 )

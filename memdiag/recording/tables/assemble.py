@@ -43,7 +43,8 @@ _COUNTED = {
 _NAMED = 6
 # A program has a dozen phases; batch numbers as phases would be as many as samples.
 _PHASES_AT_MOST = 200
-_PAGE_BYTES = 4096
+# What torch's allocator gives away, and pages, are multiples of it; numbers of KB mostly are not.
+_BLOCK_BYTES = 512
 _SURELY_NO_KB = 1e6
 
 
@@ -231,15 +232,15 @@ def _scaled(values: Floats, factor: float) -> Floats:
 
 
 def _settle_units(metrics: list[_Metric], notes: list[str]) -> list[_Metric]:
-    """Numbers of unknown unit are bytes if some metric has only whole pages, else they stay as
+    """Numbers of unknown unit are bytes if some metric has only whole blocks, else they stay as
     they are: only the name of a unit distinguishes KB from MB.
     """
     unknown = [metric for metric in metrics if metric.unit is None]
     if not unknown:
         return metrics
     names = ", ".join(metric.column for metric in unknown)
-    if any(_whole_pages(metric.values) for metric in unknown):
-        notes.append(f"{names}: taken as bytes, since all are whole pages of {_PAGE_BYTES}")
+    if any(_whole_blocks(metric.values) for metric in unknown):
+        notes.append(f"{names}: taken as bytes, since all are multiples of {_BLOCK_BYTES}")
         return [_as_bytes(metric) if metric.unit is None else metric for metric in metrics]
     notes.append(
         f"the unit of {names} is unknown: shown without one"
@@ -248,9 +249,9 @@ def _settle_units(metrics: list[_Metric], notes: list[str]) -> list[_Metric]:
     return [replace(m, unit=Unit.COUNT) if m.unit is None else m for m in metrics]
 
 
-def _whole_pages(values: Floats) -> bool:
+def _whole_blocks(values: Floats) -> bool:
     seen = values[np.isfinite(values)]
-    return bool(seen.max() >= _SURELY_NO_KB and np.all(seen % _PAGE_BYTES == 0))
+    return bool(seen.max() >= _SURELY_NO_KB and np.all(seen % _BLOCK_BYTES == 0))
 
 
 def _as_bytes(metric: _Metric) -> _Metric:

@@ -154,6 +154,8 @@ def _counts(rows: list[list[str]]) -> bool:
     return len(numbers) * 2 > len(rows) and all(a < b for a, b in pairwise(numbers))
 
 
+# What Windows calls the column of times, with the time zone: "(PDH-CSV 4.0) (UTC)(0)".
+_PDH = ("(PDH-CSV", "(PDH-TSV")
 _NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|[^\w%#]+")
 
 
@@ -166,6 +168,7 @@ def _are_names(header: list[str]) -> bool:
 
 def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
     names = [name.strip().lstrip("#").strip().strip('"') for name in header]
+    names = ["time" if name.startswith(_PDH) else name for name in names]
     if len(names) < width:  # R's write.table: the row names have no header
         names = ["", *names]
     return Layout(delimiter=delimiter, names=tuple(names), skip_lines=skip, columns=width)
@@ -179,7 +182,7 @@ def _headerless(
     numbers = [all(is_number(cell) or not cell for cell in row) for row in alike]
     if delimiter == WHITESPACE and not all(numbers):
         return None
-    if not _mostly_numbers(alike, width) or sum(numbers) < 0.7 * len(alike):
+    if not _mostly_numbers(alike, width):
         return None
     return Layout(delimiter=delimiter, names=(), skip_lines=cells[first][0], columns=width)
 
@@ -238,6 +241,8 @@ def _single_column(rows: list[tuple[int, str]]) -> Layout | None:
     at, name = rows[0]
     if _counts_first(line for _, line in rows[1:]):
         return None
+    if rows[0][1].strip():  # printed again with each number
+        rows = [rows[0], *(row for row in rows[1:] if row[1].strip() != name.strip())]
     numbers = [is_number(line.strip()) for _, line in rows]
     if all(numbers):
         return Layout(delimiter="\t", names=(), skip_lines=at, columns=1)

@@ -220,7 +220,8 @@ def _looks_like_memory(name: str, meaning: Meaning) -> bool:
 
 def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
     """Drop the total of what is allocated beside it: it sums up all allocations ever made."""
-    words = {at: set(take_apart(table.names[at]).words) for at, _ in metrics}
+    own = {at: table.names[at].rpartition(".")[2] for at, _ in metrics}  # of "memstats.Alloc"
+    words = {at: set(take_apart(name).words) for at, name in own.items()}
     amounts = [found for found in words.values() if found and found <= ALLOCATED]
     return [
         (at, m) for at, m in metrics if words[at] - {"total"} not in amounts or words[at] in amounts

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from memdiag.recording.tables.table import Table
 
 # From the most exact to the least, where there are several.
-_VALUES = ("value", "_value", "average", "avg", "mean", "maximum", "max", "last")
+_VALUES = ("value", "_value", "average", "avg", "mean", "maximum", "max", "last", "mean/increment")
 _NAMES = (
     *("metric", "metric_name", "metricname", "_field", "field", "measurement"),
-    *("tag", "key", "series", "variable", "label", "name"),
+    *("counter name", "tag", "key", "series", "variable", "label", "name"),
 )
 _UNITS = ("unit", "units")
 # More names are not those of metrics.

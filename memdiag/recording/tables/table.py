@@ -137,7 +137,8 @@ def _without_headers(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
         if name.strip() and column.dtype == pl.String
     ]
     # A header among the rows turns every column into text.
-    if not layout.skip_lines or not named or len(named) < min(frame.width, len(layout.names)):
+    with_names = sum(bool(name.strip()) for name in layout.names[: frame.width])
+    if not layout.skip_lines or not named or len(named) < with_names:
         return frame
     again = pl.Series([True]).new_from_index(0, len(frame))
     for column, name in named:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.textlog.number_spans import (
     ARROW,
+    BY_UNIT,
     FRACTION,
     NUMBER,
     OF,
@@ -51,6 +52,10 @@ _HEADING_ENDS = re.compile("[:|=0-9]")
 # A position at the start of a line, not the size at the start of another: `4.2 GB`.
 _NO_UNIT = r"(?:\s*$|\s*[^\w\s%.]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z]))"
 _LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){_NO_UNIT}"
+_GARBAGE = frozenset({"gc", "garbage"})
+_MEMORY_WORD = re.compile(r"(?i)\b(?:memory|mem|ram|rss|vram|heap)\b")
+# No name before a number, not even one that ends in a colon: "[young: 9K->2K(9K)] 19K->12K(99K)".
+_NO_LABEL = r"(?:^|[^\w:=\s.,]\s*|[0-9][:=]?\s+|,\s+)"
 # After these headings numbers without a unit are bytes.
 _BYTES_HEADINGS = re.compile(r"\bp(?:full)?mem(?:ory_info)?\(|\bsvmem\(", re.I)
 
@@ -85,11 +90,15 @@ class Field:
     leads: bool = False
 
     def find(self, line: str) -> tuple[tuple[int, int], str] | None:
-        """The place of the number in a line, and its unit; None if there is none."""
+        """The place of the number in a line, and its unit; None if there is none, or none with the
+        unit that the others have: a torn line ends in "rss 81".
+        """
         if self.quick and (found := re.search(self.quick, line)):
             return found.span(1), self.unit
         found = re.search(self.pattern, line)
-        return None if found is None else (found.span(1), found.group(2) or "")
+        if found is None or (self.scaled and not found.group(2) and found.group(1).strip("0.")):
+            return None
+        return found.span(1), found.group(2) or ""
 
 
 def find_fields(
@@ -116,16 +125,20 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
     units: dict[Place, Counter[str]] = {}
     known: dict[str, tuple[Number, ...]] = {}
     repeated: set[Place] = set()
+    mentions: Counter[Place] = Counter()  # in lines with a word of memory
     for line in lines:
+        mentions_memory = _MEMORY_WORD.search(line) is not None
         for number in _numbers_once(line, known, repeated, words):
             seen[number.place] += 1
             below[number.place] += heading in line
+            mentions[number.place] += mentions_memory
             units.setdefault(number.place, Counter())[number.unit] += 1
     labels = [place.text for place in seen if place.kind == "label"]
     pairs = {"current", "peak"} <= {label.lower() for label in labels}
     fields = []
+    is_part = seen[Place("part", "")] >= SEEN_AT_LEAST  # then other sizes are no amounts in use
     for place, _ in seen.most_common():
-        if place.kind == "plain":
+        if place.kind == "plain" or (is_part and place.kind == "size"):
             continue
         unit = units[place].most_common(1)[0][0]
         leads = place.kind == "start" and not unit
@@ -147,8 +160,9 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
                 quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
                 unit=unit,
                 alike=_pattern(place, labels, digits="[0-9]") if place.has_digits else "",
-                by_unit=place.kind == "size",
-                is_of_memory=place.kind != "size" and _is_of_memory(name),
+                by_unit=place.kind in BY_UNIT,
+                is_of_memory=place.kind not in BY_UNIT
+                and (_is_of_memory(name) or mentions[place] * 2 > seen[place]),
                 leads=leads,
             )
             fields.append((seen[place], field))
@@ -163,7 +177,7 @@ def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
     """Drop numbers known only by their unit that mostly belong to a field with a name, or stand
     beside readings that a word of memory names.
     """
-    if any(f.is_of_memory for f in metrics):
+    if any(f.is_of_memory and f.meaning.unit is not Unit.COUNT for f in metrics):
         return [f for f in metrics if not f.by_unit]
     return [f for f in metrics if not f.by_unit or not _has_name(f, metrics, lines)]
 
@@ -213,12 +227,14 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
 
     pairs: lines have a current and a peak value, as memory has.
     """
-    if place.kind == "size" or place == Place("later", ""):
+    if place.kind in BY_UNIT or place == Place("later", ""):
         return f"memory ({unit})" if unit else "later"
     if place.kind == "start":
         return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, "start")
     label = without_when(place.text) if place.kind == "beyond" else place.text
     around = _about(heading)
+    if place.kind == "later" and _GARBAGE & set(label.lower().split()):
+        label = f"heap left by {label}"  # "[Full GC 9K->2K(9K)]"
     known = recognise(label)
     if known.part is Part.OTHER and not unit and _is_qualifier(label):
         about_memory = recognise(f"{around} {label}").part is Part.METRIC
@@ -292,9 +308,11 @@ def _pattern(
         shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
         before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else _before(place.text)
         return rf"{before}{label}-?[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
-    if place.kind == "later":
-        named = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}" if label else r"(?:^|\s)"
-        return rf"{named}{NUMBER}(?:[ ]?{UNIT})?{ARROW}{figure}(?:[^0-9A-Za-z_]|$)"
+    if place.kind in {"later", "share"}:
+        named = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}" if label else _NO_LABEL
+        earlier = rf"(?:{NUMBER}(?:[ ]?{UNIT})?{ARROW})+"
+        others = earlier if place.kind == "later" else rf"{NUMBER}\s?%\s*[(\[]\s*"
+        return rf"{named}{others}{figure}(?:[^0-9A-Za-z_]|$)"
     if place.kind == "beyond":
         before = _before(place.text) + _beyond(place.text, digits)
         return rf"{before}[^0-9A-Za-z+\-.]*(?:is|was)?\s*{figure}(?:\W|$)"
@@ -304,12 +322,21 @@ def _pattern(
         first = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}[0-9]+/[0-9]+[^A-Za-z]*?"
         start = rf"{first}[^\w.]" if label else r"(?:^|[^\w.])"
         return rf"{start}([0-9]+)()/[0-9]+(?:\D|$)"
-    if place.kind in {"size", "within"}:
-        part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""
-        return rf"{part}(?:^|[^\w.+\-])({NUMBER})(?:{OF})?[ ]?({SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
+    if place.kind in {"size", "part", "within", "behind"}:
+        return _pattern_of_size(place.kind, label)
     if place.kind == "start":
         return rf"^[^\w]{{0,12}}{figure}(?:[^0-9A-Za-z_]|$)"
     return rf"[:=\s]\s*({NUMBER})()\s*$"
+
+
+def _pattern_of_size(kind: str, label: str) -> str:
+    amount = rf"(?:^|[^\w.+\-])({NUMBER})"
+    if kind == "behind":
+        return rf"{amount}[ ]?({SIZE_UNIT})\)?\s+{label}(?:\W|$)"
+    if kind == "part":
+        return rf"{amount}[ ]?({SIZE_UNIT})\s*(?:/|of\s)"
+    part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""
+    return rf"{part}{amount}(?:{OF})?[ ]?({SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
 
 
 def _before(text: str) -> str:

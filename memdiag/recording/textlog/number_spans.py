@@ -28,8 +28,15 @@ _SCAN = re.compile(
     rf"(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
 )
 # "reserved 21.9 -> 21.7 GiB": only the later value is in use.
-ARROW = r"\s*(?:->|→|=>|⇒|➜)\s*"
+ARROW = r"(?:\([0-9]+%\))?\s*(?:->|→|=>|⇒|➜)\s*"
 _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
+_IN_BRACKETS = re.compile(rf"\s*[(\[]\s*{NUMBER}(?:{OF})?[ ]?{SIZE_UNIT}\b")
+_BEHIND = re.compile(r"\)?\s+([A-Za-z]+(?: [A-Za-z]+){0,4})\s*(?=[;,.)\]|]|$)")
+# "34MB/57MB", "1.2 GB of 4 GB": in use, of a total.
+_OF_TOTAL = re.compile(rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b")
+# "memory_monitor.py:21": a line of code.
+_FIGURE = re.compile(r"[0-9][0-9.]*[A-Za-z]")
+_CODE = re.compile(r"\w\.[a-z]{1,4}:$")
 # "1342 objects collected": no level.
 _HAPPENED = re.compile(
     r"\s*\w+\s+(?:collected|freed|released|removed|deleted|created|reclaimed|loaded|processed)\b"
@@ -49,7 +56,11 @@ _OF_TRAINING = frozenset({AxisKind.STEP, AxisKind.EPOCH})
 _SOFT_CUT = (
     r"(?<![KMGTkmgti][Bb])(?:\)\s+|\]\s*)(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
 )
-_HARD_CUT = r"[,|;\t{}\u3001\uff0c\uff1b]|[>\])]:|\s{2,}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
+# "rss_mb=nan vram_mb=812": a value in words ends the name before it.
+_WORDED = r"""=(?:"[^"]*"|'[^']*'|[^\s=]+)\s+(?=[A-Za-z_])"""
+_HARD_CUT = (
+    rf"[,|;\t{{}}\u3001\uff0c\uff1b]|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\[|{_WORDED}"
+)
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
 # Not after a unit in brackets: "Memory usage (MB) at step".
 _CUT_OF_ALL = re.compile(rf"{_HARD_CUT}|\]\s+(?=[A-Za-z])")
@@ -85,10 +96,15 @@ _DEVICE = re.compile(r"(?:^|[^A-Za-z0-9_])(?:gpu|device|cuda|card)(?:[-_# ]|:|\s
 _DEVICE_ENDS = re.compile(r"\s*[:=]\s*[-+]?[0-9]|[:,]?\s+([A-Za-z_]+)")
 
 
+BY_UNIT = frozenset({"size", "part"})
+"""Kinds of places that only a unit of memory tells: of an amount, of one of a total."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a number is: after a label, before a word, at the start, by its unit, within a part of
-    the line, beyond a step number, or later than another value ("21.9 -> 21.7 GiB").
+    the line, before words that name it, beyond a step number, in brackets behind its share of the
+    whole, or later than another value ("21.9 -> 21.7 GiB").
     """
 
     kind: str
@@ -113,7 +129,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
     zone = _ZONE.match(line)  # of the time before it
     end, unlabelled, bare = zone.end() if zone else 0, 0, False
     awaited: Place | None = None  # of the next number
-    is_after_size = False
+    is_after_size = is_later = False
     counter = ""
     for match in (found for found in _SCAN.finditer(line) if not _is_index(line, found)):
         between = line[end : match.start()]
@@ -121,12 +137,14 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
         unit = match.group("unit") or ""
         is_named_behind = between.endswith("(") and unit and _AFTER.match(line, end)
         label = "" if is_named_behind else _label(between, words)  # "9G used (2300M wired)"
-        if awaited is not None:
+        is_total = is_later and between == "("  # "806M->222M(4096M)"
+        is_later = awaited is not None and awaited.kind == "later"
+        if _THEN_LATER.match(line, end) is not None and not _is_position(label):
+            awaited = awaited or Place("later", label)  # "4->4->2 MB"
+        elif awaited is not None:
             yield Number(awaited, unit)
             awaited = None
-        elif _THEN_LATER.match(line, end) is not None and not _is_position(label):
-            awaited = Place("later", label)
-        elif _is_no_reading(between, label, match.group("figure"), unit):
+        elif is_total or _is_no_reading(between, label, match.group("figure"), unit):
             continue
         elif (when := _when(between, label, line, match, is_after_size)) is not None:
             position, beyond = when
@@ -135,11 +153,13 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
         elif label and not _belongs_to_next(label, line, end):
             yield Number(Place("label", label), unit)
             counter = label if match.group("total") and not unit else counter
+            is_share = unit == "%" and _IN_BRACKETS.match(line, end)
+            awaited = Place("share", label) if is_share else None  # "RAM 6.6% (4200MB of 64000MB)"
         elif not match.group("figure").startswith(("+", "-")):  # "(+1,853 MB)": an increase
             if place := _unlabelled(match, unit, label, first=unlabelled == 0, counter=counter):
-                if place.kind != "size" or not bare:
+                if place.kind not in BY_UNIT or not bare:
                     yield Number(place, unit)
-                bare = bare or place.kind == "size"
+                bare = bare or place.kind in BY_UNIT
             unlabelled += 1
         is_after_size = re.fullmatch(SIZE_UNIT, unit) is not None
 
@@ -208,10 +228,10 @@ def without_when(text: str) -> str:
 
 
 def _is_no_reading(between: str, label: str, figure: str, unit: str) -> bool:
-    """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a start, an increase, or a total
-    ("of 32 GB", "/ 32 GB").
+    """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a line of code, a start, an
+    increase, or a total ("of 32 GB", "/ 32 GB").
     """
-    if label.lower() in _TOTALS:
+    if label.lower() in _TOTALS or _CODE.search(between):
         return True
     if re.fullmatch(SIZE_UNIT, unit):
         is_increase = figure.startswith("+")  # "memory +20 MB"
@@ -233,15 +253,23 @@ def _unlabelled(
         return Place("before", after.group(1))
     if re.fullmatch(SIZE_UNIT, unit):
         counted = len(unit) == 1 and after and not _may_follow(after.group(1))
-        if counted or _PER.match(match.string, match.end()):
-            return None
-        part = _part(match.string, match.start())
-        return Place("within", part) if part else Place("size", "")
+        is_rate = _PER.match(match.string, match.end())
+        return None if counted or is_rate else _size(match)
     if match.group("total"):
         return Place("fraction", counter)
     if first and not match.string[: match.start()].strip(_STRIP):
         return Place("start", "")
     return None if unit else Place("plain", "")
+
+
+def _size(match: re.Match[str]) -> Place:
+    """The place of a size without a name before it."""
+    line, end = match.string, match.end()
+    if part := _part(line, match.start()):
+        return Place("within", part)
+    if "/" not in match.group() and (behind := _behind(line, end)):
+        return Place("behind", behind)
+    return Place("part" if _OF_TOTAL.match(line, end) else "size", "")
 
 
 def _part(line: str, end: int) -> str:
@@ -254,6 +282,13 @@ def _part(line: str, end: int) -> str:
         return ""
     meaning = recognise(words[1].rstrip("0123456789 "))
     return words[1] if meaning.part in {Part.METRIC, Part.LABEL} else ""
+
+
+def _behind(line: str, end: int) -> str:
+    """The words behind a size that name it: "14.3 GiB already allocated; 12.3 MiB free"."""
+    words = _BEHIND.match(line, end)
+    is_name = words is not None and recognise(words[1]).part is Part.METRIC
+    return words[1] if words is not None and is_name else ""
 
 
 def _may_follow(word: str) -> bool:
@@ -275,6 +310,8 @@ def _label(between: str, most: int) -> str:
     if key is not None and any(c.isalpha() for c in key[1]):
         return key[1].strip()
     words = _words(_CUT, _TAG.sub("|", between))
+    figures = [at for at, word in enumerate(words, 1) if _FIGURE.match(word)]
+    words = words[max(figures, default=0) :]  # "trainer-0 990m 1234Mi"
     is_named = between.rstrip().endswith((":", "="))
     kept = next((n for n, word in enumerate(words) if _is_kept(word, is_named)), len(words))
     most = max(most, min(len(words) - kept, WORDS_OF_ALL))

@@ -20,6 +20,8 @@ _GROUPED = (
     re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:" + _SPACES + rb"[0-9]{3})+)(?![0-9])"),
     re.compile(rb"([:=][ ]{0,8})([1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?)" + _SIZE_ENDS),
 )
+# Points between thousands, where commas are decimal.
+_POINTED = re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?=,[0-9])")
 _COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
 _COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2}" + _SIZE_ENDS)
 _POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+" + _SIZE_ENDS)
@@ -52,7 +54,9 @@ class NumberStyle:
             block = pattern.sub(_without_separators, block)
         if self.listed:
             block = _LISTED.sub(_one_by_one, block)
-        return _COMMA.sub(b".", block) if self.decimal_commas else block
+        if not self.decimal_commas:
+            return block
+        return _COMMA.sub(b".", _POINTED.sub(lambda one: one[2].replace(b".", b""), block))
 
 
 def number_style(block: bytes) -> NumberStyle:

@@ -83,13 +83,14 @@ def _values(groups: pl.Series, field: Field, lines: pl.Series) -> pl.Series:
     found = suffix.unique().drop_nulls().to_list()
     factors = {unit: units.bytes_per_unit(unit) for unit in found}
     known = {unit: float(factor) for unit, factor in factors.items() if factor is not None}
-    if not known:
-        return values
-    scale = suffix.replace_strict(
-        list(known), list(known.values()), default=1.0, return_dtype=pl.Float64
-    )
-    scaled: pl.Series = values * scale.fill_null(1.0)
-    return scaled
+    if known:
+        scale = suffix.replace_strict(
+            list(known), list(known.values()), default=1.0, return_dtype=pl.Float64
+        )
+        values = values * scale.fill_null(1.0)
+    if field.scaled:  # see `Field.find`
+        values = values.set(suffix.is_null() & (values != 0), None)
+    return values
 
 
 def _numbers(texts: pl.Series) -> pl.Series:

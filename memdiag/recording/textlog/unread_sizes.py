@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.textlog.discover_fields import Field
-from memdiag.recording.textlog.number_spans import NUMBER, SIZE_UNIT, Place, numbers_in
+from memdiag.recording.textlog.number_spans import ARROW, NUMBER, SIZE_UNIT, Place, numbers_in
 from memdiag.values.sanitize import printable
 
 _SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_])(?:/s\b)?")
@@ -16,6 +16,7 @@ _SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_]
 _OF_MEMORY = re.compile(
     r"(?i)(?=.*[0-9])(?:.*[(\[][kmgt]i?b[)\]]|.*(?<![a-z])(?:mem(?:ory)?|rss|vram|alloc\w*)(?![a-z]))"
 )
+_LATER = re.compile(ARROW)
 _STARTS = re.compile(r"[,;|{(\t]|\s-\s|\.\s|->")
 _LONGEST = 48
 _SHOWN = 4
@@ -49,7 +50,10 @@ def _unread(line: str, metrics: Sequence[Field], axes: Sequence[tuple[int, int]]
     sizes = list(_SIZE.finditer(line))
     read = [*found, *axes]
     unread = [
-        size for size in sizes if not any(a < size.end(1) and size.start(1) < b for a, b in read)
+        size
+        for size in sizes
+        if not any(a < size.end(1) and size.start(1) < b for a, b in read)
+        and not _LATER.match(line, size.end())
     ]
     labels = [number.place.text for number in numbers_in(line) if _is_of_memory(number.place)]
     if unread or labels or sizes or found or _OF_MEMORY.match(line) is None:

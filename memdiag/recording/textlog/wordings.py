@@ -31,7 +31,7 @@ def by_wording(fields: Sequence[Field], lines: Sequence[str]) -> list[Field]:
 
 
 def _parts(field: Field, lines: Sequence[str]) -> list[Field]:
-    if field.meaning.part is not Part.METRIC or not field.is_of_memory:
+    if field.meaning.part is not Part.METRIC:
         return [field]
     seen: Counter[tuple[str, ...]] = Counter()
     for line in lines:
