@@ -111,7 +111,7 @@ def test_steps_that_a_sampler_meets_are_not_changed() -> None:
     ("line", "column", "expected"),
     [
         ("[GC [young: 9K->{0}K(9K)] 9{0}K->{0}K(99999K), 0.1 secs]", "memory (bytes)", 1e3),
-        ("[GC 9{0}K->{0}K(99999K), 0.1 secs]", "heap left by GC (bytes)", 1e3),
+        ("[GC 9{0}K->{0}K(99999K), 0.1 secs]", "heap left by GC", 1e3),
         ("GC(1) Garbage Collection (Hot) 9{0}M(15%)->{0}M(10%)", "heap left by", 1e6),
         ("gc @0.5s 2%: 0.1+0.2 ms clock, 9->8->{0} MB, 9 MB goal", "memory (bytes)", 1e6),
         ("epoch {0}, RAM 6.5% ({0}MB of 64000MB)", "RAM (bytes)", 1e6),

@@ -233,8 +233,9 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
         return {"s": "time (s)", "ms": "time (ms)", "h": "time (h)"}.get(unit, "start")
     label = without_when(place.text) if place.kind == "beyond" else place.text
     around = _about(heading)
-    if place.kind == "later" and _GARBAGE & set(label.lower().split()):
-        label = f"heap left by {label}"  # "[Full GC 9K->2K(9K)]"
+    words = set(label.lower().split())
+    if place.kind == "later" and _GARBAGE & words:  # "[Full GC 9K->2K(9K)]"
+        label = "heap left by full GC" if "full" in words else "heap left by GC"
     known = recognise(label)
     if known.part is Part.OTHER and not unit and _is_qualifier(label):
         about_memory = recognise(f"{around} {label}").part is Part.METRIC

@@ -137,11 +137,11 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
         unit = match.group("unit") or ""
         is_named_behind = between.endswith("(") and unit and _AFTER.match(line, end)
         label = "" if is_named_behind else _label(between, words)  # "9G used (2300M wired)"
-        is_total = is_later and between == "("  # "806M->222M(4096M)"
-        is_later = awaited is not None and awaited.kind == "later"
+        is_behind, is_later = is_later, awaited is not None and awaited.kind == "later"
+        is_total = between == "(" and (is_behind or is_later)  # "806M(20%)->222M(4096M)"
         if _THEN_LATER.match(line, end) is not None and not _is_position(label):
             awaited = awaited or Place("later", label)  # "4->4->2 MB"
-        elif awaited is not None:
+        elif awaited is not None and not is_total:
             yield Number(awaited, unit)
             awaited = None
         elif is_total or _is_no_reading(between, label, match.group("figure"), unit):
