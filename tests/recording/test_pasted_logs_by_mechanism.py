@@ -170,3 +170,9 @@ def test_scalar_that_tensorboard_exports_as_json_is_named_by_its_file(tmp_path: 
     points = json.dumps([[1.7e9 + n, 10 * n, n] for n in range(N)])
     (series,) = read_log(tmp_path, points, name="run-a-tag-rss_mb.json").series
     assert (series.column, series.x[-1], series.y[-1]) == ("rss_mb", 110, 11e6)
+
+
+def test_dates_are_the_axis_whatever_the_name_of_their_column(tmp_path: Path) -> None:
+    rows = [f"2025-01-01 00:{5 * n:02}:00.000,{n + 900}" for n in range(N)]
+    (series,) = read_log(tmp_path, ["bin(5m),avg(rss_mb)", *rows]).series
+    assert (series.axis.kind, series.x[-1]) == (AxisKind.SECONDS, 300.0 * (N - 1))

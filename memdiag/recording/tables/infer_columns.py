@@ -15,7 +15,7 @@ from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import ALLOCATED, MEMORY, NO_AMOUNTS, REQUESTS
-from memdiag.recording.parsing.timestamps import is_date_alone, is_time_alone
+from memdiag.recording.parsing.timestamps import is_clock, is_date_alone, is_time_alone
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
 from memdiag.recording.tables.axis import Candidate, counts_evenly, rises_strictly
@@ -58,8 +58,9 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
     ]
     axes = _axes(table, meanings, metrics, x, source)
     labels += _of_restarts(table, meanings, axes, taken)
-    if not axes and (found := _rising(table, meanings, metrics, pid)) is not None:
-        axes = [found]
+    if not axes:
+        found = _dated(table, meanings) or _rising(table, meanings, metrics, pid)
+        axes = [] if found is None else [found]
     return Plan(
         metrics=tuple(metrics),
         axes=tuple(axes),
@@ -334,6 +335,18 @@ def _counts_more_than_rows(values: Floats) -> bool:
     moves = np.diff(values[np.isfinite(values)])
     moves = moves[moves > 0]
     return len(moves) > 0 and float(np.median(moves)) >= 2
+
+
+def _dated(table: Table, meanings: list[Meaning]) -> Candidate | None:
+    """The first column of nothing but dates or times of day, whatever its name: `bin(5m)`."""
+    for at, meaning in enumerate(meanings):
+        column = table.columns[at]
+        if meaning.part is Part.OTHER and is_text(column) and is_clock(as_series(column)):
+            values = to_seconds(column, 1.0)
+            if np.isfinite(values).all():
+                axis = Axis(name=printable(table.names[at][:80]), kind=AxisKind.SECONDS)
+                return Candidate(axis=axis, values=values, rank=_LAST_RANK)
+    return None
 
 
 def _rising(
