@@ -14,7 +14,7 @@ from memdiag.analysis.cross_series.leak_kind import leaking
 from memdiag.analysis.cross_series.whole_growth import whole_growth
 from memdiag.analysis.decision import decide
 from memdiag.analysis.decision.across import decide as across
-from memdiag.analysis.decision.across.kept_by_names import kept_per_s
+from memdiag.analysis.decision.across.kept_by_names import kept
 from memdiag.analysis.decision.case import Context
 from memdiag.analysis.forecasting.backtest import backtest
 from memdiag.analysis.forecasting.capacity import capacity
@@ -39,8 +39,9 @@ def _judged(
         for series in recording.series
     ]
     ended = ended_processes(recording.series, policy)
-    kept = kept_per_s(recording.holders)
-    findings = across.correct([f for _, f in found if f is not None], ended, policy, kept)
+    findings = across.correct(
+        [f for _, f in found if f is not None], ended, policy, kept(recording.holders)
+    )
     verdict, confidence, decided_by = across.decide(findings, ended, policy)
     empty = tuple(f"{s.column} holds no readings" for s, f in found if f is None)
     judged = RecordingFinding(

@@ -373,6 +373,7 @@ class Fix(enum.Enum):
     CONSUME = "consume"  # take from the queue what is put into it, or bound it
     BOUND_DICTIONARY = "bound_dictionary"  # delete entries, or a cache with a size
     BOUND_SEQUENCE = "bound_sequence"  # aggregate, clear it, or deque(maxlen=...)
+    SMALLER_BOUND = "smaller_bound"  # a smaller maxlen or maxsize
     AGGREGATE = "aggregate"  # one array or text that is made larger again and again
     BREAK_CYCLE = "break_cycle"  # objects that refer to themselves
     UNLINK = "unlink"  # an object that refers to the one before it

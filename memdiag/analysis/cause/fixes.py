@@ -24,6 +24,8 @@ def fix_of(holder: Holder) -> Fix:
         return Fix.BREAK_CYCLE
     if holder.path[0].kind == REGISTERED:
         return Fix.REMOVE_HANDLER
+    if holder.bound is not None:
+        return Fix.SMALLER_BOUND
     library = [name.name for name in holder.path if name.kind == "attribute" and not name.file]
     for part, fix in _BY_ATTRIBUTE:
         if any(part in name for name in library):

@@ -24,11 +24,13 @@ from memdiag.analysis.decision.across.exact_metrics import (
     settled_malloc,
     stable_part,
 )
+from memdiag.analysis.decision.across.filling_container import filling_container
 from memdiag.analysis.decision.across.garbage import (
     collected,
     uncollected_garbage,
     young_garbage,
 )
+from memdiag.analysis.decision.across.kept_by_names import Kept
 from memdiag.analysis.decision.across.processes import (
     counted_again,
     lost_sharing,
@@ -68,7 +70,7 @@ OVERRULES = (
 )
 # First: growth that is bounded, whatever its own verdict; of what is left inconclusive, what cannot
 # grow since the memory that contains it does not.
-EXPLAINS = (lost_sharing, collected)
+EXPLAINS = (lost_sharing, collected, filling_container)
 BOUNDS = (bounded_by,)
 # then what an exact metric adds.
 CONFIRMS = (exact_meter,)
@@ -113,13 +115,13 @@ def correct(
     findings: Sequence[Finding],
     ended: frozenset[str] = frozenset(),
     policy: Policy = DEFAULT,
-    kept_per_s: Mapping[str, float] | None = None,
+    kept: Mapping[str, Kept] | None = None,
 ) -> tuple[Finding, ...]:
     """The findings, each corrected where other series say more about the same memory.
 
-    ended: processes that were gone well before the recording's end. kept_per_s: see `SeriesSet`.
+    ended: processes that were gone well before the recording's end. kept: see `SeriesSet`.
     """
-    series = SeriesSet(findings=findings, policy=policy, ended=ended, kept_per_s=kept_per_s or {})
+    series = SeriesSet(findings=findings, policy=policy, ended=ended, kept=kept or {})
     explained = tuple(_corrected(f, EXPLAINS, series) for f in findings)
     series = replace(series, findings=explained)
     bounded = tuple(_corrected(f, BOUNDS, series) if _is_open(f) else f for f in explained)

@@ -210,7 +210,8 @@ def _waiting(series: SeriesSet) -> frozenset[str]:
 
 def _is_kept(finding: Finding, series: SeriesSet) -> bool:
     """Return True if most of its growth is reachable from names of the program: not garbage."""
-    return series.kept_per_s.get(finding.process, 0.0) >= _most(series, speed(finding)) > 0
+    known = series.kept.get(finding.process)
+    return known is not None and known.per_s >= _most(series, speed(finding)) > 0
 
 
 def _can_be(finding: Finding, series: SeriesSet, parameters: Parameters) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import Any
 
+from memdiag.analysis.decision.across.kept_by_names import Kept
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import Policy
 from memdiag.values.findings import Finding
@@ -42,12 +43,12 @@ Changes = Mapping[str, Any]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSet:
     """The findings of one recording. ended: processes of a tree that were gone before its end.
-    kept_per_s: bytes per second that the names of a process keep, where that was measured."""
+    kept: the place of each process that grows most, where that was measured."""
 
     findings: Sequence[Finding]
     policy: Policy
     ended: frozenset[str] = frozenset()
-    kept_per_s: Mapping[str, float] = field(default_factory=dict)
+    kept: Mapping[str, Kept] = field(default_factory=dict)
 
     def same(self, finding: Finding) -> list[Finding]:
         """The findings about the same memory, itself included."""
