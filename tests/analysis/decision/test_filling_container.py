@@ -90,6 +90,13 @@ def test_a_list_leaks_beside_a_smaller_container_that_fills() -> None:
     assert verdict_of(container(10_000, items=0.4), history) is Verdict.LEAK
 
 
+def test_two_containers_that_fill_together_are_no_leak() -> None:
+    states = container(10_000, items=0.4)
+    rewards = container(20_000, Name(kind="local", name="rewards", owner="main"), items=0.3)
+    assert verdict_of(states, rewards) is Verdict.INCONCLUSIVE
+    assert verdict_of(states) is Verdict.LEAK
+
+
 def test_containers_that_are_items_of_another_one_may_become_more() -> None:
     path = Name(kind="local", name="windows", owner="main"), Name(kind="item", name="")
     assert verdict_of(container(10_000, *path)) is Verdict.LEAK

@@ -12,63 +12,68 @@ from memdiag.values.holders import Holder, ProcessHolders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filling:
-    """A container that holds at most `bound` items, and has `items`. name: without braces. left_s:
-    seconds until it is full at its present pace."""
+    """A container that holds at most `bound` items, and has `items`.
+
+    name: without braces. per_s: bytes per second that it grows by on the host, device_per_s: on
+    devices. left_s: seconds until it is full at that pace.
+    """
 
     name: str
     items: float
     bound: float
+    per_s: float
+    device_per_s: float
     left_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """The place in a process that grows most, of those that a name leads to.
+    """What the names of a process keep.
 
-    per_s: bytes per second on the host, device_per_s: on devices. filling: the container that it
-    is, if that has a greatest length.
+    per_s: bytes per second on the host by which the place grows that grows most. filling: the
+    containers that grow and have a greatest length.
     """
 
-    per_s: float
-    device_per_s: float
-    filling: Filling | None = None
+    per_s: float = 0.0
+    filling: tuple[Filling, ...] = ()
 
 
 def kept(processes: Sequence[ProcessHolders]) -> Mapping[str, Kept]:
-    """The place that grows most in each process where one does.
+    """What each process keeps.
 
     Several places may lead to the same objects. What no name leads to is kept by none.
     """
     found: dict[str, Kept] = {}
     for one in processes:
         named = [h for h in one.holders if all(name.kind != "unreached" for name in h.path)]
-        grown = [known for holder in named if (known := _kept(holder)) is not None]
-        before = [found[one.process]] if one.process in found else []
-        if grown:
-            found[one.process] = max(before + grown, key=lambda k: k.per_s + k.device_per_s)
+        before = found.get(one.process, Kept())
+        found[one.process] = Kept(
+            per_s=max([before.per_s, *(_per_s(holder)[0] for holder in named)]),
+            filling=before.filling + tuple(filter(None, map(_filling, named))),
+        )
     return found
 
 
-def _kept(holder: Holder) -> Kept | None:
+def _per_s(holder: Holder) -> tuple[float, float]:
+    """Bytes per second on the host and on devices."""
     units_per_s = late_rate([(one.at_s, one.size) for one in holder.sizes]) or 0.0
-    if units_per_s <= 0:
-        return None
-    return Kept(
-        per_s=units_per_s * (holder.bytes_per_unit - holder.device_bytes_per_unit),
-        device_per_s=units_per_s * holder.device_bytes_per_unit,
-        filling=_filling(holder, units_per_s),
-    )
+    on_device = holder.device_bytes_per_unit
+    return units_per_s * (holder.bytes_per_unit - on_device), units_per_s * on_device
 
 
-def _filling(holder: Holder, items_per_s: float) -> Filling | None:
+def _filling(holder: Holder) -> Filling | None:
+    items_per_s = late_rate([(one.at_s, one.size) for one in holder.sizes]) or 0.0
     # Of containers that are items of another one, it is not known how many there are.
-    if holder.bound is None or holder.unit != "items" or any(n.kind == "item" for n in holder.path):
+    is_one = holder.unit == "items" and all(name.kind != "item" for name in holder.path)
+    if holder.bound is None or not is_one or items_per_s <= 0:
         return None
-    items = holder.sizes[-1].size
+    (per_s, device_per_s), items = _per_s(holder), holder.sizes[-1].size
     return Filling(
         name=holder.path[-1].name.translate(_WITHOUT_BRACES),
         items=items,
         bound=float(holder.bound),
+        per_s=per_s,
+        device_per_s=device_per_s,
         left_s=max(holder.bound - items, 0.0) / items_per_s,
     )
 

@@ -43,7 +43,7 @@ Changes = Mapping[str, Any]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSet:
     """The findings of one recording. ended: processes of a tree that were gone before its end.
-    kept: the place of each process that grows most, where that was measured."""
+    kept: what the names of each process keep, where that was measured."""
 
     findings: Sequence[Finding]
     policy: Policy
