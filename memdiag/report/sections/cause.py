@@ -27,7 +27,7 @@ _FIXES = {
     Fix.BOUND_SEQUENCE: (
         "keep sums or the last items only (deque(maxlen=...)), or clear it regularly"
     ),
-    Fix.SMALLER_BOUND: "give it a smaller maxlen or maxsize: memory runs out before it is full",
+    Fix.SMALLER_BOUND: "give it a smaller maxlen or maxsize if memory runs out before it is full",
     Fix.AGGREGATE: "write it out or aggregate it instead of making it larger",
     Fix.BREAK_CYCLE: (
         "let Python's collector run (gc.enable(), or gc.collect() at each epoch), or break the "
