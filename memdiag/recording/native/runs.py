@@ -123,10 +123,7 @@ class RunFiles(RecordingFiles):
     def forget(self) -> None:
         """Remove the run with all that memdiag has written into it."""
         with contextlib.suppress(OSError):
-            for name in _names(self._directory):
-                if _is_file(name, self._directory):
-                    os.unlink(name, dir_fd=self._directory)
-            os.rmdir(self._id, dir_fd=self._runs)
+            _remove(self._id, self._runs, self._directory)
 
     def close(self) -> None:
         super().close()
@@ -212,9 +209,16 @@ def remove(place: Place, run: KeptRun) -> None:
         with safe_open.closing(directory):
             if _others(directory) or _is_recording(directory):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), run.id)
-            for name in _names(directory):
-                os.unlink(name, dir_fd=directory)
-        os.rmdir(run.id, dir_fd=runs)
+            _remove(run.id, runs, directory)
+
+
+def _remove(name: str, runs: int, directory: int) -> None:
+    """Remove what memdiag wrote for a run, and its directory if nothing else is in it. Raises
+    OSError."""
+    for file in _names(directory):
+        if _is_file(file, directory):
+            os.unlink(file, dir_fd=directory)
+    os.rmdir(name, dir_fd=runs)
 
 
 @contextmanager
