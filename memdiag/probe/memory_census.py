@@ -23,6 +23,7 @@ from .plain_access import (
     simple_name,
     size_getter,
 )
+from .program_code import is_ours
 from .tracked_objects import class_of_each, objects_of, referrers, sizes_of
 
 TYPE_CHECKING = False
@@ -56,7 +57,6 @@ _VARIABLE = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 _SEQUENCES = (list, tuple, set, frozenset, deque)
 _CONTAINERS = frozenset(("dict", "list", "tuple", "set", "frozenset", "deque"))
 _NOT_HOLDERS = (types.FrameType, types.ModuleType, types.CodeType)
-_OURS = frozenset((__name__.partition(".")[0], "memdiag"))
 
 
 def census(
@@ -139,7 +139,7 @@ class _Census:
         for known, size in sizes_of(_VARIABLE):
             sizes[known] += size - _GC_HEADER_BYTES
         for known, count in counts.items():
-            if module_name(kinds[known]).partition(".")[0] not in _OURS:
+            if not is_ours(module_name(kinds[known])):
                 self._add_type(kinds[known], count, sizes[known] + count * _GC_HEADER_BYTES)
 
     def _add_type(self, kind: type, count: int, size_bytes: int) -> None:
@@ -398,7 +398,7 @@ def _is_intercepted(torch: Any) -> bool:
 
 
 def _is_ours(thing: Any) -> bool:
-    return module_name(type(thing)).partition(".")[0] in _OURS
+    return is_ours(module_name(type(thing)))
 
 
 def _kind_of(thing: Any) -> str:

@@ -45,6 +45,7 @@ from .program_code import (
     GENERATORS,
     awaiting_frames,
     generator_frame,
+    is_ours,
     is_users,
     running_frames,
 )
@@ -72,7 +73,6 @@ _SIMPLE = frozenset(map(id, (int, float, bool, complex, type(None))))
 _TEXTS = frozenset(map(id, (str, bytes, bytearray)))
 _SKIPPED = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
 _CLASS_NAMES = frozenset(("__dict__", "__weakref__", "__doc__", "__module__"))
-_OURS = frozenset((__name__.partition(".")[0], "memdiag"))
 _CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, frozenset, deque)
 
 
@@ -187,9 +187,7 @@ class NameWalk:
         modules = [
             (name, module, module_file(module))
             for name, module in list(sys.modules.items())
-            if type(module) is types.ModuleType
-            and type(name) is str
-            and name.partition(".")[0] not in _OURS
+            if type(module) is types.ModuleType and type(name) is str and not is_ours(name)
         ]
         ours = [m for m in modules if m[0] == "__main__" or (m[2] and is_users(m[2]))]
         for _, module, _ in ours:
@@ -268,7 +266,7 @@ class NameWalk:
             return NameWalk._visit_dict
         if issubclass(kind, _CONTAINERS):
             return NameWalk._visit_items
-        if module_name(kind).partition(".")[0] in _OURS:
+        if is_ours(module_name(kind)):
             return _visit_nothing
         for base, visit in (
             (LruCache, NameWalk._visit_cache),

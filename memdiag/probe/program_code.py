@@ -23,6 +23,13 @@ _MOST_TASKS, _MOST_AWAITS = 100, 20
 _AWAITED = ("gi_yieldfrom", "cr_await", "ag_await")
 # Weak sets of asyncio's tasks: up to Python 3.11, and from 3.12 to 3.13.
 _ALL_TASKS = ("_all_tasks", "_scheduled_tasks")
+# Packages of memdiag's code: the probe's in the program, and both where a process measures itself.
+_OURS = frozenset((__name__.partition(".")[0], "_memdiag_probe", "memdiag"))
+
+
+def is_ours(module: str) -> bool:
+    """Return True for the name of a module of memdiag's."""
+    return module.partition(".")[0] in _OURS
 
 
 def is_users(file: str) -> bool:

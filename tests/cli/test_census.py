@@ -196,6 +196,8 @@ def test_regular_censuses_and_interventions_of_a_run(tmp_path: Path) -> None:
 
 EXPLAINS = """
 import numpy as np, memdiag
+with memdiag.record():
+    memdiag.step(0)
 def main():
     kept = []
     for _ in range(4):
@@ -203,6 +205,7 @@ def main():
         found = memdiag.explain()
     return found
 found = main()
+assert {one.type for one in found.census.groups} == {"ndarray"}  # (memdiag's own are not listed)
 print(found.census.groups[0].name, found.census.groups[0].count, found.grown[0].holder)
 print(found)
 """
@@ -241,7 +244,7 @@ def test_explain_in_a_program_with_and_without_memdiag(tmp_path: Path, is_watche
     first, *text = done.stdout.splitlines()
     assert first == "kept[] 80 list `kept`, local variable of main()"
     assert "128 MB  +96.0 MB      80  float64 [50, 4000]  kept[]" in done.stdout
-    assert any("Grew most: notebook.py:6" in line for line in text)
+    assert any("Grew most: notebook.py:8" in line for line in text)
     left = [path for path in temporary.rglob("*") if path.is_file() or "-" in path.name[8:]]
     assert left == []
 
