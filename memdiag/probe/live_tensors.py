@@ -48,8 +48,14 @@ class TensorCount:
         self._torch = torch
         self._tensors = _Tensors(torch)
         self._looks = 0
+        self._young_before = 0
         self.kinds: set[str] = set()  # of devices that tensors were on
         self.running = RunningCount(torch)
+
+    def begin(self) -> None:
+        """The program has done its first step: imports, some in that step, have made what there
+        is."""
+        self._young_before = young_garbage.young()
 
     def __call__(self, *, at_step: bool = False) -> dict[str, int] | None:
         """Readings by metric.
@@ -93,7 +99,8 @@ class TensorCount:
     def _garbage(self) -> tuple[float, int, dict[int, int]] | None:
         """What nothing refers to: how many times as much there is, the bytes of its buffers, and
         the number of its tensors by storage."""
-        found = young_garbage.unreachable()
+        self._young_before = min(self._young_before, young_garbage.young())
+        found = young_garbage.unreachable(self._young_before)
         if found is None:
             return None
         objects, times = found

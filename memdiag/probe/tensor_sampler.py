@@ -32,6 +32,7 @@ class TensorSampler:
     def __init__(self, session: Session, torch: Any) -> None:
         self._session = session
         self._running: bool
+        self._has_begun: bool
         self._is_off: bool
         self._spacing: Spacing
         self._count = TensorCount(torch)
@@ -41,13 +42,16 @@ class TensorSampler:
         self._begin()
 
     def _begin(self) -> None:
-        self._running = self._said = self._is_off = False
+        self._running = self._said = self._is_off = self._has_begun = False
         self._spacing = Spacing(SHARE, CREDIT_S, _AT_LEAST_S)
         self._spacing.is_due()  # from now on
 
     def tick(self, *, at_step: bool = False) -> None:
         """Count if it is due. Called at steps, and by the heartbeat."""
         try:
+            if at_step and not self._has_begun:
+                self._has_begun = True
+                self._count.begin()
             if self._spacing.is_due() and not (self._running or self._is_off):
                 self._take(at_step=at_step)
         except Exception:

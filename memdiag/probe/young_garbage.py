@@ -33,19 +33,27 @@ def is_collected() -> bool:
     return gc.isenabled() and gc.get_threshold()[0] > 0
 
 
-def unreachable() -> tuple[list[Any], float] | None:
+def young() -> int:
+    """The number of objects in the youngest generation."""
+    return gc.get_count()[0]
+
+
+def unreachable(before: int = 0) -> tuple[list[Any], float] | None:
     """The young objects that nothing outside of them refers to, and by how much to multiply what
     they hold, as only the youngest were looked at; None if it cannot look now.
+
+    before: how many of the young objects there were before the program's work began. The youngest
+    stand for those since then: what imports make stays in use.
     """
-    count, threshold = gc.get_count()[0], gc.get_threshold()[0]
+    count, threshold = young(), gc.get_threshold()[0]
     if count > MOST_OBJECTS or (is_collected() and count + _ROOM > threshold):
         return None
     if _may_make_a_tuple():
         return None
-    young = gc.get_objects(generation=0)
-    times = max(1.0, len(young) / LOOKED_AT)
-    del young[:-LOOKED_AT]
-    return unreachable_among(young, Counter()), times
+    objects = gc.get_objects(generation=0)
+    times = max(1.0, (len(objects) - before) / LOOKED_AT)
+    del objects[:-LOOKED_AT]
+    return unreachable_among(objects, Counter()), times
 
 
 def unreachable_among(objects: list[Any], held: Counter[int]) -> list[Any]:

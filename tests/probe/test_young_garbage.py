@@ -103,6 +103,18 @@ def test_of_very_many_the_youngest_stand_for_all() -> None:
     assert not young_garbage.is_collected()
 
 
+def test_what_was_there_before_the_work_began_is_not_multiplied() -> None:
+    gc.disable()
+    kept = [Node() for _ in range(20 * young_garbage.LOOKED_AT)]
+    before = young_garbage.young()
+    for _ in range(young_garbage.LOOKED_AT):
+        ring(2)
+    found = unreachable(before)
+    assert found is not None
+    assert len(found[0]) * found[1] == pytest.approx(2 * young_garbage.LOOKED_AT, rel=0.02)
+    assert len(kept) == 20 * young_garbage.LOOKED_AT
+
+
 def test_buffers_that_garbage_alone_holds_are_counted() -> None:
     numpy = pytest.importorskip("numpy")
     shared = bytes(50_000)
