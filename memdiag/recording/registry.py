@@ -13,7 +13,7 @@ from memdiag.recording.documents.json_lines import is_jsonl, log_in, read_jsonl
 from memdiag.recording.documents.markdown_tables import is_markdown, read_markdown, tables_in
 from memdiag.recording.documents.refused_listings import listing_remedy, refuse_listing
 from memdiag.recording.inputs.source import Kind, Source
-from memdiag.recording.monitors import nvidia_smi, ps_top_free, sar_vmstat
+from memdiag.recording.monitors import line_tools, nvidia_smi, ps_top_free, sar_vmstat
 from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
 from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
@@ -180,7 +180,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),
     _signed("jstat", sar_vmstat.is_jstat, sar_vmstat.read_jstat),
     _signed("nmon", sar_vmstat.is_nmon, sar_vmstat.read_nmon),
-    *(_signed(name, *tool) for name, tool in sar_vmstat.LINE_TOOLS.items()),
+    *(_signed(name, *tool) for name, tool in line_tools.LINE_TOOLS.items()),
     Format("ruled", _RULED, has_ruled_tables, lambda source, _: read_ruled_tables(source)),
     _signed("torch-summary", has_summaries, read_summaries),
     _signed("boxes", has_boxes, read_boxes),

@@ -116,7 +116,8 @@ class Series:
     resolution: the rounding of the values in `unit` (printed in MB: 1e6), 0 if unknown.
     x_per_epoch: length of one epoch on the axis, None if unknown or if the axis counts epochs.
     is_rank: the process is a rank of a distributed job.
-    unread_share: part of the column's cells, 0..1, with text that could not be read as numbers.
+    unread_share: part, 0..1, of the column's cells with text that could not be read as numbers, or
+        of the sizes of a log's lines where only the place of one shows that it is meant.
     """
 
     metric: str

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from logs import read_log
 
+from memdiag.analysis.diagnose import diagnose
 from memdiag.errors import ReadError
 from memdiag.recording.tables.axis import between_known_steps
 from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import Verdict
 
 N = 12
 MIB = 1 << 20
@@ -176,3 +178,11 @@ def test_dates_are_the_axis_whatever_the_name_of_their_column(tmp_path: Path) ->
     rows = [f"2025-01-01 00:{5 * n:02}:00.000,{n + 900}" for n in range(N)]
     (series,) = read_log(tmp_path, ["bin(5m),avg(rss_mb)", *rows]).series
     assert (series.axis.kind, series.x[-1]) == (AxisKind.SECONDS, 300.0 * (N - 1))
+
+
+def test_first_of_several_sizes_without_names_is_not_called_stable(tmp_path: Path) -> None:
+    """It may be the wrong one: here the virtual size, beside a resident one that grows."""
+    lines = [f"09:{n:02}:00 0 2.80G {1 + n / 20:.2f}G 0|0" for n in range(60)]
+    assert diagnose(read_log(tmp_path, lines)).verdict is Verdict.INCONCLUSIVE
+    alone = [line.rsplit(maxsplit=2)[0] for line in lines]
+    assert diagnose(read_log(tmp_path, alone)).verdict is Verdict.STABLE

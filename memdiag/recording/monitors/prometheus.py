@@ -14,7 +14,7 @@ from memdiag.errors import ReadError
 from memdiag.recording.documents.json_document import parsed
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.sar_vmstat import table_of_lines
+from memdiag.recording.monitors.line_tools import table_of_lines
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table
 from memdiag.values.sanitize import printable

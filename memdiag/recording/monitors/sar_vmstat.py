@@ -1,26 +1,15 @@
-"""What a system reports: sar, vmstat, jstat, nmon, copies of files in /proc, and the tools that
-print a line per reading: for containers, GPUs, and the mappings of a process.
-"""
+"""What a system and a JVM report: sar, vmstat, nmon, jstat, and copies of files in /proc."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
-from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
-from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.ps_top_free import (
-    TICK,
-    Row,
-    all_lines,
-    clock_in,
-    in_unit_of_machine,
-)
+from memdiag.recording.monitors.line_tools import HEAD_LINES, in_head, table_of_lines
+from memdiag.recording.monitors.ps_top_free import Row, clock_in, in_unit_of_machine
 from memdiag.recording.tables.table import Table
 
-_HEAD_LINES = 60
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}:[0-9]{2}|[A-Z]{3,4}")
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
 
@@ -32,7 +21,6 @@ _VMSTAT = re.compile(r"\bswpd\s+free\s+(?:buff\s+cache|inact\s+active)\b")
 _JSTAT = re.compile(r"\bE[CU]?\b.*\bO[CU]?\b.*\bYGC\s+YGCT\b")
 _JSTAT_NAMES = {"OU": "old heap (KiB)", "O": "old heap (%)", "MU": "metaspace memory (KiB)"}
 _NMON = re.compile(r"^MEM,Memory .*\bmemfree\b")
-_NMON_TIME = re.compile(r"^ZZZZ,T[0-9]+,([0-9:]{7,8})")
 _FREE_PARTS = ("free", "buff", "cache"), ("memfree", "buffers", "cached")
 
 # `VmRSS:  823 kB` of /proc/PID/status, `MemFree: ...` of meminfo, `Pss: ...` of smaps_rollup.
@@ -46,76 +34,10 @@ _CGROUP_KEY = re.compile(r"([a-z_]+) ([0-9]+)$")
 _CGROUP = {"anon": "anon", "file": "pagecache", "shmem": "shmem", "rss": "rss"}
 _CGROUP |= {"cache": "pagecache", "kernel": "kernel"}
 
-# Tools that print a line per reading: what shows them, the patterns of their lines, and what the
-# groups of these are. The MB of GPU tools are MiB.
-_Lines = tuple[tuple[str, ...], dict[str, tuple[str, ...]]]
-_CONTAINERS: _Lines = (
-    (r"\bMEM USAGE / LIMIT\b", r"\bCPU\(cores\)\s+MEMORY\(bytes\)"),
-    {
-        r"^\s*[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ": ("container", "memory"),
-        r"^\s*(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)\s*$": ("container", "memory"),
-    },
-)
-_GPUSTAT_ROW = r"\[([0-9]{1,3})\] [^|]+\|[^|]*\|\s*([0-9]+) / [0-9]+ MB"
-_GPUSTAT: _Lines = ((_GPUSTAT_ROW,), {_GPUSTAT_ROW: ("gpu", "memory.used [MiB]")})
-_TEGRASTATS: _Lines = (  # GPU and host share the memory
-    (r"\bRAM [0-9]+/[0-9]+MB\b.*\bCPU \[",),
-    {r"\bRAM ([0-9]+)/[0-9]+MB\b": ("host_used (MiB)",)},
-)
-_ROCM_ROW = r"GPU\[([0-9]{1,3})\]\s*: VRAM Total Used Memory \(B\): ([0-9]+)"
-_ROCM: _Lines = (
-    (_ROCM_ROW, r"^GPU\s.*\sVRAM%\s+GPU%"),
-    {
-        _ROCM_ROW: ("gpu", "vram_bytes"),
-        r"^([0-9]{1,3})\s.*\s([0-9]+)%\s+[0-9]+%\s*$": ("gpu", "vram_percent"),
-    },
-)
-_NPU: _Lines = (
-    (r"^\| npu-smi [0-9]",),
-    {
-        r"^\|[^|]*\|\s*([0-9A-F]{4}:[0-9A-F:.]+)\s*\|.*\s([0-9]+)\s*/\s*[0-9]+\s*\|$": (
-            "gpu",
-            "memory.used [MiB]",
-        )
-    },
-)
-_PMAP_ROW = r"^\s*total kB\s+([0-9]+)\s+([0-9]+)\s+[0-9]+\s*$"
-_PMAP: _Lines = ((_PMAP_ROW,), {_PMAP_ROW: ("vms (KiB)", "rss (KiB)")})
-# R's `gc()`: its Mb are MiB.
-_R_GC: _Lines = (
-    (r"^\s*used\s+\(Mb\)\s+gc trigger",),
-    {
-        r"^Ncells\s+[0-9]+\s+([0-9.]+)\s": ("heap of cells (MiB)",),
-        r"^Vcells\s+[0-9]+\s+([0-9.]+)\s": ("heap of vectors (MiB)",),
-    },
-)
-# Android's `dumpsys meminfo`: its first column is PSS.
-_DUMPSYS: _Lines = (
-    (r"^\*\* MEMINFO in pid [0-9]+",),
-    {
-        r"^Uptime: ([0-9]+) Realtime:": ("uptime (ms)",),
-        r"^\s*TOTAL\s+([0-9]+)\s": ("pss (KiB)",),
-        r"^\s*Native Heap\s+([0-9]+)\s": ("native heap (KiB)",),
-        r"^\s*Dalvik Heap\s+([0-9]+)\s": ("dalvik heap (KiB)",),
-    },
-)
-
-
-def _in_head(*patterns: re.Pattern[str]) -> Callable[[Source], bool]:
-    """Return a sniffer for sources with one of these patterns in their first lines."""
-
-    def sniff(source: Source) -> bool:
-        head = without_escapes(source.head().encode()).decode()
-        lines = head.split("\n")[:_HEAD_LINES]
-        return any(pattern.search(line) for line in lines for pattern in patterns)
-
-    return sniff
-
-
-is_sar = _in_head(_SAR)
-is_vmstat = _in_head(_VMSTAT)
-is_jstat = _in_head(_JSTAT)
-is_nmon = _in_head(_NMON)
+is_sar = in_head(_SAR)
+is_vmstat = in_head(_VMSTAT)
+is_jstat = in_head(_JSTAT)
+is_nmon = in_head(_NMON)
 
 
 def _below(header: re.Pattern[str], line: str, names: list[str]) -> dict[str, str]:
@@ -167,18 +89,14 @@ def _available(cells: Mapping[str, str]) -> Row:
 def read_nmon(source: Source) -> Table | None:
     """nmon: the rows `MEM` in MiB, each below a row `ZZZZ` with the time."""
     names: list[str] = []
-    time = ""
 
     def row_of(line: str) -> Row | None:
-        nonlocal time
         cells = line.split(",")
-        if (found := _NMON_TIME.match(line)) is not None:
-            time = found[1]
-        elif _NMON.match(line):
+        if _NMON.match(line):
             names[:] = cells
         elif cells[0] == "MEM" and len(cells) == len(names):
             free = _available(dict(zip(names, cells, strict=True)))["host_available"]
-            return {**_time(time), "host_available": f"{free} MiB"}
+            return {"host_available": f"{free} MiB"}
         return None
 
     return table_of_lines(source, row_of)
@@ -199,7 +117,7 @@ def is_proc(source: Source) -> bool:
     """Return True if the head consists of keys and values as files in /proc have them, or the
     memory.stat of a cgroup.
     """
-    lines = [line.rstrip() for line in source.head().split("\n")[:_HEAD_LINES] if line.strip()]
+    lines = [line.rstrip() for line in source.head().split("\n")[:HEAD_LINES] if line.strip()]
     return any(
         all(every.match(line) or clock_in(line) for line in lines)
         and any((key := one.match(line)) is not None and key[1] in names for line in lines)
@@ -230,75 +148,3 @@ def _proc_cell(key: str, text: str) -> Row:
 
 def _cgroup_cell(key: str, number: str) -> Row:
     return {_CGROUP[key]: f"{number} B"} if key in _CGROUP else {}
-
-
-def _reader(tool: _Lines) -> tuple[Callable[[Source], bool], Callable[[Source], Table | None]]:
-    """The sniffer and the reader of a tool in a loop."""
-    patterns = {re.compile(pattern): names for pattern, names in tool[1].items()}
-
-    def row_of(line: str) -> Row | None:
-        """The cells of the first pattern that matches."""
-        hits = ((pattern.search(line), names) for pattern, names in patterns.items())
-        hit = next(((found, names) for found, names in hits if found is not None), None)
-        return None if hit is None else dict(zip(hit[1], hit[0].groups(), strict=True))
-
-    return _in_head(*map(re.compile, tool[0])), lambda source: table_of_lines(source, row_of)
-
-
-LINE_TOOLS = {
-    "containers": _reader(_CONTAINERS),
-    "gpustat": _reader(_GPUSTAT),
-    "tegrastats": _reader(_TEGRASTATS),
-    "rocm-smi": _reader(_ROCM),
-    "npu-smi": _reader(_NPU),
-    "pmap": _reader(_PMAP),
-    "dumpsys": _reader(_DUMPSYS),
-    "r-gc": _reader(_R_GC),
-}
-"""Sniffers and readers of the tools that print a line per reading, by the name of the format."""
-
-
-def table_of_lines(source: Source, row_of: Callable[[str], Row | None]) -> Table | None:
-    """The cells of all lines; a row ends where one of its names comes again. A time of day on a
-    line without cells dates the rows below it.
-    """
-    rows: list[Row] = [{}]
-    time = ""
-    for line in all_lines(source):
-        cells, own = row_of(line), clock_in(line)
-        if cells is None:
-            if own and rows[-1]:
-                rows.append({})
-            time = own or time
-        elif cells:
-            if not rows[-1].keys().isdisjoint(cells):
-                rows.append({})
-            rows[-1] = {**_time(own or time), **rows[-1], **cells}
-    return _rows(rows)
-
-
-def _time(clock: str) -> Row:
-    return {"time": clock} if clock else {}
-
-
-def _rows(rows: Sequence[Row]) -> Table | None:
-    """The rows as columns. Without a time, one round over all GPUs or containers is one sample."""
-    rows = [row for row in rows if row]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    if not names:
-        return None
-    columns: dict[str, Sequence[str | None]] = {n: [row.get(n) for row in rows] for n in names}
-    if "time" not in columns:
-        columns = {TICK: _ticks(rows), **columns}
-    return Table.of(pl.DataFrame(columns))
-
-
-def _ticks(rows: Iterable[Row]) -> list[str]:
-    """For each row, the number of earlier rows of its GPU or container."""
-    before: Counter[str] = Counter()
-    numbers = []
-    for row in rows:
-        which = row.get("gpu", "") or row.get("container", "")
-        numbers.append(str(before[which]))
-        before[which] += 1
-    return numbers

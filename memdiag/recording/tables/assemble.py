@@ -183,7 +183,8 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
         metric = _in_final_unit(name, meaning, cells)
         possible, wrong = without_impossible(metric.values, name, meaning.role)
         notes.extend(wrong)
-        metric = replace(metric, values=possible)
+        unread = max(metric.unread_share, table.unread_share)
+        metric = replace(metric, values=possible, unread_share=unread)
         if not has_numbers(metric.values):
             continue
         if _is_capacity(metric, len(plan.metrics)):

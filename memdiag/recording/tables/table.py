@@ -36,12 +36,14 @@ class Table:
     columns: same order as `names`; `series` has all of them as polars series.
     first_line: line of the first row in the source, None if rows are not lines.
     notes: what had to be left out.
+    unread_share: of the readings, before their cells are read: another number may be the right one.
     """
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     first_line: int | None
     notes: tuple[str, ...] = ()
+    unread_share: float = 0.0
 
     @classmethod
     def of(

@@ -75,6 +75,7 @@ class Field:
     quick: for `str.extract`: numbers with the one unit `unit`; twice as fast. "" if units differ,
         or if it could match another number of the line.
     by_unit: only the unit of memory after it shows what the number is.
+    is_guessed: nothing else than its place shows that it is the amount in use of a line's sizes.
     alike: for names with digits, as in "gpu0 mem": finds the name with any other digits too.
     """
 
@@ -86,6 +87,7 @@ class Field:
     unit: str = ""
     alike: str = ""
     by_unit: bool = False
+    is_guessed: bool = False
     is_of_memory: bool = True
     leads: bool = False
 
@@ -161,6 +163,7 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
                 unit=unit,
                 alike=_pattern(place, labels, digits="[0-9]") if place.has_digits else "",
                 by_unit=place.kind in BY_UNIT,
+                is_guessed=place.kind == "size",
                 is_of_memory=place.kind not in BY_UNIT
                 and (_is_of_memory(name) or mentions[place] * 2 > seen[place]),
                 leads=leads,

@@ -22,7 +22,7 @@ from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Fo
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.number_style import NumberStyle, number_style
 from memdiag.recording.textlog.search_lines import TAGS
-from memdiag.recording.textlog.unread_sizes import left_out
+from memdiag.recording.textlog.unread_sizes import left_out, share_left_out
 from memdiag.recording.textlog.wordings import by_wording
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
@@ -76,13 +76,13 @@ def read_text(source: Source) -> Table | None:
     if table is None:
         return None
     fields = collector.fields
-    notes = left_out(
-        of_memory,
-        [fields[n] for n in chosen.metrics],
-        [fields[n] for n in chosen.axes],
-        own=chosen.own,
+    metrics = [fields[n] for n in chosen.metrics]
+    notes = left_out(of_memory, metrics, [fields[n] for n in chosen.axes], own=chosen.own)
+    return replace(
+        table,
+        notes=(*notes, _DECIMATED) if collector.coarseness else notes,
+        unread_share=share_left_out(of_memory, metrics),
     )
-    return replace(table, notes=(*notes, _DECIMATED) if collector.coarseness else notes)
 
 
 def _collector_for(lines: Lines) -> Collector | None:

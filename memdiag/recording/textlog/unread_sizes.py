@@ -41,6 +41,17 @@ def left_out(
     return (f"not read as memory in use: {shown}{more}",)
 
 
+def share_left_out(lines: Iterable[str], metrics: Sequence[Field]) -> float:
+    """The share of sizes that are not read in the lines of readings; 0 if a name or a total shows
+    which of them are in use, so that nothing is left to guess.
+    """
+    if not all(field.is_guessed for field in metrics):
+        return 0.0
+    here = [line for line in lines if any(field.find(line) is not None for field in metrics)]
+    unread = sum(len(_unread(line, metrics, ())) for line in here)
+    return unread / (unread + len(here)) if here else 0.0
+
+
 def _unread(line: str, metrics: Sequence[Field], axes: Sequence[tuple[int, int]]) -> list[str]:
     """The sizes of a line that no field takes; the line itself if it is about memory.
 

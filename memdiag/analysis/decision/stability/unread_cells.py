@@ -23,7 +23,7 @@ def unread_cells(case: Case, window: Window, parameters: UnreadCells) -> Argumen
     if share <= parameters.share:
         return None
     return Argument(
-        text="{unread_share} of its cells could not be read as numbers",
+        text="{unread_share} of what may be its readings was not read",
         numbers={"unread_share": share},
         reason=Reason.UNREAD_CELLS,
     )
