@@ -186,3 +186,19 @@ def test_first_of_several_sizes_without_names_is_not_called_stable(tmp_path: Pat
     assert diagnose(read_log(tmp_path, lines)).verdict is Verdict.INCONCLUSIVE
     alone = [line.rsplit(maxsplit=2)[0] for line in lines]
     assert diagnose(read_log(tmp_path, alone)).verdict is Verdict.STABLE
+
+
+@pytest.mark.parametrize(("first", "generations"), [(900, {0, 1, 2}), (2000, {None})])
+def test_line_between_readings_says_that_the_process_was_restarted(
+    tmp_path: Path, first: int, generations: set[int | None]
+) -> None:
+    """If the memory falls there: "restarting the loader" is no restart of the process."""
+    runs = ([f"step {n} rss {first + 90 * m} MB" for m, n in enumerate(run)] for run in _RUNS)
+    lines = [line for run in runs for line in (*run, "INFO restarting trainer from checkpoint")]
+    rises = [*lines[:13], *(line.replace(" rss ", " rss 9") for line in lines[13:])]
+    (series,) = read_log(tmp_path, lines if first < 1000 else rises).series
+    found = series.generation
+    assert set([None] if found is None else found.tolist()) == generations
+
+
+_RUNS = (range(12), range(12, 24), range(24, 36))

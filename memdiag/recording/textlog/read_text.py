@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, islice
+from itertools import compress, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,12 +76,12 @@ def read_text(source: Source) -> Table | None:
     if table is None:
         return None
     fields = collector.fields
-    metrics = [fields[n] for n in chosen.metrics]
-    notes = left_out(of_memory, metrics, [fields[n] for n in chosen.axes], own=chosen.own)
+    metrics, axes = [fields[n] for n in chosen.metrics], [fields[n] for n in chosen.axes]
+    notes = left_out(of_memory, metrics, axes, own=chosen.own)
     return replace(
         table,
         notes=(*notes, _DECIMATED) if collector.coarseness else notes,
-        unread_share=share_left_out(of_memory, metrics),
+        unread_share=share_left_out(of_memory, metrics, axes, own=chosen.own),
     )
 
 
@@ -257,7 +257,29 @@ def _as_table(
     is_dense = (of_memory or carrying) and len(rows.stamps) >= _DENSE * lines
     if most < _ROWS_AT_LEAST or not (is_ordered or is_dense):
         return None
-    return _named(collector, rows, [*carrying, *metrics])
+    table = _named(collector, rows, [*carrying, *metrics])
+    if (generation := _generations(found, metrics, wanted)) is None:
+        return table
+    names, columns = (*table.names, "generation"), (*table.columns, generation)
+    return replace(table, names=names, columns=columns)
+
+
+def _generations(
+    found: Found, metrics: Sequence[int], wanted: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
+    """How often the process was restarted before each reading, by lines between readings that say
+    so; None without restarts, if the readings do not fall at each, or if the lines are of several
+    processes.
+    """
+    if not found.tags.keys() <= {"phase", "restart"} or "restart" not in found.tags:
+        return None
+    restarts = np.cumsum((found.tags["restart"] >= 0) & ~_have_any(found, metrics)).astype(float)
+    y, generation = found.values[metrics[0]], restarts[wanted]
+    there = wanted & np.isfinite(y)
+    y, starts = y[there], np.flatnonzero(np.diff(restarts[there])) + 1
+    runs = np.split(y, starts)
+    fell = [after[0] < (before.min() + before.max()) / 2 for before, after in pairwise(runs)]
+    return generation if fell and all(fell) else None
 
 
 def _have_any(found: Found, fields: Sequence[int]) -> NDArray[np.bool_]:
@@ -311,7 +333,7 @@ def _named(collector: Collector, rows: Found, chosen: Sequence[int]) -> Table:
     if not np.isnan(rows.stamps).all():
         names.append("timestamp")
         columns.append(since_first(rows.stamps))
-    for name in TAGS:
+    for name in (name for name in TAGS if name != "restart"):
         if name in rows.tags and (rows.tags[name] >= 0).any():
             names.append(name)
             columns.append(collector.tags(name, rows.tags[name]))

@@ -22,15 +22,19 @@ TAGS: dict[str, tuple[str, ...]] = {
     ),
     "worker": (r"(?i)\b(?:worker|replica)[ :=#\[-]{1,3}([0-9]{1,6})\b",),
     "gpu": (r"(?i)(?:^|[\[(|])\s*(?:gpu|device|cuda)[ :#-]{0,2}([0-9]{1,3})\s*[\])|]",),
+    "restart": (r"(?i)(?:^|\W)((?:restart|respawn)(?:ed|ing))(?:[^\w:=]|$)",),
 }
-HEADING = r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
-"""A line that names the phase of those below it, such as `=== Phase: eval ===`."""
+HEADING = (
+    r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
+    r"|(?:^|\W)(?:restart|respawn)(?:ed|ing)(?:[^\w:=]|$)"
+)
+"""A line that names the phase of those below it, such as `=== Phase: eval ===`, or a restart."""
 
 CARRIED = frozenset({"phase", "pid"})
 """Tags that also apply to the lines below."""
 
 _ANY_TAG = (
-    "(?i)phase|stage|mode|split|pid|process|rank|worker|replica"
+    "(?i)phase|stage|mode|split|pid|process|rank|worker|replica|restart|respawn"
     r"|(?:gpu|device|cuda)[ :#-]{0,2}[0-9]|<std|\[default"
 )
 

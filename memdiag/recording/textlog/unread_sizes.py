@@ -41,15 +41,25 @@ def left_out(
     return (f"not read as memory in use: {shown}{more}",)
 
 
-def share_left_out(lines: Iterable[str], metrics: Sequence[Field]) -> float:
-    """The share of sizes that are not read in the lines of readings; 0 if a name or a total shows
-    which of them are in use, so that nothing is left to guess.
+def share_left_out(
+    lines: Iterable[str], metrics: Sequence[Field], axes: Sequence[Field], *, own: bool
+) -> float:
+    """The share of sizes that are not read in the lines of readings, without increments and remarks
+    in brackets; 0 if a name or a total shows which are in use, so that nothing is left to guess.
     """
     if not all(field.is_guessed for field in metrics):
         return 0.0
-    here = [line for line in lines if any(field.find(line) is not None for field in metrics)]
-    unread = sum(len(_unread(line, metrics, ())) for line in here)
-    return unread / (unread + len(here)) if here else 0.0
+    here = [line for line in lines if _has_any(line, metrics)]
+    here = [line for line in here if _has_any(line, axes)] if own else here
+    starts = ((line, size.start(1)) for line in here for size in _SIZE.finditer(line))
+    sizes = sum(
+        not line[:start].endswith("(") and line[start] not in "+-" for line, start in starts
+    )
+    return 1 - len(here) / sizes if sizes > len(here) else 0.0
+
+
+def _has_any(line: str, fields: Sequence[Field]) -> bool:
+    return any(field.find(line) is not None for field in fields)
 
 
 def _unread(line: str, metrics: Sequence[Field], axes: Sequence[tuple[int, int]]) -> list[str]:
