@@ -41,10 +41,10 @@ _FRAMEWORK_S = 30.0
 # run inside of an import. Heuristic.
 _LONGEST_IMPORT_S = 20.0
 # A process of this age that collects garbage computes, whatever it imports. So does one that
-# memdiag has started, once it has used this much CPU time: it is looked at until it has, or until
-# between two looks it has used no more than a process that waits. Shorter programs, and launchers
-# that wait for others, are not measured. Heuristic.
-_COMPUTES_AFTER_S, _COMPUTES_CPU_S, _WAITS_CPU_S = 2.0, 0.1, 0.001
+# memdiag has started, if it has used this much CPU time by then, or more than a process that waits
+# in the second after that. Shorter programs, and launchers that wait for others, are not measured.
+# Heuristic.
+_COMPUTES_AFTER_S, _COMPUTES_CPU_S, _WAITS_CPU_S, _WAITS_S = 2.0, 0.1, 0.001, 1.0
 # An attribute that each framework has only once its import is complete.
 _COMPLETE = {
     "torch": "Tensor",
@@ -125,7 +125,8 @@ class Probe:
             self._heartbeat.start()
         else:
             gc.callbacks.append(self._collected)
-            self._began_cpu_s = self._looked_cpu_s = process_time()
+            self._began_cpu_s = process_time()
+            self._looked_s = self._looked_cpu_s = 0.0
             if is_first:
                 self._heartbeat.start(_COMPUTES_AFTER_S)
         session.follow_pressure = self._follow_pressure
@@ -226,10 +227,13 @@ class Probe:
 
         Where others keep the processor busy, a program that computes comes to it later.
         """
-        before_s, self._looked_cpu_s = self._looked_cpu_s, process_time()
-        if self._looked_cpu_s - self._began_cpu_s >= _COMPUTES_CPU_S:
+        now_s, now_cpu_s = monotonic(), process_time()
+        if not self._looked_s:
+            self._looked_s, self._looked_cpu_s = now_s, now_cpu_s
+            return now_cpu_s - self._began_cpu_s >= _COMPUTES_CPU_S
+        if now_cpu_s - self._looked_cpu_s >= _WAITS_CPU_S:
             return True
-        if self._looked_cpu_s - before_s < _WAITS_CPU_S:
+        if now_s - self._looked_s >= _WAITS_S:
             self._heartbeat.stop()
         return False
 

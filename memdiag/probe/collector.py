@@ -32,8 +32,11 @@ class OwnObjects:
         self._set: Thresholds | None = None
         self._extra = self._count = 0
         self._is_called = False
+        # Inside of `with`: what is measured now has the probe's own objects in it.
+        self.exist = False
 
     def __enter__(self) -> None:
+        self.exist = True
         now = gc.get_threshold()
         if now != self._set:
             self._programs, self._extra = now, 0
@@ -42,6 +45,7 @@ class OwnObjects:
             self._raise_by(self._extra + _ROOM)
 
     def __exit__(self, *_: object) -> None:
+        self.exist = False
         if self._set is None or gc.get_threshold() != self._set:
             return
         self._extra += max(0, gc.get_count()[0] - self._count)

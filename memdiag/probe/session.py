@@ -230,8 +230,10 @@ class Session:
 
     @_counts_failures
     def beat(self) -> None:
-        """Record the readings of this moment without a step, unless the program has ended."""
-        if not self._is_over:
+        """Record the readings of this moment without a step, unless the program has ended, or a
+        look in another thread has objects of its own, which take memory as well.
+        """
+        if not (self._is_over or self.own_objects.exist):
             self._measure(_BEAT)
 
     @_counts_failures

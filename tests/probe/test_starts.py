@@ -72,8 +72,9 @@ def test_wrappers_around_the_program(watched, script) -> None:
         "print('ready', flush=True)\nwhile True: [[] for _ in range(1000)]",
         "print('ready', flush=True)\nwhile True: sum(range(1000))",
         "import time\nprint('ready', flush=True)\nwhile True: sum(range(10**5)); time.sleep(0.03)",
+        "import time\nprint('ready', flush=True)\nwhile True: sum(range(10**4)); time.sleep(0.03)",
     ],
-    ids=["numpy", "no_import", "no_containers", "sleeps_most_of_the_time"],
+    ids=["numpy", "no_import", "no_containers", "sleeps_most_of_the_time", "computes_little"],
 )
 def test_program_that_computes_without_a_framework_is_measured(watched, code) -> None:
     with watched.start(sys.executable, "-c", code) as target:

@@ -50,3 +50,12 @@ def test_where_the_work_ends_is_told_last(session, tmp_path) -> None:
     events = reader.drain()
     assert [event.value for event in events if event.kind is Kind.WORK] == [1.0, 0.0]
     assert events[-1].kind is Kind.WORK
+
+
+def test_beats_do_not_measure_the_objects_of_a_look(session, tmp_path) -> None:
+    reader = ChannelReader(tmp_path)
+    with session.own_objects:
+        session.beat()
+    assert not reader.drain()
+    session.beat()
+    assert [event for event in reader.drain() if "rss_bytes" in event.readings]
