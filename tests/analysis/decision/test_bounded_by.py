@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from analysis.decision.builders import MB, asked, every, malloc
+from analysis.decision.builders import MB, asked, every, malloc, python_blocks
 from memory_series import noisy
 
 from memdiag.values.measurements import Role
@@ -40,3 +40,18 @@ def test_memory_in_use_that_wanders_below_an_earlier_high(higher: float) -> None
     assert bool(found.sides) is not bool(higher)
     if found.sides:
         assert found.of_first == (Verdict.STABLE, Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(("a_step", "verdict"), [(20, Verdict.STABLE), (200, Verdict.INCONCLUSIVE)])
+def test_pages_that_touch_new_memory_beside_a_few_new_objects(
+    a_step: int, verdict: Verdict
+) -> None:
+    """A training whose pages rise by less than 1 MB, while malloc hands out no more."""
+    steps = np.arange(60.0)
+    found = asked(
+        "bounded_by",
+        every(1, noisy(330 * MB + 15_000 * steps, 1e-6)),
+        malloc(noisy(np.full(60, 120 * MB), 1e-6)),
+        python_blocks(noisy(1e6 + a_step * steps, 1e-6)),
+    )
+    assert found.verdicts == (verdict, Verdict.INCONCLUSIVE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from analysis.decision.builders import MB, asked, every, malloc
+from analysis.decision.builders import MB, asked, every, malloc, python_blocks
 from memory_series import noisy, series_of
 
 from memdiag.values.verdict import Side, Verdict
@@ -50,3 +50,13 @@ def test_a_climb_that_is_too_small_to_see_is_no_warm_up() -> None:
     found = asked("saturating", malloc(noisy(y, share=0.00002)))
     assert found.sides == {Side.AGAINST_LEAK}
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
+
+
+def test_a_buffer_that_fills_by_chance_has_nearly_reached_its_ceiling() -> None:
+    """Of a buffer of lists, those that are in it twice are replaced one by one."""
+    steps, random = np.linspace(0, 1460, 52), np.random.default_rng(27)
+    replaced = np.sort(random.exponential(450, 160))
+    found = asked(
+        "saturating", python_blocks(1.13e6 + 257 * np.searchsorted(replaced, steps), x=steps)
+    )
+    assert found.verdicts == (Verdict.STABLE, Verdict.LEAK)

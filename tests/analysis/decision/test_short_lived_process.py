@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from analysis.decision.builders import MB, Asked, asked, every
 from memory_series import noisy
 
@@ -20,9 +21,10 @@ def beside_a_worker(readings: int) -> Asked:
     )
 
 
-def test_a_worker_of_a_tenth_of_the_run_is_no_doubt() -> None:
+@pytest.mark.parametrize("readings", [40, 110])
+def test_a_worker_of_less_than_a_third_of_the_run_is_no_doubt(readings: int) -> None:
     """Each epoch starts its workers anew."""
-    found = beside_a_worker(40)
+    found = beside_a_worker(readings)
     assert found.sides == {Side.ACROSS}
     assert found.verdicts == (Verdict.STABLE, Verdict.INCONCLUSIVE)
 
@@ -40,8 +42,8 @@ def test_a_worker_that_leaked_until_it_ended_is_no_leak_of_the_job() -> None:
     assert found.verdicts == (Verdict.STABLE, Verdict.LEAK)
 
 
-def test_a_worker_of_a_quarter_of_it_is_one() -> None:
+def test_a_worker_of_two_fifths_of_it_is_one() -> None:
     """One of them stays."""
-    found = beside_a_worker(110)
+    found = beside_a_worker(160)
     assert not found.sides
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE)

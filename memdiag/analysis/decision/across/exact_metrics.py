@@ -6,6 +6,7 @@ from typing import Any
 
 from memdiag.analysis.decision.across.series_set import (
     IN_PART,
+    LARGEST_SMALL_BYTES,
     MALLOC,
     PYTHON_BLOCKS,
     SMALLEST_BYTES,
@@ -236,7 +237,8 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
 
     Pages of a process alone are among all its pages; malloc holds all tensors of the host; beside
     what malloc and Python's own allocator hand out, pages have the fragmentation between, which the
-    largest working set bounds. Memory in use may grow in holes between pages: unless it shows no
+    largest working set bounds; a few new objects, however large, are no more than what pages gain
+    without a leak. Memory in use may grow in holes between pages: unless it shows no
     growth beyond chance, and its highest readings do not rise. An inconclusive series is a warm-up
     where it rose.
     """
@@ -256,7 +258,11 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
         holder = "its highest readings do not rise, and the resident memory that it is part of"
     elif series.is_on_host(finding) and malloc:
         holder = "the memory in use that it is part of"
-    elif finding.role in PAGES and {Role.IN_USE, Role.OBJECTS} <= known:
+    elif (
+        finding.role in PAGES
+        and Role.IN_USE in known
+        and (Role.OBJECTS in known or _few_objects(finding, series))
+    ):
         holder = "the part of it handed out by malloc and Python's own allocator"
     else:
         return None
@@ -268,6 +274,19 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     )
     sure = min(max(f.confidence for f in level), reporting.borrowed_confidence)
     return argument, {"confidence": sure}
+
+
+def _few_objects(pages: Finding, series: SeriesSet) -> bool:
+    """Return True if Python's blocks rose, after the first third, by less than pages may."""
+    common = series.policy.common
+    warm_share = common.warm_share
+    blocks = [f for f in series.same(pages) if f.metric == PYTHON_BLOCKS and series.saw(f, pages)]
+    risen = [
+        series.rise(f, f.first_x + warm_share * (f.last_x - f.first_x))
+        for f in blocks
+        if f.verdict is not Verdict.LEAK and f.samples >= common.few_samples
+    ]
+    return bool(risen) and LARGEST_SMALL_BYTES * max(risen) <= common.touched_bytes
 
 
 def _only_wanders(finding: Finding, series: SeriesSet) -> bool:

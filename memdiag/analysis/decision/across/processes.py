@@ -130,7 +130,7 @@ def short_lived_process(finding: Finding, series: SeriesSet) -> Argument | None:
     seen = max((f.samples for f in pages if f.process == finding.process), default=0)
     tree = max((f.samples for f in pages if f.process == "tree"), default=0)
     is_part = finding.process not in {"", "main", "tree"}
-    rarely = is_part and seen < series.policy.common.short_share * tree
+    rarely = is_part and seen < series.policy.common.warm_share * tree
     whole = [f for f in pages if f.process == "tree" and f.role is Role.RESIDENT]
     if not (rarely or finding.process in series.ended) or not whole:
         return None

@@ -23,13 +23,14 @@ def saturating(case: Case, window: Window) -> Argument | None:
     """The climb that ends now bends into a ceiling that it has nearly reached.
 
     A saturating exponential against a straight line, by BIC, with the slope that remains beside the
-    curve. Looks at the whole climb where the curve fits it, else at the last regime alone. A climb
+    curve. Looks at the whole climb where the curve fits it, else at the last regime alone. It may
+    fit less closely than for a ceiling that is far away: what fills by chance scatters. A climb
     longer than warm-ups last must have come nearer to its ceiling. As elsewhere, a climb of at most
     a fiftieth of the level is no warm-up that a user would see.
     """
     fit, policy = window.fit, case.policy
     for first in dict.fromkeys((_climb(fit), fit.tail)):
-        found = _saturation(fit, first, policy)
+        found = _saturation(fit, first, policy, policy.common.clear_noises)
         if found is None:
             continue
         short = window.posterior < policy.prior.leak_posterior
@@ -50,10 +51,11 @@ def saturating(case: Case, window: Window) -> Argument | None:
 @Rule
 def bending(case: Case, window: Window) -> Argument | None:
     """The whole climb that ends now bends toward a ceiling, however far away that still is."""
-    found = _saturation(window.fit, _climb(window.fit), case.policy)
+    common = case.policy.common
+    found = _saturation(window.fit, _climb(window.fit), case.policy, common.noises)
     if found is None or not _bends(found, case.policy):
         return None
-    if found.slowed >= case.policy.common.slowing:
+    if found.slowed >= common.slowing:
         return None
     return Argument(
         text="its growth slows down throughout, at the end to {slowed_share} of the rate at the "
@@ -73,11 +75,16 @@ def _climb(fit: RegimeFit) -> int:
     return first
 
 
-def _saturation(fit: RegimeFit, first: int, policy: Policy) -> Saturation | None:
-    """The curve through the bins from `first` on; None where it does not fit them."""
+def _saturation(
+    fit: RegimeFit, first: int, policy: Policy, most_misfit: float
+) -> Saturation | None:
+    """The curve through the bins from `first` on; None where it does not fit them.
+
+    most_misfit: variance about the curve, in variances of the noise.
+    """
     noise = max(fit.segmentation.noise, fit.floor)
     found = saturation(fit.binned.x[first:], fit.binned.y[first:], noise, policy.common.cycles)
-    return None if found is None or found.misfit > policy.common.noises else found
+    return None if found is None or found.misfit > most_misfit else found
 
 
 def _bends(found: Saturation, policy: Policy) -> bool:

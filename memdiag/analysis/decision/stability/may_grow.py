@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Rule, Window
+from memdiag.analysis.decision.growth.not_evidence import extrapolate
 from memdiag.analysis.decision.regimes import RegimeFit, r_squared
 from memdiag.analysis.stats.changepoint import stretches
 from memdiag.analysis.stats.median import median
@@ -21,10 +22,16 @@ if TYPE_CHECKING:
 
 @Rule
 def not_flat(case: Case, window: Window) -> Argument | None:
-    """The last regime may grow: a slope keeps too much weight beside the flat model."""
+    """The last regime may grow: a slope keeps too much weight beside the flat model, and the upper
+    end of its interval is not negligible.
+    """
     fit = case.fit
     is_flat = fit.growing < case.policy.common.growing_weight
     if is_flat or fit.trend.slope <= 0 or fit.is_one_step:
+        return None
+    most = fit.trend.slope + fit.trend.half_width(1 - case.policy.common.alpha)
+    _, grown, least = extrapolate(fit.prepared, most, case.policy, case.context.planned_x)
+    if grown < least:
         return None
     return Argument(
         text="it may be growing: a trend of {growth_rate} may be real or chance ({growth_p})",
