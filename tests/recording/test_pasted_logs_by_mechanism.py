@@ -184,6 +184,8 @@ def test_first_of_several_sizes_without_names_is_not_called_stable(tmp_path: Pat
     """It may be the wrong one: here the virtual size, beside a resident one that grows."""
     lines = [f"09:{n:02}:00 0 2.80G {1 + n / 20:.2f}G 0|0" for n in range(60)]
     assert diagnose(read_log(tmp_path, lines)).verdict is Verdict.INCONCLUSIVE
+    cards = [f"09:{n:02}:00 | 0: 10.2G/24G 31% | 1: {8 + n / 9:.1f}G/24G 97%" for n in range(60)]
+    assert diagnose(read_log(tmp_path, cards)).verdict is Verdict.INCONCLUSIVE
     alone = [line.rsplit(maxsplit=2)[0] for line in lines]
     assert diagnose(read_log(tmp_path, alone)).verdict is Verdict.STABLE
 
@@ -202,3 +204,11 @@ def test_line_between_readings_says_that_the_process_was_restarted(
 
 
 _RUNS = (range(12), range(12, 24), range(24, 36))
+
+
+def test_frame_that_polars_prints_is_read_without_its_types(tmp_path: Path) -> None:
+    head = ["┌──────┬────────┐", "│ step ┆ rss_mb │", "│ ---  ┆ ---    │", "│ i64  ┆ f64    │"]
+    rows = [f"│ {n:<4} ┆ {n}.5    │" for n in range(N)]
+    recording = read_log(tmp_path, [*head, "╞══════╪════════╡", *rows, "└──────┴────────┘"])
+    assert recording.series[0].y.tolist() == [(n + 0.5) * 1e6 for n in range(N)]
+    assert not any("without a number" in note for note in recording.notes)

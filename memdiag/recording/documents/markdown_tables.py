@@ -19,6 +19,8 @@ from memdiag.values.sanitize import printable
 
 _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
 _HTML_TABLE = re.compile(rb"<table\b", re.I)
+# Of a second rule, and of the types that polars prints below the names.
+_NO_CELL = re.compile(r"[-:=]*|[iuf](?:8|16|32|64)|str|bool|date|datetime\[.*\]")
 _MAX_BYTES = 64 << 20
 _ROWS_AT_LEAST = 3
 _ROWS_IN_MESSAGE = 8
@@ -129,6 +131,7 @@ def _tables(lines: Sequence[str]) -> list[_Found]:
             while end < len(lines) and "|" in lines[end]:
                 rows.append(_cells(lines[end]))
                 end += 1
+            rows = [row for row in rows if not all(map(_NO_CELL.fullmatch, row))]
             if rows:
                 found.append(_Found(line=at, table=_table(names, rows, at + 2)))
             at = end

@@ -23,7 +23,7 @@ _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 _BOXED = re.compile(r"(?m)^\s*[│┃║]")
 _BOXED_LINES_AT_LEAST = 3
 _AS_ASCII = str.maketrans(
-    dict.fromkeys("│┃║├┼┤┝┿┥┠╂┨┡╇┩┣╋┫╞╪╡╟╫╢╠╬╣", "|")
+    dict.fromkeys("│┃║┆┇┊┋├┼┤┝┿┥┠╂┨┡╇┩┣╋┫╞╪╡╟╫╢╠╬╣", "|")
     | dict.fromkeys("─━═┄┅┈┉╌╍", "-")
     | dict.fromkeys("┌┬┐└┴┘┏┳┓┗┻┛╔╦╗╚╩╝╭╮╰╯┕┷┙┍┯┑┖┸┚┎┰┒╘╧╛╒╤╕╙╨╜╓╥╖", " ")
 )

@@ -33,7 +33,7 @@ _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
 _IN_BRACKETS = re.compile(rf"\s*[(\[]\s*{NUMBER}(?:{OF})?[ ]?{SIZE_UNIT}\b")
 _BEHIND = re.compile(r"\)?\s+([A-Za-z]+(?: [A-Za-z]+){0,4})\s*(?=[;,.)\]|]|$)")
 # "34MB/57MB", "1.2 GB of 4 GB": in use, of a total.
-_OF_TOTAL = re.compile(rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b")
+OF_TOTAL = re.compile(rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b")
 # "memory_monitor.py:21": a line of code.
 _FIGURE = re.compile(r"[0-9][0-9.]*[A-Za-z]")
 _CODE = re.compile(r"\w\.[a-z]{1,4}:$")
@@ -269,7 +269,7 @@ def _size(match: re.Match[str]) -> Place:
         return Place("within", part)
     if "/" not in match.group() and (behind := _behind(line, end)):
         return Place("behind", behind)
-    return Place("part" if _OF_TOTAL.match(line, end) else "size", "")
+    return Place("part" if OF_TOTAL.match(line, end) else "size", "")
 
 
 def _part(line: str, end: int) -> str:

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Sequence
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.textlog.discover_fields import Field
-from memdiag.recording.textlog.number_spans import ARROW, NUMBER, SIZE_UNIT, Place, numbers_in
+from memdiag.recording.textlog.number_spans import (
+    ARROW,
+    NUMBER,
+    OF_TOTAL,
+    SIZE_UNIT,
+    Place,
+    numbers_in,
+)
 from memdiag.values.sanitize import printable
 
 _SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_])(?:/s\b)?")
@@ -45,15 +52,19 @@ def share_left_out(
     lines: Iterable[str], metrics: Sequence[Field], axes: Sequence[Field], *, own: bool
 ) -> float:
     """The share of sizes that are not read in the lines of readings, without increments and remarks
-    in brackets; 0 if a name or a total shows which are in use, so that nothing is left to guess.
+    in brackets; 0 if a name, or the total of a single one, shows which is in use.
     """
-    if not all(field.is_guessed for field in metrics):
+    if not all(field.by_unit for field in metrics):
         return 0.0
+    are_parts = not any(field.is_guessed for field in metrics)
     here = [line for line in lines if _has_any(line, metrics)]
     here = [line for line in here if _has_any(line, axes)] if own else here
-    starts = ((line, size.start(1)) for line in here for size in _SIZE.finditer(line))
     sizes = sum(
-        not line[:start].endswith("(") and line[start] not in "+-" for line, start in starts
+        not line[: size.start(1)].endswith("(")
+        and line[size.start(1)] not in "+-"
+        and (not are_parts or OF_TOTAL.match(line, size.end()) is not None)
+        for line in here
+        for size in _SIZE.finditer(line)
     )
     return 1 - len(here) / sizes if sizes > len(here) else 0.0
 
