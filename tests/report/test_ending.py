@@ -13,6 +13,7 @@ from memdiag.report.text.screen import Screen
 from memdiag.values.capacity import EarlyForecast
 from memdiag.values.findings import RecordingFinding
 from memdiag.values.measurements import Cause, Ending
+from memdiag.values.verdict import Reason, Verdict
 
 OOM = "killed by the kernel's OOM killer"
 
@@ -77,3 +78,11 @@ def test_a_doubt_that_memory_has_ended_asks_for_more_memory_not_for_a_longer_run
     assert "Give it more memory than 4.00 GB and record" in said
     assert "Run for about" not in said
     assert "if the trend continued, which was inconclusive" in said
+
+
+def test_swap_that_was_never_used_is_not_among_the_last_readings() -> None:
+    swap = diagnoses.series([(0, 0), (9, 0)], Verdict.STABLE, Reason.FLAT)
+    found = diagnoses.recording("a.csv", diagnoses.leak(), replace(swap, metric="swap_bytes"))
+    said = shown(replace(found, ending=Ending(signal=9)))
+    assert "more than at the start" in said
+    assert "swap" not in said

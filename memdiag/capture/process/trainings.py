@@ -7,7 +7,6 @@ size can be seen without being root.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import time
@@ -149,8 +148,3 @@ def uid_of(user: str) -> int | None:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
         return None
-
-
-def this_user() -> int:
-    """The number of the user that runs memdiag."""
-    return os.geteuid()

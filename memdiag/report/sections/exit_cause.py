@@ -77,7 +77,8 @@ def _forecast(early: EarlyForecast, finding: Finding, screen: Screen) -> str:
 
 
 def _last(found: RecordingFinding, how: Ending) -> list[Finding]:
-    """One series of each metric: that of the process tree if there is one, else the largest."""
+    """One series of each metric that was ever above zero: that of the process tree if there is
+    one, else the largest."""
     wanted = _HOST | _DEVICE
     if how.cause is not None:
         wanted = _DEVICE if how.cause is Cause.DEVICE_MEMORY else _HOST
@@ -85,7 +86,7 @@ def _last(found: RecordingFinding, how: Ending) -> list[Finding]:
     for finding in found.series:
         if finding.role not in wanted or finding.unit is not Unit.BYTES:
             continue
-        if not math.isfinite(finding.latest_value):
+        if not math.isfinite(finding.latest_value) or finding.peak_value == 0:
             continue
         other = best.get(finding.metric)
         if other is None or _rank(finding) > _rank(other):

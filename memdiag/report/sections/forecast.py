@@ -172,11 +172,11 @@ def brief(finding: Finding, need: NeedMore) -> str:
 
 def amount(finding: Finding, need: NeedMore) -> str:
     """`about 313 more steps (10 min at this pace)`."""
-    timed = "" if need.more_s is None else f"about {numbers.duration(need.more_s)} longer"
+    timed = "" if need.more_s is None else f"about {numbers.about(need.more_s)} longer"
     if need.more_x is None or finding.axis.kind is AxisKind.SECONDS:
-        return timed or f"about {numbers.duration(need.more_x or 0.0)} longer"
+        return timed or f"about {numbers.about(need.more_x or 0.0)} longer"
     more = math.ceil(need.more_x)
     steps = f"about {numbers.count(more)} more {wording.axis(finding.axis, more)}"
     if need.more_s is None:
         return steps
-    return f"{steps} ({numbers.duration(need.more_s)} at this pace)"
+    return f"{steps} ({numbers.about(need.more_s)} at this pace)"
