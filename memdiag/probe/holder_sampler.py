@@ -334,7 +334,7 @@ class HolderSampler:
             self._growing = [place for place in self._growing if place.sizes]
         walk = NameWalk(self._places, arrays, self._unnamed, frames, until_s)
         walk.run()
-        if walk.is_cut:
+        if not walk.has_all_names:
             self._more_items = self._possible_items = 0
         return walk
 
@@ -377,7 +377,7 @@ class HolderSampler:
     def _unexplained(self, walk: NameWalk) -> float:
         """Bytes by which memory has grown, if that is more than twice what the places keep that
         have grown until the walk before; else 0."""
-        if walk.is_cut or not any(self._due()[1:]):
+        if not walk.has_all_names or not any(self._due()[1:]):
             return 0.0
         middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
         if min(middle[3:5] + last[3:5]) < 0:  # not read

@@ -45,6 +45,8 @@ _MOST_OBJECTS, _MOST_NODES, _LONGEST_S = 10_000, 300, 0.02
 _CHECK_EVERY = 32
 # Items that are measured together: what they share is counted once. Heuristic.
 _NEWEST = 20
+# As many newer ones than these at most are left out. Heuristic.
+_MOST_IN_USE = 50
 # Python's own allocator hands out blocks up to this size.
 SMALL_BYTES = 512
 _LEFT_OUT = (
@@ -405,7 +407,9 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
         if number < 1 or len(recent) >= _NEWEST:
             continue
         old.found.update({id(container): 0, id(things): 0})  # to which items may refer
-        found = newest(things, kind, max(1, min(_NEWEST, number // 2)))
+        # (The newest of all may be in use elsewhere, even through the items.)
+        skipped = min(_MOST_IN_USE, number // 4)
+        found = newest(things, kind, skipped + max(1, min(_NEWEST, number // 2)))[skipped:]
         if number > len(found):
             for one in _parts(oldest(things, kind, 1), kind):
                 for part in one:

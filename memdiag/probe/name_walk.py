@@ -113,7 +113,7 @@ class NameWalk:
         self.found: dict[Place, Found] = {}
         self.files: set[str] = set()
         self.visits = 0
-        self.is_cut = False
+        self.is_cut = self.has_all_names = False
         self._places, self._arrays, self._unnamed = places, arrays, unnamed
         self._more_items = places.more_items
         self._entered: set[int] = set()  # classes of libraries
@@ -127,7 +127,10 @@ class NameWalk:
         self._held: list[Any] = []  # else an address may be used again
 
     def run(self) -> None:
-        """Walk. Places that were not visited to the end are left out of `found`."""
+        """Walk. Places that were not visited to the end are left out of `found`.
+
+        has_all_names: what is left out is what no name of the program leads to.
+        """
         until_s = thread_time() + _LONGEST_S
         self._leave_out_ours()
         unnamed = self._unnamed
@@ -150,7 +153,8 @@ class NameWalk:
             for frame in group:
                 self._put_frame(frame, self._places.root, 1.0, depth)
             depth = self._follow(depth, until_s, _MOST_VISITS)
-        if unnamed is not None and not self.is_cut:
+        self.has_all_names = not self.is_cut
+        if unnamed is not None and self.has_all_names:
             self._put_unnamed(unnamed, depth)
             depth = self._follow(depth, until_s, _MOST_UNNAMED)
         if self.is_cut:

@@ -17,7 +17,13 @@ from collections import OrderedDict, deque
 from time import thread_time
 
 from .plain_access import has_weak_references, is_pythons_own, module_attributes, module_name
-from .program_code import GENERATORS, generator_frame, is_users, is_users_class
+from .program_code import (
+    GENERATORS,
+    generator_frame,
+    is_ours,
+    is_users,
+    is_users_class,
+)
 from .tracked_objects import lengths_of, objects_at, objects_of, referrers
 
 TYPE_CHECKING = False
@@ -25,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
 
-MOST_LOOKS = 3
+# Each at 1.6 times the age of the one before. Heuristic: in a slow program the first come too soon.
+MOST_LOOKS = 6
 # Exactly these, whose lengths are read in C.
 _GENERATORS = frozenset(map(id, GENERATORS))
 _KINDS = frozenset(map(id, (list, dict, set, deque, OrderedDict)))
@@ -137,7 +144,7 @@ def _global_of(things: list[Any], level: list[Any]) -> tuple[tuple[str, str] | N
     modules = {
         id(module_attributes(module)): name
         for name, module in list(sys.modules.items())
-        if type(module) is types.ModuleType and type(name) is str
+        if type(module) is types.ModuleType and type(name) is str and not is_ours(name)
     }
     wanted = set(map(id, level))
     found = None

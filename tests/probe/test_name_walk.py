@@ -524,6 +524,15 @@ def test_bytes_per_item_leave_out_what_the_items_share() -> None:
     assert each == pytest.approx(4000 + 112 + 200, rel=0.15)
 
 
+def test_what_is_in_use_elsewhere_counts_for_the_items() -> None:
+    latest: dict[int, bytearray] = {}
+    rows = []
+    for number in range(200):
+        latest[number % 10] = answer = bytearray(5000)
+        rows.append((latest, answer))
+    assert per_item([rows], Arrays())["bytes"] == pytest.approx(5000, rel=0.05)
+
+
 def test_pairs_of_a_dictionary_are_not_objects_of_it() -> None:
     counts = dict.fromkeys(range(1000, 11_000), 0.0)
     slot, key = sys.getsizeof(counts) / len(counts), sys.getsizeof(1000)
