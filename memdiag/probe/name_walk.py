@@ -155,6 +155,7 @@ class NameWalk:
             depth = self._follow(depth, until_s, _MOST_VISITS)
         self.has_all_names = not self.is_cut
         if unnamed is not None and self.has_all_names:
+            self._more_items = 0
             self._put_unnamed(unnamed, depth)
             depth = self._follow(depth, until_s, _MOST_UNNAMED)
         if self.is_cut:
