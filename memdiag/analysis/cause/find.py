@@ -59,50 +59,57 @@ def cause(
     """
     if decided_by is None or findings[decided_by].verdict is not Verdict.LEAK or not recorded:
         return None
-    subject = findings[decided_by]
-    inside = [one for one in recorded if one.process == subject.process]
-    found = [
-        (culprit, holder)
-        for one in inside or recorded
-        for culprit, holder in _culprits(one, subject, series[decided_by], findings, leaking)
-    ]
-    found = _merged(found)
+    subject, processes = findings[decided_by], recorded
+    if inside := [one for one in recorded if one.process == subject.process]:
+        processes = inside
+    found = _merged(
+        [
+            pair
+            for one in processes
+            for pair in _culprits(one, subject, series[decided_by], findings, leaking)
+        ]
+    )
     explained = min(1.0, sum(culprit.share for culprit, _ in found))
     named = [pair for pair in found if pair[0].share >= _LEAST_SHARE][:_MOST_CULPRITS]
-    allocating = next(
-        filter(
-            None,
-            (
-                _allocating(one, subject, series[decided_by], findings, leaking)
-                for one in inside or recorded
-            ),
-        ),
-        None,
+    by_process = (
+        _allocating(one, subject, series[decided_by], findings, leaking) for one in processes
     )
+    allocating = next((one for one in by_process if one is not None), None)
     if explained < LEAST_EXPLAINED or not named:
-        kind = None if leaking is None else leaking.kind
         if allocating is not None:
             return allocating
         getting = [
             culprit
-            for one in inside or recorded
+            for one in processes
             for culprit in _getting(one, subject, series[decided_by], findings)
         ]
-        if len(getting) == 1:
-            explained = min(1.0, getting[0].share)
-            kind = _kind_of_malloc(kind, getting[0].process, findings)
-        return GrowthCause(
-            kind=kind,
-            share_explained=explained,
-            culprits=tuple(getting) if len(getting) == 1 else (),
-            fix=fix_of_kind(kind),
-        )
+        return _of_one_line(getting, explained, findings, leaking)
     first = named[0][1]
     return GrowthCause(
         kind=kind_of(first, leaking),
         share_explained=explained,
         culprits=tuple(_with_line(culprit, allocating) for culprit, _ in named),
         fix=fix_of(first),
+    )
+
+
+def _of_one_line(
+    getting: Sequence[Culprit],
+    explained: float,
+    findings: Sequence[Finding],
+    leaking: Leaking | None,
+) -> GrowthCause:
+    """The cause if a single line gets the memory that no name leads to, else an unknown one."""
+    kind = None if leaking is None else leaking.kind
+    only = getting[0] if len(getting) == 1 else None
+    if only is not None:
+        explained = min(1.0, only.share)
+        kind = _kind_of_malloc(kind, only.process, findings)
+    return GrowthCause(
+        kind=kind,
+        share_explained=explained,
+        culprits=() if only is None else (only,),
+        fix=fix_of_kind(kind),
     )
 
 
