@@ -42,16 +42,32 @@ def test_memory_in_use_that_wanders_below_an_earlier_high(higher: float) -> None
         assert found.of_first == (Verdict.STABLE, Verdict.INCONCLUSIVE)
 
 
-@pytest.mark.parametrize(("a_step", "verdict"), [(20, Verdict.STABLE), (200, Verdict.INCONCLUSIVE)])
+def in_steps(level: float, gain: float) -> np.ndarray:
+    """Sixty readings that rise three times, two of them after the first third."""
+    return np.round(level + gain * np.searchsorted([10, 28, 46], np.arange(60), side="right"))
+
+
+@pytest.mark.parametrize(
+    ("objects", "verdict"), [(400, Verdict.STABLE), (5000, Verdict.INCONCLUSIVE)]
+)
 def test_pages_that_touch_new_memory_beside_a_few_new_objects(
-    a_step: int, verdict: Verdict
+    objects: int, verdict: Verdict
 ) -> None:
     """A training whose pages rise by less than 1 MB, while malloc hands out no more."""
-    steps = np.arange(60.0)
     found = asked(
         "bounded_by",
-        every(1, noisy(330 * MB + 15_000 * steps, 1e-6)),
+        every(1, noisy(330 * MB + 15_000 * np.arange(60.0), 1e-6)),
         malloc(noisy(np.full(60, 120 * MB), 1e-6)),
-        python_blocks(noisy(1e6 + a_step * steps, 1e-6)),
+        python_blocks(in_steps(1e6, objects)),
     )
+    assert found.verdicts == (verdict, Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(
+    ("gain", "verdict"), [(0.2 * MB, Verdict.STABLE), (0.8 * MB, Verdict.INCONCLUSIVE)]
+)
+def test_memory_in_use_that_gains_little_in_stable_pages(gain: float, verdict: Verdict) -> None:
+    """Checkpoints that leave a little more behind now and then."""
+    pages = every(1, noisy(np.full(60, 330 * MB), 1e-5))
+    found = asked("bounded_by", malloc(in_steps(120 * MB, gain)), pages)
     assert found.verdicts == (verdict, Verdict.INCONCLUSIVE)

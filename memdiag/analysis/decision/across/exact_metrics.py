@@ -34,6 +34,9 @@ PART_OF = {
     Role.DEVICE_ALLOCATED: (Role.DEVICE, Role.DEVICE_RESERVED),
 }
 
+# Why growth is open that may be none.
+_MAY_BE_CHANCE = (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP)
+
 
 @Rule
 def stable_part(finding: Finding, series: SeriesSet) -> Argument | None:
@@ -237,32 +240,31 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
 
     Pages of a process alone are among all its pages; malloc holds all tensors of the host; beside
     what malloc and Python's own allocator hand out, pages have the fragmentation between, which the
-    largest working set bounds; a few new objects, however large, are no more than what pages gain
-    without a leak. Memory in use may grow in holes between pages: unless it shows no
-    growth beyond chance, and its highest readings do not rise. An inconclusive series is a warm-up
-    where it rose.
+    largest working set bounds. There, what may be chance and is less than pages gain without a leak
+    is no growth. Memory in use may grow in holes between pages: unless it shows no growth beyond
+    chance, and has gained as little, or its highest readings do not rise. An inconclusive series is
+    a warm-up where it rose.
     """
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
     common, reporting = series.policy.common, series.policy.reporting
     same = series.same(finding)
-    level = [f for f in same if f.verdict in STABLE_OR_WARMUP and series.saw(f, finding)]
+    level = [f for f in same if _is_level(f, series) and series.saw(f, finding)]
     as_often = {f.role for f in level if f.samples >= finding.samples}
     known = {f.role for f in level if f.samples >= common.few_samples and f.metric not in IN_PART}
     malloc = any(f.metric == MALLOC and f.samples >= common.few_samples for f in level)
+    little = finding.samples >= common.few_samples and _is_level(finding, series)
     if finding.role in (Role.UNIQUE, Role.PROPORTIONAL) and Role.RESIDENT in as_often:
         holder = "the resident memory that it is part of"
+    elif finding.role is Role.IN_USE and Role.RESIDENT in as_often and little:
+        holder = "it has gained little, and the resident memory that it is part of"
     elif (
         finding.role is Role.IN_USE and Role.RESIDENT in as_often and _only_wanders(finding, series)
     ):
         holder = "its highest readings do not rise, and the resident memory that it is part of"
     elif series.is_on_host(finding) and malloc:
         holder = "the memory in use that it is part of"
-    elif (
-        finding.role in PAGES
-        and Role.IN_USE in known
-        and (Role.OBJECTS in known or _few_objects(finding, series))
-    ):
+    elif finding.role in PAGES and {Role.IN_USE, Role.OBJECTS} <= known:
         holder = "the part of it handed out by malloc and Python's own allocator"
     else:
         return None
@@ -276,23 +278,23 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     return argument, {"confidence": sure}
 
 
-def _few_objects(pages: Finding, series: SeriesSet) -> bool:
-    """Return True if Python's blocks rose, after the first third, by less than pages may."""
+def _is_level(finding: Finding, series: SeriesSet) -> bool:
+    """Return True if it is stable; or if what it has gained since the first third, by chance or
+    not, is less than pages gain without a leak."""
+    sizes = {Role.IN_USE: 1, Role.OBJECTS: LARGEST_SMALL_BYTES}
+    if finding.verdict in STABLE_OR_WARMUP:
+        return True
+    if finding.reason not in _MAY_BE_CHANCE or finding.role not in sizes:
+        return False
     common = series.policy.common
-    warm_share = common.warm_share
-    blocks = [f for f in series.same(pages) if f.metric == PYTHON_BLOCKS and series.saw(f, pages)]
-    risen = [
-        series.rise(f, f.first_x + warm_share * (f.last_x - f.first_x))
-        for f in blocks
-        if f.verdict is not Verdict.LEAK and f.samples >= common.few_samples
-    ]
-    return bool(risen) and LARGEST_SMALL_BYTES * max(risen) <= common.touched_bytes
+    warm_x = finding.first_x + common.warm_share * (finding.last_x - finding.first_x)
+    return sizes[finding.role] * series.rise(finding, warm_x) <= common.touched_bytes
 
 
 def _only_wanders(finding: Finding, series: SeriesSet) -> bool:
     """Return True if it shows no growth beyond chance, and after the first third, which may be a
     warm-up, its second half has no higher readings than its first."""
-    if finding.reason not in (Reason.UNCERTAIN_TREND, Reason.RECENT_STEP):
+    if finding.reason not in _MAY_BE_CHANCE:
         return False
     common, way = series.policy.common, finding.last_x - finding.first_x
     warm_x = finding.first_x + common.warm_share * way
