@@ -23,14 +23,13 @@ def saturating(case: Case, window: Window) -> Argument | None:
     """The climb that ends now bends into a ceiling that it has nearly reached.
 
     A saturating exponential against a straight line, by BIC, with the slope that remains beside the
-    curve. Looks at the whole climb where the curve fits it, else at the last regime alone. It may
-    fit less closely than for a ceiling that is far away: what fills by chance scatters. A climb
+    curve. Looks at the whole climb where the curve fits it, else at the last regime alone. A climb
     longer than warm-ups last must have come nearer to its ceiling. As elsewhere, a climb of at most
     a fiftieth of the level is no warm-up that a user would see.
     """
     fit, policy = window.fit, case.policy
     for first in dict.fromkeys((_climb(fit), fit.tail)):
-        found = _saturation(fit, first, policy, policy.common.clear_noises)
+        found = _saturation(fit, first, policy, near=True)
         if found is None:
             continue
         short = window.posterior < policy.prior.leak_posterior
@@ -52,7 +51,7 @@ def saturating(case: Case, window: Window) -> Argument | None:
 def bending(case: Case, window: Window) -> Argument | None:
     """The whole climb that ends now bends toward a ceiling, however far away that still is."""
     common = case.policy.common
-    found = _saturation(window.fit, _climb(window.fit), case.policy, common.noises)
+    found = _saturation(window.fit, _climb(window.fit), case.policy, near=False)
     if found is None or not _bends(found, case.policy):
         return None
     if found.slowed >= common.slowing:
@@ -75,16 +74,18 @@ def _climb(fit: RegimeFit) -> int:
     return first
 
 
-def _saturation(
-    fit: RegimeFit, first: int, policy: Policy, most_misfit: float
-) -> Saturation | None:
+def _saturation(fit: RegimeFit, first: int, policy: Policy, *, near: bool) -> Saturation | None:
     """The curve through the bins from `first` on; None where it does not fit them.
 
-    most_misfit: variance about the curve, in variances of the noise.
+    near: what fills by chance scatters, and may fit less closely if the curve leaves no more than a
+    small part of what a line does.
     """
-    noise = max(fit.segmentation.noise, fit.floor)
-    found = saturation(fit.binned.x[first:], fit.binned.y[first:], noise, policy.common.cycles)
-    return None if found is None or found.misfit > most_misfit else found
+    x, y, common = fit.binned.x[first:], fit.binned.y[first:], policy.common
+    found = saturation(x, y, max(fit.segmentation.noise, fit.floor), common.cycles)
+    if found is None:
+        return None
+    clear = near and found.evidence >= -len(x) * math.log(common.little)
+    return None if found.misfit > (common.clear_noises if clear else common.noises) else found
 
 
 def _bends(found: Saturation, policy: Policy) -> bool:
