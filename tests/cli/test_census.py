@@ -164,7 +164,7 @@ def test_program_that_runs_out_of_memory_is_explained(tmp_path: Path) -> None:
 def test_threshold_that_is_crossed_calls_for_a_census(tmp_path: Path) -> None:
     program = tmp_path / "train.py"
     program.write_text(
-        RUNS_OUT.replace("700 << 20", "9000 << 20").replace("100_000", "700"), encoding="utf-8"
+        RUNS_OUT.replace("700 << 20", "9000 << 20").replace("100_000", "500"), encoding="utf-8"
     )
     options = ("-o", "r.csv", "--json-file", "r.json", "--critical-at", "300MB")
     memdiag(tmp_path, "run", *options, "--", sys.executable, program)
