@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def functions(directory: Path) -> Iterator[tuple[str, str]]:
+@cache
+def functions(directory: Path) -> tuple[tuple[str, str], ...]:
     """(file, dotted name of a function in it) for every Python file below `directory`."""
-    for path in sorted(directory.rglob("*.py")):
-        for name, _ in _functions_of(ast.parse(path.read_text())):
-            yield str(path.relative_to(directory)), name
+    return tuple(
+        (str(path.relative_to(directory)), name)
+        for path in sorted(directory.rglob("*.py"))
+        for name, _ in _functions_of(_tree(path.read_text()))
+    )
 
 
 def sabotaged(source: str, name: str) -> str:
@@ -22,15 +26,28 @@ def sabotaged(source: str, name: str) -> str:
     A function whose body is one guarded block fails within its guard, for that is what it does
     first.
     """
-    tree = ast.parse(source)
-    (function,) = (node for found, node in _functions_of(tree) if found == name)
+    (function,) = (node for found, node in _functions_of(_tree(source)) if found == name)
     body = function.body
     documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     at = 1 if documented else 0
     if at < len(body) and isinstance(guard := body[at], ast.Try):
         body, at = guard.body, 0
-    body.insert(at, ast.parse("raise RuntimeError('injected')").body[0])
-    return ast.unparse(ast.fix_missing_locations(tree))
+    lines = source.splitlines(keepends=True)
+    first = _first_line(body[at]) if at < len(body) else (body[-1].end_lineno or 0) + 1
+    column = body[-1].col_offset
+    assert not lines[body[0].lineno - 1][:column].strip(), f"{name} begins beside its `def`"
+    lines.insert(first - 1, " " * column + "raise RuntimeError('injected')\n")
+    return "".join(lines)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators = getattr(statement, "decorator_list", ())
+    return min(one.lineno for one in (statement, *decorators))
+
+
+@cache
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def _functions_of(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
