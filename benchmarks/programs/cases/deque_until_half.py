@@ -7,7 +7,7 @@ from collections import deque
 import torch
 from torch import nn
 
-RATE = 12  # steps per second
+RATE = 6  # steps per second, also of a machine that does other work
 
 
 def main(seconds: float) -> None:
