@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from cgroups import limited_group
 
 from memdiag.analysis.diagnose import diagnose
@@ -22,6 +23,7 @@ LIMIT_BYTES = 200 << 20
 ENTER = 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"'
 
 
+@pytest.mark.slow
 def test_leak_that_the_oom_killer_ends_is_forecast_and_explained(tmp_path: Path) -> None:
     output, report = tmp_path / "run.csv", tmp_path / "report.json"
     options = ["--output", str(output), "--json-file", str(report), "--interval", "0.02s"]

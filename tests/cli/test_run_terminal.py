@@ -4,6 +4,7 @@ import os
 import re
 import signal
 
+import pytest
 from screens import Screen
 from terminals import CONCLUSION, MEMDIAG, Terminal, python
 
@@ -34,6 +35,7 @@ def test_the_targets_lines_stay_whole_beside_the_status_line(tmp_path):
     assert (screen.top, screen.bottom) == (0, 23)
 
 
+@pytest.mark.slow
 def test_quiet_and_dumb_terminals_see_the_targets_bytes_alone(tmp_path):
     with Terminal(python(_PRINTS), directory=tmp_path) as terminal:
         terminal.finish()

@@ -88,6 +88,7 @@ def test_a_failing_driver_is_told_with_its_remedy(doctor: Doctor) -> None:
     assert checks[""]["host_memory"] is True
 
 
+@pytest.mark.slow
 def test_a_hanging_driver_is_told_and_does_not_hold_the_doctor_up(doctor: Doctor) -> None:
     checks = doctor(ONE_GPU + "fault nvmlDeviceGetMemoryInfo_v2 ms=50000\n")
     assert "did not respond" in checks["nvml"]["facts"]["reason"]

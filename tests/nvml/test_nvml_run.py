@@ -71,6 +71,7 @@ def test_device_memory_is_recorded_with_its_source_and_limit(recorded: Recorded)
     assert not [entry for entry in sidecar["missing"] if entry["metric"] == "vram_bytes"]
 
 
+@pytest.mark.slow
 def test_a_driver_that_hangs_does_not_delay_the_sampling_of_the_host(recorded: Recorded) -> None:
     # The driver answers for a second, hangs for three, and answers again.
     scenario = ONE_GPU + "clock_ms 100\nrow 0 compute pid=@PID used=100M\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Play = Callable[..., list[Any]]
 MIB = 1 << 20
 ONE_GPU = 'device 0 name="NVIDIA A100" uuid=GPU-aaaa total=80G reserved=600M used=1000M\n'
@@ -50,6 +52,7 @@ def test_a_machine_without_a_device_lacks_nothing(play: Play) -> None:
     assert end["missing"] == []
 
 
+@pytest.mark.slow
 def test_a_hanging_call_delays_nothing_and_is_a_reason(play: Play) -> None:
     hang = "fault nvmlDeviceGetComputeRunningProcesses_v3 hold=1 from=1 to=1\n"
     steps = [

@@ -104,6 +104,7 @@ def torch_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", sorted({file for file, _ in functions(PROBE)}))
 def test_failure_of_a_function_of_the_probe_is_unnoticed(
     tmp_path: Path, torch_directory: Path, any_python: str, file: str

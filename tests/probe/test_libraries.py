@@ -131,7 +131,7 @@ def test_iterations_of_a_library_are_counted_exactly(watched, lib, name, version
     assert re.fullmatch(pattern, note)
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.13"])
+@pytest.mark.parametrize("version", [pytest.param("3.8", marks=pytest.mark.slow), "3.13"])
 @pytest.mark.parametrize("file", COUNTING)
 def test_failure_of_a_function_that_counts_is_unnoticed(
     watched, tmp_path, lib, version, file

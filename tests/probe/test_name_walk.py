@@ -453,6 +453,7 @@ def test_a_list_of_a_million_items_is_looked_at_in_part(program) -> None:
     assert per_item([program.many], Arrays())["bytes"] == pytest.approx(64 + 56 + 28 - 28, abs=40)
 
 
+@pytest.mark.slow
 def test_what_items_grow_by_is_estimated_from_many_of_them(program) -> None:
     run_in(
         program,
@@ -469,6 +470,7 @@ def test_what_items_grow_by_is_estimated_from_many_of_them(program) -> None:
     assert place.sizes[-1][1] - place.sizes[0][1] == pytest.approx(30 * 3000, rel=0.5)
 
 
+@pytest.mark.slow
 def test_objects_in_an_array_are_items(program) -> None:
     np = pytest.importorskip("numpy")
     program.ring = np.empty(20_000, dtype=object)
@@ -499,6 +501,7 @@ def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, mo
     assert not [place for place in places.growing() if place.path()[0].name in ("wide", "deep")]
 
 
+@pytest.mark.slow
 def test_names_that_come_and_go_do_not_accumulate(program) -> None:
     program.requests = {}
     places = Places()
@@ -612,6 +615,7 @@ class TestTensors:
         found = grown(grow)
         assert found["total"].unit == "bytes"
 
+    @pytest.mark.slow
     def test_a_graph_beyond_the_limit_keeps_its_history(self, program, torch) -> None:
         weight = torch.ones(1, requires_grad=True)
         program.total = torch.zeros(())

@@ -281,6 +281,7 @@ def test_training_is_the_same_with_and_without_us(watched) -> None:
     assert steps == list(range(1, 31))
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_phases_of_a_real_training_are_told(watched) -> None:
     pytest.importorskip("torch")

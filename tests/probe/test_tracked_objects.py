@@ -66,6 +66,7 @@ def test_a_task_refers_to_its_result() -> None:
 SHARED = One()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("look", "times"),
     [

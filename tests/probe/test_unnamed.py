@@ -54,6 +54,7 @@ manager = Manager()
     return module
 
 
+@pytest.mark.slow
 def test_registries_of_libraries_are_found_by_their_globals(program, library) -> None:
     looks = Looks()
     for number in range(6):
@@ -64,6 +65,7 @@ def test_registries_of_libraries_are_found_by_their_globals(program, library) ->
     assert {"Registry.entries", "manager.loggers"} <= looks.growing()
 
 
+@pytest.mark.slow
 def test_what_only_a_loop_holds_is_found(program) -> None:
     run_in(
         program,
