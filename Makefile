@@ -8,7 +8,7 @@
 #                  ARGS="decide live" runs these alone
 #   make bench-slow, pictures, fuzz, kills, behaviour, attack, gpu-check   longer ones, for those
 #                  who need them
-#   make bench-programs  verdict, rate and kind of memory of 105 real programs, five runs of each: hours;
+#   make bench-programs  verdict, rate and kind of memory of 115 real programs, five runs of each: hours;
 #                  ARGS="--runs 1 --jobs 2 --style numpy" for less
 #   make bench-culprits  who names the line that leaks, on 133 programs: memdiag and other tools
 #   make trainers  other people's trainers (Transformers, Lightning, Keras, JAX ...) and launchers
