@@ -148,6 +148,7 @@ class _Page(HTMLParser):
         self._is_in_cell = False
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._is_in_cell &= tag not in {"tr", "table"}  # end tags of cells may be left out
         if tag == "table":
             self._tables.append((self.getpos()[0], []))
         elif self._tables and tag == "tr":

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from memdiag.recording.native.runs import RECORDING, RUNS
 from memdiag.report.text import numbers, rates, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.values.comparison import Comparison, Difference, Effect, Measure, SeriesComparison, Why
@@ -57,7 +58,7 @@ _INCONCLUSIVE = {
 def run(source: str) -> str:
     """The name of a run that was kept, as `memdiag list` shows it, else the path of its file."""
     path = Path(source)
-    is_kept = path.name == "recording.csv" and path.parent.parent.name == "runs"
+    is_kept = path.name == RECORDING and path.parent.parent.name == RUNS
     return path.parent.name if is_kept else source
 
 

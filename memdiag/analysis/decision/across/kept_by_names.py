@@ -45,35 +45,35 @@ def kept(processes: Sequence[ProcessHolders]) -> Mapping[str, Kept]:
     """
     found: dict[str, Kept] = {}
     for one in processes:
-        named = [h for h in one.holders if all(name.kind != "unreached" for name in h.path)]
+        named = [
+            (h, late_rate([(size.at_s, size.size) for size in h.sizes]) or 0.0)
+            for h in one.holders
+            if all(name.kind != "unreached" for name in h.path)
+        ]
         before = found.get(one.process, Kept())
         found[one.process] = Kept(
-            per_s=max([before.per_s, *(_per_s(holder)[0] for holder in named)]),
-            filling=before.filling + tuple(filter(None, map(_filling, named))),
+            per_s=max([before.per_s, *(rate * _on_host(h) for h, rate in named)]),
+            filling=before.filling + tuple(filter(None, (_filling(*pair) for pair in named))),
         )
     return found
 
 
-def _per_s(holder: Holder) -> tuple[float, float]:
-    """Bytes per second on the host and on devices."""
-    units_per_s = late_rate([(one.at_s, one.size) for one in holder.sizes]) or 0.0
-    on_device = holder.device_bytes_per_unit
-    return units_per_s * (holder.bytes_per_unit - on_device), units_per_s * on_device
+def _on_host(holder: Holder) -> float:
+    return holder.bytes_per_unit - holder.device_bytes_per_unit
 
 
-def _filling(holder: Holder) -> Filling | None:
-    items_per_s = late_rate([(one.at_s, one.size) for one in holder.sizes]) or 0.0
+def _filling(holder: Holder, items_per_s: float) -> Filling | None:
     # Of containers that are items of another one, it is not known how many there are.
     is_one = holder.unit == "items" and all(name.kind != "item" for name in holder.path)
     if holder.bound is None or not is_one or items_per_s <= 0:
         return None
-    (per_s, device_per_s), items = _per_s(holder), holder.sizes[-1].size
+    items = holder.sizes[-1].size
     return Filling(
         name=holder.path[-1].name.translate(_WITHOUT_BRACES),
         items=items,
         bound=float(holder.bound),
-        per_s=per_s,
-        device_per_s=device_per_s,
+        per_s=items_per_s * _on_host(holder),
+        device_per_s=items_per_s * holder.device_bytes_per_unit,
         left_s=max(holder.bound - items, 0.0) / items_per_s,
     )
 
