@@ -143,8 +143,8 @@ class Places:
         return found
 
     def visit_more_items(self, count: int) -> None:
-        """Visit so many further items of large containers from now on. What was estimated from
-        fewer or more items is forgotten.
+        """Visit `count` further items of large containers from now on, and forget what was
+        estimated from another number of items.
         """
         self.more_items = count
         todo = [(child, False) for child in _own_children(self.root)]

@@ -83,7 +83,7 @@ def test_a_driver_that_hangs_does_not_delay_the_sampling_of_the_host(recorded: R
     assert late_s < 2 * interval_s
     told = [float(row["at_s"]) for row in rows if row["vram_bytes"]]
     assert min(told) < 1
-    assert max(told) > 4  # and the readings come back
+    assert max(told) > 4  # it is read again after the hang
     reasons = [e["why"]["reason"] for e in sidecar["missing"] if e["metric"] == "vram_bytes"]
     assert reasons
     assert "has not responded" in reasons[0]

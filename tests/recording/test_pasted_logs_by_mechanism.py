@@ -168,6 +168,14 @@ def test_html_tables_are_read(tmp_path: Path) -> None:
     assert series.y.tolist() == [(n + 0.5) * 1e6 for n in range(N)]
 
 
+@pytest.mark.parametrize("end", ["", "<td>see <table>\n"])
+def test_html_cells_may_be_left_open(tmp_path: Path, end: str) -> None:
+    rows = "\n".join(f"<tr><td>{n}<td>{n}.5" for n in range(N))
+    page = f"<table><tr><th>Epoch<th>RSS (MB)\n{rows}\n</table>\n<table><tr>{end}"
+    (series,) = read_log(tmp_path, page).series
+    assert series.y.tolist() == [(n + 0.5) * 1e6 for n in range(N)]
+
+
 def test_scalar_that_tensorboard_exports_as_json_is_named_by_its_file(tmp_path: Path) -> None:
     points = json.dumps([[1.7e9 + n, 10 * n, n] for n in range(N)])
     (series,) = read_log(tmp_path, points, name="run-a-tag-rss_mb.json").series
@@ -194,7 +202,7 @@ def test_first_of_several_sizes_without_names_is_not_called_stable(tmp_path: Pat
 def test_line_between_readings_says_that_the_process_was_restarted(
     tmp_path: Path, first: int, generations: set[int | None]
 ) -> None:
-    """If the memory falls there: "restarting the loader" is no restart of the process."""
+    """If the memory falls there: "restarting the loader" does not restart the process."""
     runs = ([f"step {n} rss {first + 90 * m} MB" for m, n in enumerate(run)] for run in _RUNS)
     lines = [line for run in runs for line in (*run, "INFO restarting trainer from checkpoint")]
     rises = [*lines[:13], *(line.replace(" rss ", " rss 9") for line in lines[13:])]

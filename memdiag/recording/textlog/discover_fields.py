@@ -138,7 +138,7 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
     labels = [place.text for place in seen if place.kind == "label"]
     pairs = {"current", "peak"} <= {label.lower() for label in labels}
     fields = []
-    is_part = seen[Place("part", "")] >= SEEN_AT_LEAST  # then other sizes are no amounts in use
+    is_part = seen[Place("part", "")] >= SEEN_AT_LEAST  # other sizes are then not memory in use
     for place, _ in seen.most_common():
         if place.kind == "plain" or (is_part and place.kind == "size"):
             continue

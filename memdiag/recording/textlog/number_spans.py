@@ -97,7 +97,7 @@ _DEVICE_ENDS = re.compile(r"\s*[:=]\s*[-+]?[0-9]|[:,]?\s+([A-Za-z_]+)")
 
 
 BY_UNIT = frozenset({"size", "part"})
-"""Kinds of places that only a unit of memory tells: of an amount, of one of a total."""
+"""Kinds of places that a unit of memory alone identifies: an amount, an amount of a total."""
 
 
 @dataclass(frozen=True, slots=True)

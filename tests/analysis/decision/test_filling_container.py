@@ -22,7 +22,7 @@ LOCAL = Name(kind="local", name="replay", owner="main")
 
 
 def container(bound: int | None, *path: Name, items: float = 1.0, **more: float) -> Holder:
-    """A container to which so many items are added at each of ten steps a second."""
+    """A container to which `items` items are added at each step, at ten steps per second."""
     steps = np.arange(0.0, 1200.0, 100.0)
     return Holder(
         path=path or (LOCAL,),

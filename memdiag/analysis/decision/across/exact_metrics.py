@@ -241,9 +241,9 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     Pages of a process alone are among all its pages; malloc holds all tensors of the host; beside
     what malloc and Python's own allocator hand out, pages have the fragmentation between, which the
     largest working set bounds. There, what may be chance and is less than pages gain without a leak
-    is no growth. Memory in use may grow in holes between pages: unless it shows no growth beyond
-    chance, and has gained as little, or its highest readings do not rise. An inconclusive series is
-    a warm-up where it rose.
+    is no growth. Memory in use may grow in holes between pages, so it also has to show no growth
+    beyond chance, and to have gained as little or to have no higher readings at the end. An
+    inconclusive series is a warm-up where it rose.
     """
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
