@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
+from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.textlog.number_spans import (
     ARROW,
     BY_UNIT,
     FRACTION,
     NUMBER,
     OF,
+    OF_TOTAL,
     PREPOSITIONS,
     SIZE_UNIT,
     UNIT,
@@ -36,9 +38,8 @@ _SHARE = 0.05
 SEEN_AT_LEAST = 3
 
 # Words beside a size whose unit is a letter.
-_OF_AMOUNTS = frozenset(
-    {"used", "use", "usage", "current", "peak", "max", "now", "total", "size", "consumed", "is"}
-)
+_OF_AMOUNTS = frozenset({"used", "use", "uses", "using", "usage", "consumed", "current", "now"})
+_OF_AMOUNTS |= frozenset({"peak", "max", "total", "size", "is"})
 
 # The name of a number without words at the start of lines.
 LEADING = "index"
@@ -53,7 +54,14 @@ _HEADING_ENDS = re.compile("[:|=0-9]")
 _NO_UNIT = r"(?:\s*$|\s*[^\w\s%.]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z]))"
 _LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){_NO_UNIT}"
 _GARBAGE = frozenset({"gc", "garbage"})
-_MEMORY_WORD = re.compile(r"(?i)\b(?:memory|mem|ram|rss|vram|heap)\b")
+_MEMORY_WORD = re.compile(
+    r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card)\b"
+)
+# The number of something before a size: "shard 3: 512 MB", not "after batch 3: 512 MB".
+_NUMBERED = re.compile(r"(?:(\w+) )?\b([A-Za-z]+)[ #]{0,2}[0-9]+\s*[:=]?\s*$")
+# What is counted as steps and has a size of its own.
+_SIZED = frozenset({"batch", "batches", "minibatch", "sample", "samples", "frame", "frames"})
+_SIZED |= frozenset({"message", "messages"})
 # No name before a number, not even one that ends in a colon: "[young: 9K->2K(9K)] 19K->12K(99K)".
 _NO_LABEL = r"(?:^|[^\w:=\s.,]\s*|[0-9][:=]?\s+|,\s+)"
 # After these headings numbers without a unit are bytes.
@@ -74,7 +82,7 @@ class Field:
     pattern: for `str.extract_groups`: group 1 is the number, group 2 its unit, which may be null.
     quick: for `str.extract`: numbers with the one unit `unit`; twice as fast. "" if units differ,
         or if it could match another number of the line.
-    by_unit: only the unit of memory after it shows what the number is.
+    by_unit: only the unit of memory after it shows what the number is: maybe the size of a file.
     is_guessed: nothing else than its place shows that it is the amount in use of a line's sizes.
     alike: for names with digits, as in "gpu0 mem": finds the name with any other digits too.
     """
@@ -154,6 +162,7 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
             # (Of two numbers with one name the quick pattern may miss the first.)
             quick = place.kind == "label" and len(units[place]) == 1 and place not in repeated
             quick = quick and (bool(unit) or meaning.part is Part.AXIS)
+            is_of_memory = _is_of_memory(name) or mentions[place] * 2 > seen[place]
             field = Field(
                 name=name,
                 meaning=meaning,
@@ -162,10 +171,9 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
                 quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
                 unit=unit,
                 alike=_pattern(place, labels, digits="[0-9]") if place.has_digits else "",
-                by_unit=place.kind in BY_UNIT,
+                by_unit=place.kind in BY_UNIT or not (is_of_memory or _is_level(place, labels)),
                 is_guessed=place.kind == "size",
-                is_of_memory=place.kind not in BY_UNIT
-                and (_is_of_memory(name) or mentions[place] * 2 > seen[place]),
+                is_of_memory=place.kind not in BY_UNIT and is_of_memory,
                 leads=leads,
             )
             fields.append((seen[place], field))
@@ -178,11 +186,41 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
 
 def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
     """Drop numbers known only by their unit that mostly belong to a field with a name, or stand
-    beside readings that a word of memory names.
+    beside readings that a word of memory names; without such a word, the sizes of things.
     """
     if any(f.is_of_memory and f.meaning.unit is not Unit.COUNT for f in metrics):
         return [f for f in metrics if not f.by_unit]
-    return [f for f in metrics if not f.by_unit or not _has_name(f, metrics, lines)]
+    named = [f for f in metrics if not f.by_unit or not _has_name(f, metrics, lines)]
+    if any(map(_MEMORY_WORD.search, lines)):
+        return named
+    return [f for f in named if not f.by_unit or not _is_of_things(f, lines)]
+
+
+def _is_of_things(field: Field, lines: Sequence[str]) -> bool:
+    """Return True if most of the sizes follow the name or the number of what may have a size:
+    "saved weights 412 MB", "shard 3: 512 MB"; not a moment, a device, or an amount of a total.
+    """
+    found = things = 0
+    for line in lines:
+        if (place := field.find(line)) is not None:
+            (start, end), unit = place
+            thing = _numbered(line[:start]) if field.is_guessed else field.name
+            is_part = OF_TOTAL.match(line[end:].lstrip().removeprefix(unit)) is not None
+            found += 1
+            things += bool(thing) and not is_part and _has_size(thing)
+    return things * 2 > found
+
+
+def _numbered(before: str) -> str:
+    """What the number at the end counts, "" if that is a moment or there is none."""
+    found = _NUMBERED.search(before)
+    return "" if found is None or (found[1] or "").lower() in PREPOSITIONS else found[2]
+
+
+def _has_size(thing: str) -> bool:
+    words = take_apart(thing).words
+    is_moment = recognise(" ".join(words)).part in {Part.AXIS, Part.LABEL, Part.METRIC}
+    return not is_moment or not _SIZED.isdisjoint(words)
 
 
 def _has_name(field: Field, others: Sequence[Field], lines: Sequence[str]) -> bool:
@@ -260,6 +298,15 @@ def _is_of_memory(name: str) -> bool:
     """Return True if the words say memory, or count objects, without the unit after them."""
     label = name.rpartition("(")[0] if name.endswith(")") else name
     return recognise(label).part is Part.METRIC
+
+
+def _is_level(place: Place, labels: Sequence[str]) -> bool:
+    """Return True if the words or the place show an amount at a moment, not the size of a thing:
+    "in use 3 GB", "9 MB -> 4 MB", "MA 3 GB Max_MA 5 GB", not "saved weights 412 MB".
+    """
+    words = take_apart(place.text).words
+    has_peak = any(take_apart(label).words == ("max", *words) for label in labels)
+    return place.kind != "label" or has_peak or not _OF_AMOUNTS.isdisjoint(words)
 
 
 def _is_count(place: Place, unit: str) -> bool:

@@ -28,7 +28,7 @@ _SCAN = re.compile(
     rf"(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
 )
 # "reserved 21.9 -> 21.7 GiB": only the later value is in use.
-ARROW = r"(?:\([0-9]+%\))?\s*(?:->|→|=>|⇒|➜)\s*"
+ARROW = r"(?:\s?\([0-9.]+(?:%|[ ]?[KMG]i?B)?\))?\s*(?:->|→|=>|⇒|➜)\s*"
 _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
 _IN_BRACKETS = re.compile(rf"\s*[(\[]\s*{NUMBER}(?:{OF})?[ ]?{SIZE_UNIT}\b")
 _BEHIND = re.compile(r"\)?\s+([A-Za-z]+(?: [A-Za-z]+){0,4})\s*(?=[;,.)\]|]|$)")
@@ -37,6 +37,8 @@ OF_TOTAL = re.compile(rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b")
 # "memory_monitor.py:21": a line of code.
 _FIGURE = re.compile(r"[0-9][0-9.]*[A-Za-z]")
 _CODE = re.compile(r"\w\.[a-z]{1,4}:$")
+# "malloc(12 KB)": one allocation.
+_ALLOCATES = re.compile(r"(?i)(?:[mc]alloc|realloc|mmap|sbrk)\($")
 # "1342 objects collected": no level.
 _HAPPENED = re.compile(
     r"\s*\w+\s+(?:collected|freed|released|removed|deleted|created|reclaimed|loaded|processed)\b"
@@ -229,9 +231,9 @@ def without_when(text: str) -> str:
 
 def _is_no_reading(between: str, label: str, figure: str, unit: str) -> bool:
     """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a line of code, a start, an
-    increase, or a total ("of 32 GB", "/ 32 GB").
+    increase, a single allocation, or a total ("of 32 GB", "/ 32 GB").
     """
-    if label.lower() in _TOTALS or _CODE.search(between):
+    if label.lower() in _TOTALS or _CODE.search(between) or _ALLOCATES.search(between):
         return True
     if re.fullmatch(SIZE_UNIT, unit):
         is_increase = figure.startswith("+")  # "memory +20 MB"

@@ -1,7 +1,8 @@
 """How a log writes its numbers: groups of three digits, decimals, and several values at once.
 
 `3 996 854 kB`, `4_000_123`, `1.204,5 MB` are written as `3996854 kB`, `4000123`, `1204.5 MB` before
-the lines are searched, and `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`.
+the lines are searched, `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`, and the used and
+committed memory of `36.8 (60.0) MB` as `36.8 MB (60.0 MB)`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _POINTED = re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?=,[0-9])")
 _COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
 _COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2}" + _SIZE_ENDS)
 _POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+" + _SIZE_ENDS)
+_USED_AND_HELD = re.compile(
+    rb"(?<![\w.])([0-9]+(?:\.[0-9]+)?)[ ]?(\([0-9]+(?:\.[0-9]+)?)\)([ ]?[KMG]i?B\b)"
+)
 # Names between slashes, and as many values: `mem min/avg/max = 3900.0/4012.5/4880.0 MB`.
 _NAME = rb"(?:min|max|avg|mean|std|peak|current|cur|used|free|total|allocated|reserved|cached)"
 _VALUE = rb"[0-9]+(?:\.[0-9]+)?"
@@ -41,17 +45,20 @@ _AT_LEAST = 4
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberStyle:
     """grouped: what finds numbers with separated groups of digits. decimal_commas: `3,5 MB`.
-    listed: names and values between slashes.
+    listed: names and values between slashes. held: `36.8 (60.0) MB`.
     """
 
     grouped: tuple[re.Pattern[bytes], ...]
     decimal_commas: bool
     listed: bool
+    held: bool
 
     def plain(self, block: bytes) -> bytes:
         """The text with numbers of digits and points."""
         for pattern in self.grouped:
             block = pattern.sub(_without_separators, block)
+        if self.held:
+            block = _USED_AND_HELD.sub(rb"\1\3 \2\3)", block)
         if self.listed:
             block = _LISTED.sub(_one_by_one, block)
         if not self.decimal_commas:
@@ -68,7 +75,8 @@ def number_style(block: bytes) -> NumberStyle:
     sizes = len(_COMMA_SIZE.findall(block))
     commas = sizes >= _AT_LEAST and _POINT_SIZE.search(block) is None
     listed = len(_HAS_LIST.findall(block)) >= _AT_LEAST
-    return NumberStyle(grouped=tuple(grouped), decimal_commas=commas, listed=listed)
+    held = len(_USED_AND_HELD.findall(block)) >= _AT_LEAST
+    return NumberStyle(grouped=tuple(grouped), decimal_commas=commas, listed=listed, held=held)
 
 
 def _without_separators(found: re.Match[bytes]) -> bytes:

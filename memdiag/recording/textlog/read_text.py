@@ -245,7 +245,6 @@ def _as_table(
     rows = found if wanted.all() else found.of(np.flatnonzero(wanted))
     most = max((int((~np.isnan(rows.values[n])).sum()) for n in metrics), default=0)
     carrying = [n for n in axes if chosen.own or _fills_half(rows.values[n])]
-    is_ordered = chosen.own or _fills_half(rows.stamps)
     if chosen.own and 0 < most < _ROWS_AT_LEAST:
         raise ReadError(
             f"no memory readings over enough steps: only {most} lines have them",
@@ -254,6 +253,7 @@ def _as_table(
         )
     # Sizes without a word of memory, a position or a time are a listing: of tensors, of files.
     of_memory = any(collector.fields[n].is_of_memory for n in metrics)
+    is_ordered = chosen.own or _fills_half(rows.stamps) or (of_memory and carrying)
     is_dense = (of_memory or carrying) and len(rows.stamps) >= _DENSE * lines
     if most < _ROWS_AT_LEAST or not (is_ordered or is_dense):
         return None
