@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memdiag.analysis.build_finding import build_finding
-from memdiag.analysis.cause.find import cause, watching
+from memdiag.analysis.cause.find import cause, leaking_by_names, watching
 from memdiag.analysis.cause.in_memory import census, grown
 from memdiag.analysis.cause.interventions import with_interventions
 from memdiag.analysis.cross_series.evidence import evidence
@@ -66,18 +66,17 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     judged, series = _judged(recording, policy, with_segments=True)
     findings, decided_by = judged.series, judged.decided_by
     kind = leaking(findings, decided_by)
+    held = cause(findings, decided_by, kind, recording.holders, series)
     return replace(
         judged,
         notes=judged.notes + watching(judged.verdict, recording.holders),
-        cause=with_interventions(
-            cause(findings, decided_by, kind, recording.holders, series), recording.interventions
-        ),
+        cause=with_interventions(held, recording.interventions),
         grown=grown(recording),
         census=census(recording, judged.deciding),
         evidence=evidence(findings, decided_by, policy),
         capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, judged.verdict),
-        leaking=kind,
+        leaking=leaking_by_names(kind, held),
         growth=whole_growth(findings, decided_by, policy),
         early_forecast=backtest(
             recording,

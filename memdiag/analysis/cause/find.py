@@ -128,6 +128,17 @@ def _with_line(culprit: Culprit, allocating: GrowthCause | None) -> Culprit:
     )
 
 
+def leaking_by_names(metrics: Leaking | None, found: GrowthCause | None) -> Leaking | None:
+    """The kind of memory that leaks: as the metrics tell it, or, where those do not tell its share,
+    what the places hold that hold most of the growth.
+    """
+    if metrics is None or metrics.share is not None:
+        return metrics
+    if found is None or found.kind is None or not found.culprits:
+        return metrics
+    return Leaking(kind=found.kind, share=found.share_explained)
+
+
 def watching(verdict: Verdict, recorded: Sequence[ProcessHolders]) -> tuple[str, ...]:
     """Notes of how long lines were watched, which takes time, in a recording that leaks."""
     return tuple(

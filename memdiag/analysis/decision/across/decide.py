@@ -95,10 +95,10 @@ def everything() -> tuple[Rule, ...]:
 _MOST_INFORMATIVE = (
     Role.DEVICE_ALLOCATED,
     Role.IN_USE,
-    Role.UNIQUE,
     Role.DEVICE,
     Role.DEVICE_RESERVED,
     Role.RESIDENT,
+    Role.UNIQUE,
     Role.PROPORTIONAL,
 )
 # What people ask for first when nothing grows.

@@ -202,8 +202,7 @@ def _waiting(series: SeriesSet) -> frozenset[str]:
     growing = [
         f
         for f in series.findings
-        if f.metric == PYTHON_BLOCKS
-        and (f.verdict not in STABLE_OR_WARMUP or f.reason is Reason.BOUNDED_CYCLES)
+        if f.metric == PYTHON_BLOCKS and speed(f) > 0
     ]
     return frozenset(b.process for b in growing if _waits(b, known, series))
 
