@@ -9,7 +9,7 @@ import pytest
 from report import diagnoses
 from report.diagnoses import interval
 
-from memdiag.analysis.cause.find import cause, watching
+from memdiag.analysis.cause.find import cause, leaking_by_names, watching
 from memdiag.values.findings import Finding, Fix, How, Leaking
 from memdiag.values.holders import (
     AllocatedLine,
@@ -111,6 +111,34 @@ def test_the_place_that_explains_the_growth_is_named() -> None:
     assert culprit.how is How.SOURCE
     assert found.kind is MemoryKind.GRAPH
     assert found.fix is Fix.DETACH
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (
+            Leaking(kind=MemoryKind.NATIVE_OR_TENSORS, share=None),
+            Leaking(kind=MemoryKind.GRAPH, share=pytest.approx(5000 / (5200 + 2 * 87))),
+        ),
+        (
+            Leaking(kind=MemoryKind.TENSORS, share=0.9),
+            Leaking(kind=MemoryKind.TENSORS, share=0.9),
+        ),
+        (None, None),
+    ],
+)
+def test_names_tell_the_kind_that_the_metrics_leave_open(
+    metrics: Leaking | None, said: Leaking | None
+) -> None:
+    recorded = in_process(holder("losses", GROWING, kind=MemoryKind.GRAPH))
+    found = cause(LEAK, 0, metrics, [recorded], SERIES)
+    assert leaking_by_names(metrics, found) == said
+
+
+def test_where_no_name_leads_to_the_growth_the_metrics_tell_the_kind() -> None:
+    metrics = Leaking(kind=MemoryKind.NATIVE_OR_TENSORS, share=None)
+    assert leaking_by_names(metrics, cause(LEAK, 0, metrics, [in_process()], SERIES)) == metrics
+    assert leaking_by_names(metrics, None) == metrics
 
 
 def test_items_of_the_size_of_the_model_are_said() -> None:

@@ -25,12 +25,13 @@ def _judged(
     full: Callable[[float], float] = lambda x: 0.0,
     freed: Callable[[float], float] = lambda x: 0.0,
     grows_bytes: float = 36e3,
+    grows: float = GROWS,
     others: tuple[Series, ...] = (),
     counter: Callable[[str, np.ndarray], Series] = _counter,
 ) -> RecordingFinding:
     random = np.random.default_rng(2)
     blocks = series_of(
-        1.25e6 + GROWS * X + random.normal(0, 200, X.size),
+        1.25e6 + grows * X + random.normal(0, 200, X.size),
         X,
         role=Role.OBJECTS,
         metric="python_blocks",
@@ -65,6 +66,14 @@ def test_growth_beside_garbage_that_was_never_fully_collected_is_open() -> None:
     assert found.deciding.reason is Reason.NOT_COLLECTED
     assert found.deciding.need_more is not None
     assert Verdict.LEAK not in {f.verdict for f in found.series}
+
+
+def test_blocks_that_grow_by_little_may_be_garbage_as_well() -> None:
+    found = _judged(0.4, grows=0.5, grows_bytes=2e3)
+    blocks = next(f for f in found.series if f.metric == "python_blocks")
+    assert blocks.verdict is Verdict.STABLE
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert _judged(0.02, grows=0.5, grows_bytes=2e3).verdict is Verdict.LEAK
 
 
 def _rarely(metric: str, y: np.ndarray) -> Series:

@@ -65,6 +65,13 @@ def test_an_exact_meter_speaks_before_pages_that_grow_by_holes() -> None:
     assert decide(findings)[2] == findings.index(exact)
 
 
+def test_pages_that_are_read_often_tell_the_rate() -> None:
+    """RSS is read twenty times as often as USS, whose rate may be twice as large by chance."""
+    private = replace(of("main", 2e5), metric="uss_bytes", role=Role.UNIQUE, samples=26)
+    findings = (private, replace(of("main", 1e5), samples=550))
+    assert decide(findings)[2] == 1
+
+
 def test_a_small_leak_of_one_process_does_not_hide_a_large_one_of_another() -> None:
     small = replace(of("main", 4e3), metric="malloc_bytes", role=Role.IN_USE)
     findings = (small, of("main", 5e3), of("helper 12", 3e5), of("tree", 305e3))

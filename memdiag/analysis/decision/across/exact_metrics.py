@@ -6,7 +6,6 @@ from typing import Any
 
 from memdiag.analysis.decision.across.series_set import (
     IN_PART,
-    LARGEST_SMALL_BYTES,
     MALLOC,
     PYTHON_BLOCKS,
     SMALLEST_BYTES,
@@ -18,6 +17,7 @@ from memdiag.analysis.decision.across.series_set import (
 )
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import PAGES
+from memdiag.probe.ring_format import BLOCK_BYTES
 from memdiag.values.findings import Finding
 from memdiag.values.measurements import Role
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Verdict
@@ -281,7 +281,7 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
 def _is_level(finding: Finding, series: SeriesSet) -> bool:
     """Return True if it is stable; or if what it has gained since the first third, by chance or
     not, is less than pages gain without a leak."""
-    sizes = {Role.IN_USE: 1, Role.OBJECTS: LARGEST_SMALL_BYTES}
+    sizes = {Role.IN_USE: 1, Role.OBJECTS: BLOCK_BYTES}
     if finding.verdict in STABLE_OR_WARMUP:
         return True
     if finding.reason not in _MAY_BE_CHANCE or finding.role not in sizes:

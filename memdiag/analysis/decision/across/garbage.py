@@ -199,11 +199,7 @@ def _waiting(series: SeriesSet) -> frozenset[str]:
     """Processes whose Python objects grow or may grow, for good or until they fall again, and whose
     growth may be garbage that waits."""
     known = {(f.process, f.metric): f for f in series.findings}
-    growing = [
-        f
-        for f in series.findings
-        if f.metric == PYTHON_BLOCKS and speed(f) > 0
-    ]
+    growing = [f for f in series.findings if f.metric == PYTHON_BLOCKS and speed(f) > 0]
     return frozenset(b.process for b in growing if _waits(b, known, series))
 
 
