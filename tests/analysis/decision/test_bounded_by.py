@@ -48,7 +48,7 @@ def in_steps(level: float, gain: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("objects", "verdict"), [(400, Verdict.STABLE), (5000, Verdict.INCONCLUSIVE)]
+    ("objects", "verdict"), [(4000, Verdict.STABLE), (8000, Verdict.INCONCLUSIVE)]
 )
 def test_pages_that_touch_new_memory_beside_a_few_new_objects(
     objects: int, verdict: Verdict
