@@ -177,7 +177,7 @@ TOOLS = {
         first="#Entity   GPUTL  FBFRE  FBUSD\nID\n",
         says=lambda i: f"GPU 0     97     {70000 - 9 * i}  {11000 + 9 * i}\n",
         metric="vram_bytes",
-        y=lambda i: (11000 + 9 * i) * 1e6,
+        y=lambda i: (11000 + 9 * i) * MIB,
         role=Role.DEVICE,
     ),
     "npu-smi": Said(

@@ -76,7 +76,7 @@ def test_nvidia_smi_compute_apps(tmp_path: Path) -> None:
 def test_nvidia_smi_dmon_and_pmon(tmp_path: Path) -> None:
     dmon = "# gpu     sm    mem     fb   bar1   ccpm\n# Idx      %      %     MB     MB     MB\n"
     dmon += "".join(f"    0     50     20   {500 + i}      5      0\n" for i in range(N))
-    assert read_log(tmp_path, dmon).series[0].y.tolist() == [(500 + i) * 1e6 for i in range(N)]
+    assert read_log(tmp_path, dmon).series[0].y.tolist() == [(500 + i) * MIB for i in range(N)]
     pmon = "# gpu         pid   type     fb   ccpm    command \n"
     pmon += "# Idx           #    C/G     MB     MB    name \n"
     pmon += "".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from memdiag.errors import ReadError
@@ -22,12 +23,15 @@ _LOOKED_AT = 1 << 12
 # What says beside the rows which metric they are of, in CloudWatch, Azure, Plotly and others.
 _TITLES = ("Label", "name", "metric", "title", "id")
 _NAME, _VALUE = "metric", "value"  # as tables of one row per reading have them
+_WHICH = "series"
 _POINTS_AT_LEAST = 4
+_SERIES_AT_MOST = 1000
 _POINTS = {2: ("time", "value"), 3: ("wall time", "step", "value")}
 
 _FILLED = re.compile(r"[^\s,]")
 
 Row = Mapping[str, Any]
+_Columns = Mapping[str, Sequence[Any]]
 
 
 def is_json(source: Source) -> bool:
@@ -85,9 +89,10 @@ def read_json(source: Source) -> Table | None:
             return _table(columns)
     rows = max((rows for one in lists if len(rows := _rows(one)) > 1), key=len, default=None)
     title = _title(document) if isinstance(document, dict) else ""
-    if rows is None or (title and not _has_memory(rows[0])):
-        return _within(document, title)
-    return _table(_by_column(rows))
+    if rows is not None and _has_memory(rows[0]):
+        return _table(_by_column(rows))
+    found = _below(list(islice(_within(document, title), _SERIES_AT_MOST)))
+    return _table(_by_column(rows)) if found is None and rows is not None else found
 
 
 def _listed_points(rows: Sequence[Any]) -> dict[str, list[Any]]:
@@ -107,7 +112,7 @@ def _title(document: Row) -> str:
     """What the object says that it is of, "" if it does not."""
     for key in _TITLES:
         title = document.get(key)
-        title = title.get("value") if isinstance(title, dict) else title
+        title = title.get("value", title.get("type")) if isinstance(title, dict) else title
         if isinstance(title, str) and recognise(title).part is Part.METRIC:
             unit = str(document.get("unit", ""))
             return f"{title} ({unit.lower()})" if units.bytes_per_unit(unit) else title
@@ -118,38 +123,60 @@ def _has_memory(row: Row) -> bool:
     return any(recognise(name).part is Part.METRIC for name in row)
 
 
-def _within(document: Any, title: str, nesting: int = _NESTING * 2) -> Table | None:
-    """The first series of points somewhere inside, below an object that says what they are of."""
+def _within(document: Any, title: str, nesting: int = _NESTING * 2) -> Iterator[_Columns]:
+    """The series of points anywhere inside, below an object that says what they are of."""
     if not nesting or not isinstance(document, (dict, list)):
-        return None
+        return
     if isinstance(document, list):
-        rows = _rows(document) if len(document) >= _POINTS_AT_LEAST else []
-        if title and rows and (table := _points(_by_column(rows), title)):
-            return table
+        is_series = bool(title) and len(document) >= _POINTS_AT_LEAST
+        columns = _listed_points(document) or _by_column(_rows(document)) if is_series else {}
         inner = iter(document)
     else:
         title = _title(document) or title
-        if title and (columns := _columns(document)) and (table := _points(columns, title)):
-            return table
+        columns = (_columns(document) if title else None) or {}
         inner = iter(document.values())
-    return next((t for one in inner if (t := _within(one, title, nesting - 1)) is not None), None)
+    if points := _points(columns, title):
+        yield points
+        return
+    for one in inner:
+        yield from _within(one, title, nesting - 1)
 
 
-def _points(columns: Mapping[str, Sequence[Any]], title: str) -> Table | None:
-    """Positions (`x` or the name of an axis) and one column of numbers, which the title is of; None
-    for anything else.
+def _below(series: Sequence[_Columns]) -> Table | None:
+    """Series below each other, with their numbers if there are several; None for none."""
+    if len(series) < 2:
+        return _table(series[0]) if series else None
+    lengths = [len(columns[_VALUE]) for columns in series]
+    which = [str(n) for n, length in enumerate(lengths) for _ in range(length)]
+    names = dict.fromkeys(name for columns in series for name in columns)
+    joined = {
+        name: [
+            cell
+            for columns, length in zip(series, lengths, strict=True)
+            for cell in columns.get(name, [None] * length)
+        ]
+        for name in names
+    }
+    return _table({_WHICH: which, **joined})
+
+
+def _points(columns: _Columns, title: str) -> _Columns:
+    """Positions (`x` or the name of an axis) and one column of numbers, which the title is of; {}
+    for anything else. Of several positions, as of an interval, the last is kept.
     """
     axes = [name for name in columns if recognise(name).part is Part.AXIS or name == "x"]
     numbers = [
-        name
-        for name, cells in columns.items()
-        if name not in axes and any(isinstance(cell, (int, float)) for cell in cells)
+        name for name, cells in columns.items() if name not in axes and any(map(_is_number, cells))
     ]
-    if len(axes) != 1 or len(numbers) != 1:
-        return None
-    others = {name: cells for name, cells in columns.items() if name not in numbers}
-    named = {_NAME: [title] * len(columns[numbers[0]]), _VALUE: columns[numbers[0]]}
-    return _table({**others, **named})
+    if not axes or len(numbers) != 1:
+        return {}
+    others = {name: cells for name, cells in columns.items() if name not in (*numbers, *axes[:-1])}
+    return {**others, _NAME: [title] * len(columns[numbers[0]]), _VALUE: columns[numbers[0]]}
+
+
+def _is_number(cell: Any) -> bool:
+    """Return True for numbers, also in quotes, as JSON has those of 64 bits."""
+    return isinstance(cell, (int, float)) or (isinstance(cell, str) and cell.isdecimal())
 
 
 def _columns(document: Row) -> dict[str, list[Any]] | None:

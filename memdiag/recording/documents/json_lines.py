@@ -98,6 +98,9 @@ def _is_endless(source: Source) -> bool:
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     for _ in range(_NESTING):
+        for name in [name for name, kind in frame.schema.items() if kind == pl.List(pl.Struct)]:
+            if (frame[name].list.len() == 1).all():
+                frame = frame.explode(name)  # the only container of a pod
         nested = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Struct)]
         if not nested:
             break

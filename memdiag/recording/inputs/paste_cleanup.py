@@ -1,10 +1,13 @@
-"""Removes what copying from a terminal or an issue adds: fences, quotes, prompts, boxes."""
+"""Removes what copying from a terminal or an issue adds: fences, quotes, prompts, boxes, dots for
+rows that are left out.
+"""
 
 from __future__ import annotations
 
 import re
 
 _FENCE = re.compile(rb"\s*(?:```|~~~)[\w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*")
+_DOTS = re.compile(rb"\s*\.{2,}(?:\s+\.{2,})*\s*")
 _QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
 # Not `# `, which is both a root prompt and a comment.
 _PROMPT = re.compile(
@@ -54,7 +57,8 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 
 def _is_wrapping(line: bytes) -> bool:
-    return _FENCE.fullmatch(line) is not None or _PROMPT.match(line) is not None
+    matches = _FENCE.fullmatch(line) or _DOTS.fullmatch(line) or _PROMPT.match(line)
+    return matches is not None
 
 
 def _without_boxes(text: bytes) -> bytes:

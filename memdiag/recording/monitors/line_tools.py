@@ -21,8 +21,13 @@ HEAD_LINES = 60
 # groups of these are. The MB of GPU tools are MiB.
 _Lines = tuple[tuple[str, ...], dict[str, tuple[str, ...]]]
 _CONTAINERS: _Lines = (
-    (r"\bMEM USAGE / LIMIT\b", r"\bCPU\(cores\)\s+MEMORY\(bytes\)"),
+    (
+        r"\bMEM USAGE / LIMIT\b",
+        r"\bCPU\(cores\)\s+MEMORY\(bytes\)",
+        r"^Control Group\s+Tasks\s+%CPU\s+Memory\b",
+    ),
     {
+        r"^(\S+)\s+[0-9-]+\s+[0-9.-]+\s+([0-9.]+[KMGT]?)\s+\S+\s+\S+\s*$": ("container", "memory"),
         r"^\s*[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ": ("container", "memory"),
         r"^\s*(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)\s*$": ("container", "memory"),
     },

@@ -37,11 +37,11 @@ _DMON_ENTITY = re.compile(r"(?m)^GPU (?=[0-9])")
 _DMON_NAMES = {
     "gpu": "gpu",
     "pid": "pid",
-    "fb": "vram_mb",
-    "fb_mb": "vram_mb",
+    "fb": "vram_mib",
+    "fb_mb": "vram_mib",
     "command": "process",
 }
-_DMON_NAMES |= {"entity": "gpu", "fbusd": "vram_mb", "fbfre": "vram_free_mb"}
+_DMON_NAMES |= {"entity": "gpu", "fbusd": "vram_mib", "fbfre": "vram_free_mib"}
 _DMON_NAMES |= {"name": "process", "date": "day", "mem": "bandwidth"}
 # `| 30%   60C    P2   290W / 300W |  12345MiB / 49140MiB |`, and above it `|   0  NVIDIA RTX ...`.
 _SCREEN = b"| NVIDIA-SMI "
@@ -86,7 +86,7 @@ def _is_header(cells: Sequence[str]) -> bool:
 
 def is_monitor(source: Source) -> bool:
     """Return True if the head has the header of `dmon` or `pmon`, with memory."""
-    return "vram_mb" in _monitored(source)
+    return "vram_mib" in _monitored(source)
 
 
 def _monitored(source: Source) -> list[str]:

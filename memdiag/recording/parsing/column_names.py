@@ -30,6 +30,8 @@ _SIZE_WORD = re.compile(
 _TIME_WORD = {"s", "sec", "secs", "seconds", "second", "ms", "us", "h", "hours", "hour"}
 _TIME_WORD |= {"min", "mins", "minute", "minutes", "d", "day", "days", "hr", "hrs", "msec"}
 _TIME_ALIAS = {"secs": "s", "msec": "ms", "mins": "min", "hr": "h", "hrs": "h"}
+# "kubernetes.io/container/memory/used_bytes"
+_DOMAIN = re.compile(r"^[a-z0-9.-]+\.(?:com|io|net|org)/")
 _GLUED = re.compile(r"(.*(?:rss|uss|pss|vms|mem|memory|vram|ram|heap|used|peak))([kmg]i?b|bytes)")
 
 
@@ -53,6 +55,7 @@ class Name:
 
 def take_apart(name: str) -> Name:
     """The words and the unit of a column's name."""
+    name = _DOMAIN.sub("", name)
     bracketed = _BRACKETS.search(name)
     unit = bracketed.group(1).lower() if bracketed else ""
     rest = name[: bracketed.start()] + " " + name[bracketed.end() :] if bracketed else name

@@ -52,8 +52,8 @@ REQUESTS = _words("fetch fetches")
 # Words that may accompany an axis word without changing its meaning: `trainer/global_step`.
 AXIS_FILLERS = _words(
     "global train trainer training current total num number no nr n idx index id count counter"
-    " wall stamp utc relative since start elapsed unix process sys the of done completed so far"
-    " time log optimizer opt mini _"
+    " wall stamp utc relative since start end interval elapsed unix process sys the of done"
+    " completed so far time log optimizer opt mini _"
 )
 
 # Tags.
@@ -162,4 +162,6 @@ PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("after gc")),
     (Role.VIRTUAL, _words("vm size")),
     (Role.HOST, _words("host used")),
+    (Role.DEVICE, _words("gpu used")),
+    (Role.PEAK, _words("gpu peak")),
 )

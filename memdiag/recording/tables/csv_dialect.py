@@ -115,6 +115,11 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if width < 2 or often < max(1, 0.7 * len(cells)):
         return None
     first = next(n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1})
+    if delimiter == WHITESPACE and first:
+        spread = _BLANKS.split(rows[first - 1][1].strip())  # "epoch  gpu used  peak"
+        if len(spread) == width and not any(map(is_number, spread)):
+            first -= 1
+            cells[first] = rows[first][0], spread
     body = [row for _, row in cells[first + 1 :] if len(row) == width]
     header = cells[first][1]
     if any(is_number(name) for name in header):
@@ -125,7 +130,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         body = body[1:]
     if not body or not _mostly_numbers(body, width):
         return None
-    is_indexed = len(header) == width - 1 and _of_a_run(header) and _counts(body)
+    is_indexed = len(header) == width - 1 and _counts(body)
     if delimiter == WHITESPACE and not (
         _are_names(header) and (len(header) == width or is_indexed)
     ):
@@ -154,6 +159,7 @@ def _counts(rows: list[list[str]]) -> bool:
     return len(numbers) * 2 > len(rows) and all(a < b for a, b in pairwise(numbers))
 
 
+_BLANKS = re.compile(r"\s{2,}")
 # What Windows calls the column of times, with the time zone: "(PDH-CSV 4.0) (UTC)(0)".
 _PDH = ("(PDH-CSV", "(PDH-TSV")
 _NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|[^\w%#]+")

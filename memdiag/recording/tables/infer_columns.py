@@ -79,7 +79,7 @@ def _meaning(name: str, column: Column) -> Meaning:
     meaning = recognise(name)
     if meaning.part is not Part.OTHER or not is_text(column):
         return meaning
-    if NO_AMOUNTS & set(take_apart(name).words):  # 990m cores are not megabytes
+    if (NO_AMOUNTS | {"cpu"}) & set(take_apart(name).words):  # 990m of a core are not megabytes
         return meaning
     if not holds_bytes(as_series(column[:_CELLS_LOOKED_AT])):
         return meaning
@@ -220,12 +220,18 @@ def _looks_like_memory(name: str, meaning: Meaning) -> bool:
 
 
 def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
-    """Drop the total of what is allocated beside it: it sums up all allocations ever made."""
+    """Drop the total of what is allocated beside it, which sums up all allocations ever made, and
+    what jemalloc retains beside what is resident: address space.
+    """
     own = {at: table.names[at].rpartition(".")[2] for at, _ in metrics}  # of "memstats.Alloc"
     words = {at: set(take_apart(name).words) for at, name in own.items()}
     amounts = [found for found in words.values() if found and found <= ALLOCATED]
+    has_resident = any("resident" in found for found in words.values())
     return [
-        (at, m) for at, m in metrics if words[at] - {"total"} not in amounts or words[at] in amounts
+        (at, m)
+        for at, m in metrics
+        if (words[at] - {"total"} not in amounts or words[at] in amounts)
+        and not (has_resident and words[at] == {"retained"})
     ]
 
 

@@ -60,8 +60,10 @@ _SOFT_CUT = (
 )
 # "rss_mb=nan vram_mb=812": a value in words ends the name before it.
 _WORDED = r"""=(?:"[^"]*"|'[^']*'|[^\s=]+)\s+(?=[A-Za-z_])"""
+_SENTENCE = r"(?<=[a-z]{4})\.\s+(?=[A-Z])"  # not of "Max. RSS"
 _HARD_CUT = (
-    rf"[,|;\t{{}}\u3001\uff0c\uff1b]|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\[|{_WORDED}"
+    rf"[,|;\t{{}}\u3001\uff0c\uff1b]|{_SENTENCE}|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
+    rf"|{_WORDED}"
 )
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
 # Not after a unit in brackets: "Memory usage (MB) at step".

@@ -253,7 +253,8 @@ def _as_table(
         )
     # Sizes without a word of memory, a position or a time are a listing: of tensors, of files.
     of_memory = any(collector.fields[n].is_of_memory for n in metrics)
-    is_ordered = chosen.own or _fills_half(rows.stamps) or (of_memory and carrying)
+    is_level = any(not collector.fields[n].by_unit for n in metrics)
+    is_ordered = chosen.own or _fills_half(rows.stamps) or (is_level and carrying)
     is_dense = (of_memory or carrying) and len(rows.stamps) >= _DENSE * lines
     if most < _ROWS_AT_LEAST or not (is_ordered or is_dense):
         return None
