@@ -16,7 +16,9 @@ import pytest
 from memdiag.capture.probelink.channel import ChannelReader, prepare
 from memdiag.capture.probelink.ring_reader import Event, Kind
 from memdiag.probe import name_walk, places, unnamed
+from memdiag.probe.plain_access import locals_of
 
+_RUNNERS = {"_pytest", "pluggy", "xdist", "execnet"}
 _TESTS = str(Path(__file__).resolve().parents[1])
 
 
@@ -77,13 +79,21 @@ def python() -> str:
     return sys.executable
 
 
+def _locals_of_programs(frame: types.FrameType) -> Mapping[str, object]:
+    """Those of a function, but none of what runs the tests."""
+    package = frame.f_globals.get("__name__", "").partition(".")[0]
+    return {} if package in _RUNNERS else locals_of(frame)
+
+
 @pytest.fixture
 def program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> types.ModuleType:
-    """A module of a program: it has a file, outside of the packages. No test is part of it, and
-    there is time for what pytest holds, too. What other tests have left is collected."""
+    """A module of a program: it has a file, outside of the packages. No test is part of it, nor what
+    pytest holds, which is more the more tests there are. What other tests have left is collected.
+    """
     gc.collect()
+    monkeypatch.setattr(name_walk, "locals_of", _locals_of_programs)
     monkeypatch.setattr(name_walk, "_MOST_VISITS", 10**6)
     monkeypatch.setattr(name_walk, "_LONGEST_S", 10.0)
     monkeypatch.setattr(places, "MOST_PLACES", 10**6)
