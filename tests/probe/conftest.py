@@ -89,9 +89,8 @@ def _locals_of_programs(frame: types.FrameType) -> Mapping[str, object]:
 def program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> types.ModuleType:
-    """A module of a program: it has a file, outside of the packages. No test is part of it, nor what
-    pytest holds, which is more the more tests there are. What other tests have left is collected.
-    """
+    """A module of a program: it has a file, outside of the packages. No test is part of it, nor is
+    what pytest holds, which grows with the number of tests. What others have left is collected."""
     gc.collect()
     monkeypatch.setattr(name_walk, "locals_of", _locals_of_programs)
     monkeypatch.setattr(name_walk, "_MOST_VISITS", 10**6)
