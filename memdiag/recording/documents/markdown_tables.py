@@ -44,6 +44,13 @@ class _Found:
         )
 
     @property
+    def has_named_rows(self) -> bool:
+        """Return True if the first cells of most rows are different words, without a number."""
+        first = self.table.series[0]
+        words = first.filter(first.str.contains(r"^[^0-9]*\pL[^0-9]*$"))
+        return bool(words.n_unique() * 2 > len(first))
+
+    @property
     def is_series(self) -> bool:
         """Return True if it has memory over an axis."""
         return self.has_memory and any(recognise(n).part is Part.AXIS for n in self.table.names)
@@ -89,8 +96,10 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
 
 
 def _only_with_memory(found: Sequence[_Found]) -> Table | None:
-    """The one table of memory without an axis: its rows are samples in order."""
-    tables = [table.table for table in found if table.has_memory]
+    """The one table of memory without an axis: its rows are samples in order, unless words name
+    them, as configurations.
+    """
+    tables = [table.table for table in found if table.has_memory and not table.has_named_rows]
     return tables[0] if len(tables) == 1 else None
 
 

@@ -18,10 +18,10 @@ _FIRST_BYTES, _BLOCK_BYTES = 4 << 20, 2 << 20
 
 _STAMP = (
     r"([0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
-    r"|(?:^|[\s\[(])[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?)"
+    r"|(?:^|[\s\[(<])[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?)"
 )
 _STAMP_HEAD = 48
-_IN_FRONT = re.compile(rf"^([\s\[(]{{0,3}}?){_STAMP}")
+_IN_FRONT = re.compile(rf"^([\s\[(<]{{0,3}}?){_STAMP}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,13 @@ def split_stamp(line: str) -> Stamped:
     """Split one line as `chunks` splits all."""
     if (found := _IN_FRONT.match(line)) is not None:
         begin, end = found.span(2)
-        begin += len(found.group(2)) - len(found.group(2).lstrip(" \t[("))
+        begin += len(found.group(2)) - len(found.group(2).lstrip(" \t[(<"))
         return Stamped(stamp=(begin, end), line=line[end:])
     found = re.search(_STAMP, line[:_STAMP_HEAD])
     if found is None:
         return Stamped(stamp=None, line=line)
     begin, end = found.span()
-    text = found.group().lstrip(" \t[(")
+    text = found.group().lstrip(" \t[(<")
     rest = f"{line[:begin]} {line[end:]}"
     return Stamped(stamp=(end - len(text), end), line=rest, joint=begin + 1)
 
@@ -89,7 +89,7 @@ def _lines(block: bytes) -> pl.Series:
 def _without_stamps(lines: pl.Series) -> pl.DataFrame:
     """`split_stamp` for all lines at once."""
     head = lines.str.head(_STAMP_HEAD)
-    stamp = head.str.extract(_STAMP, 1).str.strip_chars(" [(")
+    stamp = head.str.extract(_STAMP, 1).str.strip_chars(" [(<")
     if stamp.null_count() < len(stamp):
         elsewhere = head.str.replace(_STAMP, " ")
         cut = head.str.replace(_IN_FRONT.pattern, "").zip_with(

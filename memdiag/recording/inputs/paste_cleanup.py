@@ -13,11 +13,13 @@ _QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
 _PROMPT = re.compile(
     rb"(?:"
     rb"(?:\([\w.-]+\) ?)*\$ +\S"  # (env) $ ps -o rss= -p 4711
+    rb"|(?:iex|irb)\([^)]*\)[:0-9]*[>*] "  # Elixir, Ruby
     rb"|>>> |\.\.\.(?: |$)|In \[[0-9]*\]: "  # Python, IPython
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*>"  # PowerShell, cmd
     rb"|(?:\([\w.-]+\) ?)*[\w.-]+@[\w.-]+[: ][^$#%]{0,80}[$#%] "  # (env) me@host:~/job$
     rb")"
 )
+_RESULT = re.compile(rb"^Out\[[0-9]+\]: ?")
 _QUOTED = 0.6
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
@@ -45,7 +47,7 @@ def unwrapped(text: bytes) -> bytes:
     lines = plain.split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
-    kept = [b"" if _is_wrapping(line) else line for line in lines]
+    kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:
         return b"\n".join(lines)
     return b"\n".join(kept).lstrip(b"\r\n") or text

@@ -219,6 +219,8 @@ def _is_total(words: set[str]) -> bool:
 
 
 def _is_memory(words: set[str]) -> bool:
+    if "space" in words and words & MEMORY <= FALLING:  # of a disk
+        return False
     glued = any(word.endswith(MEMORY_ENDINGS) for word in words)
     glued = glued or any(part in word for word in words for part in MEMORY_PARTS)
     return glued or bool(words & MEMORY) or any(pair <= words for _, pair in PAIRS)
@@ -232,6 +234,9 @@ def _role(name: Name) -> Role:
             return role
     if not _is_falling(name.words):
         words -= FALLING
+    is_cache = any(a in {"mem", "memory"} and b == "cache" for a, b in pairwise(name.words))
+    if is_cache and DEVICE.isdisjoint(words):  # of pages, as cAdvisor calls it
+        return Role.CACHE
     for role, any_of, and_any_of in AMOUNTS:
         if words & any_of and (not and_any_of or words & and_any_of):
             return role

@@ -71,9 +71,9 @@ LABEL_FILLERS = _words("local global world id name index idx uuid no")
 NO_AMOUNTS = _words(
     "bandwidth clock clocks util utilization speed throughput rate disk network net io read write"
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
-    " temperature power fan cores tried increment delta diff difference growth grew change eta"
-    " cumulative cumulatively cumulated lifetime fragmentation blocksize params parameters tokens"
-    " estimated retries generated headers vars body payload response"
+    " temperature power fan cores tried increment delta diff difference growth grew change"
+    " increase eta cumulative cumulatively cumulated lifetime fragmentation blocksize tokens"
+    " params parameters estimated retries generated headers vars body payload response"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.
 NO_LEVELS = tuple(
@@ -84,6 +84,7 @@ NO_LEVELS = tuple(
             "largest alloc",
             "largest block",
             "largest tensor",
+            "total allocated objects",
             "page size",
             "text size",
         ),

@@ -130,6 +130,8 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         body = body[1:]
     if not body or not _mostly_numbers(body, width):
         return None
+    if delimiter == "|" and _is_rule(body[0]):  # Markdown that is not a series
+        return None
     is_indexed = len(header) == width - 1 and _counts(body)
     if delimiter == WHITESPACE and not (
         _are_names(header) and (len(header) == width or is_indexed)
@@ -162,7 +164,7 @@ def _counts(rows: list[list[str]]) -> bool:
 _BLANKS = re.compile(r"\s{2,}")
 # What Windows calls the column of times, with the time zone: "(PDH-CSV 4.0) (UTC)(0)".
 _PDH = ("(PDH-CSV", "(PDH-TSV")
-_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|[^\w%#]+")
+_NO_NAME = re.compile(r"[(\[].*[)\]]|.*:|.*\(\)|[^\w%#]+")
 
 
 def _are_names(header: list[str]) -> bool:

@@ -289,7 +289,7 @@ def _axes(
     ]
     if (whole := _date_and_time(table, meanings)) is not None:
         found = [c for c in found if c.axis.kind is not AxisKind.SECONDS] + [whole]
-    found = [candidate for candidate in found if np.isfinite(candidate.values).sum() > 1]
+    found = [candidate for candidate in found if _is_position(candidate)]
     if x is None:
         return found
     chosen = _candidate(table, x, meanings[x])
@@ -301,6 +301,13 @@ def _axes(
         )
     clocks = [c for c in found if c.axis.kind is AxisKind.SECONDS]
     return [chosen, *(clocks if chosen.axis.kind is not AxisKind.SECONDS else [])]
+
+
+def _is_position(candidate: Candidate) -> bool:
+    """Return True for several values, whole numbers if they count: "load 3.2" is of a machine."""
+    values = candidate.values[np.isfinite(candidate.values)]
+    is_whole = candidate.axis.kind is not AxisKind.INDEX or bool(np.all(values == np.floor(values)))
+    return values.size > 1 and is_whole
 
 
 def _date_and_time(table: Table, meanings: list[Meaning]) -> Candidate | None:

@@ -38,8 +38,8 @@ _SHARE = 0.05
 SEEN_AT_LEAST = 3
 
 # Words beside a size whose unit is a letter.
-_OF_AMOUNTS = frozenset({"used", "use", "uses", "using", "usage", "consumed", "current", "now"})
-_OF_AMOUNTS |= frozenset({"peak", "max", "total", "size", "is"})
+_IN_USE = frozenset({"used", "use", "uses", "using", "usage", "consumed", "current", "now", "peak"})
+_OF_AMOUNTS = _IN_USE | frozenset({"max", "total", "size", "is"})
 
 # The name of a number without words at the start of lines.
 LEADING = "index"
@@ -137,11 +137,11 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
     repeated: set[Place] = set()
     mentions: Counter[Place] = Counter()  # in lines with a word of memory
     for line in lines:
-        mentions_memory = _MEMORY_WORD.search(line) is not None
-        for number in _numbers_once(line, known, repeated, words):
+        numbers = tuple(_numbers_once(line, known, repeated, words))
+        for number in numbers:
             seen[number.place] += 1
             below[number.place] += heading in line
-            mentions[number.place] += mentions_memory
+            mentions[number.place] += _mentions_memory(line, number, numbers)
             units.setdefault(number.place, Counter())[number.unit] += 1
     labels = [place.text for place in seen if place.kind == "label"]
     pairs = {"current", "peak"} <= {label.lower() for label in labels}
@@ -182,6 +182,14 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
         metrics = [plain]
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
     return _own(metrics, lines) + axes if metrics else []
+
+
+def _mentions_memory(line: str, number: Number, numbers: Sequence[Number]) -> bool:
+    """Return True if a word of memory stands in the line, and not in the name of another number."""
+    for other in numbers:
+        if other != number and other.place.kind == "label":
+            line = line.replace(other.place.text, " ")
+    return _MEMORY_WORD.search(line) is not None
 
 
 def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
@@ -302,11 +310,14 @@ def _is_of_memory(name: str) -> bool:
 
 def _is_level(place: Place, labels: Sequence[str]) -> bool:
     """Return True if the words or the place show an amount at a moment, not the size of a thing:
-    "in use 3 GB", "9 MB -> 4 MB", "MA 3 GB Max_MA 5 GB", not "saved weights 412 MB".
+    "in use 3 GB", "after backward 3 GB", "9 MB -> 4 MB", "MA 3 GB Max_MA 5 GB", not "saved weights
+    412 MB" or "checkpoints total 9 GB".
     """
     words = take_apart(place.text).words
     has_peak = any(take_apart(label).words == ("max", *words) for label in labels)
-    return place.kind != "label" or has_peak or not _OF_AMOUNTS.isdisjoint(words)
+    is_amount = _OF_AMOUNTS.issuperset(words) or not _IN_USE.isdisjoint(words)
+    is_moment = not PREPOSITIONS.isdisjoint(words[:1])
+    return place.kind != "label" or has_peak or is_amount or is_moment
 
 
 def _is_count(place: Place, unit: str) -> bool:

@@ -102,8 +102,11 @@ def _is_of_memory(place: Place) -> bool:
 
 def _around(line: str, size: re.Match[str]) -> str:
     """The size with the words that belong to it."""
-    before = _STARTS.split(line[: size.start()])[-1]
-    if before.strip():
+    words = line[: size.start()]
+    if line[size.end() :].startswith(")"):  # "saved weights (412 MB)"
+        words = words.rstrip("( ")
+    before = _STARTS.split(words)[-1] + line[len(words) : size.start()]
+    if before.strip("( "):
         return f"{before}{size.group()}"[-_LONGEST:].strip()
     behind = _STARTS.split(line[size.end() :])[0].rstrip()  # "3.2 GB allocated cumulatively"
     if behind:
