@@ -409,6 +409,7 @@ class HolderSampler:
                 is_bytes = place.unit == "bytes"
                 about = of_object(found.samples[0], arrays, counted, is_bytes=is_bytes)
                 about["container"] = ""
+            about["is_estimated"] = found.is_estimated
             self._measured[place] = place.sizes[-1][1], about
 
     def _write(self) -> None:

@@ -47,8 +47,10 @@ _CHECK_EVERY = 32
 _NEWEST = 20
 # As many newer ones than these at most are left out. Heuristic.
 _MOST_IN_USE = 50
-# Python's own allocator hands out blocks up to this size.
+# Python's own allocator hands out blocks up to this size; it and malloc give multiples of 16 bytes,
+# of which malloc needs 8 (CPython since 3.8, and glibc, on 64 bits).
 SMALL_BYTES = 512
+_UNIT_BYTES, _BEFORE_BYTES = 16, 8
 _LEFT_OUT = (
     types.ModuleType,
     types.BuiltinFunctionType,
@@ -59,6 +61,12 @@ _LEFT_OUT = (
 _OF_CODE = (types.FrameType, types.FunctionType, types.CodeType, type)
 _MOST_VIEWS = 20
 _LONGEST_DTYPE = 60  # structured ones may have hundreds of fields
+# The methods that give the parts of a sparse tensor, by its layout.
+_SPARSE = (
+    ("_indices", "_values"),
+    ("crow_indices", "col_indices", "values"),
+    ("ccol_indices", "row_indices", "values"),
+)
 # What an array may have its memory from, and is counted by itself.
 LENDERS = (bytes, bytearray, memoryview)
 
@@ -89,6 +97,7 @@ class Arrays:
         self._node, self._is_view = base.grad_fn.__get__, base._is_view
         self._version, self._hooks = base._version.__get__, base._backward_hooks.__get__
         self._is_inference = getattr(base, "is_inference", lambda _: False)
+        self._sparse = [[getattr(base, name) for name in names] for names in _SPARSE]
         self._is_leaf, self._grad = base.is_leaf.__get__, base.grad.__get__
         self._saved_by: dict[int, list[str]] = {}
         # The getters of other subclasses would call `__torch_function__`.
@@ -141,7 +150,18 @@ class Arrays:
             is_on_device = self._device(tensor).type not in ("cpu", "meta")
             return int(self._address(storage)), int(self._bytes(storage)), is_on_device
         except Exception:  # sparse, or a wrapper without a storage
-            return id(tensor), 0, False
+            parts = [self.storage(part) for part in self._parts(tensor)]
+            address, _, is_on_device = parts[-1] if parts else (id(tensor), 0, False)
+            return address, sum(size for _, size, _ in parts), is_on_device
+
+    def _parts(self, tensor: Any) -> list[Any]:
+        """The indices and values of a sparse tensor; [] of others."""
+        for getters in self._sparse:
+            try:
+                return [get(tensor) for get in getters]
+            except Exception:  # of another layout
+                continue
+        return []
 
     def storages(self, tensors: list[Any]) -> tuple[list[int], list[int]]:
         """The addresses and the bytes of the storages of tensors."""
@@ -350,7 +370,7 @@ class Kept:
             size = self._sizes[id(kind)] = size_getter(kind)
             if hides_memory(kind):
                 self._hiding.add(id(kind))
-        return size(one)
+        return _block_bytes(size(one))
 
     def _count_tensor(self, tensor: Any, todo: list[Any]) -> None:
         self._held.append(tensor)
@@ -388,6 +408,12 @@ class Kept:
                 if before is not None and id(before) not in found:
                     found[id(before)] = 0
                     nodes.append(before)
+
+
+def _block_bytes(size: int) -> int:
+    """What the allocators take for a block of so many bytes."""
+    whole = size if size <= SMALL_BYTES else size + _BEFORE_BYTES
+    return -(-whole // _UNIT_BYTES) * _UNIT_BYTES
 
 
 def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from time import monotonic
 from .kept_bytes import Arrays
 from .known_places import KnownPlacesWalk
 from .line_events import open_lines
+from .loops import is_package, is_standard_library
 from .watched_place import WatchedPlace
 
 TYPE_CHECKING = False
@@ -74,6 +75,7 @@ class LineWindow:
         self._whole_steps = 0
         self._codes: dict[int, Any] = {}
         self._last: dict[int, Line | None] = {}
+        self._begun: set[tuple[int, int]] = set()
         self._thread, self._main_thread = get_ident(), main_thread
         self._lines: Any = None
         self._line_counts: dict[int, int] = {}
@@ -92,8 +94,12 @@ class LineWindow:
 
     @property
     def sees_all_threads(self) -> bool:
-        """Return False if lines of other threads are not followed."""
-        return bool(self._lines.sees_all_threads)
+        """Return False if other threads may run lines of the program that are not followed."""
+        return bool(self._lines.sees_all_threads) or not any(
+            _may_run_program(top)
+            for thread, top in sys._current_frames().items()
+            if thread != self._thread
+        )
 
     def begin(self) -> str:
         """Begin, with the first step, in this thread. Returns why it is not possible, or ""."""
@@ -114,7 +120,7 @@ class LineWindow:
         self.rest()
         frame = sys._getframe(1)
         if self._is_active:
-            self._read(frame, None, is_traced=False)
+            self._read(frame, self._lines.caller(frame), is_traced=False)
             self._add_step()
         self._is_active = False
         if self._is_finished():
@@ -199,7 +205,8 @@ class LineWindow:
         wanted = [one.place for one in self.watched]
         walk = KnownPlacesWalk(self._places, self._arrays, self._unnamed, wanted)
         walk.run()
-        self._last.clear()
+        last = self._last.get(self._thread)
+        self._last = {} if last is None else {self._thread: last}
         self._net_of_step.clear()
         self._malloc_before = None
         for one in self.watched:
@@ -229,6 +236,8 @@ class LineWindow:
             return
         began_s = monotonic()
         self._is_reading = True
+        if line is not None and frame.f_code is line[0]:
+            self._begun.add((id(line[0]), line[1]))
         try:
             self._read(frame, line, is_traced)
         finally:
@@ -244,7 +253,10 @@ class LineWindow:
         last = self._last.get(thread)
         if last is None and thread not in self._last:
             last = self._last.get(self._thread)  # a thread that begins: who has started it
-        self._last[thread] = line
+        # (A line that only goes on, as `fit(...)` around all steps, follows none that began.)
+        goes_on = line is not None and (id(line[0]), line[1]) not in self._begun
+        if last is None or not goes_on:
+            self._last[thread] = line
         key = None if last is None else (id(last[0]), last[1])
         for one in self.watched:
             if one.read(frame, is_traced=is_traced) and key is not None and last is not None:
@@ -276,3 +288,17 @@ class LineWindow:
         elif is_too_much or self._is_over:
             self._is_active = False
             self._lines.pause()
+
+
+def _may_run_program(top: Any) -> bool:
+    """Return False for a thread of the probe, and for one that a package has begun for itself, such
+    as tqdm's monitor. A thread of a pool may run any function.
+    """
+    begins, at = None, top
+    while at is not None:
+        if at.f_globals.get("__package__") == __package__:
+            return False
+        if not is_standard_library(at.f_code):
+            begins = at.f_code
+        at = at.f_back
+    return begins is None or not is_package(begins)

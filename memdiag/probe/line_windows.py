@@ -34,8 +34,6 @@ _WATCHED, _IMPORTANT = 0.05, 0.2
 _MOST_WATCHED = 6
 # If places explain less than this part of the growth, malloc is read at each line. Heuristic.
 _EXPLAINED = 0.5
-# The thread of the steps, and that of the probe.
-_KNOWN_THREADS = 2
 
 
 class LineWindows:
@@ -184,8 +182,7 @@ class LineWindows:
                 known[key] = known.get(key, 0) + count
         self._steps += window.steps
         self._lasted_s += window.age_s
-        is_blind = not window.sees_all_threads and len(sys._current_frames()) > _KNOWN_THREADS
-        self._sees_all_threads = self._sees_all_threads and not is_blind
+        self._sees_all_threads = self._sees_all_threads and window.sees_all_threads
         self._native = window.native_lines() or self._native
 
 

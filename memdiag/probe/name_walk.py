@@ -63,8 +63,8 @@ _CHECK_EVERY = 256
 _MOST_UNNAMED = 2000  # visits of what no name of the program leads to
 # Of a larger container, the oldest and the newest items stand for all. Heuristic.
 _ALL_ITEMS, _OLDEST, _NEWEST = 100, 10, 50
-# Keys of larger dictionaries are not names. Heuristic.
-_MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, 64, 40
+# Keys of larger dictionaries are not names. Heuristic: axes of matplotlib have 83 attributes.
+_MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, _ALL_ITEMS, 40
 _LONG_TEXT = 1024
 _MOST_NODES = 20_000
 # Objects of a place that are measured more closely, and further names of one.
@@ -77,13 +77,24 @@ _CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, frozenset, deque)
 
 
 class Found:
-    """What one walk has found at a place. is_partial: it is larger, not all of it was counted."""
+    """What one walk has found at a place. is_partial: it is larger, not all of it was counted.
+    is_estimated: some objects stand for all.
+    """
 
-    __slots__ = ("bytes", "depth", "is_container", "is_partial", "items", "objects", "samples")
+    __slots__ = (
+        "bytes",
+        "depth",
+        "is_container",
+        "is_estimated",
+        "is_partial",
+        "items",
+        "objects",
+        "samples",
+    )
 
     def __init__(self) -> None:
         self.objects = self.items = self.bytes = 0.0
-        self.is_container = self.is_partial = False
+        self.is_container = self.is_partial = self.is_estimated = False
         self.depth = 0
         self.samples: list[Any] = []
 
@@ -292,6 +303,7 @@ class NameWalk:
         if found is None:
             found = self.found[place] = Found()
         found.objects += weight
+        found.is_estimated = found.is_estimated or weight > 1.0
         found.depth = max(found.depth, depth)
         if len(found.samples) < _MOST_SAMPLES:
             found.samples.append(thing)

@@ -294,9 +294,12 @@ def size_getter(kind: type) -> Callable[[Any], int]:
 def hides_memory(kind: type) -> bool:
     """Return True for classes of libraries in C that do not say how much memory their instances
     have: they refer to nothing that the garbage collector would follow, have no size, and are not
-    mere values, which compare equal.
+    mere values, which compare equal. Arrays of JAX say it of their elements only.
     """
-    if _flags(kind) & _FOLLOWED or _elsewhere(kind) is not None or kind is object:
+    elsewhere = _elsewhere(kind)
+    if elsewhere is not None:
+        return module_name(type(elsewhere)) == _OF_JAX
+    if _flags(kind) & _FOLLOWED or kind is object:
         return False
     name = _module(kind)
     is_library = type(name) is str and name.partition(".")[0] not in _STANDARD - {"builtins"}
@@ -312,17 +315,20 @@ def _of_heap_type(kind: type) -> Callable[[Any], int]:
 
 def _elsewhere(kind: type) -> Any:
     """The method in C by which objects of a library say how much memory they have outside of
-    Python: arrays of JAX, frames of polars, tables of pyarrow, arrays of ctypes, mapped memory.
-    None without one.
+    Python: arrays of JAX, frames of polars, tables of pyarrow, arrays of ctypes, mapped memory,
+    `io.StringIO`. None without one.
     """
     # (The memory of a view is another object's. Getters of tensors call code of their subclasses.)
     if kind is memoryview or any("__torch_function__" in _namespace(one) for one in _mro(kind)):
         return None
     ctypes = sys.modules.get("_ctypes")
     mapped: Any = getattr(sys.modules.get("mmap"), "mmap", None)
+    text: Any = getattr(sys.modules.get("_io"), "StringIO", None)
     for base in _mro(kind):
         if base is mapped:
             return base.__len__
+        if base is text:
+            return base.tell  # characters written: the buffer says nothing of itself
         if ctypes is not None and any(base is getattr(ctypes, one, None) for one in _OF_CTYPES):
             return getattr(ctypes, "sizeof", None)
         for name in _SIZE_NAMES:

@@ -30,7 +30,8 @@ class Name:
 class SourceLine:
     """A line of the program. code: its text, "" if it is not recorded. function: what it is in.
 
-    hits: how often a place was seen to grow there; 0 if the line is from the source code.
+    hits: how often a place was seen to grow there; 0 if the line is from the source code. receiver:
+    the object of the program that it calls a method of, or sets an item of; "" if it does neither.
     """
 
     file: str
@@ -38,6 +39,7 @@ class SourceLine:
     code: str
     function: str
     hits: int = 0
+    receiver: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +78,9 @@ class Holder:
 
     path: the names that lead to it. aliases: other names of the same objects.
     unit: what `sizes` counts: "items", "objects" or "bytes". is_chain: its objects refer to others
-    at the same place. bytes_per_unit: what one more of them keeps, of it device_bytes_per_unit on
-    devices. small_bytes: mean size of the small blocks in that, 0 if there are few.
+    at the same place. is_estimated: its sizes are estimated from some of many objects.
+    bytes_per_unit: what one more of them keeps, of it device_bytes_per_unit on devices.
+    small_bytes: mean size of the small blocks in that, 0 if there are few.
     hiding_per_unit: objects in C, of class hiding_type, that do not say how much memory they have.
     item_type: class of the newest item. kind: what most of that is.
     container: class of the container, "attributes of X" for those of an instance, "" for others.
@@ -98,6 +101,7 @@ class Holder:
     container: str = ""
     bound: int | None = None
     is_chain: bool = False
+    is_estimated: bool = False
     aliases: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
 

@@ -46,6 +46,7 @@ def document() -> dict[str, Any]:
                 "device_bytes": 0,
                 "small_bytes": 32.0,
                 "hiding": 0.0,
+                "is_estimated": False,
                 "hiding_type": "",
                 "type": "Tensor",
                 "kind": "graph",

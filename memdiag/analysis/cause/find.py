@@ -36,9 +36,11 @@ _LEAST_NATIVE, _MOST_NATIVE = 0.75, 1.25
 # Lines that allocate what stays in use are named if they explain the growth, and not much more:
 # then what they allocate does not stay, or the steps recorded were not like the others. Heuristic.
 _MOST_ALLOCATED = 2.0
+# What a place may hold beyond an estimate from some of its objects. Heuristic.
+_MOST_MORE = 0.5
 _MOST_CULPRITS = 4
-# A line that gives what it makes a name: "row = ", "x, y = ".
-_NAMED = re.compile(r"[\w\s,*()]+=(?!=)")
+# A line that gives what it makes a name, "row = ", "x, y = ", or returns it.
+_NAMED = re.compile(r"[\w\s,*()]+=(?!=)|return\b")
 # The call that a line makes, the outermost first.
 _CALL = re.compile(r"(?<!\w)([A-Za-z_][\w.]*)\(")
 # The growth of the last part of a history, beside that of all of it, that counts as still growing.
@@ -202,6 +204,8 @@ def _culprits(
     is_on_device = subject.role in ON_DEVICE
     is_in_use = not is_on_device and not is_mapped and _reads_malloc(one.process, findings)
     known, rest = _without_twice(grown, whole, is_on_device=is_on_device)
+    if is_in_use:
+        known, rest = _fitted(known, whole)
     hiding = sum(per_x * holder.hiding_per_unit for holder, per_x, _ in known)
     hidden = rest / hiding if is_in_use and hiding > 0 else 0.0
     out = []
@@ -241,6 +245,24 @@ def _without_twice(
         if each > 0:
             found.append((holder, per_x, each))
     return found, rest
+
+
+def _fitted(
+    known: Sequence[tuple[Holder, float, float]], whole: float
+) -> tuple[list[tuple[Holder, float, float]], float]:
+    """The places, which hold no more than what has grown, and the growth that is left. Those whose
+    sizes are estimated from some of many objects hold up to half more, if so much is left.
+    """
+    held = sum(per_x * each for _, per_x, each in known)
+    estimated = sum(per_x * each for holder, per_x, each in known if holder.is_estimated)
+    rest = max(0.0, whole - held)
+    more = 1.0 + rest / estimated if 0 < rest <= _MOST_MORE * estimated else 1.0
+    less = min(1.0, whole / held) if held else 1.0
+    found = [
+        (holder, per_x, each * less * (more if holder.is_estimated else 1.0))
+        for holder, per_x, each in known
+    ]
+    return found, rest if more == 1.0 else 0.0
 
 
 def _size_of_item(holder: Holder, each: float, one: ProcessHolders) -> str:
@@ -302,14 +324,22 @@ def _native(line: SourceLine) -> str:
     return f"native memory from `{call[1]}()`" if call else "native memory"
 
 
+def _kept(what: str, line: SourceLine) -> str:
+    """Who holds what a line gets: if no name is known, probably what it calls a method of."""
+    if not line.receiver:
+        return f"{what} held by no name that was found"
+    function = f" in {line.function}()" if line.function else ""
+    return f"{what}, probably held by `{line.receiver}`{function}"
+
+
 def _kind_of_malloc(
     kind: MemoryKind | None, process: str, findings: Sequence[Finding]
 ) -> MemoryKind | None:
     """The kind of what one line gets from malloc and no name leads to. Tensors would be ever more:
-    one that grows has a name.
+    one that grows has a name. Without torch, there are no counts.
     """
     counts = [f.verdict for f in findings if f.process == process and f.metric == "tensors"]
-    is_native = kind is MemoryKind.NATIVE_OR_TENSORS and counts == [Verdict.STABLE]
+    is_native = kind is MemoryKind.NATIVE_OR_TENSORS and set(counts) <= {Verdict.STABLE}
     return MemoryKind.NATIVE if is_native else kind
 
 
@@ -381,7 +411,7 @@ def _allocated(
         line=line.line,
         code=line.code or None,
         function=line.function or None,
-        holder=f"{what} held by no name that was found",
+        holder=_kept(what, line),
         process=one.process,
         bytes_per_step=per_step,
         bytes_per_s=per_step * (last_x - first_x) / one.last_s,

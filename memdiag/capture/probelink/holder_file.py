@@ -123,6 +123,7 @@ def _holder(one: Any, walks: dict[int, tuple[float, int | None]], began_at_s: fl
         container=text_of(one["container"]),
         bound=bound if isinstance(bound, int) else None,
         is_chain=bool(one["is_chain"]),
+        is_estimated=bool(one["is_estimated"]),
         lines=tuple(
             sorted(
                 (_line(*line) for line in one["watched"][:_MOST_LINES]),

@@ -119,9 +119,22 @@ class SourceFiles:
         return replace(holder, lines=lines[:_MOST_LINES])
 
     def with_code(self, line: SourceLine) -> SourceLine:
-        """A line with its text."""
+        """A line with its text, and the object of the program that it calls or changes."""
         self._read()
-        return replace(line, code=self._code(line.file, line.line))
+        code = self._code(line.file, line.line)
+        return replace(line, code=code, receiver=self._receiver(line.file, line.line))
+
+    def _receiver(self, file: str, line: int) -> str:
+        """`self.socket` of `self.socket.send(...)` and of `self.socket[0] = ...`; "" of functions,
+        those of modules as well, and of a line that gives a name to what it makes, or returns it.
+        """
+        here = [use for use in self._uses if (use.file, use.line) == (file, line)]
+        found = [use.names for use in here if use.form in ("item", "begun")]
+        is_given = any(use.form in ("bound", "rebound") for use in here)
+        if not found and not is_given and not self._code(file, line).startswith("return"):
+            found = [use.names for use in here if use.form == "call"]
+        names = found[0][:-1] if found else ()
+        return "" if not names or (file, names[0]) in self._imports else ".".join(names)
 
     def _source_line(self, file: str, line: int, scope: tuple[str, ...]) -> SourceLine:
         return SourceLine(

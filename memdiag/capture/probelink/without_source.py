@@ -61,7 +61,7 @@ def _holder(one: Holder) -> Holder:
 
 
 def _line(one: SourceLine) -> SourceLine:
-    return replace(one, code="", function="")
+    return replace(one, code="", function="", receiver="")
 
 
 def _census(one: Census) -> Census:
