@@ -155,7 +155,7 @@ class Unreached:
                 place = self._places.child(place, label, functools.partial(tuple, (*about, 0)))
         for (number, _), count in zip(self._looks, one.counts):
             place.measured(number, "objects", count)
-        self.found[place] = {**one.about, "container": ""}
+        self.found[place] = {**one.about, "container": "", "is_estimated": False}
         self._classes[place] = one.key
 
     def _is_in_callbacks(self, one: _Group) -> bool:

@@ -517,3 +517,25 @@ def test_a_line_that_gives_native_memory_a_name_is_not_named_if_some_is_freed(
     found = caused(replace(in_process(), native=lines))
     assert found is not None
     assert [one.line for one in found.culprits] == [1] * is_named
+
+
+def test_who_a_line_calls_probably_holds_what_it_gets() -> None:
+    line = replace(LINE, function="Publisher.publish", receiver="self.socket")
+    found = caused(replace(in_process(), native=(NativeLine(line=line, bytes_per_step=5000.0),)))
+    assert found is not None
+    assert found.culprits[0].holder == (
+        "native memory from `losses.append()`, probably held by `self.socket` in "
+        "Publisher.publish()"
+    )
+
+
+@pytest.mark.parametrize(
+    ("each", "is_estimated", "held"),
+    [(9000.0, False, 5374), (4000.0, True, 5374), (4000.0, False, 4000), (3000.0, True, 3000)],
+)
+def test_places_hold_no_more_than_what_grows_and_estimates_may_be_too_low(
+    each: float, is_estimated: bool, held: float
+) -> None:
+    found = caused(in_process(holder("rows", GROWING, each, is_estimated=is_estimated)))
+    assert found is not None
+    assert found.culprits[0].bytes_per_step == pytest.approx(held)

@@ -449,3 +449,23 @@ def test_what_a_manager_keeps_grows_where_its_proxy_is_used(tmp_path: Path) -> N
     )
     found = line(tmp_path, source, holder(*path, container="list"))
     assert (found.line, found.code) == (9, "rows.append(x)")
+
+
+@pytest.mark.parametrize(
+    ("statement", "receiver"),
+    [
+        ("self.socket.send([head, x.tobytes()])", "self.socket"),
+        ("self.table.rows[x:] = head", "self.table.rows"),
+        ("self.table['x'] = head", "self.table"),
+        ("numpy.save(head, x)", ""),
+        ("draw(head)", ""),
+        ("found = self.table.find(head)", ""),
+        ("return self.table.find(head)", ""),
+    ],
+)
+def test_object_that_a_line_calls_or_changes(tmp_path: Path, statement: str, receiver: str) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(f"import numpy\ndef send(self, head, x):\n    {statement}\n", "utf-8")
+    at = SourceLine(file=str(file), line=3, code="", function="send")
+    found = SourceFiles([str(file)]).with_code(at)
+    assert (found.code, found.receiver) == (statement, receiver)

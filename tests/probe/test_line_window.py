@@ -27,6 +27,7 @@ SHAPES = [
     "closure",
     "generator",
     "in_library",
+    "around_steps",
     "coroutine",
     "long_steps",
 ]

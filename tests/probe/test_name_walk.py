@@ -567,6 +567,18 @@ def test_modules_that_are_named_as_frameworks_do_no_harm(program, monkeypatch) -
     assert list(grown(lambda i: program.history.append([i]))) == ["history"]
 
 
+def test_text_in_memory_grows_by_its_characters(program) -> None:
+    run_in(program, "import io\ntable = io.StringIO()\n")
+    sizes = grown(lambda i: program.table.write("x" * 2000))["table"].sizes
+    assert sizes[-1][1] - sizes[0][1] == 30 * 2000
+
+
+def test_attributes_of_large_objects_have_their_names(program) -> None:
+    run_in(program, "class Axes: pass\naxes = Axes()\n")
+    vars(program.axes).update({f"_setting_{n}": [n] for n in range(80)}, _children=[])
+    assert list(grown(lambda i: program.axes._children.append([i]))) == ["axes._children"]
+
+
 def test_a_view_keeps_the_array_that_owns_its_memory() -> None:
     np = pytest.importorskip("numpy")
     views = [np.zeros(1000)[:2] for _ in range(50)]
@@ -632,6 +644,14 @@ class TestTensors:
         pytest.importorskip("numpy")
         arrays = [torch.zeros(5000).detach().numpy() for _ in range(50)]
         assert per_item([arrays], Arrays())["bytes"] == pytest.approx(20_000, rel=0.05)
+
+    @pytest.mark.filterwarnings("ignore:Sparse CS")
+    @pytest.mark.parametrize("form", ["to_sparse_coo", "to_sparse_csr", "to_sparse_csc"])
+    def test_a_sparse_tensor_keeps_its_indices_and_values(self, torch, form: str) -> None:
+        kept = [getattr(torch.ones(20, 50), form)() for _ in range(50)]
+        about = per_item([kept], Arrays())
+        assert about["kind"] == "tensors"
+        assert about["bytes"] == pytest.approx(4000 + 2 * 8000, rel=0.05)  # of all layouts
 
     def test_a_tensor_that_is_concatenated_grows_by_its_bytes(self, program, torch) -> None:
         program.predictions = torch.zeros(0, 4)
