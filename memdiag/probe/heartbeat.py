@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 # The first ticks are shorter, for programs that run ten seconds. Heuristic.
 _EARLY, EARLY_S = 32, 0.25
-_LEAVING_S = 0.1
 # The longest call of `beat` counts the tensors among a million objects.
 _LAST_BEAT_S = 1.0
 _FAULTS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
@@ -81,7 +80,7 @@ class Heartbeat:
         not be freed, and no `__del__` of the program run for it.
         """
         self.stop()
-        self._wait_until(lambda: not self._is_beating, _LAST_BEAT_S)
+        self._wait_until(lambda: not self._is_beating)
 
     def before_fork(self) -> bool:
         """Stop the thread, because Python 3.12 and later warn of forks in threaded processes.
@@ -111,10 +110,10 @@ class Heartbeat:
         known = self._thread_id
         return known != 0 and not os.path.exists(f"/proc/self/task/{known}")  # noqa: PTH110
 
-    def _wait_until(self, is_true: Callable[[], bool], longest_s: float = _LEAVING_S) -> None:
+    def _wait_until(self, is_true: Callable[[], bool]) -> None:
         from time import sleep
 
-        until_s = monotonic() + longest_s
+        until_s = monotonic() + _LAST_BEAT_S
         while not is_true() and monotonic() < until_s:
             sleep(0.0002)
 
