@@ -26,6 +26,7 @@ _NAME, _VALUE = "metric", "value"  # as tables of one row per reading have them
 _WHICH = "series"
 _POINTS_AT_LEAST = 4
 _SERIES_AT_MOST = 1000
+_PARTS_AT_MOST = 16
 _POINTS = {2: ("time", "value"), 3: ("wall time", "step", "value")}
 
 _FILLED = re.compile(r"[^\s,]")
@@ -204,10 +205,21 @@ def _rows(rows: Sequence[Any]) -> list[Row]:
 
 def _flat(row: Row, prefix: str, nesting: int) -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
-        if isinstance(value, dict) and nesting:
-            yield from _flat(value, f"{prefix}{name}.", nesting - 1)
+        inner = value
+        if (
+            isinstance(value, list)
+            and 0 < len(value) <= _PARTS_AT_MOST
+            and all(map(_is_row, value))
+        ):
+            inner = {str(at): part for at, part in enumerate(value)}  # of devices, of containers
+        if isinstance(inner, dict) and nesting:
+            yield from _flat(inner, f"{prefix}{name}.", nesting - 1)
         elif _is_scalar(value):
             yield f"{prefix}{name}", value
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _by_column(rows: Sequence[Row]) -> dict[str, list[Any]]:

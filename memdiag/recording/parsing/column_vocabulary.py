@@ -111,8 +111,8 @@ MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
     " speicher speicherverbrauch speichernutzung speicherbedarf speicherbelegung"
     " mémoire memoria memória память памяти"
-    " reserved allocated alloc private maxrss inuse malloc tracemalloc hwm rssanon fb available"
-    " free uordblks"
+    " reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
+    " available free uordblks"
 )
 # nvidia-smi's names, which do not mention the GPU.
 NVIDIA_MEMORY = _words("memory.used memory.free memory.total used_memory used_gpu_memory")

@@ -136,7 +136,15 @@ def _repeated(
     others = (column for at, column in enumerate(table.columns) if at not in readings)
     if apart and any(as_series(column).n_unique() == len(apart) for column in others):
         return []
-    return apart
+    left = np.isnan(metrics[0].values)
+    for metric in metrics[1:] if apart else ():  # that are in rows of their own
+        own = split_repeated(chosen.values, np.where(left, metric.values, np.nan), at_s)
+        if len(own) == len(apart):
+            apart = [np.union1d(*both) for both in zip(apart, own, strict=True)]
+            left &= np.isnan(metric.values)
+    return [
+        Group(label=f"process {at} of {len(apart)}", rows=rows) for at, rows in enumerate(apart, 1)
+    ]
 
 
 def _chosen(
@@ -240,8 +248,11 @@ def _settle_units(metrics: list[_Metric], notes: list[str]) -> list[_Metric]:
     if not unknown:
         return metrics
     names = ", ".join(metric.column for metric in unknown)
-    if any(_whole_blocks(metric.values) for metric in unknown):
-        notes.append(f"{names}: taken as bytes, since all are multiples of {_BLOCK_BYTES}")
+    whole = next((metric.column for metric in unknown if _whole_blocks(metric.values)), None)
+    if whole is not None:
+        notes.append(
+            f"{names}: taken as bytes, since all of {whole} are multiples of {_BLOCK_BYTES}"
+        )
         return [_as_bytes(metric) if metric.unit is None else metric for metric in metrics]
     notes.append(
         f"the unit of {names} is unknown: shown without one"

@@ -114,7 +114,7 @@ def _by_pid(label: str, rows: Ints | slice, pids: pl.Series) -> list[Group]:
     ]
 
 
-def split_repeated(x: Floats, y: Floats, at_s: Floats | None) -> list[Group]:
+def split_repeated(x: Floats, y: Floats, at_s: Floats | None) -> list[Ints]:
     """Processes that write the same lines without a name, such as the ranks of a training: the rows
     by the size of their reading at each position. [] unless nearly all positions have as many rows,
     close together: a monitor reads one process several times in a step.
@@ -134,10 +134,7 @@ def split_repeated(x: Floats, y: Floats, at_s: Floats | None) -> list[Group]:
     if count < 2 or usual.mean() < _USUAL or not _at_once(at_s, order, starts):
         return []
     first = starts[usual]
-    return [
-        Group(label=f"process {at + 1} of {count}", rows=np.sort(order[first + at]))
-        for at in range(count)
-    ]
+    return [np.sort(order[first + at]) for at in range(count)]
 
 
 def _at_once(at_s: Floats | None, order: Ints, starts: Ints) -> bool:

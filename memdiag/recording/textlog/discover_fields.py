@@ -16,6 +16,7 @@ from memdiag.recording.textlog.number_spans import (
     ARROW,
     BY_UNIT,
     FRACTION,
+    NO_UNIT,
     NUMBER,
     OF,
     OF_TOTAL,
@@ -51,8 +52,7 @@ _LEADING_PAIR = re.compile(r"^\s*[(\[][^)\]]*[)\]]")
 _PRINTED = re.compile(r"\b[A-Za-z_]\w*\((?=\w+=)")
 _HEADING_ENDS = re.compile("[:|=0-9]")
 # A position at the start of a line, not the size at the start of another: `4.2 GB`.
-_NO_UNIT = r"(?:\s*$|\s*[^\w\s%.]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z]))"
-_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){_NO_UNIT}"
+_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT}"
 _GARBAGE = frozenset({"gc", "garbage"})
 _MEMORY_WORD = re.compile(
     r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card)\b"

@@ -20,6 +20,8 @@ NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
 _SPELT_OUT = "(?:[Kk]ilo|[Mm]ega|[Gg]iga|[Kk]ibi|[Mm]ebi|[Gg]ibi)[Bb]ytes?|[Mm]egs?|[Gg]igs?"
 SIZE_UNIT = rf"(?:{_SPELT_OUT}|[kKMGT]i?B|[kKMG]i?o|[КМГТ]Б|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
+NO_UNIT = r"(?:\s*$|\s*[^\w\s%.]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z]))"
+"""What may follow a number that is no size."""
 # Used and total, with one unit: `2571/15817MB`, `2571 / 15817 MB`.
 OF = r"[ ]?/[ ]?[0-9][0-9.]*"
 # (Words of other scripts touch their numbers.)
@@ -59,11 +61,11 @@ _SOFT_CUT = (
     r"(?<![KMGTkmgti][Bb])(?:\)\s+|\]\s*)(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
 )
 # "rss_mb=nan vram_mb=812": a value in words ends the name before it.
-_WORDED = r"""=(?:"[^"]*"|'[^']*'|[^\s=]+)\s+(?=[A-Za-z_])"""
+_WORDED = r"""=(?:"[^"]*"|'[^']*'|[^\s='"][^\s=]*)\s+(?=[A-Za-z_])"""
 _SENTENCE = r"(?<=[a-z]{4})\.\s+(?=[A-Z])"  # not of "Max. RSS"
 _HARD_CUT = (
     rf"[,|;\t{{}}\u3001\uff0c\uff1b]|{_SENTENCE}|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
-    rf"|{_WORDED}"
+    rf"|{_WORDED}|=[\"'](?=[A-Za-z])|(?<=[a-z])[\"']\s+(?=[A-Za-z])"
 )
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
 # Not after a unit in brackets: "Memory usage (MB) at step".
@@ -154,7 +156,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
             position, beyond = when
             awaited = Place("beyond", beyond) if beyond else None
             yield Number(Place("label", position), "")
-        elif label and not _belongs_to_next(label, line, end):
+        elif label and (unit or not _belongs_to_next(label, line, end)):
             yield Number(Place("label", label), unit)
             counter = label if match.group("total") and not unit else counter
             is_share = unit == "%" and _IN_BRACKETS.match(line, end)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.textlog.discover_fields import Field
+from memdiag.recording.textlog.number_spans import NO_UNIT
 from memdiag.values import units
 
 # Patterns of tags, by name; the first match counts.
@@ -14,7 +15,7 @@ TAGS: dict[str, tuple[str, ...]] = {
         r"(?i)\bphase(?: transition)?\b\W*(?:\w+\s*(?:->|→|=>)\s*)?([A-Za-z_][\w-]*)",
         r"(?i)\b(?:stage|mode|split)\s*[:=]\s*\W?([A-Za-z_][\w-]*)",
     ),
-    "pid": (r"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{1,3}([0-9]{2,10})\b",),
+    "pid": (rf"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{{1,3}}([0-9]{{2,10}}){NO_UNIT}",),
     "rank": (
         r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b",
         r"^\[[0-9]{1,6},([0-9]{1,6})\]<std(?:out|err)>",  # mpirun --tag-output
@@ -22,20 +23,28 @@ TAGS: dict[str, tuple[str, ...]] = {
     ),
     "worker": (r"(?i)\b(?:worker|replica)[ :=#\[-]{1,3}([0-9]{1,6})\b",),
     "gpu": (r"(?i)(?:^|[\[(|])\s*(?:gpu|device|cuda)[ :#-]{0,2}([0-9]{1,3})\s*[\])|]",),
+    # Alone in its line: of the lines below it.
+    "device": (
+        r"(?i)^\W*((?:gpu|device|cuda|card|arena|rank|worker|node)[ :#-]{0,2}[0-9]{1,3})\W*$",
+        r"(?i)^\W*(total\b[^0-9:]*):\s*$",
+    ),
     "restart": (r"(?i)(?:^|\W)((?:restart|respawn)(?:ed|ing))(?:[^\w:=]|$)",),
 }
 HEADING = (
     r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
     r"|(?:^|\W)(?:restart|respawn)(?:ed|ing)(?:[^\w:=]|$)"
+    r"|^\W*total\b[^0-9:]*:\s*$"
 )
-"""A line that names the phase of those below it, such as `=== Phase: eval ===`, or a restart."""
+"""A line without numbers that is about those below it, such as `=== Phase: eval ===` or `Total:`,
+or a restart.
+"""
 
-CARRIED = frozenset({"phase", "pid"})
+CARRIED = frozenset({"phase", "pid", "device"})
 """Tags that also apply to the lines below."""
 
 _ANY_TAG = (
     "(?i)phase|stage|mode|split|pid|process|rank|worker|replica|restart|respawn"
-    r"|(?:gpu|device|cuda)[ :#-]{0,2}[0-9]|<std|\[default"
+    r"|(?:gpu|device|cuda|card|arena|node)[ :#-]{0,2}[0-9]|<std|\[default|total\b[^0-9:]*:\s*$"
 )
 
 
