@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memdiag.recording.read import read
@@ -43,3 +44,17 @@ def test_readings_of_an_epoch_are_of_one_process(tmp_path: Path) -> None:
     rows = [f"epoch {epoch} mem {4000 + part} MB" for epoch in range(20) for part in range(5)]
     (tmp_path / "train.log").write_text("\n".join(rows))
     assert len(read(str(tmp_path / "train.log")).series) == 1
+
+
+def test_lines_of_two_processes_with_a_reading_each_are_all_judged(tmp_path: Path) -> None:
+    rows = [
+        f"step {step}: {name} {level + rank} MB"
+        for step in range(STEPS)
+        for rank in (0, 500)
+        for name, level in (("allocated", 4000), ("reserved", 6000 + 20 * step * bool(rank)))
+    ]
+    (tmp_path / "train.log").write_text("\n".join(rows))
+    series = read(str(tmp_path / "train.log")).series
+    peaks = {(s.column, s.process): float(np.nanmax(s.y)) for s in series}
+    assert len(peaks) == 4
+    assert max(peaks.values()) == (6500 + 20 * (STEPS - 1)) * 1e6

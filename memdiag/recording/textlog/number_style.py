@@ -40,6 +40,7 @@ _LIST = (
 _HAS_LIST = re.compile(_LIST, re.I)
 _LISTED = re.compile(rb"(?P<about>[A-Za-z_()\[\]]{0,24}[ ]?)" + _LIST, re.I)
 _AT_LEAST = 4
+_LOOKED_AT = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +68,11 @@ class NumberStyle:
 
 
 def number_style(block: bytes) -> NumberStyle:
-    """The style of a log, from its first block.
+    """The style of a log, from the start of its first block.
 
     Commas are decimal if several sizes have one or two digits after one, and none has a point.
     """
+    block = block[:_LOOKED_AT]
     grouped = (one for one in _GROUPED if len(one.findall(block)) >= _AT_LEAST)
     sizes = len(_COMMA_SIZE.findall(block))
     commas = sizes >= _AT_LEAST and _POINT_SIZE.search(block) is None
