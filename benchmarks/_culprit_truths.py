@@ -77,7 +77,7 @@ def all_truths() -> dict[str, Truth]:
     if unmatched := raw.keys() ^ {path.stem for path in PROGRAMS.glob("*.py")}:
         sys.exit(f"without a program or without a truth: {', '.join(sorted(unmatched))}")
     truths = [truth_of(name, entry, measured.get(name)) for name, entry in raw.items()]
-    return {t.name: t for t in sorted(truths, key=lambda t: (not t.leaks, t.set))}
+    return {t.name: t for t in sorted(truths, key=lambda t: (not t.leaks, SETS.index(t.set)))}
 
 
 def truth_of(name: str, entry: dict[str, Any], bytes_per_step: float | None) -> Truth:

@@ -294,12 +294,9 @@ def size_getter(kind: type) -> Callable[[Any], int]:
 def hides_memory(kind: type) -> bool:
     """Return True for classes of libraries in C that do not say how much memory their instances
     have: they refer to nothing that the garbage collector would follow, have no size, and are not
-    mere values, which compare equal. Arrays of JAX say it of their elements only.
+    mere values, which compare equal.
     """
-    elsewhere = _elsewhere(kind)
-    if elsewhere is not None:
-        return module_name(type(elsewhere)) == _OF_JAX
-    if _flags(kind) & _FOLLOWED or kind is object:
+    if _flags(kind) & _FOLLOWED or _elsewhere(kind) is not None or kind is object:
         return False
     name = _module(kind)
     is_library = type(name) is str and name.partition(".")[0] not in _STANDARD - {"builtins"}

@@ -467,6 +467,14 @@ def test_the_metrics_decide_the_kind_where_they_can() -> None:
     assert kinds == {0.9: MemoryKind.TENSORS, None: MemoryKind.NATIVE}
 
 
+def test_what_is_held_decides_the_kind_of_what_metrics_have_not_seen() -> None:
+    recorded = (in_process(holder("rows", GROWING, kind=MemoryKind.TENSORS)),)
+    rest = Leaking(kind=MemoryKind.NATIVE, share=0.9)
+    found = cause(LEAK, 0, rest, recorded, [series(one) for one in LEAK])
+    assert found is not None
+    assert found.kind is MemoryKind.TENSORS
+
+
 def test_what_no_place_explains_is_in_objects_that_do_not_say_how_much_memory_they_have() -> None:
     images = holder("images", GROWING, 100.0, hiding_per_unit=2.0, hiding_type="Core")
     found = caused(in_process(images))

@@ -15,7 +15,8 @@ _BY_ATTRIBUTE = (
     ("figs", Fix.CLOSE_FIGURE),
     ("queue", Fix.CONSUME),
 )
-UNDECIDED = frozenset({MemoryKind.NATIVE_OR_TENSORS, MemoryKind.HOLES})
+UNDECIDED = frozenset({MemoryKind.NATIVE, MemoryKind.NATIVE_OR_TENSORS, MemoryKind.HOLES})
+"""What the metrics give for the rest, which they have not seen as anything else."""
 
 
 def fix_of(holder: Holder) -> Fix:
