@@ -93,3 +93,21 @@ def test_text_without_a_series_is_refused(tmp_path: Path, text: str) -> None:
     prose = "\n".join(f"{n}. It is said that this is so.\n" for n in range(40))
     with pytest.raises(ReadError):
         read_log(tmp_path, text + prose)
+
+
+def test_size_beside_a_limit_is_memory_in_use(tmp_path: Path) -> None:
+    lines = "".join(f"step {i} memory limit 16.0 GB, worker {300 + i} MB\n" for i in range(20))
+    recording = read_log(tmp_path, lines)
+    assert [s.y[-1] for s in recording.series] == [319 * MB]
+    assert any("constant total or limit" in note for note in recording.notes)
+
+
+@pytest.mark.parametrize("line", ["memory limit 16.0 GB", "memory_limit_mb=16000"])
+def test_limit_alone_is_refused(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ReadError, match="limit"):
+        read_log(tmp_path, "".join(f"step {i} loss 0.5 {line}\n" for i in range(20)))
+
+
+def test_size_of_a_process_is_not_its_number(tmp_path: Path) -> None:
+    lines = "".join(f"round {i}: rss of process {210 + i}.5 MiB\n" for i in range(20))
+    assert len(read_log(tmp_path, lines).series) == 1

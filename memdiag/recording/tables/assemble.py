@@ -13,6 +13,8 @@ from memdiag.errors import ReadError, TooShort
 from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.parsing.cells import Cells, has_numbers, measurable, resolution, to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning
+from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.parsing.column_vocabulary import CAPACITY
 from memdiag.recording.tables.axis import (
     Candidate,
     before_first_step_unknown,
@@ -195,11 +197,17 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
         metric = replace(metric, values=possible, unread_share=unread)
         if not has_numbers(metric.values):
             continue
-        if _is_capacity(metric, len(plan.metrics)):
+        if not plan.must_exist and _is_capacity(metric, len(plan.metrics)):
             notes.append(f"{name} is a constant total or limit: not analyzed")
             continue
         found.append(metric)
     found = _settle_units(found, notes)
+    if not found and any(meaning.capacity for _, meaning in plan.metrics):
+        raise ReadError(
+            "its only column of memory is a limit",
+            source=source,
+            remedy="log the memory in use too",
+        )
     if not found:
         raise ReadError(
             "its memory columns have no numbers", source=source, remedy="check how it was written"
@@ -271,7 +279,8 @@ def _as_bytes(metric: _Metric) -> _Metric:
 
 
 def _is_capacity(metric: _Metric, metrics: int) -> bool:
-    if not metric.meaning.capacity or metrics < 2:
+    is_limit = not CAPACITY.isdisjoint(take_apart(metric.column).words)
+    if not metric.meaning.capacity or (metrics < 2 and not is_limit):
         return False
     seen = metric.values[np.isfinite(metric.values)]
     return bool(np.all(seen == seen[0]))

@@ -196,7 +196,10 @@ def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
     """Drop numbers known only by their unit that mostly belong to a field with a name, or stand
     beside readings that a word of memory names; without such a word, the sizes of things.
     """
-    if any(f.is_of_memory and f.meaning.unit is not Unit.COUNT for f in metrics):
+    if any(
+        f.is_of_memory and f.meaning.unit is not Unit.COUNT and not f.meaning.capacity
+        for f in metrics
+    ):
         return [f for f in metrics if not f.by_unit]
     named = [f for f in metrics if not f.by_unit or not _has_name(f, metrics, lines)]
     if any(map(_MEMORY_WORD.search, lines)):

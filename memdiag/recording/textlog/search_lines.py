@@ -21,7 +21,7 @@ TAGS: dict[str, tuple[str, ...]] = {
         r"^\[[0-9]{1,6},([0-9]{1,6})\]<std(?:out|err)>",  # mpirun --tag-output
         r"^\[default([0-9]{1,6})\]:",  # torchrun --tee
     ),
-    "worker": (r"(?i)\b(?:worker|replica)[ :=#\[-]{1,3}([0-9]{1,6})\b",),
+    "worker": (rf"(?i)\b(?:worker|replica)[ :=#\[-]{{1,3}}([0-9]{{1,6}}){NO_UNIT}",),
     "gpu": (r"(?i)(?:^|[\[(|])\s*(?:gpu|device|cuda)[ :#-]{0,2}([0-9]{1,3})\s*[\])|]",),
     # Alone in its line: of the lines below it.
     "device": (
