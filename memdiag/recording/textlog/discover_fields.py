@@ -59,6 +59,7 @@ _MEMORY_WORD = re.compile(
 )
 # The number of something before a size: "shard 3: 512 MB", not "after batch 3: 512 MB".
 _NUMBERED = re.compile(r"(?:(\w+) )?\b([A-Za-z]+)[ #]{0,2}[0-9]+\s*[:=]?\s*$")
+_NUMBERED_WITHIN = 64
 # What is counted as steps and has a size of its own.
 _SIZED = frozenset({"batch", "batches", "minibatch", "sample", "samples", "frame", "frames"})
 _SIZED |= frozenset({"message", "messages"})
@@ -224,7 +225,7 @@ def _is_of_things(field: Field, lines: Sequence[str]) -> bool:
 
 def _numbered(before: str) -> str:
     """What the number at the end counts, "" if that is a moment or there is none."""
-    found = _NUMBERED.search(before)
+    found = _NUMBERED.search(before[-_NUMBERED_WITHIN:])  # (a long line takes quadratic time)
     return "" if found is None or (found[1] or "").lower() in PREPOSITIONS else found[2]
 
 
