@@ -57,6 +57,10 @@ def test_tensors_that_hold_most_of_the_growth_are_named_with_their_share() -> No
     assert found.share == pytest.approx((1200 + AROUND_TENSOR_BYTES) / whole)
 
 
+def test_blocks_of_python_that_decide_are_small_objects() -> None:
+    assert kind(python_blocks=100) == Leaking(kind=MemoryKind.PYTHON_OBJECTS, share=None)
+
+
 def test_many_small_tensors_are_tensors_and_not_what_is_around_them() -> None:
     found = kind(malloc_bytes=3700, python_blocks=20, tensors=10, tensor_bytes=80, graph_nodes=0)
     assert found is not None

@@ -14,7 +14,7 @@ from statistics import median
 
 from memdiag.analysis.cross_series.makers import is_leak, makers
 from memdiag.analysis.decision.across.garbage import UNREACHABLE
-from memdiag.analysis.decision.across.series_set import SeriesSet, onset, speed
+from memdiag.analysis.decision.across.series_set import PYTHON_BLOCKS, SeriesSet, onset, speed
 from memdiag.analysis.policy import DEFAULT
 from memdiag.probe.ring_format import BLOCK_BYTES
 from memdiag.values.findings import Finding, Leaking
@@ -40,7 +40,11 @@ def leaking(findings: Sequence[Finding], decided_by: int | None) -> Leaking | No
     show it, and for device memory, where the framework's own metrics say more (`evidence`).
     """
     subject = None if decided_by is None else findings[decided_by]
-    if subject is None or not is_leak(subject):
+    if subject is None or subject.verdict is not Verdict.LEAK:
+        return None
+    if subject.metric == PYTHON_BLOCKS:
+        return Leaking(kind=MemoryKind.PYTHON_OBJECTS, share=None)
+    if not is_leak(subject):
         return None
     series = SeriesSet(findings=findings, policy=DEFAULT)
     grown = [(max(speed(leak), 0.0), _of_process(leak, series)) for leak in makers(series, subject)]

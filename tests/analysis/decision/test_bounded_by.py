@@ -21,6 +21,20 @@ def test_private_pages_within_stable_resident_ones_are_no_doubt() -> None:
     assert found.of_first == (Verdict.WARMUP, Verdict.INCONCLUSIVE)
 
 
+@pytest.mark.parametrize(("stride", "verdict"), [(1, Verdict.WARMUP), (20, Verdict.LEAK)])
+def test_leak_of_private_pages_that_were_read_rarely(stride: int, verdict: Verdict) -> None:
+    """Pages that are used for the first time at a few steps; USS was read while some were freed."""
+    steps = np.arange(0.0, 600, stride)
+    pages = noisy(340 * MB + 3 * MB * np.searchsorted([60, 150, 300], steps, side="right"), 1e-4)
+    private = 243 * MB + 0.02 * MB * np.arange(0.0, 600, 30)
+    found = asked(
+        "bounded_by",
+        every(30, noisy(private, 1e-4), role=Role.UNIQUE, metric="uss_bytes"),
+        every(stride, pages),
+    )
+    assert found.of_first == (verdict, Verdict.LEAK)
+
+
 def test_private_pages_within_growing_ones_are_a_doubt() -> None:
     """The start of a training, whose private and resident memory grow alike."""
     whole = every(1, noisy(400 * MB + 5 * MB * np.arange(60.0)))

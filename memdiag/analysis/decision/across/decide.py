@@ -67,6 +67,7 @@ OVERRULES = (
     short_lived_process,
     uncollected_garbage,
     young_garbage,
+    bounded_by,
 )
 # First: growth that is bounded, whatever its own verdict; of what is left inconclusive, what cannot
 # grow since the memory that contains it does not.

@@ -242,20 +242,25 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     what malloc and Python's own allocator hand out, pages have the fragmentation between, which the
     largest working set bounds. There, what may be chance and is less than pages gain without a leak
     is no growth. Memory in use may grow in holes between pages, so it also has to show no growth
-    beyond chance, and to have gained as little or to have no higher readings at the end. An
-    inconclusive series is a warm-up where it rose.
+    beyond chance, and to have gained as little or to have no higher readings at the end. A series
+    that rose is a warm-up. Settles what is inconclusive, and overrules a leak of USS or PSS that
+    were read much more rarely.
     """
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
     common, reporting = series.policy.common, series.policy.reporting
     same = series.same(finding)
     level = [f for f in same if _is_level(f, series) and series.saw(f, finding)]
-    as_often = {f.role for f in level if f.samples >= finding.samples}
+    leaks = finding.verdict is Verdict.LEAK
+    least_samples = finding.samples / (common.warm_share if leaks else 1.0)
+    as_often = {f.role for f in level if f.samples >= least_samples}
     known = {f.role for f in level if f.samples >= common.few_samples and f.metric not in IN_PART}
     malloc = any(f.metric == MALLOC and f.samples >= common.few_samples for f in level)
     little = finding.samples >= common.few_samples and _is_level(finding, series)
     if finding.role in (Role.UNIQUE, Role.PROPORTIONAL) and Role.RESIDENT in as_often:
         holder = "the resident memory that it is part of"
+    elif leaks:
+        return None
     elif finding.role is Role.IN_USE and Role.RESIDENT in as_often and little:
         holder = "it has gained little, and the resident memory that it is part of"
     elif (
