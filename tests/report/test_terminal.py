@@ -131,6 +131,16 @@ def test_every_verdict_is_shown_with_every_reason(verdict: Verdict, reason: Reas
     assert shown.split("\n")[-2].startswith(f"memdiag: {verdict.name}")
 
 
+def test_leak_that_python_objects_alone_show_has_a_plain_name() -> None:
+    trace = [(0.0, 1e6), (900.0, 1.9e6)]
+    leak = diagnoses.series(trace, Verdict.LEAK, Reason.OUTLASTS_WARMUP)
+    growth = Interval(value=1e3, low=990.0, high=1010.0)
+    leak = replace(
+        leak, metric="python_blocks", role=Role.OBJECTS, unit=Unit.COUNT, growth_per_x=growth
+    )
+    assert "number of Python objects grows 1,000 per step" in one(leak)
+
+
 def one(finding: Finding, width: int = 100, detail: Detail = Detail.FACTS) -> str:
     found = diagnoses.of(diagnoses.recording("a.csv", finding))
     return text(found, width=width, detail=detail)
