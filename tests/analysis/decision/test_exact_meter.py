@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from analysis.decision.builders import asked, every, malloc
+from analysis.decision.builders import asked, every, malloc, python_blocks
 from memory_series import noisy
 
 from memdiag.values.verdict import Side, Verdict
@@ -19,6 +19,16 @@ def test_pages_that_follow_a_leak_of_malloc_leak() -> None:
     found = asked("exact_meter", every(1, pages), LEAKING)
     assert found.sides == {Side.ACROSS}
     assert found.of_first == (Verdict.LEAK, Verdict.STABLE)
+
+
+def test_pages_that_follow_a_leak_of_python_objects_leak() -> None:
+    """40 objects of 80 bytes each step. The recording is a leak in any case, by the blocks."""
+    objects = python_blocks(np.round(6e5 + 40 * STEPS))
+    pages = noisy(50e6 + 1e6 * np.floor(3200 * STEPS / 1e6), 1e-4)
+    found = asked("exact_meter", every(1, pages), objects)
+    assert found.of_first == (Verdict.LEAK, Verdict.WARMUP)
+    level = asked("exact_meter", every(1, noisy(np.full(800, 50e6), 1e-4)), objects)
+    assert level.of_first == (Verdict.STABLE, Verdict.STABLE)
 
 
 def test_pages_that_hide_it_are_not_stable() -> None:

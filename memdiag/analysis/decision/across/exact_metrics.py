@@ -194,15 +194,20 @@ def read_to_the_end(finding: Finding, series: SeriesSet) -> Argument | None:
 
 @Rule
 def exact_meter(finding: Finding, series: SeriesSet) -> Argument | tuple[Argument, Changes] | None:
-    """A coarse metric that rises with a leaking exact one leaks; one that hides it is open."""
+    """A coarse metric that rises with a leaking exact one leaks; one that hides it is open.
+
+    Pages that rise with Python's blocks leak, too; that they do not is no doubt, since blocks come
+    out of arenas.
+    """
     if finding.verdict is Verdict.LEAK:
         return None
     for exact in series.same(finding):
-        part = finding.role in PART_OF.get(exact.role, ()) and exact.axis == finding.axis
-        if not part or exact.verdict is not Verdict.LEAK:
+        is_blocks = exact.metric == PYTHON_BLOCKS
+        part = finding.role in PART_OF.get(Role.IN_USE if is_blocks else exact.role, ())
+        if not part or exact.axis != finding.axis or exact.verdict is not Verdict.LEAK:
             continue
         least = series.policy.common.most * series.rise(exact, exact)
-        if series.rise(finding, exact) >= least:
+        if series.rise(finding, exact) >= least * (BLOCK_BYTES if is_blocks else 1):
             confirmed = Argument(
                 text="it grows together with a metric that counts memory in it exactly and leaks",
                 against=name(exact),
@@ -210,7 +215,8 @@ def exact_meter(finding: Finding, series: SeriesSet) -> Argument | tuple[Argumen
                 verdict=Verdict.LEAK,
             )
             return confirmed, _borrowed(finding, exact, series)
-        if finding.verdict in STABLE_OR_WARMUP and series.is_as_recent(exact, finding):
+        is_stable = finding.verdict in STABLE_OR_WARMUP and not is_blocks
+        if is_stable and series.is_as_recent(exact, finding):
             return Argument(
                 text="a metric that counts memory in it exactly leaks, which it does not show",
                 reason=Reason.OVERRULED,
