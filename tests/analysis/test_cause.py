@@ -116,29 +116,27 @@ def test_the_place_that_explains_the_growth_is_named() -> None:
 @pytest.mark.parametrize(
     ("metrics", "said"),
     [
-        (
-            Leaking(kind=MemoryKind.NATIVE_OR_TENSORS, share=None),
-            Leaking(kind=MemoryKind.GRAPH, share=pytest.approx(5000 / (5200 + 2 * 87))),
-        ),
-        (
-            Leaking(kind=MemoryKind.TENSORS, share=0.9),
-            Leaking(kind=MemoryKind.TENSORS, share=0.9),
-        ),
-        (None, None),
+        ((MemoryKind.NATIVE_OR_TENSORS, None), (MemoryKind.GRAPH, None)),
+        ((MemoryKind.NATIVE, 0.9), (MemoryKind.GRAPH, None)),
+        ((MemoryKind.TENSORS, 0.9), (MemoryKind.TENSORS, 0.9)),
+        ((MemoryKind.MAPPED, None), (MemoryKind.MAPPED, None)),
     ],
 )
 def test_names_tell_the_kind_that_the_metrics_leave_open(
-    metrics: Leaking | None, said: Leaking | None
+    metrics: tuple[MemoryKind, float | None], said: tuple[MemoryKind, float | None]
 ) -> None:
+    leaking = Leaking(kind=metrics[0], share=metrics[1])
     recorded = in_process(holder("losses", GROWING, kind=MemoryKind.GRAPH))
-    found = cause(LEAK, 0, metrics, [recorded], SERIES)
-    assert leaking_by_names(metrics, found) == said
+    found = leaking_by_names(leaking, cause(LEAK, 0, leaking, [recorded], SERIES))
+    assert found is not None
+    assert (found.kind, found.share) == said
 
 
 def test_where_no_name_leads_to_the_growth_the_metrics_tell_the_kind() -> None:
     metrics = Leaking(kind=MemoryKind.NATIVE_OR_TENSORS, share=None)
     assert leaking_by_names(metrics, cause(LEAK, 0, metrics, [in_process()], SERIES)) == metrics
     assert leaking_by_names(metrics, None) == metrics
+    assert leaking_by_names(None, None) is None
 
 
 def test_items_of_the_size_of_the_model_are_said() -> None:

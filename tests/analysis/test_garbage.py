@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from memory_series import judge, series_of
 
 from memdiag.values.findings import RecordingFinding
@@ -26,10 +27,11 @@ def _judged(
     freed: Callable[[float], float] = lambda x: 0.0,
     grows_bytes: float = 36e3,
     grows: float = GROWS,
+    seed: int = 2,
     others: tuple[Series, ...] = (),
     counter: Callable[[str, np.ndarray], Series] = _counter,
 ) -> RecordingFinding:
-    random = np.random.default_rng(2)
+    random = np.random.default_rng(seed)
     blocks = series_of(
         1.25e6 + grows * X + random.normal(0, 200, X.size),
         X,
@@ -74,6 +76,11 @@ def test_blocks_that_grow_by_little_may_be_garbage_as_well() -> None:
     assert blocks.verdict is Verdict.STABLE
     assert found.verdict is Verdict.INCONCLUSIVE
     assert _judged(0.02, grows=0.5, grows_bytes=2e3).verdict is Verdict.LEAK
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_blocks_that_grow_by_chance_wait_for_nothing(seed: int) -> None:
+    assert _judged(0.0, grows=0.0, grows_bytes=1e3, seed=seed).verdict is Verdict.LEAK
 
 
 def _rarely(metric: str, y: np.ndarray) -> Series:

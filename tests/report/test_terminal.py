@@ -139,6 +139,7 @@ def test_leak_that_python_objects_alone_show_has_a_plain_name() -> None:
         leak, metric="python_blocks", role=Role.OBJECTS, unit=Unit.COUNT, growth_per_x=growth
     )
     assert "number of Python objects grows 1,000 per step" in one(leak)
+    assert "open_sockets: +1,000 per step" in one(replace(leak, metric="open_sockets"))
 
 
 def one(finding: Finding, width: int = 100, detail: Detail = Detail.FACTS) -> str:

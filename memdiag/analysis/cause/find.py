@@ -131,14 +131,14 @@ def _with_line(culprit: Culprit, allocating: GrowthCause | None) -> Culprit:
 
 
 def leaking_by_names(metrics: Leaking | None, found: GrowthCause | None) -> Leaking | None:
-    """The kind of memory that leaks: as the metrics tell it, or, where those do not tell its share,
-    what the places hold that hold most of the growth.
+    """The kind of memory that leaks: as the metrics tell it, or, where they tell no share, or only
+    that it is memory of malloc, the kind of the place that holds most.
     """
-    if metrics is None or metrics.share is not None:
+    if metrics is None or (metrics.share is not None and metrics.kind is not MemoryKind.NATIVE):
         return metrics
-    if found is None or found.kind is None or not found.culprits:
+    if found is None or not found.culprits or found.kind is None or found.kind is metrics.kind:
         return metrics
-    return Leaking(kind=found.kind, share=found.share_explained)
+    return Leaking(kind=found.kind, share=None)
 
 
 def watching(verdict: Verdict, recorded: Sequence[ProcessHolders]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ _MEMORY = {
     **dict.fromkeys((Role.RESIDENT, Role.UNIQUE, Role.PROPORTIONAL, Role.IN_USE), "host memory"),
     **dict.fromkeys((Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED), "GPU memory"),
 }
-_NUMBER = {Role.OBJECTS: "number of Python objects"}
+_NUMBER = {"python_blocks": "number of Python objects"}
 _PLAIN = frozenset({*_MEMORY.values(), *_NUMBER.values()})
 _INTERRUPTED = 128 + signal.SIGINT
 # In the directory of a run that was kept.
@@ -70,8 +70,9 @@ def announcement(found: RecordingFinding, screen: Screen) -> str:
 
 def _memory(finding: Finding, screen: Screen) -> str:
     """`host memory`, `GPU memory`, `number of Python objects`, or the name of another metric."""
-    known = _MEMORY if finding.unit is Unit.BYTES else _NUMBER
-    return known.get(finding.role) or series_names.metric(finding.metric, screen)
+    memory = _MEMORY.get(finding.role) if finding.unit is Unit.BYTES else None
+    known = memory or _NUMBER.get(finding.metric)
+    return known or series_names.metric(finding.metric, screen)
 
 
 def _of_process(finding: Finding, screen: Screen) -> str:

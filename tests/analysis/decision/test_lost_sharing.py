@@ -42,7 +42,7 @@ def test_rss_that_rose_while_the_program_started_has_not_grown_since() -> None:
     """USS is read rarely, and rises as another program ends that used the same libraries."""
     steps = np.arange(600.0)
     rises = np.where(steps < 60, 4 * MB * steps / 60, 4 * MB)
-    pages = every(25, noisy(440 * MB + rises, 2e-4)[::25], process="main")
+    pages = every(30, noisy(440 * MB + rises, 2e-4)[::30], process="main")
     private = 318 * MB + 12 * MB * np.arange(11) / 10
     found = asked(
         "lost_sharing",

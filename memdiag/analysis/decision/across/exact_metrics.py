@@ -250,7 +250,7 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     is no growth. Memory in use may grow in holes between pages, so it also has to show no growth
     beyond chance, and to have gained as little or to have no higher readings at the end. A series
     that rose is a warm-up. Settles what is inconclusive, and overrules a leak of USS or PSS that
-    were read much more rarely.
+    were read less than half as often.
     """
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
@@ -258,7 +258,7 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
     same = series.same(finding)
     level = [f for f in same if _is_level(f, series) and series.saw(f, finding)]
     leaks = finding.verdict is Verdict.LEAK
-    least_samples = finding.samples / (common.warm_share if leaks else 1.0)
+    least_samples = finding.samples / (common.most if leaks else 1)
     as_often = {f.role for f in level if f.samples >= least_samples}
     known = {f.role for f in level if f.samples >= common.few_samples and f.metric not in IN_PART}
     malloc = any(f.metric == MALLOC and f.samples >= common.few_samples for f in level)

@@ -196,11 +196,17 @@ def _until_collected(finding: Finding, series: SeriesSet, why: str) -> Changes:
 
 
 def _waiting(series: SeriesSet) -> frozenset[str]:
-    """Processes whose Python objects grow or may grow, for good or until they fall again, and whose
-    growth may be garbage that waits."""
+    """Processes whose Python objects grow or may grow, also by little or until they fall again, and
+    whose growth may be garbage that waits."""
     known = {(f.process, f.metric): f for f in series.findings}
-    growing = [f for f in series.findings if f.metric == PYTHON_BLOCKS and speed(f) > 0]
+    growing = [f for f in series.findings if f.metric == PYTHON_BLOCKS and _may_grow(f)]
     return frozenset(b.process for b in growing if _waits(b, known, series))
+
+
+def _may_grow(blocks: Finding) -> bool:
+    by_little = blocks.growth_per_x is not None and blocks.growth_per_x.low > 0
+    is_open = blocks.verdict not in STABLE_OR_WARMUP or blocks.reason is Reason.BOUNDED_CYCLES
+    return is_open or by_little
 
 
 def _is_kept(finding: Finding, series: SeriesSet) -> bool:
