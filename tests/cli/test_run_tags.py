@@ -281,7 +281,7 @@ def test_impossible_requests_are_refused_before_the_start(tmp_path, arguments, w
 
 @pytest.mark.slow
 def test_a_trainer_of_another_language_leaks_in_the_phases_that_its_log_names(tmp_path):
-    program = [sys.executable, "-I", str(PROGRAMS / "burn_trainer.py"), "--pace", "0.015"]
+    program = [sys.executable, "-I", str(PROGRAMS / "burn_trainer.py"), "--pace", "0.035"]
     patterns = ["--step-regex", r"^Step +(\d+)/", "--phase-regex", r"→ (\w+) \|"]
     patterns += ["--counter-regex", r"copies=Copies: (\d+)"]
     ended = run(tmp_path, *patterns, "--json-file", "r.json", "--", *program)
