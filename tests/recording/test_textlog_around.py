@@ -111,3 +111,17 @@ def test_limit_alone_is_refused(tmp_path: Path, line: str) -> None:
 def test_size_of_a_process_is_not_its_number(tmp_path: Path) -> None:
     lines = "".join(f"round {i}: rss of process {210 + i}.5 MiB\n" for i in range(20))
     assert len(read_log(tmp_path, lines).series) == 1
+
+
+@pytest.mark.parametrize("after", [" tid 31,", " timer 5,", ".", " to disk,", " my_job"])
+def test_number_of_a_process_may_stand_before_any_word(tmp_path: Path, after: str) -> None:
+    lines = "".join(
+        f"2026-02-07 12:{i // 60:02d}:{i % 60:02d} pid {4711 + i % 2}{after} rss {300 + i} MB\n"
+        for i in range(60)
+    )
+    assert len(read_log(tmp_path, lines).series) == 2
+
+
+def test_number_of_a_worker_may_stand_before_its_time(tmp_path: Path) -> None:
+    lines = "".join(f"worker {i % 2} time 1.2s mem {300 + i} MB step {i}\n" for i in range(60))
+    assert {s.process for s in read_log(tmp_path, lines).series} == {"worker 0", "worker 1"}

@@ -193,7 +193,8 @@ def plan(
 ) -> Plan | None:
     """The plan for all lines of this line's form; None if they must be searched one by one.
 
-    tags: patterns whose first group is the tag, by its name; the first match counts.
+    tags: patterns whose first group is the tag, by its name; the first match counts,
+        unless that group is empty.
     heading: pattern of lines without numbers that are read too.
     """
     whole = raw.decode("utf-8", errors="replace")[:LINE_LIMIT]
@@ -218,7 +219,7 @@ def plan(
     named = {}
     for name, patterns in tags.items():
         hits = (re.search(pattern, stamped.line) for pattern in patterns)
-        hit = next((hit for hit in hits if hit is not None), None)
+        hit = next((hit for hit in hits if hit is not None and hit[1] is not None), None)
         if hit is not None:
             named[name] = cut(*stamped.before(*hit.span(1)))
     stamp = None if stamped.stamp is None else cut(*stamped.stamp)

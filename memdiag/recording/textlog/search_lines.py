@@ -6,22 +6,28 @@ from collections.abc import Sequence
 
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.textlog.discover_fields import Field
-from memdiag.recording.textlog.number_spans import NO_UNIT
+from memdiag.recording.textlog.number_spans import SIZE_UNIT
 from memdiag.values import units
 
-# Patterns of tags, by name; the first match counts.
+# "process 210.5 MB", "worker 300 MB": no numbers of processes. (polars has no look-ahead.)
+_SIZE = rf"[0-9]+(?:\.[0-9]|(?:,[0-9]{{3}})*[ ]?(?:%|(?-i:{SIZE_UNIT})\b))"
+
+# Patterns of tags, by name; the first match counts, unless its group is empty.
 TAGS: dict[str, tuple[str, ...]] = {
     "phase": (
         r"(?i)\bphase(?: transition)?\b\W*(?:\w+\s*(?:->|→|=>)\s*)?([A-Za-z_][\w-]*)",
         r"(?i)\b(?:stage|mode|split)\s*[:=]\s*\W?([A-Za-z_][\w-]*)",
     ),
-    "pid": (rf"(?i)\b(?:pid|process(?: id)?)\b[ :=#(]{{1,3}}([0-9]{{2,10}}){NO_UNIT}",),
+    "pid": (
+        rf"(?i)\bpid\b[ :=#(]{{1,3}}(?:{_SIZE}|([0-9]{{2,10}})\b)",
+        rf"(?i)\bprocess(?: id)?\b[ :=#(]{{1,3}}(?:{_SIZE}|([0-9]{{2,10}})\b)",
+    ),
     "rank": (
         r"(?i)rank[ :=#\[]{0,3}([0-9]{1,6})\b",
         r"^\[[0-9]{1,6},([0-9]{1,6})\]<std(?:out|err)>",  # mpirun --tag-output
         r"^\[default([0-9]{1,6})\]:",  # torchrun --tee
     ),
-    "worker": (rf"(?i)\b(?:worker|replica)[ :=#\[-]{{1,3}}([0-9]{{1,6}}){NO_UNIT}",),
+    "worker": (rf"(?i)\b(?:worker|replica)[ :=#\[-]{{1,3}}(?:{_SIZE}|([0-9]{{1,6}})\b)",),
     "gpu": (r"(?i)(?:^|[\[(|])\s*(?:gpu|device|cuda)[ :#-]{0,2}([0-9]{1,3})\s*[\])|]",),
     # Alone in its line: of the lines below it.
     "device": (
