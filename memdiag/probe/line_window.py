@@ -44,6 +44,8 @@ _MOST_LEFT_OUT = 8
 # A reading of malloc that takes longer is not taken at each line if lines are left out. Heuristic.
 _DEAREST_S = 50e-6
 _MOST_LINES, _MOST_NATIVE_LINES = 3, 12
+# The files of what the threads of a pool run.
+_POOLS = ("concurrent/futures/thread.py", "multiprocessing/pool.py")
 
 
 class LineWindow:
@@ -292,13 +294,19 @@ class LineWindow:
 
 def _may_run_program(top: Any) -> bool:
     """Return False for a thread of the probe, and for one that a package has begun for itself, such
-    as tqdm's monitor. A thread of a pool may run any function.
+    as tqdm's monitor, unless it runs a function of the program now. A thread of a pool may run any
+    function, and so may one of the standard library, such as that of a server.
     """
-    begins, at = None, top
+    is_of_package = is_of_probe = False
+    at = top
     while at is not None:
-        if at.f_globals.get("__package__") == __package__:
-            return False
-        if not is_standard_library(at.f_code):
-            begins = at.f_code
+        code = at.f_code
+        is_of_probe = at.f_globals.get("__package__") == __package__
+        if code.co_filename.endswith(_POOLS):
+            return True
+        if not is_of_probe and not is_standard_library(code):
+            if not is_package(code):
+                return True
+            is_of_package = True
         at = at.f_back
-    return begins is None or not is_package(begins)
+    return not is_of_package and not is_of_probe  # of the outermost frame

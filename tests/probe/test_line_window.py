@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from memdiag.probe import ring_format
+from memdiag.probe import line_window, ring_format
 
 PROGRAM = Path(__file__).parent / "programs" / "growing.py"
 SOURCE = PROGRAM.read_text().splitlines()
@@ -88,6 +90,30 @@ def test_lines_of_other_threads(run, any_python) -> None:
         assert lines[0][1] == marked("other_thread")
     else:
         assert "3.12" not in any_python
+
+
+@pytest.mark.parametrize(
+    ("files", "may_run"),
+    [
+        (["STD/threading.py", "/x/site-packages/tqdm/_monitor.py"], False),
+        (["STD/threading.py", "/x/site-packages/numpy/vectorize.py", "/x/train.py"], True),
+        (["STD/concurrent/futures/thread.py", "/x/site-packages/numpy/fft.py"], True),
+        (["STD/multiprocessing/pool.py", "/x/site-packages/numpy/fft.py"], True),
+        (["STD/threading.py", "STD/socketserver.py"], True),
+        (["STD/threading.py", "/x/train.py", "<_memdiag_probe>"], True),
+        (["<_memdiag_probe>", "STD/gc.py"], False),
+    ],
+)
+def test_threads_that_may_run_the_program(files: list[str], may_run: bool) -> None:
+    frame: Any = None
+    for file in files:
+        name = line_window.__package__ if file == "<_memdiag_probe>" else "other"
+        frame = SimpleNamespace(
+            f_code=SimpleNamespace(co_filename=file.replace("STD", str(Path(os.__file__).parent))),
+            f_globals={"__package__": name},
+            f_back=frame,
+        )
+    assert line_window._may_run_program(frame) is may_run
 
 
 def test_nothing_of_a_window_is_left(run) -> None:
