@@ -31,7 +31,8 @@ class SourceLine:
     """A line of the program. code: its text, "" if it is not recorded. function: what it is in.
 
     hits: how often a place was seen to grow there; 0 if the line is from the source code. receiver:
-    the object of the program that it calls a method of, or sets an item of; "" if it does neither.
+    the object of the program that a line which gets native memory calls a method of, without use of
+    the result, or sets an item of; "" if it does neither.
     """
 
     file: str

@@ -461,11 +461,16 @@ def test_what_a_manager_keeps_grows_where_its_proxy_is_used(tmp_path: Path) -> N
         ("draw(head)", ""),
         ("found = self.table.find(head)", ""),
         ("return self.table.find(head)", ""),
+        ("if self.table.get(x) is None: pass", ""),
+        ("for row in self.table.rows(): pass", ""),
+        ("self.n += self.table.find(x)", ""),
     ],
 )
 def test_object_that_a_line_calls_or_changes(tmp_path: Path, statement: str, receiver: str) -> None:
     file = tmp_path / "train.py"
     file.write_text(f"import numpy\ndef send(self, head, x):\n    {statement}\n", "utf-8")
     at = SourceLine(file=str(file), line=3, code="", function="send")
-    found = SourceFiles([str(file)]).with_code(at)
+    sources = SourceFiles([str(file)])
+    found = sources.with_receiver(at)
     assert (found.code, found.receiver) == (statement, receiver)
+    assert sources.with_code(at).receiver == ""

@@ -342,7 +342,9 @@ def located(one: ProcessHolders, sources: SourceFiles) -> ProcessHolders:
         holders=tuple(
             sources.located(holder, sees_all_threads=one.sees_all_threads) for holder in one.holders
         ),
-        native=tuple(replace(native, line=sources.with_code(native.line)) for native in one.native),
+        native=tuple(
+            replace(native, line=sources.with_receiver(native.line)) for native in one.native
+        ),
         allocated=tuple(replace(line, line=sources.with_code(line.line)) for line in one.allocated),
     )
 

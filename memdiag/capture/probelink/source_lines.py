@@ -91,6 +91,7 @@ class SourceFiles:
         self._uses: list[Use] = []
         self._aliases: list[Alias] = []
         self._imports: dict[tuple[str, str], str] = {}
+        self._receivers: dict[tuple[str, int], str] = {}
         self._parameters: dict[str, tuple[str, list[str]]] = {}
         self._graph = CallGraph()
         self._is_read = False
@@ -119,22 +120,14 @@ class SourceFiles:
         return replace(holder, lines=lines[:_MOST_LINES])
 
     def with_code(self, line: SourceLine) -> SourceLine:
-        """A line with its text, and the object of the program that it calls or changes."""
+        """A line with its text."""
         self._read()
-        code = self._code(line.file, line.line)
-        return replace(line, code=code, receiver=self._receiver(line.file, line.line))
+        return replace(line, code=self._code(line.file, line.line))
 
-    def _receiver(self, file: str, line: int) -> str:
-        """`self.socket` of `self.socket.send(...)` and of `self.socket[0] = ...`; "" of functions,
-        those of modules as well, and of a line that gives a name to what it makes, or returns it.
-        """
-        here = [use for use in self._uses if (use.file, use.line) == (file, line)]
-        found = [use.names for use in here if use.form in ("item", "begun")]
-        is_given = any(use.form in ("bound", "rebound") for use in here)
-        if not found and not is_given and not self._code(file, line).startswith("return"):
-            found = [use.names for use in here if use.form == "call"]
-        names = found[0][:-1] if found else ()
-        return "" if not names or (file, names[0]) in self._imports else ".".join(names)
+    def with_receiver(self, line: SourceLine) -> SourceLine:
+        """A line with its text, and the object of the program that it hands something over to."""
+        found = self.with_code(line)
+        return replace(found, receiver=self._receivers.get((line.file, line.line), ""))
 
     def _source_line(self, file: str, line: int, scope: tuple[str, ...]) -> SourceLine:
         return SourceLine(
@@ -158,6 +151,7 @@ class SourceFiles:
                 self._uses += _uses_in(tree, file, (), "", in_loop=False)
                 self._aliases += _aliases_in(tree, file, ())
                 self._imports.update(_imports_in(tree, file))
+                self._receivers.update(_receivers_in(tree, file))
                 self._parameters.update(_parameters_in(tree, file))
                 self._graph.add(tree)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -278,6 +272,21 @@ def _imports_in(tree: ast.AST, file: str) -> Iterator[tuple[tuple[str, str], str
             of = node.module or "" if isinstance(node, ast.ImportFrom) else ""
             for one in node.names:
                 yield (file, one.asname or one.name.partition(".")[0]), of or one.name
+
+
+def _receivers_in(tree: ast.AST, file: str) -> Iterator[tuple[tuple[str, int], str]]:
+    """((file, line), `self.socket`) of the statements `self.socket.send(...)` and
+    `self.socket[0] = ...`; not of functions, those of modules as well.
+    """
+    modules = {name for (_, name), _ in _imports_in(tree, file)}
+    for node in ast.walk(tree):
+        names: tuple[str, ...] = ()
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            names = _chain(node.value.func)[:-1]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            names = _chain(node.targets[0].value)
+        if names and names[0] not in modules and isinstance(node, ast.stmt):
+            yield (file, node.lineno), ".".join(names)
 
 
 def _aliases_in(node: ast.AST, file: str, scope: tuple[str, ...]) -> Iterator[Alias]:
