@@ -62,11 +62,15 @@ _OF_CODE = (types.FrameType, types.FunctionType, types.CodeType, type)
 _MOST_VIEWS = 20
 _LONGEST_DTYPE = 60  # structured ones may have hundreds of fields
 # The methods that give the parts of a sparse tensor, by its layout.
-_SPARSE = (
-    ("_indices", "_values"),
-    ("crow_indices", "col_indices", "values"),
-    ("ccol_indices", "row_indices", "values"),
-)
+_OF_ROWS = ("crow_indices", "col_indices", "values")
+_OF_COLUMNS = ("ccol_indices", "row_indices", "values")
+_SPARSE = {
+    "sparse_coo": ("_indices", "_values"),
+    "sparse_csr": _OF_ROWS,
+    "sparse_bsr": _OF_ROWS,
+    "sparse_csc": _OF_COLUMNS,
+    "sparse_bsc": _OF_COLUMNS,
+}
 # What an array may have its memory from, and is counted by itself.
 LENDERS = (bytes, bytearray, memoryview)
 
@@ -97,7 +101,12 @@ class Arrays:
         self._node, self._is_view = base.grad_fn.__get__, base._is_view
         self._version, self._hooks = base._version.__get__, base._backward_hooks.__get__
         self._is_inference = getattr(base, "is_inference", lambda _: False)
-        self._sparse = [[getattr(base, name) for name in names] for names in _SPARSE]
+        self._layout, self._strided = base.layout.__get__, torch.strided
+        self._sparse = {  # of the layouts that this version has
+            getattr(torch, layout): [getattr(base, name) for name in names]
+            for layout, names in _SPARSE.items()
+            if hasattr(torch, layout) and all(hasattr(base, name) for name in names)
+        }
         self._is_leaf, self._grad = base.is_leaf.__get__, base.grad.__get__
         self._saved_by: dict[int, list[str]] = {}
         # The getters of other subclasses would call `__torch_function__`.
@@ -146,22 +155,19 @@ class Arrays:
     def storage(self, tensor: Any) -> tuple[int, int, bool]:
         """The address and bytes of a tensor's storage, and whether it is on a device."""
         try:
-            storage = self._storage(tensor)
-            is_on_device = self._device(tensor).type not in ("cpu", "meta")
-            return int(self._address(storage)), int(self._bytes(storage)), is_on_device
-        except Exception:  # sparse, or a wrapper without a storage
+            if self._layout(tensor) is self._strided:
+                storage = self._storage(tensor)
+                is_on_device = self._device(tensor).type not in ("cpu", "meta")
+                return int(self._address(storage)), int(self._bytes(storage)), is_on_device
             parts = [self.storage(part) for part in self._parts(tensor)]
-            address, _, is_on_device = parts[-1] if parts else (id(tensor), 0, False)
-            return address, sum(size for _, size, _ in parts), is_on_device
+        except Exception:  # a wrapper without a storage
+            parts = []
+        address, _, is_on_device = parts[-1] if parts else (id(tensor), 0, False)
+        return address, sum(size for _, size, _ in parts), is_on_device
 
     def _parts(self, tensor: Any) -> list[Any]:
         """The indices and values of a sparse tensor; [] of others."""
-        for getters in self._sparse:
-            try:
-                return [get(tensor) for get in getters]
-            except Exception:  # of another layout
-                continue
-        return []
+        return [get(tensor) for get in self._sparse.get(self._layout(tensor), ())]
 
     def storages(self, tensors: list[Any]) -> tuple[list[int], list[int]]:
         """The addresses and the bytes of the storages of tensors."""

@@ -653,6 +653,20 @@ class TestTensors:
         assert about["kind"] == "tensors"
         assert about["bytes"] == pytest.approx(4000 + 2 * 8000, rel=0.05)  # of all layouts
 
+    def test_a_tensor_without_parts_raises_nothing_within(self, torch) -> None:
+        arrays = Arrays()
+        kept = [torch.ones(2, 5).to_sparse_coo(), torch.ones(2, 5).to_sparse_csr()]
+        if torch.backends.mkldnn.is_available():
+            kept.append(torch.ones(2, 5).to_mkldnn())
+        raised: list[str] = []
+        sys.setprofile(lambda _, event, called: raised.append(event == "c_exception" and called))
+        try:
+            sizes = [arrays.storage(one)[1] for one in kept]
+        finally:
+            sys.setprofile(None)
+        assert not any(raised)
+        assert sizes[2:] in ([], [0])
+
     def test_a_tensor_that_is_concatenated_grows_by_its_bytes(self, program, torch) -> None:
         program.predictions = torch.zeros(0, 4)
 
