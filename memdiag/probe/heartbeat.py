@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 # The first ticks are shorter, for programs that run ten seconds. Heuristic.
 _EARLY, EARLY_S = 32, 0.25
-# The longest call of `beat` counts the tensors among a million objects.
+# The longest call of `beat` counts the tensors among a million objects. A fork, too, waits at most
+# so long for the thread to end.
 _LAST_BEAT_S = 1.0
 _FAULTS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 _NO_DESCRIPTOR = -2

@@ -325,7 +325,7 @@ def _elsewhere(kind: type) -> Any:
         if base is mapped:
             return base.__len__
         if base is text:
-            return base.tell  # characters written: the buffer says nothing of itself
+            return base.tell  # the position, which is the size while it is only written to
         if ctypes is not None and any(base is getattr(ctypes, one, None) for one in _OF_CTYPES):
             return getattr(ctypes, "sizeof", None)
         for name in _SIZE_NAMES:
