@@ -125,3 +125,34 @@ def test_number_of_a_process_may_stand_before_any_word(tmp_path: Path, after: st
 def test_number_of_a_worker_may_stand_before_its_time(tmp_path: Path) -> None:
     lines = "".join(f"worker {i % 2} time 1.2s mem {300 + i} MB step {i}\n" for i in range(60))
     assert {s.process for s in read_log(tmp_path, lines).series} == {"worker 0", "worker 1"}
+
+
+@pytest.mark.parametrize("total", ["Total validation loss:", "Total parameters:", "Total:"])
+def test_total_of_something_else_ends_no_series(tmp_path: Path, total: str) -> None:
+    lines = [f"step {i} rss {300 + i} MB" for i in range(60)]
+    lines[30:30] = [total]
+    recording = read_log(tmp_path, lines)
+    assert [len(s.y) for s in recording.series] == [60]
+
+
+def test_total_below_devices_is_apart(tmp_path: Path) -> None:
+    lines = [
+        f"iteration {i}\nGPU 0:\n  allocated: {300 + i} MB\nTotal:\n  allocated: {900 + i} MB"
+        for i in range(20)
+    ]
+    recording = read_log(tmp_path, lines)
+    assert {s.process: s.y[0] for s in recording.series} == {"GPU 0": 300 * MB, "Total": 900 * MB}
+
+
+@pytest.mark.parametrize(
+    "words", ["footprint", "occupied", "consumption", "process size", "python total"]
+)
+def test_amounts_in_use_are_memory(tmp_path: Path, words: str) -> None:
+    lines = [f"step {i} {words} {300 + i} MB" for i in range(60)]
+    assert len(read_log(tmp_path, lines).series[0].y) == 60
+
+
+def test_empty_column_beside_a_limit_is_named_as_empty(tmp_path: Path) -> None:
+    lines = ["step,memory_limit_mb,rss_mb", *(f"{i},16000," for i in range(20))]
+    with pytest.raises(ReadError, match="no numbers"):
+        read_log(tmp_path, lines, "empty.csv")

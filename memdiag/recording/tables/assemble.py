@@ -202,7 +202,7 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
             continue
         found.append(metric)
     found = _settle_units(found, notes)
-    if not found and any(meaning.capacity for _, meaning in plan.metrics):
+    if not found and plan.metrics and all(meaning.capacity for _, meaning in plan.metrics):
         raise ReadError(
             "its only column of memory is a limit",
             source=source,

@@ -40,7 +40,9 @@ SEEN_AT_LEAST = 3
 
 # Words beside a size whose unit is a letter.
 _IN_USE = frozenset({"used", "use", "uses", "using", "usage", "consumed", "current", "now", "peak"})
+_IN_USE |= frozenset({"consumption", "occupied", "footprint", "resident", "held"})
 _OF_AMOUNTS = _IN_USE | frozenset({"max", "total", "size", "is"})
+_OF_PROCESSES = frozenset({"process", "python"})
 
 # The name of a number without words at the start of lines.
 LEADING = "index"
@@ -142,8 +144,8 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
         for number in numbers:
             seen[number.place] += 1
             below[number.place] += heading in line
-            mentions[number.place] += _mentions_memory(line, number, numbers)
             units.setdefault(number.place, Counter())[number.unit] += 1
+        mentions.update(_beside_memory(line, [number.place for number in numbers]))
     labels = [place.text for place in seen if place.kind == "label"]
     pairs = {"current", "peak"} <= {label.lower() for label in labels}
     fields = []
@@ -185,12 +187,16 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
     return _own(metrics, lines) + axes if metrics else []
 
 
-def _mentions_memory(line: str, number: Number, numbers: Sequence[Number]) -> bool:
-    """Return True if a word of memory stands in the line, and not in the name of another number."""
-    for other in numbers:
-        if other != number and other.place.kind == "label":
-            line = line.replace(other.place.text, " ")
-    return _MEMORY_WORD.search(line) is not None
+def _beside_memory(line: str, places: Sequence[Place]) -> Sequence[Place]:
+    """The places for which a word of memory stands in the line, and not in the name of another."""
+    if not _MEMORY_WORD.search(line):
+        return ()
+    labels = [place for place in places if place.kind == "label"]
+    for label in labels:
+        line = line.replace(label.text, " ")
+    if _MEMORY_WORD.search(line):
+        return places
+    return [label for label in labels if _MEMORY_WORD.search(label.text)]
 
 
 def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
@@ -319,7 +325,7 @@ def _is_level(place: Place, labels: Sequence[str]) -> bool:
     """
     words = take_apart(place.text).words
     has_peak = any(take_apart(label).words == ("max", *words) for label in labels)
-    is_amount = _OF_AMOUNTS.issuperset(words) or not _IN_USE.isdisjoint(words)
+    is_amount = (_OF_AMOUNTS | _OF_PROCESSES).issuperset(words) or not _IN_USE.isdisjoint(words)
     is_moment = not PREPOSITIONS.isdisjoint(words[:1])
     return place.kind != "label" or has_peak or is_amount or is_moment
 

@@ -153,8 +153,8 @@ class Collector:
     def _carry(self, found: Found) -> None:
         """A phase or process named by a line also applies to the lines below it."""
         for name in CARRIED & self._seen.keys():
-            if not self._seen[name]:
-                continue
+            if all(tag.lower().startswith("total") for tag in self._seen[name]):
+                continue  # none, or `Total:` of something else than devices
             codes = np.concatenate(([self._last.get(name, -1)], found.tag(name)))
             named = np.maximum.accumulate(np.where(codes >= 0, np.arange(len(codes)), 0))
             found.tags[name] = codes[named][1:]

@@ -11,6 +11,8 @@ from memdiag.values import units
 
 # "process 210.5 MB", "worker 300 MB": no numbers of processes. (polars has no look-ahead.)
 _SIZE = rf"[0-9]+(?:\.[0-9]|(?:,[0-9]{{3}})*[ ]?(?:%|(?-i:{SIZE_UNIT})\b))"
+# (`(incl. mmap)`: malloc_stats of glibc.)
+_TOTAL = r"total(?: (?:memory|usage|gpus?|devices?)| \(incl\. mmap\))?"
 
 # Patterns of tags, by name; the first match counts, unless its group is empty.
 TAGS: dict[str, tuple[str, ...]] = {
@@ -32,14 +34,14 @@ TAGS: dict[str, tuple[str, ...]] = {
     # Alone in its line: of the lines below it.
     "device": (
         r"(?i)^\W*((?:gpu|device|cuda|card|arena|rank|worker|node)[ :#-]{0,2}[0-9]{1,3})\W*$",
-        r"(?i)^\W*(total\b[^0-9:]*):\s*$",
+        rf"(?i)^\W*({_TOTAL}):\s*$",
     ),
     "restart": (r"(?i)(?:^|\W)((?:restart|respawn)(?:ed|ing))(?:[^\w:=]|$)",),
 }
 HEADING = (
     r"(?i)^\W*(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*\W*$"
     r"|(?:^|\W)(?:restart|respawn)(?:ed|ing)(?:[^\w:=]|$)"
-    r"|^\W*total\b[^0-9:]*:\s*$"
+    rf"|^\W*{_TOTAL}:\s*$"
 )
 """A line without numbers that is about those below it, such as `=== Phase: eval ===` or `Total:`,
 or a restart.
@@ -50,7 +52,7 @@ CARRIED = frozenset({"phase", "pid", "device"})
 
 _ANY_TAG = (
     "(?i)phase|stage|mode|split|pid|process|rank|worker|replica|restart|respawn"
-    r"|(?:gpu|device|cuda|card|arena|node)[ :#-]{0,2}[0-9]|<std|\[default|total\b[^0-9:]*:\s*$"
+    rf"|(?:gpu|device|cuda|card|arena|node)[ :#-]{{0,2}}[0-9]|<std|\[default|{_TOTAL}:\s*$"
 )
 
 
