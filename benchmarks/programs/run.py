@@ -76,7 +76,9 @@ def main() -> int:
     outcomes = [o for o in outcomes if (o.program, o.run) in {(t.name, r) for t, r in wanted}]
     todo = [(truth, run) for truth, run in wanted if (truth.name, run) not in known]
     if options.again:
-        outcomes, todo = [judged_again(o, truths[o.program], options.keep) for o in outcomes], []
+        with ThreadPoolExecutor(options.jobs) as pool:
+            again = pool.map(lambda o: judged_again(o, truths[o.program], options.keep), outcomes)
+            outcomes, todo = list(again), []
     for folder in (options.results.parent, options.keep):
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
