@@ -417,7 +417,7 @@ class Kept:
 
 
 def _block_bytes(size: int) -> int:
-    """What the allocators take for a block of so many bytes."""
+    """The bytes that an allocator uses for a request of `size` bytes."""
     whole = size if size <= SMALL_BYTES else size + _BEFORE_BYTES
     return -(-whole // _UNIT_BYTES) * _UNIT_BYTES
 

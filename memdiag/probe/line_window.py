@@ -255,7 +255,7 @@ class LineWindow:
         last = self._last.get(thread)
         if last is None and thread not in self._last:
             last = self._last.get(self._thread)  # a thread that begins: who has started it
-        # (A line that only goes on, as `fit(...)` around all steps, follows none that began.)
+        # (A call that spans all steps, such as `fit(...)`, does not replace a line that began.)
         goes_on = line is not None and (id(line[0]), line[1]) not in self._begun
         if last is None or not goes_on:
             self._last[thread] = line

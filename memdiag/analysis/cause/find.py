@@ -335,8 +335,8 @@ def _kept(what: str, line: SourceLine) -> str:
 def _kind_of_malloc(
     kind: MemoryKind | None, process: str, findings: Sequence[Finding]
 ) -> MemoryKind | None:
-    """The kind of what one line gets from malloc and no name leads to. Tensors would be ever more:
-    one that grows has a name. Without torch, there are no counts.
+    """The kind of what one line gets from malloc and no name leads to. If it were tensors, their
+    number would grow, since a tensor that grows has a name. Without torch, none are counted.
     """
     counts = [f.verdict for f in findings if f.process == process and f.metric == "tensors"]
     is_native = kind is MemoryKind.NATIVE_OR_TENSORS and set(counts) <= {Verdict.STABLE}

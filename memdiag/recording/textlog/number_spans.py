@@ -21,7 +21,7 @@ _SPELT_OUT = "(?:[Kk]ilo|[Mm]ega|[Gg]iga|[Kk]ibi|[Mm]ebi|[Gg]ibi)[Bb]ytes?|[Mm]e
 SIZE_UNIT = rf"(?:{_SPELT_OUT}|[kKMGT]i?B|[kKMG]i?o|[КМГТ]Б|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
 NO_UNIT = r"(?:\s*$|\s*[^\w\s%.]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z]))"
-"""What may follow a number that is no size."""
+"""What may follow a number that is not a size."""
 # Used and total, with one unit: `2571/15817MB`, `2571 / 15817 MB`.
 OF = r"[ ]?/[ ]?[0-9][0-9.]*"
 # (Words of other scripts touch their numbers.)

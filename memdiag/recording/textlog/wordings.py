@@ -60,7 +60,7 @@ def _parts(field: Field, lines: Sequence[str]) -> list[Field]:
 
 
 def _wording(text: str) -> tuple[str, ...]:
-    """The words of a text that are no tags and no halves of a day."""
+    """The words of a text, without tags, AM and PM."""
     for pattern in (pattern for patterns in TAGS.values() for pattern in patterns):
         text = re.sub(pattern, " ", text)
     return tuple(word for word in _WORDS.findall(text) if word not in {"AM", "PM"})

@@ -196,8 +196,8 @@ def read_to_the_end(finding: Finding, series: SeriesSet) -> Argument | None:
 def exact_meter(finding: Finding, series: SeriesSet) -> Argument | tuple[Argument, Changes] | None:
     """A coarse metric that rises with a leaking exact one leaks; one that hides it is open.
 
-    Pages that rise with Python's blocks leak, too; that they do not is no doubt, since blocks come
-    out of arenas.
+    Pages that rise with leaking blocks of Python leak as well. Pages that do not rise do not
+    contradict such a leak, since blocks come out of arenas.
     """
     if finding.verdict is Verdict.LEAK:
         return None
@@ -246,11 +246,11 @@ def bounded_by(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] 
 
     Pages of a process alone are among all its pages; malloc holds all tensors of the host; beside
     what malloc and Python's own allocator hand out, pages have the fragmentation between, which the
-    largest working set bounds. There, what may be chance and is less than pages gain without a leak
-    is no growth. Memory in use may grow in holes between pages, so it also has to show no growth
-    beyond chance, and to have gained as little or to have no higher readings at the end. A series
-    that rose is a warm-up. Settles what is inconclusive, and overrules a leak of USS or PSS that
-    were read less than half as often.
+    largest working set bounds. There, growth that may be chance and is less than pages gain without
+    a leak does not count. Memory in use may grow in holes between pages, so it also has to show no
+    growth beyond chance, and to have gained as little or to have no higher readings at the end. A
+    series that rose is a warm-up. Settles what is inconclusive, and overrules a leak of USS or PSS
+    that were read less than half as often.
     """
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return None
