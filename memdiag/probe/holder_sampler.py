@@ -14,8 +14,10 @@ from time import monotonic, thread_time
 from . import ring_format
 from .activation_sizes import ActivationSizes
 from .allocation_recording import AllocationRecording
+from .guard import is_foreign
 from .kept_bytes import Arrays, Kept, of_object, per_item
 from .line_windows import LineWindows, growth_in_use, growth_on_devices, is_program_thread
+from .main_thread import MainThreadCall
 from .name_walk import NameWalk
 from .places import Place, Places
 from .plain_access import container_name
@@ -80,6 +82,7 @@ class HolderSampler:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._is_off = self._running = self._is_in_program = False
+        self._follow_lines = MainThreadCall(self._tick_in_main_thread)
         self._activations = ActivationSizes()
         explain = os.environ.get(ring_format.EXPLAIN_VARIABLE)
         is_always = explain == "always"
@@ -95,24 +98,45 @@ class HolderSampler:
         try:
             if self._running or self._is_off:
                 return
+            in_program = self._is_in_program = at_step and is_program_thread()
+            self._windows.has_steps |= in_program
             if self._recording is not None and (at_step or not self._recording.is_overdue()):
                 self._record(at_step=at_step)
                 return
             if at_step and self._activations.is_open:
                 self._end_activations()
-            if at_step and self._windows.is_wanted:
-                self._alone(lambda: self._windows.open_wanted(at_step=True))
+            if in_program and self._windows.is_wanted:
+                self._alone(lambda: self._windows.open_wanted(in_program=True))
+            if self._windows.needs_main_thread:
+                self._follow_lines.request()
             if self._windows.is_open:
-                self._in_window(at_step=at_step)
+                self._in_window()
             # (At the first call, imports and the like are over.)
             elif self._spacing.is_due():
-                self._take(at_step=at_step)
+                self._take()
             elif self._growing and self._reading_spacing.is_due():
                 self._read_sizes()
         except Exception:
-            self._is_off = True  # it would fail again
-            self._session.note("the walk of the program's names failed", "cause")
-            self.close()
+            self._failed()
+
+    def _tick_in_main_thread(self) -> None:
+        """Open a window of lines, or go on with it, where no step ends in the main thread."""
+        if self._running or self._is_off:
+            return
+        try:
+            if self._windows.is_wanted:
+                self._alone(lambda: self._windows.open_wanted(in_program=True))
+            elif self._windows.is_open:
+                self._in_window()
+        except Exception as error:
+            if is_foreign(error):
+                raise
+            self._failed()
+
+    def _failed(self) -> None:
+        self._is_off = True  # it would fail again
+        self._session.note("the walk of the program's names failed", "cause")
+        self.close()
 
     def close(self) -> None:
         """Undo everything: the probe detaches, or fails."""
@@ -165,6 +189,7 @@ class HolderSampler:
     def after_fork_in_child(self) -> None:
         """Start from zero in a forked child."""
         self._running = False
+        self._follow_lines.after_fork_in_child()
         self._windows.after_fork_in_child()
         self._activations.end()
         if self._recording is not None:
@@ -190,9 +215,8 @@ class HolderSampler:
         self._spacing = Spacing(self._share, CREDIT_S, _AT_LEAST_S)
         self._reading_spacing = Spacing(_READING_SHARE, _READING_CREDIT_S, _READINGS_APART_S)
 
-    def _take(self, *, at_step: bool) -> None:
+    def _take(self) -> None:
         began_s = thread_time()
-        self._is_in_program = at_step and is_program_thread()
         beside_s = self._looked()
         cost_s = thread_time() - began_s - beside_s
         self._spacing.took(cost_s, cost_s)
@@ -201,10 +225,11 @@ class HolderSampler:
             for place in self._growing
             if place not in self._unreached.found
         }
-        self._alone(lambda: self._windows.consider(grown, self._walks, at_step=at_step))
-        if self._is_in_program:
+        in_program = self._is_in_program
+        self._alone(lambda: self._windows.consider(grown, self._walks, in_program=in_program))
+        if in_program:
             self._consider_activations()
-        if at_step and not self._windows.is_open and not self._windows.is_wanted:
+        if in_program and not self._windows.is_open and not self._windows.is_wanted:
             self._consider_recording()
 
     def _consider_activations(self) -> None:
@@ -224,7 +249,7 @@ class HolderSampler:
     def _consider_recording(self) -> None:
         """Record where memory is allocated if nothing else has found what holds most of it."""
         looks, walks = self._unnamed.looks, self._walks
-        if self._recordings >= _MOST_RECORDINGS or len(walks) < 2 or not is_program_thread():
+        if self._recordings >= _MOST_RECORDINGS or len(walks) < 2:
             return
         growing = [place for place in self._growing if place not in self._unreached.found]
         explained = sum(self._growth(place) for place in growing)
@@ -256,10 +281,10 @@ class HolderSampler:
         else:
             self._session.measure_next()
 
-    def _in_window(self, *, at_step: bool) -> None:
+    def _in_window(self) -> None:
         if self._windows.rest():
             if self._spacing.is_due():
-                self._take(at_step=at_step)
+                self._take()
             elif self._growing and self._reading_spacing.is_due():
                 self._read_sizes()
         if self._alone(self._windows.tick):
@@ -342,9 +367,10 @@ class HolderSampler:
         """Seconds since the first walk, and whether a look and a count beside the names are due.
 
         In programs with steps at these only, in their thread: what steps make is in no list then.
+        (Unless the probe's thread counts them.)
         """
         age_s = monotonic() - self._walks[0][2]
-        may_look = self._is_in_program or self._session.steps_recorded == (0, 0)
+        may_look = self._is_in_program or not self._windows.has_steps
         is_look = age_s >= self._look_due_s and self._unnamed.looks < MOST_LOOKS
         is_count = age_s >= self._count_due_s and self._unreached.looks < MOST_COUNTS
         return age_s, is_look and may_look, is_count and may_look

@@ -18,6 +18,7 @@ from .kept_bytes import Arrays
 from .known_places import KnownPlacesWalk
 from .line_events import open_lines
 from .loops import is_package, is_standard_library
+from .ring_format import NO_STEP
 from .watched_place import WatchedPlace
 
 TYPE_CHECKING = False
@@ -60,11 +61,13 @@ class LineWindow:
         growing: list[tuple[Place, bool]],
         read_malloc: Callable[[], int] | None,
         main_thread: int,
+        step_now: Callable[[], int],
         longest_s: float,
     ) -> None:
         """growing: the places, and whether the window waits for each. read_malloc: what malloc has
-        in use, None if the places explain the growth; read in the main thread. longest_s: the
-        window is over after this time at the latest.
+        in use, None if the places explain the growth; read in the main thread. step_now: the number
+        of the last step, NO_STEP without steps. longest_s: the window is over after this time at
+        the latest.
         """
         self._longest_s = longest_s
         self._places, self._unnamed, self._arrays = places, unnamed, Arrays()
@@ -74,7 +77,7 @@ class LineWindow:
         # By line: of this step, and of those that were followed to their ends.
         self._net_of_step: dict[tuple[int, int], int] = {}
         self._net: dict[tuple[int, int], int] = {}
-        self._whole_steps = 0
+        self._step_now, self._step_number, self._whole_steps = step_now, 0, 0
         self._codes: dict[int, Any] = {}
         self._last: dict[int, Line | None] = {}
         self._begun: set[tuple[int, int]] = set()
@@ -129,6 +132,7 @@ class LineWindow:
             self.close()
             return
         self.steps += 1
+        self._step_number = self._step_now()
         self._line_counts.clear()
         self._look_up(frame)
         self._left_out = 0
@@ -177,8 +181,11 @@ class LineWindow:
 
     def native_lines(self) -> list[tuple[str, int, str, float]]:
         """Lines that get native memory: (file, line, function, bytes per step)."""
+        steps = self._whole_steps
+        if not steps:
+            return []
         most = sorted(self._net.items(), key=lambda one: -one[1])[:_MOST_NATIVE_LINES]
-        return [self._named(*key, size / self._whole_steps) for key, size in most if size > 0]
+        return [self._named(*key, size / steps) for key, size in most if size > 0]
 
     def _named(self, code: int, line: int, value: Any) -> tuple[str, int, str, Any]:
         known = self._codes[code]
@@ -186,7 +193,9 @@ class LineWindow:
         return file, line, getattr(known, "co_qualname", known.co_name), value
 
     def _add_step(self) -> None:
-        self._whole_steps += 1
+        number = self._step_now()
+        has_numbers = number >= self._step_number != NO_STEP
+        self._whole_steps += number - self._step_number if has_numbers else 1
         for key, size in self._net_of_step.items():
             self._net[key] = self._net.get(key, 0) + size
 

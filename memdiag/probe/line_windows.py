@@ -41,6 +41,7 @@ class LineWindows:
 
     def __init__(self, session: Session, places: Places, unnamed: Unnamed) -> None:
         self._session, self._places, self._unnamed = session, places, unnamed
+        self.has_steps = False  # that are reported in a thread of the program
         always = os.environ.get(ring_format.EXPLAIN_VARIABLE) == "always"
         self._least_bytes = _GROWN_BYTES_ALWAYS if always else _GROWN_BYTES
         self._window: LineWindow | None = None
@@ -61,7 +62,16 @@ class LineWindows:
         """Return True if a window is to open at the end of a step."""
         return self._wanted is not None
 
-    def consider(self, grown: dict[Place, float], walks: Sequence[Walk], *, at_step: bool) -> None:
+    @property
+    def needs_main_thread(self) -> bool:
+        """Return True if `open_wanted`, or `tick`, has to be called in the main thread, where no
+        step is reported: before Python 3.12 lines are followed by the thread that runs them.
+        """
+        return (self.is_wanted or self.is_open) and not self.has_steps and monitoring() is None
+
+    def consider(
+        self, grown: dict[Place, float], walks: Sequence[Walk], *, in_program: bool
+    ) -> None:
         """Open a window if memory grows and a line is not known yet for each place of weight.
 
         grown: bytes that the places have grown by since the middle of the walks, the most first.
@@ -84,18 +94,17 @@ class LineWindows:
         self._wanted = None
         if is_native or any(is_awaited for _, is_awaited in watched):
             self._wanted = (watched, is_native)
-            self.open_wanted(at_step=at_step)
+            self.open_wanted(in_program=in_program)
 
-    def open_wanted(self, *, at_step: bool) -> None:
+    def open_wanted(self, *, in_program: bool) -> None:
         """Open a window that was wanted while no step had just ended.
 
-        In programs without steps it is opened by the probe's thread, where that can be.
+        in_program: this is called in the thread of the steps, or in the main thread if that has
+        none. In programs without steps the probe's thread opens it, where that can be.
         """
         if self._wanted is None:
             return
-        is_in_program = at_step and is_program_thread()
-        has_steps = self._session.steps_recorded != (0, 0)
-        if not is_in_program and (has_steps or monitoring() is None):
+        if not in_program and (self.has_steps or monitoring() is None):
             return
         wanted, self._wanted = self._wanted, None
         self._open(*wanted)
@@ -154,6 +163,7 @@ class LineWindows:
             watched,
             read_malloc,
             session.main_thread,
+            session.step_now,
             LONGEST_S - self._lasted_s,
         )
         why_not = window.begin()

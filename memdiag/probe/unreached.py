@@ -18,7 +18,7 @@ from time import thread_time
 
 from .kept_bytes import per_object
 from .plain_access import Fields, class_attribute, class_name, module_file, module_name
-from .program_code import is_users
+from .program_code import is_ours, is_users
 from .tracked_objects import class_of_each, objects_of, referrers, tasks_with
 from .young_garbage import unreachable_among
 
@@ -108,7 +108,7 @@ class Unreached:
         measured = [
             self._measured(group[::-1], arrays)
             for group in wanted.values()
-            if len(group) > _MEASURED
+            if len(group) > _MEASURED and not is_ours(module_name(type(group[0])))
         ]
         wanted.clear()
         most = max((one.grown_bytes for one in measured), default=0.0)

@@ -77,6 +77,12 @@ def test_the_line_that_adds_is_seen(run, shape) -> None:
     assert hits >= 3
 
 
+def test_the_line_is_seen_where_no_step_is_reported(run) -> None:
+    _, document = run("untagged")
+    hits, line = watched_lines(document)[0]
+    assert (line, hits >= 3) == (marked("untagged"), True)
+
+
 def test_a_function_with_too_many_lines_is_not_followed(run) -> None:
     _, document = run("long_function")
     assert document["window"]["steps"]
@@ -138,8 +144,9 @@ def test_a_debugger_that_begins_within_a_window(run) -> None:
     assert run("takes_over")[0] == "True True\n"
 
 
-def test_exceptions_of_signal_handlers_are_the_programs(run) -> None:
-    output, document = run("alarms")
+@pytest.mark.parametrize("shape", ["alarms", "untagged_alarms"])
+def test_exceptions_of_signal_handlers_are_the_programs(run, shape) -> None:
+    output, document = run(shape)
     assert output == "0 True True\n"
     assert document["window"]["steps"]
 

@@ -30,9 +30,9 @@ from memdiag.values.verdict import Verdict
 LEAST_EXPLAINED = 0.5
 """Of the growth, what the places must hold to be named: more than all others (heuristic)."""
 _LEAST_SHARE = 0.05
-# A line that was seen to get native memory is named if it is the only one that gets as much as
-# grows: others get what is freed at another line. Heuristic.
-_LEAST_NATIVE, _MOST_NATIVE = 0.75, 1.25
+# A line that was seen to get native memory is named if it is the only one that gets most of what
+# grows, and not more: others get what is freed at another line. Heuristic.
+_MOST_NATIVE = 1.25
 # Lines that allocate what stays in use are named if they explain the growth, and not much more:
 # then what they allocate does not stay, or the steps recorded were not like the others. Heuristic.
 _MOST_ALLOCATED = 2.0
@@ -302,7 +302,7 @@ def _culprit(
 def _getting(
     one: ProcessHolders, subject: Finding, series: Series, findings: Sequence[Finding]
 ) -> list[Culprit]:
-    """The lines that were seen to get as much native memory as grows.
+    """The lines that were seen to get most of the native memory that grows.
 
     If all lines get more than that, some of it is freed again: then not those that give it a name,
     as what has a name is known not to grow.
@@ -314,7 +314,7 @@ def _getting(
     return [
         _allocated(native.line, native.bytes_per_step, whole, one, series, _native(native.line))
         for native in one.native
-        if _LEAST_NATIVE <= native.bytes_per_step / whole <= _MOST_NATIVE
+        if LEAST_EXPLAINED <= native.bytes_per_step / whole <= _MOST_NATIVE
         and not (is_freed and _NAMED.match(native.line.code))
     ]
 

@@ -33,14 +33,15 @@ def window():
     return None
 
 
-def steps():
+def steps(are_tagged=True):
     """Numbers of steps, each tagged at its end, until some steps after the window."""
     n, left, until = 0, AFTER, time.monotonic() + LONGEST_S
     while left and time.monotonic() < until:
         yield n
         n += 1
         if session is not None:
-            session.step(n)
+            if are_tagged:
+                session.step(n)
             time.sleep(0.001)
             left -= left < AFTER or (n % 20 == 0 and window() is not None)
         else:
@@ -346,7 +347,19 @@ def is_followed(function):
     )
 
 
-def alarms():
+def untagged():
+    """Steps that nothing reports."""
+    kept = Rows()
+    for _ in steps(are_tagged=False):
+        kept.rows.append(block())  # untagged
+
+
+def untagged_alarms():
+    """No exception of a signal handler is lost where lines are followed in the main thread."""
+    alarms(are_tagged=False)
+
+
+def alarms(are_tagged=True):
     """No exception of a signal handler is lost within a window."""
     raised = 0
 
@@ -360,7 +373,7 @@ def alarms():
 
     signal.signal(signal.SIGALRM, ring)
     history, caught, lost = [], 0, 0
-    for _ in steps():
+    for _ in steps(are_tagged):
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.002)
             work(history)

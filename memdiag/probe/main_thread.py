@@ -1,0 +1,68 @@
+"""Calls a function in the main thread, between two instructions of the program.
+
+Python has such pending calls for what may not run at any time, such as the handlers of signals. It
+makes one as soon as the main thread runs Python code. What a signal handler of the program raises
+meanwhile is raised in the program.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from .guard import is_foreign
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+
+# A call is lost if a signal handler of the program raises an exception just before it. Heuristic.
+_LOST_AFTER_S = 2.0
+
+
+class MainThreadCall:
+    """A call of a function in the main thread; as a rule at most one is pending."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        """function: exceptions of the probe in it are ignored."""
+        self._function = function
+        self._pending_until_s = 0.0
+        self._add: Callable[[], int] | None = None
+
+    def request(self) -> None:
+        """Have it called soon, unless it is pending. Raises where Python has no such calls."""
+        now_s = monotonic()
+        if now_s < self._pending_until_s:
+            return
+        if self._add is None:
+            self._add = _pending_call(self)
+        if self._add() == 0:  # else too many are pending
+            self._pending_until_s = now_s + _LOST_AFTER_S
+
+    def after_fork_in_child(self) -> None:
+        """Forget what was requested before a fork: the child may have lost it."""
+        self._pending_until_s = 0.0
+
+    def __bool__(self) -> bool:
+        """Call the function: Python asks for the truth of this object. Always False: no error."""
+        self._pending_until_s = 0.0
+        try:
+            self._function()
+        except Exception as error:
+            if is_foreign(error):
+                raise
+        return False
+
+
+def _pending_call(thing: Any) -> Callable[[], int]:
+    """`Py_AddPendingCall` of `PyObject_IsTrue`, a function in C that takes an object and returns 0,
+    or -1 with an exception. Raises AttributeError or OSError if they are missing.
+    """
+    import ctypes
+
+    python = ctypes.PyDLL(None)  # (not ctypes.pythonapi, which the program may use)
+    add = python.Py_AddPendingCall
+    add.argtypes = [ctypes.c_void_p, ctypes.py_object]
+    add.restype = ctypes.c_int
+    is_true = ctypes.cast(python.PyObject_IsTrue, ctypes.c_void_p)
+    return lambda: int(add(is_true, thing))
