@@ -36,7 +36,8 @@ class Heartbeat:
         self._look_s = TICK_S
         self._may_start = _is_first_interpreter()
         self._stop: Any = None
-        self._thread_id = 0
+        # The threads that may not have ended, each with its id in the system, 0 before it runs.
+        self._threads: list[list[int]] = []
         self._waits = self._is_first = self._is_beating = False
 
     def look_every(self, look_s: float, look: Callable[[], None] | None) -> None:
@@ -59,9 +60,10 @@ class Heartbeat:
             _signal.pthread_sigmask(_signal.SIG_BLOCK, _signals_of_others())
             self._stop = _thread.allocate_lock()
             self._stop.acquire()
-            self._thread_id = 0
             self._waits = after_s > 0
-            _thread.start_new_thread(self._live, (self._stop, after_s))
+            thread = [0]
+            _thread.start_new_thread(self._live, (self._stop, after_s, thread))
+            self._threads.append(thread)
         except Exception:
             self._stop = None  # the user's limit of threads is reached: measure at steps only
         finally:
@@ -89,27 +91,31 @@ class Heartbeat:
         Returns True if it has to be started again after the fork. In older versions only the first
         call of `beat` is awaited: its imports hold locks, which the child could never take.
         """
-        if self._stop is None:
-            return False
         if sys.version_info < (3, 12):
             self._wait_until(lambda: not self._is_first)
             return False
+        is_running = self._stop is not None
         self.stop()
         self._wait_until(self._has_ended)
-        return True
+        return is_running
 
     def after_fork_in_child(self) -> None:
         """The thread exists only in the parent."""
         self._stop = None
+        self._threads = []
         self._waits = self._is_first = self._is_beating = False
 
     def _has_ended(self) -> bool:
-        """Return True if the thread is gone from the system, a moment after Python ends it.
+        """Return True if all threads are gone from the system, a moment after Python ends them.
 
-        A thread that has just started may not have set its id yet.
+        One that has just started may not have set its id yet.
         """
-        known = self._thread_id
-        return known != 0 and not os.path.exists(f"/proc/self/task/{known}")  # noqa: PTH110
+        self._threads = [
+            one
+            for one in self._threads
+            if one[0] == 0 or os.path.exists(f"/proc/self/task/{one[0]}")  # noqa: PTH110
+        ]
+        return not self._threads
 
     def _wait_until(self, is_true: Callable[[], bool]) -> None:
         from time import sleep
@@ -118,9 +124,9 @@ class Heartbeat:
         while not is_true() and monotonic() < until_s:
             sleep(0.0002)
 
-    def _live(self, stop: Any, after_s: float) -> None:
+    def _live(self, stop: Any, after_s: float, thread: list[int]) -> None:
         try:
-            self._thread_id = _thread.get_native_id()
+            thread[0] = _thread.get_native_id()
             if after_s and stop.acquire(timeout=after_s):
                 return
             self._waits = False
