@@ -27,6 +27,7 @@ from memdiag.recording.monitors.ruled_tables import has_ruled_tables, read_ruled
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
 from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone
+from memdiag.recording.tables.sideways import upright
 from memdiag.recording.tables.table import Table, read_parquet, read_text_table
 from memdiag.recording.textlog.read_text import read_pattern, read_text
 from memdiag.recording.trackers.mlflow import is_metric, read_metric
@@ -91,7 +92,7 @@ def _is_single_column(source: Source) -> bool:
 
 def _read_csv(source: Source, options: ReadOptions) -> Table | None:
     layout = _layout(source)
-    return None if layout is None else read_text_table(source, layout)
+    return None if layout is None else upright(read_text_table(source, layout))
 
 
 def _read_numbers(source: Source, options: ReadOptions) -> Table | None:

@@ -206,7 +206,7 @@ def _one_says(subject: Finding, other: Finding) -> EvidenceKind | None:
 
 def _stable_says(subject: Finding, stable: Role) -> EvidenceKind | None:
     is_cache = subject.role is Role.DEVICE_RESERVED or subject.reason is Reason.OVERRULED
-    if stable is Role.IN_USE and subject.role not in ON_DEVICE:
+    if stable is Role.IN_USE and subject.role not in {Role.IN_USE, *ON_DEVICE}:
         return EvidenceKind.IN_USE_FLAT
     if stable is Role.DEVICE_ALLOCATED and subject.role in ON_DEVICE and is_cache:
         return EvidenceKind.ALLOCATED_FLAT

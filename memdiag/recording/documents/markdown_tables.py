@@ -14,6 +14,7 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.tables.sideways import upright
 from memdiag.recording.tables.table import Table
 from memdiag.values.sanitize import printable
 
@@ -198,4 +199,4 @@ def _table(names: list[str], rows: list[list[str]], first_line: int | None) -> T
     columns = tuple(
         pl.Series(str(at), [row[at] for row in padded], dtype=pl.String) for at in range(width)
     )
-    return Table(names=tuple(names), columns=columns, first_line=first_line)
+    return upright(Table(names=tuple(names), columns=columns, first_line=first_line))

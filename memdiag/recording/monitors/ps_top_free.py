@@ -89,18 +89,19 @@ def has_processes(source: Source) -> bool:
 
 def read_processes(source: Source) -> Table | None:
     """Tables with a header like `PID ... RSS ... COMMAND`, once or repeated."""
-    table = _read_blocks(source, _is_process_header, _process_rows)
+    table = _read_blocks(all_lines(source), _is_process_header, _process_rows)
     return None if table is None else _largest_processes(table)
 
 
 def is_free(source: Source) -> bool:
-    """Return True if one of the first lines is the header of `free`."""
-    return any(map(_is_free_header, source.head().split("\n")[:_HEAD_LINES]))
+    """Return True if one of the first lines is the header of `free`, in any language."""
+    lines = _in_english(source.head().split("\n")[:_HEAD_LINES])
+    return any(map(_is_free_header, lines))
 
 
 def read_free(source: Source) -> Table | None:
     """`free` in a loop. Numbers without a unit are in the one that the machine's size shows."""
-    table = _read_blocks(source, _is_free_header, _free_rows)
+    table = _read_blocks(_in_english(all_lines(source)), _is_free_header, _free_rows)
     return None if table is None else in_unit_of_machine(table, "host_total", "free")
 
 
@@ -129,7 +130,7 @@ Row = dict[str, str]
 
 
 def _read_blocks(
-    source: Source,
+    lines: Sequence[str],
     is_header: Callable[[str], bool],
     rows_of: Callable[[Header, Sequence[str]], list[Row]],
 ) -> Table | None:
@@ -137,7 +138,7 @@ def _read_blocks(
     header: Header = []
     block: list[str] = []
     sample, clock, header_clock = 0, "", ""
-    for line in [*all_lines(source), None]:
+    for line in [*lines, None]:
         if line is not None and not is_header(line):
             if line.strip():
                 block.append(line)
@@ -245,6 +246,26 @@ _UNITLESS = r"^([0-9.]+)$"
 _MACHINE_UNITS = ("KiB", "MiB", "GiB", "B")
 _LEAST_BYTES, _MOST_BYTES = 128 << 20, 32 << 40
 _FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
+
+
+# Of the machine and of swap, in the order of `free` in every language.
+_FREE_NAMES = "total used free shared buff/cache available"
+_FREE_CELLS = r"\s+[0-9][0-9.,]*(?:[KMGT]i?)?B?"
+_FREE_MACHINE = re.compile(rf"[^\W\d_]+.?:(?P<cells>(?:{_FREE_CELLS}){{6}})\s*")
+_FREE_SWAP = re.compile(rf"[^\W\d_]+.?:(?P<cells>(?:{_FREE_CELLS}){{3}})\s*")
+
+
+def _in_english(lines: Sequence[str]) -> list[str]:
+    """The lines, with the names that `free` uses in English for those of its tables: six numbers of
+    the machine above three of swap, below a line of names.
+    """
+    english = list(lines)
+    for at, swap in enumerate(lines[2:], 2):
+        machine, below = _FREE_MACHINE.fullmatch(lines[at - 1]), _FREE_SWAP.fullmatch(swap)
+        if machine and below and not re.search("[0-9]", lines[at - 2]):
+            english[at - 2] = _FREE_NAMES
+            english[at - 1], english[at] = f"Mem:{machine['cells']}", f"Swap:{below['cells']}"
+    return english
 
 
 def _is_free_header(line: str) -> bool:

@@ -63,7 +63,7 @@ PIDS = frozenset({("pid",), ("process", "id"), ("proc", "id"), ("os", "pid")})
 GENERATIONS = frozenset({("generation",), ("incarnation",), ("restart",), ("restarts",)})
 LABELS = _words(
     "rank worker series instance process host hostname node gpu device container pod command cmd"
-    " replica proc id"
+    " replica proc id pci bus uuid serial"
 )
 LABEL_FILLERS = _words("local global world id name index idx uuid no")
 

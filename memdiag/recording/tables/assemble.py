@@ -100,7 +100,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     )
     _refuse_single_rows(table, groups, source)
     axes = without_durations(plan.axes, [group.rows for group in groups])
-    chosen = _chosen(choose(axes, notes), len(table), plan.x_is, notes)
+    chosen = _chosen(choose(axes, notes), _rows_with_readings(metrics), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
     if apart := _repeated(table, plan, groups, metrics, chosen, clock):
@@ -150,7 +150,7 @@ def _repeated(
 
 
 def _chosen(
-    found: Candidate | None, rows: int, x_is: AxisKind | None, notes: list[str]
+    found: Candidate | None, rows: Floats, x_is: AxisKind | None, notes: list[str]
 ) -> Candidate:
     """The axis, or a count of the rows, with what it counts; a note says so if it is assumed."""
     is_clock = found is not None and found.axis.kind is AxisKind.SECONDS
@@ -158,7 +158,7 @@ def _chosen(
         if found is None:
             notes.append("no step or time column: the rows are counted")
         row = Axis(name="row", kind=AxisKind.INDEX)
-        found = Candidate(axis=row, values=np.arange(rows, dtype=float), rank=0, is_assumed=True)
+        found = Candidate(axis=row, values=rows, rank=0, is_assumed=True)
     if x_is is not None:
         notes.append(f"{found.axis.name} counts {_COUNTED[x_is]}: set by --x-is")
         return replace(found, axis=replace(found.axis, kind=x_is))
@@ -166,6 +166,15 @@ def _chosen(
         counted = _COUNTED[found.axis.kind]
         notes.append(f"{found.axis.name} is assumed to count {counted}: set it with --x-is step")
     return found
+
+
+def _rows_with_readings(metrics: Sequence[_Metric]) -> Floats:
+    """For each row, the number of those before it that have a reading: a table may be printed with
+    details between its rows.
+    """
+    has_any = np.logical_or.reduce([np.isfinite(metric.values) for metric in metrics])
+    before: Floats = np.cumsum(has_any) - has_any.astype(float)
+    return before
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, dropwhile, islice, pairwise, takewhile
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.moments import axis_of
 
 WHITESPACE = " "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
@@ -122,7 +123,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
             cells[first] = rows[first][0], spread
     body = [row for _, row in cells[first + 1 :] if len(row) == width]
     header = cells[first][1]
-    if any(is_number(name) for name in header):
+    if any(is_number(name) for name in header) and not _names_moments(header, body):
         return _headerless(cells, first, width, delimiter)
     if body and _are_groups(header, body[0]):
         header = _below_groups(header, body[0])
@@ -138,6 +139,11 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     ):
         return None
     return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+def _names_moments(header: list[str], body: list[list[str]]) -> bool:
+    """Return True for `metric,1,2,3,4` above rows that begin with names of metrics."""
+    return bool(axis_of(header[1:], header[0])) and recognisable([row[0] for row in body])
 
 
 def _are_groups(above: list[str], below: list[str]) -> bool:

@@ -13,6 +13,7 @@ from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.parsing.cells import NULLS
+from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.csv_dialect import WHITESPACE, Layout
 from memdiag.values import units
 from memdiag.values.metrics import is_native
@@ -25,6 +26,8 @@ _INFER_ROWS = 1000
 # Rows of larger files are not counted for a note.
 # Heads (64 KiB) below which a file is not tried by its head. Heuristic.
 _SMALL = 8
+# More places in a list are no devices, but samples or a histogram.
+_PLACES_AT_MOST = 64
 _RAGGED_BYTES = 16 << 20
 
 
@@ -164,13 +167,31 @@ def read_parquet(source: Source) -> Table:
 
 
 def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns whose cells are numbers or text, not lists or bytes."""
-    kept = [
-        name
-        for name, kind in frame.schema.items()
-        if not kind.is_nested() and kind not in (pl.Binary, pl.Object)
+    """The columns whose cells are numbers or text. A short list of numbers below a name of memory
+    becomes a column for each of its places, which stand for devices or processes.
+    """
+    columns: list[pl.Series] = []
+    for column in frame.get_columns():
+        kind = column.dtype
+        if isinstance(kind, (pl.List, pl.Array)):
+            columns += _places(column)
+        elif not kind.is_nested() and kind not in (pl.Binary, pl.Object):
+            columns.append(column)
+    return pl.DataFrame(columns)
+
+
+def _places(column: pl.Series) -> list[pl.Series]:
+    """A column per place of its lists, [] unless they are readings of memory."""
+    inner = getattr(column.dtype, "inner", None)
+    if inner is None or not inner.is_numeric() or recognise(column.name).part is not Part.METRIC:
+        return []
+    lists = column.cast(pl.List(inner))
+    longest = lists.list.len().max()
+    if not isinstance(longest, int) or longest > _PLACES_AT_MOST:
+        return []
+    return [
+        lists.list.get(at, null_on_oob=True).alias(f"{column.name}.{at}") for at in range(longest)
     ]
-    return frame if len(kept) == frame.width else frame.select(kept)
 
 
 def torn_line(source: Source, layout: Layout) -> bool:

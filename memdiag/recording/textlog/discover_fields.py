@@ -41,7 +41,8 @@ SEEN_AT_LEAST = 3
 # Words beside a size whose unit is a letter.
 _IN_USE = frozenset({"used", "use", "uses", "using", "usage", "consumed", "current", "now", "peak"})
 _IN_USE |= frozenset({"consumption", "occupied", "footprint", "resident", "held"})
-_OF_AMOUNTS = _IN_USE | frozenset({"max", "total", "size", "is"})
+_BARE_SIZE = "size"
+_OF_AMOUNTS = _IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 _OF_PROCESSES = frozenset({"process", "python"})
 
 # The name of a number without words at the start of lines.
@@ -188,14 +189,17 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
 
 
 def _beside_memory(line: str, places: Sequence[Place]) -> Sequence[Place]:
-    """The places for which a word of memory stands in the line, and not in the name of another."""
+    """The places for which a word of memory stands in the line, and not in the name of another.
+    Beside a name with one, a mere "size" is of something else: `in memory (size 4 KB, free 9 MB)`.
+    """
     if not _MEMORY_WORD.search(line):
         return ()
     labels = [place for place in places if place.kind == "label"]
     for label in labels:
         line = line.replace(label.text, " ")
     if _MEMORY_WORD.search(line):
-        return places
+        named = any(_is_of_memory(label.text) for label in labels)
+        return [place for place in places if not named or place.text.lower() != _BARE_SIZE]
     return [label for label in labels if _MEMORY_WORD.search(label.text)]
 
 
@@ -326,6 +330,7 @@ def _is_level(place: Place, labels: Sequence[str]) -> bool:
     words = take_apart(place.text).words
     has_peak = any(take_apart(label).words == ("max", *words) for label in labels)
     is_amount = (_OF_AMOUNTS | _OF_PROCESSES).issuperset(words) or not _IN_USE.isdisjoint(words)
+    is_amount = is_amount and words != (_BARE_SIZE,)
     is_moment = not PREPOSITIONS.isdisjoint(words[:1])
     return place.kind != "label" or has_peak or is_amount or is_moment
 

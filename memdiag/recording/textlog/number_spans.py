@@ -29,6 +29,8 @@ _SCAN = re.compile(
     rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+(?![0-9.]))?"
     rf"(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
 )
+# "in memory on 10.0.0.5:41231": the address of a machine.
+_ADDRESS = re.compile(r"(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?(?![\w.])")
 # "reserved 21.9 -> 21.7 GiB": only the later value is in use.
 ARROW = r"(?:\s?\([0-9.]+(?:%|[ ]?[KMG]i?B)?\))?\s*(?:->|→|=>|⇒|➜)\s*"
 _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
@@ -96,6 +98,7 @@ WHEN = "\0"
 
 # "memory_reserved(1) 608174080": an index, and then the value.
 _WHICH = re.compile(r"(\w+)[(\[]$")
+_NAME_OF_INDEX = 64
 _WHICH_ENDS = re.compile(r"[)\]]\s*[:=]?\s*[-+]?[0-9]")
 # "GPU 0: 2796 MB", "GPU-1 memory (MB) 1400", "cuda:1 allocated 1400MB".
 _DEVICE = re.compile(r"(?:^|[^A-Za-z0-9_])(?:gpu|device|cuda|card)(?:[-_# ]|:|\s#)?$", re.I)
@@ -132,6 +135,7 @@ class Number:
 
 def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
     """The line's numbers that may be readings or positions; the last `words` before one name it."""
+    line = _ADDRESS.sub(lambda one: "-" * len(one[0]), line)
     zone = _ZONE.match(line)  # of the time before it
     end, unlabelled, bare = zone.end() if zone else 0, 0, False
     awaited: Place | None = None  # of the next number
@@ -184,10 +188,11 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
     figure = match.group("figure")
     if match.group("unit") or not _WHOLE.fullmatch(figure) or len(figure) > 3:
         return False
-    named = _WHICH.search(line, 0, match.start())
+    begin = max(0, match.start() - _NAME_OF_INDEX)  # a search from the line's start is quadratic
+    named = _WHICH.search(line, begin, match.start())
     if named is not None and _WHICH_ENDS.match(line, match.end()) is not None:
         return recognise(named[1]).part is not Part.AXIS
-    if _DEVICE.search(line, 0, match.start()) is None:
+    if _DEVICE.search(line, begin, match.start()) is None:
         return False
     ends = _DEVICE_ENDS.match(line, match.end("figure"))
     word = "" if ends is None else ends[1] or ""

@@ -1,8 +1,9 @@
 """How a log writes its numbers: groups of three digits, decimals, and several values at once.
 
 `3 996 854 kB`, `4_000_123`, `1.204,5 MB` are written as `3996854 kB`, `4000123`, `1204.5 MB` before
-the lines are searched, `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`, and the used and
-committed memory of `36.8 (60.0) MB` as `36.8 MB (60.0 MB)`.
+the lines are searched, `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`, `Mem: 9 total, 4
+used` as `Mem total: 9, Mem used: 4`, and the used and committed memory of `36.8 (60.0) MB` as
+`36.8 MB (60.0 MB)`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,15 @@ _LIST = (
 )
 _HAS_LIST = re.compile(_LIST, re.I)
 _LISTED = re.compile(rb"(?P<about>[A-Za-z_()\[\]]{0,24}[ ]?)" + _LIST, re.I)
+# Names behind their values: `MiB Mem : 64215.3 total, 1034.2 free, 20120.4 used`.
+_PART = rb"(" + _VALUE + rb")[ ]?([A-Za-z][A-Za-z/]*)"
+_EACH_PART = re.compile(_PART)
+_NAMED_BEHIND = re.compile(
+    rb"(?P<about>[A-Za-z][A-Za-z ]{0,24}?)[ ]?:[ ]{0,8}"
+    rb"(?P<parts>(?:" + _PART + rb",[ ]{1,8})+" + _PART + rb")(?=[\s.]|$)"
+)
+# One of them is what is in use, which is no unit of a value.
+_IN_USE = re.compile(rb"[0-9][ ]?used\b", re.I)
 _AT_LEAST = 4
 _LOOKED_AT = 1 << 19
 
@@ -46,12 +56,14 @@ _LOOKED_AT = 1 << 19
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberStyle:
     """grouped: what finds numbers with separated groups of digits. decimal_commas: `3,5 MB`.
-    listed: names and values between slashes. held: `36.8 (60.0) MB`.
+    listed: names and values between slashes. named_behind: names behind several values. held:
+    `36.8 (60.0) MB`.
     """
 
     grouped: tuple[re.Pattern[bytes], ...]
     decimal_commas: bool
     listed: bool
+    named_behind: bool
     held: bool
 
     def plain(self, block: bytes) -> bytes:
@@ -62,6 +74,8 @@ class NumberStyle:
             block = _USED_AND_HELD.sub(rb"\1\3 \2\3)", block)
         if self.listed:
             block = _LISTED.sub(_one_by_one, block)
+        if self.named_behind:
+            block = _NAMED_BEHIND.sub(_named_before, block)
         if not self.decimal_commas:
             return block
         return _COMMA.sub(b".", _POINTED.sub(lambda one: one[2].replace(b".", b""), block))
@@ -77,12 +91,24 @@ def number_style(block: bytes) -> NumberStyle:
     sizes = len(_COMMA_SIZE.findall(block))
     commas = sizes >= _AT_LEAST and _POINT_SIZE.search(block) is None
     listed = len(_HAS_LIST.findall(block)) >= _AT_LEAST
+    behind = sum(_IN_USE.search(one["parts"]) is not None for one in _NAMED_BEHIND.finditer(block))
     held = len(_USED_AND_HELD.findall(block)) >= _AT_LEAST
-    return NumberStyle(grouped=tuple(grouped), decimal_commas=commas, listed=listed, held=held)
+    return NumberStyle(
+        grouped=tuple(grouped),
+        decimal_commas=commas,
+        listed=listed,
+        named_behind=behind >= _AT_LEAST,
+        held=held,
+    )
 
 
 def _without_separators(found: re.Match[bytes]) -> bytes:
     return found[1] + re.sub(rb"[^0-9.,]", b"", found[2])
+
+
+def _named_before(found: re.Match[bytes]) -> bytes:
+    parts = _EACH_PART.findall(found["parts"])
+    return b", ".join(found["about"] + b" " + name + b": " + value for value, name in parts)
 
 
 def _one_by_one(found: re.Match[bytes]) -> bytes:
