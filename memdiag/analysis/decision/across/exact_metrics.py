@@ -297,9 +297,8 @@ def _is_level(finding: Finding, series: SeriesSet) -> bool:
         return True
     if finding.reason not in _MAY_BE_CHANCE or finding.role not in sizes:
         return False
-    common = series.policy.common
-    warm_x = finding.first_x + common.warm_share * (finding.last_x - finding.first_x)
-    return sizes[finding.role] * series.rise(finding, warm_x) <= common.touched_bytes
+    gained = sizes[finding.role] * series.rise(finding, series.warmed_up_x(finding))
+    return gained <= series.policy.common.touched_bytes
 
 
 def _only_wanders(finding: Finding, series: SeriesSet) -> bool:
@@ -307,8 +306,7 @@ def _only_wanders(finding: Finding, series: SeriesSet) -> bool:
     warm-up, its second half has no higher readings than its first."""
     if finding.reason not in _MAY_BE_CHANCE:
         return False
-    common, way = series.policy.common, finding.last_x - finding.first_x
-    warm_x = finding.first_x + common.warm_share * way
+    common, warm_x = series.policy.common, series.warmed_up_x(finding)
     half_x = (warm_x + finding.last_x) / 2
     before = [y for x, y in finding.trace if warm_x <= x < half_x]
     after = [y for x, y in finding.trace if x >= half_x]

@@ -124,7 +124,7 @@ def collected(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] |
     fall, at = max(falls), falls.index(max(falls)) + 1
     values = [y for _, y in trace]
     low, since = values[at], series.rise(finding, trace[at][0])
-    early = trace[at][0] - finding.first_x < common.warm_share * way
+    early = trace[at][0] < series.warmed_up_x(finding)
     # Otherwise it was a spike.
     grew = median(values[at // 2 : at]) - low >= common.warm_share * fall
     none_left = low - min(values[:at]) <= common.little * fall

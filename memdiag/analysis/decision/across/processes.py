@@ -92,8 +92,7 @@ def counted_again(finding: Finding, series: SeriesSet) -> Argument | None:
     if not (_is_of_tree(finding) or _shares_what_it_gains(finding, series)):
         return None
     common = series.policy.common
-    warm_x = common.warm_share * (finding.last_x - finding.first_x)
-    since = max(onset(finding), finding.first_x + warm_x)
+    since = max(onset(finding), series.warmed_up_x(finding))
     for other in series.findings:
         counts_once = other.process == "tree" and other.role is Role.PROPORTIONAL
         if not counts_once or other.verdict is Verdict.LEAK or other.samples < common.few_samples:

@@ -98,6 +98,11 @@ class SeriesSet:
         late = [v for x, v in points[-most:] if x >= points[-1][0] - tenth]
         return fmean(late) - fmean(early)
 
+    def warmed_up_x(self, finding: Finding) -> float:
+        """Where the first part of a run ends, which may be a warm-up."""
+        way = finding.last_x - finding.first_x
+        return finding.first_x + self.policy.common.warm_share * way
+
     def is_as_recent(self, other: Finding, finding: Finding) -> bool:
         """Return True if `other` was read until about where `finding` was; those of different axes
         cannot be told apart."""
