@@ -178,6 +178,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("free", ps_top_free.is_free, ps_top_free.read_free),
     _signed("sar", sar_vmstat.is_sar, sar_vmstat.read_sar),
     _signed("vmstat", sar_vmstat.is_vmstat, sar_vmstat.read_vmstat),
+    _signed("vm_stat", sar_vmstat.is_vm_stat, sar_vmstat.read_vm_stat),
     _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),
     _signed("jstat", sar_vmstat.is_jstat, sar_vmstat.read_jstat),
     _signed("nmon", sar_vmstat.is_nmon, sar_vmstat.read_nmon),

@@ -14,6 +14,8 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.parsing.column_vocabulary import SETTINGS
 from memdiag.recording.tables.sideways import upright
 from memdiag.recording.tables.table import Table
 from memdiag.values.sanitize import printable
@@ -45,8 +47,12 @@ class _Found:
         )
 
     @property
-    def has_named_rows(self) -> bool:
-        """Return True if the first cells of most rows are different words, without a number."""
+    def has_settings(self) -> bool:
+        """Return True if the rows are configurations: the first cells of most are different words,
+        without a number, or the first column is a setting.
+        """
+        if not SETTINGS.isdisjoint(take_apart(self.table.names[0]).words[-1:]):
+            return True
         first = self.table.series[0]
         words = first.filter(first.str.contains(r"^[^0-9]*\pL[^0-9]*$"))
         return bool(words.n_unique() * 2 > len(first))
@@ -97,10 +103,10 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
 
 
 def _only_with_memory(found: Sequence[_Found]) -> Table | None:
-    """The one table of memory without an axis: its rows are samples in order, unless words name
-    them, as configurations.
+    """The one table of memory without an axis: its rows are samples in order, unless they are
+    configurations.
     """
-    tables = [table.table for table in found if table.has_memory and not table.has_named_rows]
+    tables = [table.table for table in found if table.has_memory and not table.has_settings]
     return tables[0] if len(tables) == 1 else None
 
 

@@ -24,11 +24,13 @@ _CONTAINERS: _Lines = (
     (
         r"\bMEM USAGE / LIMIT\b",
         r"\bCPU\(cores\)\s+MEMORY\(bytes\)",
+        r"^CONTAINER\s+NAME\s+CPU %\s+MEM\s+DISK\b",
         r"^Control Group\s+Tasks\s+%CPU\s+Memory\b",
     ),
     {
         r"^(\S+)\s+[0-9-]+\s+[0-9.-]+\s+([0-9.]+[KMGT]?)\s+\S+\s+\S+\s*$": ("container", "memory"),
         r"^\s*[0-9a-f]{12,64}\s+(\S+)\s.*?\s([0-9.]+ ?[KMGT]?i?B) / ": ("container", "memory"),
+        r"^[0-9a-f]{12,64}\s+(\S+)\s+[0-9.]+\s+([0-9.]+[kKMGT]?i?B)\s": ("container", "memory"),
         r"^\s*(\S.*?)\s+[0-9]+[mun]?\s+([0-9]+(?:[KMGT]i?)?)\s*$": ("container", "memory"),
     },
 )
@@ -54,6 +56,10 @@ _NPU: _Lines = (
             "memory.used [MiB]",
         )
     },
+)
+_MONGOSTAT: _Lines = (
+    (r"\bvsize\s+res\s+qrw\s+arw\b",),
+    {r"\s([0-9.]+[KMGT])\s+([0-9.]+[KMGT])\s+[0-9]+\|[0-9]+\s+[0-9]+\|[0-9]+\s": ("vms", "rss")},
 )
 _PMAP_ROW = r"^\s*total kB\s+([0-9]+)\s+([0-9]+)\s+[0-9]+\s*$"
 _PMAP: _Lines = ((_PMAP_ROW,), {_PMAP_ROW: ("vms (KiB)", "rss (KiB)")})
@@ -107,6 +113,7 @@ LINE_TOOLS = {
     "tegrastats": _reader(_TEGRASTATS),
     "rocm-smi": _reader(_ROCM),
     "npu-smi": _reader(_NPU),
+    "mongostat": _reader(_MONGOSTAT),
     "pmap": _reader(_PMAP),
     "dumpsys": _reader(_DUMPSYS),
     "r-gc": _reader(_R_GC),

@@ -1,4 +1,4 @@
-"""What a system and a JVM report: sar, vmstat, nmon, jstat, and copies of files in /proc."""
+"""What a system and a JVM report: sar, vmstat, vm_stat, nmon, jstat, copies of files in /proc."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ _SAR = re.compile(r"\bkbmemfree\b.*\bkbmemused\b")
 _SAR_NAMES = {"kbmemused": "host_used", "kbavail": "host_available", "kbmemfree": "host_free"}
 _SAR_NAMES |= {"kbcached": "host_cached"}
 _VMSTAT = re.compile(r"\bswpd\s+free\s+(?:buff\s+cache|inact\s+active)\b")
+# macOS: a page's size, and then a row per interval, or a line per kind of pages. What programs use
+# are the pages that are of no file, wired, or compressed.
+_VM_STAT = re.compile(r"^Mach Virtual Memory Statistics: \(page size of ([0-9]+) bytes\)")
+_VM_STAT_NAMES = re.compile(r"\bfree\s+active\s+specul\b")
+_VM_STAT_LINES = {
+    "Anonymous pages": "anonymous",
+    "Pages wired down": "wired",
+    "Pages occupied by compressor": "cmprssor",
+}
+_VM_STAT_LINE = re.compile(rf"({'|'.join(_VM_STAT_LINES)}): +([0-9]+)")
+_VM_STAT_USED = frozenset(_VM_STAT_LINES.values())
 # Of the JVM: the old generation, of which collections leave what is in use, in KiB and in percent.
 _JSTAT = re.compile(r"\bE[CU]?\b.*\bO[CU]?\b.*\bYGC\s+YGCT\b")
 _JSTAT_NAMES = {"OU": "old heap (KiB)", "O": "old heap (%)", "MU": "metaspace memory (KiB)"}
@@ -36,6 +47,7 @@ _CGROUP |= {"cache": "pagecache", "kernel": "kernel"}
 
 is_sar = in_head(_SAR)
 is_vmstat = in_head(_VMSTAT)
+is_vm_stat = in_head(_VM_STAT)
 is_jstat = in_head(_JSTAT)
 is_nmon = in_head(_NMON)
 
@@ -78,6 +90,28 @@ def read_vmstat(source: Source) -> Table | None:
 
     table = table_of_lines(source, row_of)
     return None if table is None else in_unit_of_machine(table, "host_available", "vmstat")
+
+
+def read_vm_stat(source: Source) -> Table | None:
+    """`vm_stat N` of macOS, or `vm_stat` in a loop: the pages that programs use."""
+    names: list[str] = []
+    pages: dict[str, float] = {}
+    page_bytes = 0
+
+    def row_of(line: str) -> Row | None:
+        nonlocal page_bytes
+        if (size := _VM_STAT.match(line)) is not None:
+            page_bytes = int(size[1])
+        one = _VM_STAT_LINE.match(line)
+        cells = {_VM_STAT_LINES[one[1]]: one[2]} if one else _below(_VM_STAT_NAMES, line, names)
+        pages.update((name, float(cells[name])) for name in _VM_STAT_USED & cells.keys())
+        if len(pages) < len(_VM_STAT_USED):
+            return None
+        used = page_bytes * sum(pages.values())
+        pages.clear()
+        return {"host_used": f"{used:.0f} B"}
+
+    return table_of_lines(source, row_of)
 
 
 def _available(cells: Mapping[str, str]) -> Row:

@@ -22,7 +22,10 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
             " 步数 步 迭代 ステップ schritt schritte étape étapes pas paso pasos passo шаг шага"
         ),
     ),
-    (AxisKind.EPOCH, _ranked("epoch epochs 轮次 エポック epoche epochen époque época эпоха")),
+    (
+        AxisKind.EPOCH,
+        _ranked("epoch epochs 轮次 エポック epoche epochen époque época epoca epoka epok эпоха"),
+    ),
     (
         AxisKind.REQUEST,
         _ranked(
@@ -67,6 +70,12 @@ LABELS = _words(
 )
 LABEL_FILLERS = _words("local global world id name index idx uuid no")
 
+# What a program is given: `batch size`, `seq_len`.
+SETTINGS = _words(
+    "size length len dim dims width depth height layers heads resolution workers params parameters"
+    " context precision dtype"
+)
+
 # Metrics.
 NO_AMOUNTS = _words(
     "bandwidth clock clocks util utilization speed throughput rate disk network net io read write"
@@ -110,6 +119,7 @@ HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
     " speicher speicherverbrauch speichernutzung speicherbedarf speicherbelegung"
+    " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
     " mémoire memoria memória память памяти"
     " reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
     " available free uordblks"

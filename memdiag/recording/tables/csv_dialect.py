@@ -17,6 +17,9 @@ WHITESPACE = " "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
 _COUNT_AND_VALUE = 2
+# Columns at the end of a line that may have blanks in their cells.
+_TEXTS = frozenset({"cmd", "command", "args", "name", "time", "date", "message", "status"})
+_USUAL = 0.7
 # Rows that make a table among prose.
 _ROWS_IN_PROSE = 4
 # A printed number, perhaps with a unit or a percent sign: 17,412 MB; 2.6G; 1e-3; inf.
@@ -69,7 +72,8 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
     # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name.
     named = (layout for layout in found if layout.names[:1] != ("",))
-    return next(named, found[0] if found else _single_column(rows) or _in_prose(rows))
+    other = found[0] if found else _single_column(rows) or _in_prose(rows)
+    return next(named, other or _before_text(rows))
 
 
 def is_header_alone(head: str) -> bool:
@@ -113,7 +117,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if not widths:
         return None
     width, often = widths.most_common(1)[0]
-    if width < 2 or often < max(1, 0.7 * len(cells)):
+    if width < 2 or often < max(1, _USUAL * len(cells)):
         return None
     first = next(n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1})
     if delimiter == WHITESPACE and first:
@@ -224,6 +228,22 @@ def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
             if body >= _ROWS_IN_PROSE and 2 * body >= with_digits:
                 return _named(header, at + 1, len(header), delimiter)
     return None
+
+
+def _before_text(rows: list[tuple[int, str]]) -> Layout | None:
+    """A table whose last column is text with blanks in it, such as a command or a date: the cells
+    before it are one for each name. The header may be printed again.
+    """
+    cells = [(at, line.split()) for at, line in rows]
+    at, header = next(((at, row) for at, row in cells if recognisable(row)), (0, []))
+    body = [row for below, row in cells if below > at and row != header]
+    if not header or header[-1].lower() not in _TEXTS or any(map(is_number, header)):
+        return None
+    places = [n for n, name in enumerate(header) if recognise(name).part is Part.METRIC]
+    fitting = [len(row) > len(header) and all(is_number(row[n]) for n in places) for row in body]
+    if len(body) < _ROWS_IN_PROSE or sum(fitting) < _USUAL * len(body):
+        return None
+    return _named(header[:-1], at + 1, len(header) - 1, WHITESPACE)
 
 
 def _of_a_run(header: list[str]) -> bool:

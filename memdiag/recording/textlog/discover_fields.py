@@ -22,6 +22,7 @@ from memdiag.recording.textlog.number_spans import (
     OF_TOTAL,
     PREPOSITIONS,
     SIZE_UNIT,
+    TOTAL_BEHIND,
     UNIT,
     WHEN,
     WORDS_KEPT,
@@ -43,7 +44,8 @@ _IN_USE = frozenset({"used", "use", "uses", "using", "usage", "consumed", "curre
 _IN_USE |= frozenset({"consumption", "occupied", "footprint", "resident", "held"})
 _BARE_SIZE = "size"
 _OF_AMOUNTS = _IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
-_OF_PROCESSES = frozenset({"process", "python"})
+# What has memory: "cuda 1.2 GB, cpu 3.1 GB".
+_HOLDERS = frozenset({"process", "python", "cpu", "host"})
 
 # The name of a number without words at the start of lines.
 LEADING = "index"
@@ -329,7 +331,7 @@ def _is_level(place: Place, labels: Sequence[str]) -> bool:
     """
     words = take_apart(place.text).words
     has_peak = any(take_apart(label).words == ("max", *words) for label in labels)
-    is_amount = (_OF_AMOUNTS | _OF_PROCESSES).issuperset(words) or not _IN_USE.isdisjoint(words)
+    is_amount = (_OF_AMOUNTS | _HOLDERS).issuperset(words) or not _IN_USE.isdisjoint(words)
     is_amount = is_amount and words != (_BARE_SIZE,)
     is_moment = not PREPOSITIONS.isdisjoint(words[:1])
     return place.kind != "label" or has_peak or is_amount or is_moment
@@ -409,7 +411,7 @@ def _pattern(
 def _pattern_of_size(kind: str, label: str) -> str:
     amount = rf"(?:^|[^\w.+\-])({NUMBER})"
     if kind == "behind":
-        return rf"{amount}[ ]?({SIZE_UNIT})\)?\s+{label}(?:\W|$)"
+        return rf"{amount}[ ]?({SIZE_UNIT})(?:{TOTAL_BEHIND})?\)?\s+{label}(?:\W|$)"
     if kind == "part":
         return rf"{amount}[ ]?({SIZE_UNIT})\s*(?:/|of\s)"
     part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""

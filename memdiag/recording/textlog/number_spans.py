@@ -29,15 +29,21 @@ _SCAN = re.compile(
     rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+(?![0-9.]))?"
     rf"(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
 )
-# "in memory on 10.0.0.5:41231": the address of a machine.
-_ADDRESS = re.compile(r"(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?(?![\w.])")
+# "in memory on 10.0.0.5:41231", "RequestId: 65178467-77aa-4f1c-9c0e-...": a machine, a request.
+_ADDRESS = re.compile(
+    r"(?<![\w.])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?"
+    r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})(?![\w.])"
+)
 # "reserved 21.9 -> 21.7 GiB": only the later value is in use.
 ARROW = r"(?:\s?\([0-9.]+(?:%|[ ]?[KMG]i?B)?\))?\s*(?:->|→|=>|⇒|➜)\s*"
 _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
 _IN_BRACKETS = re.compile(rf"\s*[(\[]\s*{NUMBER}(?:{OF})?[ ]?{SIZE_UNIT}\b")
-_BEHIND = re.compile(r"\)?\s+([A-Za-z]+(?: [A-Za-z]+){0,4})\s*(?=[;,.)\]|]|$)")
 # "34MB/57MB", "1.2 GB of 4 GB": in use, of a total.
-OF_TOTAL = re.compile(rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b")
+TOTAL_BEHIND = rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b"
+OF_TOTAL = re.compile(TOTAL_BEHIND)
+_BEHIND = re.compile(
+    rf"(?:{TOTAL_BEHIND})?\)?\s+([A-Za-z_]+(?: [A-Za-z]+){{0,4}})\s*(?=[;,.)\]|]|$)"
+)
 # "memory_monitor.py:21": a line of code.
 _FIGURE = re.compile(r"[0-9][0-9.]*[A-Za-z]")
 _CODE = re.compile(r"\w\.[a-z]{1,4}:$")

@@ -2,8 +2,8 @@
 
 `3 996 854 kB`, `4_000_123`, `1.204,5 MB` are written as `3996854 kB`, `4000123`, `1204.5 MB` before
 the lines are searched, `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`, `Mem: 9 total, 4
-used` as `Mem total: 9, Mem used: 4`, and the used and committed memory of `36.8 (60.0) MB` as
-`36.8 MB (60.0 MB)`.
+used` as `Mem total: 9, Mem used: 4`, the used and committed memory of `36.8 (60.0) MB` as
+`36.8 MB (60.0 MB)`, and `05:41:02 PM` as `17:41:02`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ _LIST = (
 )
 _HAS_LIST = re.compile(_LIST, re.I)
 _LISTED = re.compile(rb"(?P<about>[A-Za-z_()\[\]]{0,24}[ ]?)" + _LIST, re.I)
+_HALF_DAY = re.compile(
+    rb"(?<![0-9:])(0?[1-9]|1[0-2])(:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?)(?:[ ]|"
+    + _SPACES
+    + rb")?([AaPp])[Mm]\b"
+)
 # Names behind their values: `MiB Mem : 64215.3 total, 1034.2 free, 20120.4 used`.
 _PART = rb"(" + _VALUE + rb")[ ]?([A-Za-z][A-Za-z/]*)"
 _EACH_PART = re.compile(_PART)
@@ -57,7 +62,7 @@ _LOOKED_AT = 1 << 19
 class NumberStyle:
     """grouped: what finds numbers with separated groups of digits. decimal_commas: `3,5 MB`.
     listed: names and values between slashes. named_behind: names behind several values. held:
-    `36.8 (60.0) MB`.
+    `36.8 (60.0) MB`. half_days: times with AM and PM.
     """
 
     grouped: tuple[re.Pattern[bytes], ...]
@@ -65,11 +70,14 @@ class NumberStyle:
     listed: bool
     named_behind: bool
     held: bool
+    half_days: bool
 
     def plain(self, block: bytes) -> bytes:
         """The text with numbers of digits and points."""
         for pattern in self.grouped:
             block = pattern.sub(_without_separators, block)
+        if self.half_days:
+            block = _HALF_DAY.sub(_of_24_hours, block)
         if self.held:
             block = _USED_AND_HELD.sub(rb"\1\3 \2\3)", block)
         if self.listed:
@@ -99,11 +107,17 @@ def number_style(block: bytes) -> NumberStyle:
         listed=listed,
         named_behind=behind >= _AT_LEAST,
         held=held,
+        half_days=_HALF_DAY.search(block) is not None,
     )
 
 
 def _without_separators(found: re.Match[bytes]) -> bytes:
     return found[1] + re.sub(rb"[^0-9.,]", b"", found[2])
+
+
+def _of_24_hours(found: re.Match[bytes]) -> bytes:
+    hour = int(found[1]) % 12 + 12 * (found[3] in b"Pp")
+    return b"%02d" % hour + found[2]
 
 
 def _named_before(found: re.Match[bytes]) -> bytes:
