@@ -141,6 +141,7 @@ class HolderSampler:
     def close(self) -> None:
         """Undo everything: the probe detaches, or fails."""
         try:
+            self._follow_lines.close()
             self._windows.close()
             self._activations.end()
             if self._recording is not None:

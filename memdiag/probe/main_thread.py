@@ -39,6 +39,10 @@ class MainThreadCall:
         if self._add() == 0:  # else too many are pending
             self._pending_until_s = now_s + _LOST_AFTER_S
 
+    def close(self) -> None:
+        """Call the function no more, and let go of it."""
+        self._function = _nothing
+
     def after_fork_in_child(self) -> None:
         """Forget what was requested before a fork: the child may have lost it."""
         self._pending_until_s = 0.0
@@ -57,6 +61,8 @@ class MainThreadCall:
 def _pending_call(thing: Any) -> Callable[[], int]:
     """`Py_AddPendingCall` of `PyObject_IsTrue`, a function in C that takes an object and returns 0,
     or -1 with an exception. Raises AttributeError or OSError if they are missing.
+
+    The object is never freed: Python has its address as long as a call is pending.
     """
     import ctypes
 
@@ -64,5 +70,10 @@ def _pending_call(thing: Any) -> Callable[[], int]:
     add = python.Py_AddPendingCall
     add.argtypes = [ctypes.c_void_p, ctypes.py_object]
     add.restype = ctypes.c_int
+    python.Py_IncRef(ctypes.py_object(thing))
     is_true = ctypes.cast(python.PyObject_IsTrue, ctypes.c_void_p)
     return lambda: int(add(is_true, thing))
+
+
+def _nothing() -> None:
+    """What a call is for that comes too late."""

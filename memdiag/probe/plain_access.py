@@ -293,15 +293,16 @@ def size_getter(kind: type) -> Callable[[Any], int]:
 
 def hides_memory(kind: type) -> bool:
     """Return True for classes of libraries in C that do not say how much memory their instances
-    have: they refer to nothing that the garbage collector would follow, have no size, and are not
-    mere values, which compare equal.
+    have: they refer to nothing that the garbage collector would follow, have no size, and are neither
+    iterators nor mere values, which compare equal.
     """
     if _flags(kind) & _FOLLOWED or _elsewhere(kind) is not None or kind is object:
         return False
     name = _module(kind)
     is_library = type(name) is str and name.partition(".")[0] not in _STANDARD - {"builtins"}
     own = [_namespace(base) for base in _mro(kind) if base is not object]
-    is_plain = _sizeof(kind) is object.__sizeof__ and not any("__eq__" in one for one in own)
+    is_small = any("__eq__" in one or "__next__" in one for one in own)
+    is_plain = _sizeof(kind) is object.__sizeof__ and not is_small
     return is_library and is_plain
 
 
