@@ -293,8 +293,8 @@ def size_getter(kind: type) -> Callable[[Any], int]:
 
 def hides_memory(kind: type) -> bool:
     """Return True for classes of libraries in C that do not say how much memory their instances
-    have: they refer to nothing that the garbage collector would follow, have no size, and are neither
-    iterators nor mere values, which compare equal.
+    have: they refer to nothing that the garbage collector would follow, have no size, and are
+    neither iterators nor mere values, which compare equal.
     """
     if _flags(kind) & _FOLLOWED or _elsewhere(kind) is not None or kind is object:
         return False
