@@ -220,3 +220,46 @@ def test_frame_that_polars_prints_is_read_without_its_types(tmp_path: Path) -> N
     recording = read_log(tmp_path, [*head, "╞══════╪════════╡", *rows, "└──────┴────────┘"])
     assert recording.series[0].y.tolist() == [(n + 0.5) * 1e6 for n in range(N)]
     assert not any("without a number" in note for note in recording.notes)
+
+
+def test_a_name_before_a_row_of_numbers_is_not_that_of_the_first(tmp_path: Path) -> None:
+    recording = read_log(tmp_path, [f"step {n} Mem: 64215 {9000 + n} 312 7" for n in range(N)])
+    assert all(one.unread_share > 0.5 for one in recording.series)
+    assert any("9000 312 7" in note for note in recording.notes)
+
+
+@pytest.mark.parametrize(
+    ("heading", "axis"),
+    [
+        ("metric,epoch 1,epoch 2,epoch 4,epoch 8", "epoch"),
+        ("step,100,200,400,800", "step"),
+        ("metric,1 min,2 min,3 min,4 min", "time (min)"),
+        ("metric,run 1,run 2,run 3,run 4", "run"),
+        (",10,20,30,40", "sample"),
+        ("metric,bs 1,bs 2,bs 4,bs 8", ""),
+        ("seq len,10,20,30,40", ""),
+    ],
+)
+def test_columns_are_moments_but_not_settings(tmp_path: Path, heading: str, axis: str) -> None:
+    lines = [heading, "loss,4,3,2,1", "rss_mb,5,6,7,8"]
+    if not axis:
+        with pytest.raises(ReadError):
+            read_log(tmp_path, lines)
+        return
+    (series,) = read_log(tmp_path, lines).series
+    assert series.axis.name == axis
+    assert series.y.tolist() == [5e6, 6e6, 7e6, 8e6]
+
+
+def test_times_of_both_halves_of_a_day(tmp_path: Path) -> None:
+    times = ["11:59:30 AM", "12:00:30 PM", "1:00:30 PM", "11:59:30 PM", "12:00:30 AM"]
+    (series,) = read_log(tmp_path, [f"{time} rss 9 MB" for time in times]).series
+    assert series.x.tolist() == [0, 60, 3660, 43200, 43260]
+
+
+def test_addresses_and_identifiers_are_no_numbers(tmp_path: Path) -> None:
+    uuid = "65178467-77aa-4f1c-9c0e-2ed8ee7b9a{n:02}"
+    lines = [f"host 10.0.0.{n}:{99 - n} request {uuid.format(n=n)} mem {n} MB" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.axis.name == "row"
+    assert (series.y / 1e6).tolist() == list(range(N))

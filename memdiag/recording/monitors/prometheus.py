@@ -30,6 +30,9 @@ _SAMPLE = re.compile(
     r'([A-Za-z_:][\w:]*)(\{(?:[^"}]|"(?:\\.|[^"\\])*")*\})? (?:=> )?([-+]?[0-9.]\S*|NaN)'
     r"(?: ([0-9]{13})| @\[([0-9.]+)\])?"
 )
+# Below `name{label="value"} =>`, where promtool answers a range.
+_SAMPLE_BELOW = re.compile(r"[-+]?[0-9.]\S* @\[[0-9.]+\]")
+_ABOVE = " =>"
 _TYPE = "# TYPE "
 _SAMPLES_AT_LEAST = 4
 
@@ -66,7 +69,8 @@ def read_range(source: Source) -> Table | None:
 def is_exposition(source: Source) -> bool:
     """Return True if the head has pages of exporters: samples, and their types or labels."""
     lines = source.head().split("\n")
-    samples = list(filter(None, map(_SAMPLE.fullmatch, lines)))
+    series: list[str] = []
+    samples = [sample for line in lines if (sample := _sample(line, series)) is not None]
     is_typed = any(sample[2] or sample[5] for sample in samples) or any(
         _TYPE in line for line in lines
     )
@@ -75,9 +79,10 @@ def is_exposition(source: Source) -> bool:
 
 def read_exposition(source: Source) -> Table | None:
     """One row per page, with a column for each sample of memory that is not a counter."""
+    series: list[str] = []
 
     def row_of(line: str) -> dict[str, str] | None:
-        sample = _SAMPLE.fullmatch(line.strip())
+        sample = _sample(line.strip(), series)
         if sample is None:
             return None
         name = _with_unit(sample[1])
@@ -88,6 +93,14 @@ def read_exposition(source: Source) -> Table | None:
         return {**({"timestamp": at_s} if at_s else {}), name + (sample[2] or ""): sample[3]}
 
     return table_of_lines(source, row_of)
+
+
+def _sample(line: str, series: list[str]) -> re.Match[str] | None:
+    """The sample in a line, which may belong to the last series that a line has named alone."""
+    if line.endswith(_ABOVE):
+        series[:] = [line]
+    is_below = bool(series) and _SAMPLE_BELOW.fullmatch(line) is not None
+    return _SAMPLE.fullmatch(f"{series[0]} {line}" if is_below else line)
 
 
 def _series(document: Any, source: str) -> list[Found] | None:

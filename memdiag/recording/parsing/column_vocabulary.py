@@ -66,7 +66,7 @@ PIDS = frozenset({("pid",), ("process", "id"), ("proc", "id"), ("os", "pid")})
 GENERATIONS = frozenset({("generation",), ("incarnation",), ("restart",), ("restarts",)})
 LABELS = _words(
     "rank worker series instance process host hostname node gpu device container pod command cmd"
-    " replica proc id pci bus uuid serial"
+    " replica proc id pci bus"
 )
 LABEL_FILLERS = _words("local global world id name index idx uuid no")
 
@@ -82,7 +82,7 @@ NO_AMOUNTS = _words(
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
     " temperature power fan cores tried increment delta diff difference growth grew change"
     " increase eta cumulative cumulatively cumulated lifetime fragmentation blocksize tokens"
-    " params parameters estimated retries generated headers vars body payload response"
+    " params parameters estimated retries generated headers vars body payload response status"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.
 NO_LEVELS = tuple(
@@ -112,7 +112,7 @@ FALLING_FILLERS = _words(
     "physical virtual phys proc process left space bytes kernel pod container instance worker rank"
     " current now still total min percent cur at the"
 )
-CAPACITY = _words("limit capacity")
+CAPACITY = _words("limit capacity quota")
 TOTAL_OF = _words("mem memory ram vram swap host system")
 DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
 HOST = _words("host system sys machine node svmem")

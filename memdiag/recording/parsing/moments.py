@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.parsing.column_vocabulary import SETTINGS
 
 _AT_LEAST = 4
 _MOMENT = re.compile(
@@ -16,7 +18,8 @@ _MOMENT = re.compile(
 
 
 def axis_of(names: Sequence[str], above: str) -> str:
-    """What the names count: one word, if any, with increasing numbers; "" if they are no moments.
+    """What the names count: one word, if any, with increasing numbers; "" if they are no moments,
+    but may be settings. Unknown words are moments only at equal distances.
 
     above: the name of the column before them, which may say it.
     """
@@ -24,11 +27,13 @@ def axis_of(names: Sequence[str], above: str) -> str:
     if len(found) < max(_AT_LEAST, len(names)):
         return ""
     words = {(moment["word"].strip().lower(), moment["unit"]) for moment in found}
-    if len(words) > 1 or any(b <= a for a, b in pairwise(map(position, names))):
+    steps = {round(b - a, 6) for a, b in pairwise(map(position, names))}
+    if len(words) > 1 or min(steps) <= 0 or not SETTINGS.isdisjoint(take_apart(above).words[-1:]):
         return ""
     word, unit = words.pop()
     candidates = (word, above.strip(), f"time ({unit})" if unit else "")
-    return next((name for name in candidates if recognise(name).part is Part.AXIS), "sample")
+    known = next((name for name in candidates if recognise(name).part is Part.AXIS), "")
+    return known or ("sample" if len(steps) == 1 else "")
 
 
 def position(name: str) -> float:

@@ -23,6 +23,8 @@ _SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_]
 _OF_MEMORY = re.compile(
     r"(?i)(?=.*[0-9])(?:.*[(\[][kmgt]i?b[)\]]|.*(?<![a-z])(?:mem(?:ory)?|rss|vram|alloc\w*)(?![a-z]))"
 )
+# Numbers without units or names behind another.
+_ROW = re.compile(rf"(?:\s+{NUMBER}(?=\s|$)){{2,}}")
 _LATER = re.compile(ARROW)
 _STARTS = re.compile(r"[,;|{(\t]|\s-\s|\.\s|->")
 _LONGEST = 48
@@ -52,10 +54,12 @@ def share_left_out(
     lines: Iterable[str], metrics: Sequence[Field], axes: Sequence[Field], *, own: bool
 ) -> float:
     """The share of sizes that are not read in the lines of readings, without increments and remarks
-    in brackets; 0 if a name, or the total of a single one, shows which is in use.
+    in brackets; 0 if a name, or the total of a single one, shows which is in use. A name before a
+    row of numbers is that of the whole row.
     """
+    lines = list(lines)
     if not all(field.by_unit for field in metrics):
-        return 0.0
+        return _share_in_rows(lines, metrics)
     are_parts = not any(field.is_guessed for field in metrics)
     here = [line for line in lines if _has_any(line, metrics)]
     here = [line for line in here if _has_any(line, axes)] if own else here
@@ -67,6 +71,20 @@ def share_left_out(
         for size in _SIZE.finditer(line)
     )
     return 1 - len(here) / sizes if sizes > len(here) else 0.0
+
+
+def _share_in_rows(lines: Sequence[str], metrics: Sequence[Field]) -> float:
+    """The share of numbers that are not read of `Mem: 64215 9145 47033`, 0 if most have names."""
+    found = sum(field.find(line) is not None for line in lines for field in metrics)
+    rows = [len(row.split()) for line in lines for row in _rows_behind(line, metrics)]
+    return 1 - len(rows) / (len(rows) + sum(rows)) if len(rows) * 2 > found else 0.0
+
+
+def _rows_behind(line: str, metrics: Sequence[Field]) -> list[str]:
+    """The numbers without names that follow the reading of a field without a unit."""
+    places = [place for field in metrics if (place := field.find(line)) is not None]
+    rows = (_ROW.match(line, end) for (_, end), unit in places if not unit)
+    return [row.group().strip() for row in rows if row is not None]
 
 
 def _has_any(line: str, fields: Sequence[Field]) -> bool:
@@ -89,7 +107,8 @@ def _unread(line: str, metrics: Sequence[Field], axes: Sequence[tuple[int, int]]
     ]
     labels = [number.place.text for number in numbers_in(line) if _is_of_memory(number.place)]
     if unread or labels or sizes or found or _OF_MEMORY.match(line) is None:
-        return [_around(line, size) for size in unread] + labels
+        rows = _rows_behind(line, metrics)
+        return [_around(line, size) for size in unread] + labels + rows
     return [line.strip()[:_LONGEST].strip()]
 
 
