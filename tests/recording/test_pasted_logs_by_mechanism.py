@@ -123,6 +123,9 @@ def test_steps_that_a_sampler_meets_are_not_changed() -> None:
         ("epoch {0} mem_get_info ({0}, 16935682048)", "mem_get_info", 1),
         ("epoch {0} uordblks={0} fordblks=81234", "uordblks", 1),
         ("step {0}   pod-a   998m   {0}Mi", "memory (bytes)", MIB),
+        ("step {0} Mem: 9999k total, {0}k used, 9k free", "Mem used (bytes)", 1e3),
+        ("step {0} MiB Mem : 999 total, 9 free, {0} used", "MiB Mem used", MIB),
+        ("step {0} cuda 9MB cpu {0}MB", "cpu (bytes)", 1e6),
         (
             "try {0}: wanted 20 MB (32 GB in all; {0} MB already allocated)",
             "already allocated",
@@ -263,3 +266,12 @@ def test_addresses_and_identifiers_are_no_numbers(tmp_path: Path) -> None:
     (series,) = read_log(tmp_path, lines).series
     assert series.axis.name == "row"
     assert (series.y / 1e6).tolist() == list(range(N))
+
+
+def test_a_list_has_a_column_for_each_device(tmp_path: Path) -> None:
+    rows = [
+        {"step": n, "mem_per_rank_mb": [n, 9], "mem_history_mb": list(range(99))} for n in range(N)
+    ]
+    recording = read_log(tmp_path, list(map(json.dumps, rows)))
+    assert [one.y.max() for one in recording.series] == [(N - 1) * 1e6, 9e6]
+    assert any("mem_history_mb" in note for note in recording.notes)

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from memdiag.values import units
 
 _BRACKETS = re.compile(r"[\[(]\s*(?:in\s+)?([^\W\d_]{1,8}|%)\s*[\])]")
+# "memory per rank" is an amount.
+_HOLDER = r"[\s_]*(?:rank|gpu|device|card|node|host|process|proc|worker|pod|container)"
 _RATE = re.compile(
-    r"/\s*(?:s|sec|second|min|h|it|iter|step)\b|\bper\b|_per_|(?:\b|_)[kmgt]?i?bps\b", re.I
+    r"/\s*(?:s|sec|second|min|h|it|iter|step)\b|(?:\b|_)[kmgt]?i?bps\b"
+    rf"|(?:\bper\b|_per_)(?!{_HOLDER})",
+    re.I,
 )
 _WORD = re.compile(
     r"[kKMGT]i?[Bb](?:ytes)?(?![A-Za-z])"  # a unit glued to the name: rssMB, usedMiB

@@ -192,13 +192,9 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
                 raise ReadError(
                     f"column {name} has no numbers", source=source, remedy="choose another column"
                 )
+            notes.extend(_unread(cells, name, table))
             continue
-        if cells.unread and cells.unread_row is not None:
-            where = ""
-            if table.first_line is not None:
-                where = f", the first about line {table.first_line + cells.unread_row}"
-            without = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
-            notes.append(f"{without} of {name} without a number{where}: left out")
+        notes.extend(_unread(cells, name, table))
         metric = _in_final_unit(name, meaning, cells)
         possible, wrong = without_impossible(metric.values, name, meaning.role)
         notes.extend(wrong)
@@ -222,6 +218,18 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
             "its memory columns have no numbers", source=source, remedy="check how it was written"
         )
     return found
+
+
+def _unread(cells: Cells, name: str, table: Table) -> list[str]:
+    """A note about the cells that are not numbers, [] if there are none."""
+    if not cells.unread or cells.unread_row is None:
+        return []
+    if not has_numbers(cells.values):
+        return [f"not read: {name} has no numbers"]
+    first = "" if table.first_line is None else str(table.first_line + cells.unread_row)
+    where = f", the first about line {first}" if first else ""
+    without = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
+    return [f"{without} of {name} without a number{where}: left out"]
 
 
 def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:

@@ -168,7 +168,8 @@ def read_parquet(source: Source) -> Table:
 
 def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
     """The columns whose cells are numbers or text. A short list of numbers below a name of memory
-    becomes a column for each of its places, which stand for devices or processes.
+    becomes a column for each of its places, which stand for devices or processes; any other list
+    below such a name a column of text, which cannot be read.
     """
     columns: list[pl.Series] = []
     for column in frame.get_columns():
@@ -181,14 +182,14 @@ def without_lists(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _places(column: pl.Series) -> list[pl.Series]:
-    """A column per place of its lists, [] unless they are readings of memory."""
+    """A column per place of its lists, [] unless their name is one of memory."""
     inner = getattr(column.dtype, "inner", None)
-    if inner is None or not inner.is_numeric() or recognise(column.name).part is not Part.METRIC:
+    if inner is None or recognise(column.name).part is not Part.METRIC:
         return []
     lists = column.cast(pl.List(inner))
     longest = lists.list.len().max()
-    if not isinstance(longest, int) or longest > _PLACES_AT_MOST:
-        return []
+    if not inner.is_numeric() or not isinstance(longest, int) or longest > _PLACES_AT_MOST:
+        return [pl.Series(column.name, ["list"] * len(column))]
     return [
         lists.list.get(at, null_on_oob=True).alias(f"{column.name}.{at}") for at in range(longest)
     ]

@@ -46,14 +46,14 @@ _HALF_DAY = re.compile(
     + rb")?([AaPp])[Mm]\b"
 )
 # Names behind their values: `MiB Mem : 64215.3 total, 1034.2 free, 20120.4 used`.
-_PART = rb"(" + _VALUE + rb")[ ]?([A-Za-z][A-Za-z/]*)"
+_PART = rb"(" + _VALUE + rb")([KMGTkmgt]i?[Bb]?(?=[ ]))?[ ]?([A-Za-z][A-Za-z/]*)"
 _EACH_PART = re.compile(_PART)
 _NAMED_BEHIND = re.compile(
     rb"(?P<about>[A-Za-z][A-Za-z ]{0,24}?)[ ]?:[ ]{0,8}"
     rb"(?P<parts>(?:" + _PART + rb",[ ]{1,8})+" + _PART + rb")(?=[\s.]|$)"
 )
-# One of them is what is in use, which is no unit of a value.
-_IN_USE = re.compile(rb"[0-9][ ]?used\b", re.I)
+# One of them is what is in use.
+_IN_USE = re.compile(rb"[ 0-9](?:used|alloc|allocated|reserved)\b", re.I)
 _AT_LEAST = 4
 _LOOKED_AT = 1 << 19
 
@@ -122,7 +122,10 @@ def _of_24_hours(found: re.Match[bytes]) -> bytes:
 
 def _named_before(found: re.Match[bytes]) -> bytes:
     parts = _EACH_PART.findall(found["parts"])
-    return b", ".join(found["about"] + b" " + name + b": " + value for value, name in parts)
+    return b", ".join(
+        found["about"] + b" " + name + b": " + value + unit.replace(b"k", b"K")
+        for value, unit, name in parts
+    )
 
 
 def _one_by_one(found: re.Match[bytes]) -> bytes:
