@@ -99,7 +99,8 @@ class HolderSampler:
             if self._running or self._is_off:
                 return
             in_program = self._is_in_program = at_step and is_program_thread()
-            self._windows.has_steps |= in_program
+            if in_program:
+                self._windows.step_ended()
             if self._recording is not None and (at_step or not self._recording.is_overdue()):
                 self._record(at_step=at_step)
                 return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from math import inf
+from time import monotonic
 
 from . import ring_format
 from .line_window import ENOUGH_HITS, LONGEST_S, LineWindow
@@ -41,7 +43,7 @@ class LineWindows:
 
     def __init__(self, session: Session, places: Places, unnamed: Unnamed) -> None:
         self._session, self._places, self._unnamed = session, places, unnamed
-        self.has_steps = False  # that are reported in a thread of the program
+        self._step_s = -inf
         always = os.environ.get(ring_format.EXPLAIN_VARIABLE) == "always"
         self._least_bytes = _GROWN_BYTES_ALWAYS if always else _GROWN_BYTES
         self._window: LineWindow | None = None
@@ -61,6 +63,15 @@ class LineWindows:
     def is_wanted(self) -> bool:
         """Return True if a window is to open at the end of a step."""
         return self._wanted is not None
+
+    @property
+    def has_steps(self) -> bool:
+        """Return True if a step was reported in a thread of the program a short time ago."""
+        return monotonic() - self._step_s < _WITHOUT_STEPS_S
+
+    def step_ended(self) -> None:
+        """A step was reported in a thread of the program."""
+        self._step_s = monotonic()
 
     @property
     def needs_main_thread(self) -> bool:
@@ -176,9 +187,9 @@ class LineWindows:
 
     def _has_history(self, walks: Sequence[Walk]) -> bool:
         """Return True if the program has been training for a while, not only been loading data."""
-        if self._session.steps_recorded == (0, 0):
-            return walks[-1][2] - walks[0][2] > _WITHOUT_STEPS_S
-        return len({step for _, step, *_ in walks}) >= _LEAST_WALKS
+        if len({step for _, step, *_ in walks}) >= _LEAST_WALKS:
+            return True
+        return not self.has_steps and walks[-1][2] - walks[0][2] > _WITHOUT_STEPS_S
 
     def _hits(self, place: Place) -> int:
         return sum(self._watched.get(place, {}).values())

@@ -31,6 +31,9 @@ _OFF = ("0", "no", "off", "false")
 SELECT_AFTER_S = 2.0
 # Interval of the samples while the selected loop runs. Heuristic.
 _CHECK_EVERY_S = 5.0
+# Steps of a framework, and how long none of them has ended, after which a loop may have the steps.
+# Heuristic: a validation is shorter than the training.
+_ENOUGH_STEPS, _SILENT_S = 8, 10.0
 # Limits of the searches for functions, and of the notes. Heuristic.
 # Periods of loops with the same iterations differ by the noise of the samples. Heuristic.
 _MUCH_LONGER = 2
@@ -61,6 +64,7 @@ class LoopSteps:
         self._selected: Loop | None = None
         self._offset = 0
         self._first_seen_s = self._next_check_s = 0.0
+        self._framework: FrameworkSteps | None = FrameworkSteps()
         self._searches = self._notes = 0
         self.is_stopped = False
 
@@ -73,6 +77,10 @@ class LoopSteps:
     def stop(self) -> None:
         """Stop counting, and remove all events."""
         self.is_stopped = True
+        self._rest()
+
+    def _rest(self) -> None:
+        """Count no loop of the program."""
         selected, self._selected = self._selected, None
         if selected is not None:
             selected.on_iteration = None
@@ -97,16 +105,37 @@ class LoopSteps:
         try:
             if self.is_stopped:
                 return
-            if self._session.has_better_steps() or multiprocessing_role():
+            if multiprocessing_role() or not self._may_count():
                 self.stop()
                 return
             now_s = monotonic()
-            if self._awaits_framework(now_s):
+            if self._waits_for_framework(now_s):
                 return
             if now_s >= self._next_check_s or self._is_silent(now_s):
                 self._update(now_s)
         except Exception as error:
             self._give_up(error)
+
+    def _may_count(self) -> bool:
+        """Return False once the program tags its steps, or a framework reports some again."""
+        session = self._session
+        return not session.has_better_steps() or not (session.tags_steps or self._framework is None)
+
+    def _waits_for_framework(self, now_s: float) -> bool:
+        """Return True if a framework reports steps, or may do so soon."""
+        framework, session = self._framework, self._session
+        if framework is None:
+            return False
+        if not session.has_better_steps():
+            return self._awaits_framework(now_s)
+        if not framework.are_over(session.steps_recorded[1], now_s):
+            self._rest()
+            return True
+        self._framework = None
+        session.restart_steps()
+        if self._events is None:
+            self.start()
+        return False
 
     @never_raises
     def _give_up(self, error: Exception) -> None:
@@ -213,6 +242,30 @@ class LoopSteps:
         self._notes += 1
         if self._notes <= _MAX_NOTES:
             self._session.note(f"steps: {text}")
+
+
+class FrameworkSteps:
+    """Tells when the steps of a framework are over: the program evaluates, or serves, from then on.
+
+    Asked once a second.
+    """
+
+    def __init__(self) -> None:
+        self._reached = 0
+        self._began_s = self._last_s = 0.0
+
+    def are_over(self, reached: int, now_s: float) -> bool:
+        """Return True if none has ended for longer than all of them have taken.
+
+        reached: how many there were. now_s: on the monotonic clock.
+        """
+        if reached != self._reached:
+            self._began_s = self._began_s or now_s
+            self._reached, self._last_s = reached, now_s
+            return False
+        silent_s = now_s - self._last_s
+        lasted_s = self._last_s - self._began_s
+        return reached >= _ENOUGH_STEPS and silent_s > max(_SILENT_S, lasted_s)
 
 
 def _is_faster(outer: Loop, inner: Loop) -> bool:

@@ -190,6 +190,16 @@ class Session:
         """Return True if the program tags its steps or a framework reports them."""
         return self._tags_steps or (self.step_state.reached > 0 and not self.step_state.by_loop)
 
+    @property
+    def tags_steps(self) -> bool:
+        """Return True if the program tags its steps."""
+        return self._tags_steps
+
+    def restart_steps(self) -> None:
+        """Count from 1 again, for another source of steps."""
+        self.catch_up()
+        self.step_state.restart()
+
     @_counts_failures
     def catch_up(self) -> None:
         """Record the last iteration, if it waits for the next record."""

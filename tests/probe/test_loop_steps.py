@@ -15,6 +15,7 @@ from interpreters import interpreters
 
 from memdiag.capture.probelink.channel import ChannelReader, prepare
 from memdiag.capture.probelink.ring_reader import Event, Kind
+from memdiag.probe.loop_steps import FrameworkSteps
 
 PROGRAM = Path(__file__).parent / "programs" / "loops.py"
 SOURCE = PROGRAM.read_text().splitlines()
@@ -47,6 +48,7 @@ SHAPES = (
 OTHERS = (
     "preparation",
     "library_takes_over",
+    "evaluates",
     "tags_take_over",
     "forks",
     "detaches",
@@ -175,6 +177,32 @@ def test_framework_that_reports_steps_later_has_priority(runs) -> None:
     steps = [e.step for e in run.events if e.kind is Kind.STEP]
     assert steps[-1] == 5
     assert [e.auto for e in run.events if e.kind is Kind.STEP][-1]
+
+
+def test_a_loop_has_the_steps_once_those_of_a_framework_are_long_over(runs) -> None:
+    run = runs["evaluates"]
+    assert (run.output, run.returncode) == ("True\n", 0)
+    (note,) = run.notes()
+    assert f"loops.py:{line_of('evaluates')} " in note
+    assert 12 in [e.step for e in run.events if e.kind is Kind.STEP]
+    late = {own - step for own, step in run.pairs()[-COUNTED // 2 :] if step is not None}
+    assert len(late) == 1
+    assert run.pairs()[-1][1] >= COUNTED - 1
+
+
+@pytest.mark.parametrize(
+    ("counts", "are_over"),
+    [
+        ([*range(30), *[30] * 45], True),  # 30 s of training, 45 s without
+        ([*range(30), *[30] * 25], False),  # a validation
+        ([5] * 45, False),  # few steps: how long one takes is not known
+        ([*range(0, 300, 10), *[300] * 9], False),
+    ],
+)
+def test_when_the_steps_of_a_framework_are_over(counts, are_over) -> None:
+    steps = FrameworkSteps()
+    found = [steps.are_over(count, float(second)) for second, count in enumerate(counts, start=100)]
+    assert any(found) is are_over
 
 
 def test_tags_have_priority_and_end_the_counting(runs) -> None:

@@ -54,3 +54,15 @@ def test_steps_that_are_too_few_to_judge_by_are_told(tmp_path: Path) -> None:
     recording = read(written(tmp_path, "time_s,step,rss_mb\n" + rows))
     assert recording.series[0].axis.kind is AxisKind.SECONDS
     assert any("5 different steps are too few" in note for note in recording.notes)
+
+
+@pytest.mark.parametrize(("stepping_s", "kind"), [(80, AxisKind.STEP), (20, AxisKind.SECONDS)])
+def test_steps_of_a_part_of_the_run_are_not_its_axis(
+    tmp_path: Path, stepping_s: int, kind: AxisKind
+) -> None:
+    rows = "".join(f"{n},{min(n, stepping_s)},{1000 + n}\n" for n in range(100))
+    recording = read(written(tmp_path, "time_s,step,rss_mb\n" + rows))
+    (series,) = recording.series
+    assert series.axis.kind is kind
+    is_noted = any("ends long before the readings" in note for note in recording.notes)
+    assert is_noted is (kind is AxisKind.SECONDS)

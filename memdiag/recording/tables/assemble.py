@@ -20,6 +20,7 @@ from memdiag.recording.tables.axis import (
     before_first_step_unknown,
     between_known_steps,
     choose,
+    end_early,
     length_of_epoch,
     resolve_resets,
     without_durations,
@@ -342,6 +343,12 @@ def _series_of(
     rows = group.rows
     axis, x = chosen.axis, chosen.values[rows]
     if clock is not None and np.isfinite(x).sum() < 2:
+        axis, x = clock.axis, clock.values[rows]
+    if axis.kind is AxisKind.STEP and clock is not None and end_early(x, clock.values[rows]):
+        notes.append(
+            f"{axis.name} ends long before the readings of {group.label or 'the run'} do: "
+            f"{clock.axis.name} is the axis"
+        )
         axis, x = clock.axis, clock.values[rows]
     if axis.kind is AxisKind.STEP and clock is not None:
         x = _by_clock(x, clock.values[rows], axis.name, notes)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # A step axis with fewer distinct steps than this, on many more samples, is worse than a clock.
 _FEW_STEPS = 8
 _MANY_SAMPLES_PER_STEP = 4
+# Steps that end so much earlier than the readings, of the time since they began, are those of a part
+# of the run only: what comes later may grow as well. Heuristic.
+_WITHOUT_STEPS = 1 / 3
 # A clock may be set back, or several threads may write a log: at most this share of the rows.
 _BACKWARDS = 0.05
 # A position does not move in either direction more often than this. Heuristic.
@@ -80,6 +83,18 @@ def choose(candidates: list[Candidate], notes: list[str]) -> Candidate | None:
         f"{clock.axis.name} is the axis"
     )
     return clock
+
+
+def end_early(x: Floats, at_s: Floats) -> bool:
+    """Return True if the steps `x` end long before the readings at times `at_s`."""
+    is_timed = np.isfinite(at_s)
+    x, at_s = x[is_timed], at_s[is_timed]
+    known = np.flatnonzero(np.isfinite(x))
+    moves = known[1:][np.diff(x[known]) != 0]
+    if not len(moves):
+        return False
+    began_s, last_s, ended_s = at_s[known[0]], at_s[moves[-1]], at_s[-1]
+    return bool(ended_s - last_s > _WITHOUT_STEPS * (ended_s - began_s))
 
 
 def without_durations(

@@ -172,6 +172,21 @@ def library_takes_over():
         fit.on_train_batch_end(batch)
 
 
+def evaluates():
+    """A training, then a loop that takes longer."""
+    import keras
+
+    fit = keras.callbacks.CallbackList()
+    fit.on_train_begin()
+    fit.on_epoch_begin(0)
+    for batch in range(12):
+        fit.on_train_batch_end(batch)
+        time.sleep(0.1)
+    fit.on_train_end()
+    while more():  # step:evaluates
+        work()
+
+
 def tags_take_over():
     while more():  # step:tags_take_over
         work()
