@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # A step axis with fewer distinct steps than this, on many more samples, is worse than a clock.
 _FEW_STEPS = 8
 _MANY_SAMPLES_PER_STEP = 4
-# Steps that end so much earlier than the readings, of the time since they began, are those of a part
-# of the run only: what comes later may grow as well. Heuristic.
+# Steps that end so much earlier than the readings, of the time since they began, are those of a
+# part of the run only: what comes later may grow as well. Heuristic.
 _WITHOUT_STEPS = 1 / 3
 # A clock may be set back, or several threads may write a log: at most this share of the rows.
 _BACKWARDS = 0.05

@@ -183,8 +183,12 @@ def evaluates():
         fit.on_train_batch_end(batch)
         time.sleep(0.1)
     fit.on_train_end()
-    while more():  # step:evaluates
+    while True:  # step:evaluates
         work()
+        if not probe.step_state.by_loop:
+            first.clear()
+        elif not more():
+            break
 
 
 def tags_take_over():
