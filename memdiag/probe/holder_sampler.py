@@ -82,7 +82,7 @@ class HolderSampler:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._is_off = self._running = self._is_in_program = False
-        self._follow_lines = MainThreadCall(self._tick_in_main_thread)
+        self._main_thread = MainThreadCall(self._tick_in_main_thread)
         self._activations = ActivationSizes()
         explain = os.environ.get(ring_format.EXPLAIN_VARIABLE)
         is_always = explain == "always"
@@ -98,27 +98,35 @@ class HolderSampler:
         try:
             if self._running or self._is_off:
                 return
-            in_program = self._is_in_program = at_step and is_program_thread()
-            if in_program:
-                self._windows.step_ended()
+            self._is_in_program = at_step and is_program_thread()
             if self._recording is not None and (at_step or not self._recording.is_overdue()):
                 self._record(at_step=at_step)
                 return
             if at_step and self._activations.is_open:
                 self._end_activations()
-            if in_program and self._windows.is_wanted:
-                self._alone(lambda: self._windows.open_wanted(in_program=True))
-            if self._windows.needs_main_thread:
-                self._follow_lines.request()
-            if self._windows.is_open:
-                self._in_window()
             # (At the first call, imports and the like are over.)
-            elif self._spacing.is_due():
+            if self._follows_lines():
+                return
+            if self._spacing.is_due():
                 self._take()
             elif self._growing and self._reading_spacing.is_due():
                 self._read_sizes()
         except Exception:
             self._failed()
+
+    def _follows_lines(self) -> bool:
+        """Go on with a window of lines, or open one; True while there is one."""
+        windows = self._windows
+        if self._is_in_program:
+            windows.step_ended()
+            if windows.is_wanted:
+                self._alone(lambda: windows.open_wanted(in_program=True))
+        if windows.needs_main_thread:
+            self._main_thread.request()
+        if not windows.is_open:
+            return False
+        self._in_window()
+        return True
 
     def _tick_in_main_thread(self) -> None:
         """Open a window of lines, or go on with it, where no step ends in the main thread."""
@@ -142,7 +150,7 @@ class HolderSampler:
     def close(self) -> None:
         """Undo everything: the probe detaches, or fails."""
         try:
-            self._follow_lines.close()
+            self._main_thread.close()
             self._windows.close()
             self._activations.end()
             if self._recording is not None:
@@ -191,7 +199,7 @@ class HolderSampler:
     def after_fork_in_child(self) -> None:
         """Start from zero in a forked child."""
         self._running = False
-        self._follow_lines.after_fork_in_child()
+        self._main_thread.after_fork_in_child()
         self._windows.after_fork_in_child()
         self._activations.end()
         if self._recording is not None:
@@ -324,8 +332,7 @@ class HolderSampler:
             spent_s = self._look_beside(walk, arrays, unexplained)
         for place, found in walk.found.items():
             _mark_seen(place, number)
-            if not found.is_partial:
-                place.measured(number, *found.size())
+            found.set_size_of(place, number)
         for place, about in self._unreached.found.items():
             _mark_seen(place, number)
             self._measured[place] = place.sizes[-1][1], about

@@ -78,7 +78,7 @@ _CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, frozenset, deque)
 
 class Found:
     """What one walk has found at a place. is_partial: it is larger, not all of it was counted.
-    is_estimated: some objects stand for all.
+    is_estimated: some objects stand for all. newest_node: the highest number of its graphs' ends.
     """
 
     __slots__ = (
@@ -88,6 +88,7 @@ class Found:
         "is_estimated",
         "is_partial",
         "items",
+        "newest_node",
         "objects",
         "samples",
     )
@@ -96,6 +97,7 @@ class Found:
         self.objects = self.items = self.bytes = 0.0
         self.is_container = self.is_partial = self.is_estimated = False
         self.depth = 0
+        self.newest_node = -1
         self.samples: list[Any] = []
 
     def size(self) -> tuple[str, float]:
@@ -103,6 +105,16 @@ class Found:
         if self.bytes:
             return "bytes", self.bytes
         return ("items", self.items) if self.is_container else ("objects", self.objects)
+
+    def set_size_of(self, place: Place, walk: int) -> None:
+        """Set the size of its place; of a graph too large to count, by how it grew before."""
+        unit, size = self.size()
+        if not self.is_partial:
+            place.measured(walk, unit, size)
+            if self.newest_node >= 0:
+                place.graph_counted(self.newest_node, size)
+        elif (estimate := place.graph_bytes(self.newest_node)) is not None:
+            place.measured(walk, unit, estimate)
 
 
 class NameWalk:
@@ -322,6 +334,7 @@ class NameWalk:
         if node is not None and id(node) not in self.seen:
             size += self._count_nodes(node) * NODE_BYTES
             found.is_partial = found.is_partial or self._nodes > _MOST_NODES
+            found.newest_node = max(found.newest_node, self._arrays.node_number(node))
         found.bytes += weight * size
         hooks = self._arrays.hooks(tensor)
         if hooks is not None:

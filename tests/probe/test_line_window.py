@@ -144,11 +144,15 @@ def test_a_debugger_that_begins_within_a_window(run) -> None:
     assert run("takes_over")[0] == "True True\n"
 
 
-@pytest.mark.parametrize("shape", ["alarms", "untagged_alarms"])
-def test_exceptions_of_signal_handlers_are_the_programs(run, shape) -> None:
-    output, document = run(shape)
+def test_exceptions_of_signal_handlers_are_the_programs(run) -> None:
+    output, document = run("alarms")
     assert output == "0 True True\n"
     assert document["window"]["steps"]
+
+
+def test_they_are_the_programs_in_calls_of_the_main_thread(run) -> None:
+    # (On a busy machine the handler interrupts each of these, and no window ends.)
+    assert run("untagged_alarms")[0] == "0 True True\n"
 
 
 def test_forked_children_are_not_followed(run) -> None:
