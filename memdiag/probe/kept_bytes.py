@@ -40,7 +40,7 @@ NODE_BYTES = 780
 # Nodes that accumulate gradients have the highest number that there is.
 _NO_NUMBER = 1 << 62
 # A tensor without its storage: in malloc (over 20,000 kept `torch.empty`, torch 2.13), in Python.
-_TENSOR_BYTES = 357 + 80
+_TENSOR_IN_MALLOC, _TENSOR_IN_PYTHON = 357, 80
 _ARRAY_BYTES = 112
 _FUNCTION_BYTES, _FRAME_BYTES = 150, 400
 # Limits of one object, and of the time for one place. Heuristic.
@@ -318,7 +318,11 @@ class Kept:
 
     def small_bytes(self) -> float:
         """The mean size of the small blocks among them, 0 if there are few."""
-        small = [size for size in self.found.values() if 0 < size <= SMALL_BYTES]
+        small = [
+            _TENSOR_IN_PYTHON if key in self._in_tensors else size
+            for key, size in self.found.items()
+            if 0 < size <= SMALL_BYTES and type(key) is int  # else a storage
+        ]
         return sum(small) / len(small) if len(small) > 4 else 0.0
 
     def count_of(self, kind: type) -> int:
@@ -392,7 +396,7 @@ class Kept:
 
     def _count_tensor(self, tensor: Any, todo: list[Any]) -> None:
         self._held.append(tensor)
-        self.found[id(tensor)] = _TENSOR_BYTES
+        self.found[id(tensor)] = _TENSOR_IN_MALLOC + _TENSOR_IN_PYTHON
         address, size, is_on_device = self._arrays.storage(tensor)
         key = ("storage", address)
         self._in_tensors.update((key, id(tensor)))

@@ -174,9 +174,9 @@ class Places:
             todo += [(child, is_in_item) for child in _own_children(place)]
 
     def forget(self, walk: int) -> None:
-        """Drop the places that no recent walk has found."""
+        """Drop the places that no recent walk has found; those that grew until then, later."""
         if self._count:
-            self._count -= _pruned(self.root, walk - _FORGOTTEN_AFTER)
+            self._count -= _pruned(self.root, walk - _FORGOTTEN_AFTER, walk // 2)
 
     def growing(self) -> list[Place]:
         """The places that grow, except those within one that does."""
@@ -210,20 +210,34 @@ def _own_children(place: Place) -> list[Place]:
     return [child for child in (place.children or {}).values() if child.parent is place]
 
 
-def _pruned(root: Place, oldest: int) -> int:
-    """Drop the places below `root` that were last found before walk `oldest`; how many."""
+def _pruned(root: Place, oldest: int, oldest_growing: int) -> int:
+    """Drop the places below `root` that were last found before walk `oldest`; how many. Those that
+    grow if they were last found before walk `oldest_growing`, too.
+    """
     dropped, todo = 0, [root]
     while todo:
         place = todo.pop()
         for label, child in list((place.children or {}).items()):
             if child.parent is not place:
                 continue
-            if child.seen < oldest:
+            is_old = child.seen < oldest
+            if is_old and (child.seen < oldest_growing or not _has_grown(child)):
                 dropped += _count(child)
                 del place.children[label]  # type: ignore[union-attr]
             else:
                 todo.append(child)
     return dropped
+
+
+def _has_grown(place: Place) -> bool:
+    """Return True if a place, or one within it, grows."""
+    todo = [place]
+    while todo:
+        one = todo.pop()
+        if one.unit and one.grows():
+            return True
+        todo += _own_children(one)
+    return False
 
 
 def _count(place: Place) -> int:
