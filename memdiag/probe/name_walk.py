@@ -66,7 +66,7 @@ _ALL_ITEMS, _OLDEST, _NEWEST = 100, 10, 50
 # Keys of larger dictionaries are not names. Heuristic: axes of matplotlib have 83 attributes.
 _MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, _ALL_ITEMS, 40
 _LONG_TEXT = 1024
-_MOST_NODES = 20_000
+_MOST_NODES = 10_000
 # Objects of a place that are measured more closely, and further names of one.
 _MOST_SAMPLES, _MOST_ALIASES = 8, 4
 _SIMPLE = frozenset(map(id, (int, float, bool, complex, type(None))))
@@ -78,7 +78,8 @@ _CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, frozenset, deque)
 
 class Found:
     """What one walk has found at a place. is_partial: it is larger, not all of it was counted.
-    is_estimated: some objects stand for all. newest_node: the highest number of its graphs' ends.
+    is_estimated: some objects stand for all. newest_node, oldest_node: numbers of nodes of its
+    graph, the last that was counted, -1 if unknown.
     """
 
     __slots__ = (
@@ -90,6 +91,7 @@ class Found:
         "items",
         "newest_node",
         "objects",
+        "oldest_node",
         "samples",
     )
 
@@ -97,7 +99,7 @@ class Found:
         self.objects = self.items = self.bytes = 0.0
         self.is_container = self.is_partial = self.is_estimated = False
         self.depth = 0
-        self.newest_node = -1
+        self.newest_node = self.oldest_node = -1
         self.samples: list[Any] = []
 
     def size(self) -> tuple[str, float]:
@@ -111,9 +113,9 @@ class Found:
         unit, size = self.size()
         if not self.is_partial:
             place.measured(walk, unit, size)
-            if self.newest_node >= 0:
-                place.graph_counted(self.newest_node, size)
-        elif (estimate := place.graph_bytes(self.newest_node)) is not None:
+            if self.objects == 1 and self.oldest_node >= 0:
+                place.graph = self.oldest_node, self.newest_node, size
+        elif self.objects == 1 and (estimate := place.graph_bytes(self.newest_node)) is not None:
             place.measured(walk, unit, estimate)
 
 
@@ -332,16 +334,17 @@ class NameWalk:
         node = self._arrays.node(tensor)
         found = self._record(tensor, place, weight, depth)
         if node is not None and id(node) not in self.seen:
-            size += self._count_nodes(node) * NODE_BYTES
+            nodes = self._nodes_of(node)
+            size += len(nodes) * NODE_BYTES
             found.is_partial = found.is_partial or self._nodes > _MOST_NODES
-            found.newest_node = max(found.newest_node, self._arrays.node_number(node))
+            found.newest_node, found.oldest_node = self._arrays.node_numbers(nodes)
         found.bytes += weight * size
         hooks = self._arrays.hooks(tensor)
         if hooks is not None:
             self._put(hooks, place, ("attribute", "_backward_hooks"), weight, depth)
 
-    def _count_nodes(self, root: Any) -> int:
-        """The nodes of a graph that no tensor before had."""
+    def _nodes_of(self, root: Any) -> list[Any]:
+        """The nodes of a graph that no tensor before had, the newest first."""
         nodes, seen = [root], self.seen
         seen[id(root)] = self._places.root
         for node in nodes:  # the list grows in the loop
@@ -353,7 +356,7 @@ class NameWalk:
                     seen[id(before)] = self._places.root
                     nodes.append(before)
         self._held += nodes
-        return len(nodes)
+        return nodes
 
     def _visit_array(self, array: Any, kind: type, place: Place, weight: float, depth: int) -> None:
         owner = self._arrays.owner(array)

@@ -36,8 +36,8 @@ class Place:
     function of the local variable, the module of the global. file, line: where the owner is
     defined, "" if that is a library. unit: what `sizes` counts: "items" of containers, "bytes" of
     arrays, tensors and text, or "objects". sizes: (number of the walk, size) around each change,
-    last_walk: the number of the last one. graph: (number of the newest node, size) when the first
-    and the last of its graphs were counted.
+    last_walk: the number of the last one. graph: the numbers of the oldest and the newest node of
+    its graph, and its size, when it was last counted to its end.
     aliases: other names of the same objects.
     """
 
@@ -63,7 +63,7 @@ class Place:
         self.line = self.seen = self.last_walk = 0
         self.children: dict[tuple[str, str], Place] | None = None
         self.sizes: list[tuple[int, float]] = []
-        self.graph: tuple[tuple[int, float], ...] = ()
+        self.graph: tuple[int, int, float] | None = None
         self.aliases: tuple[str, ...] = ()
 
     def is_chain(self) -> bool:
@@ -100,20 +100,14 @@ class Place:
             if len(self.sizes) > _MOST_SIZES:
                 del self.sizes[1:-1:2]
 
-    def graph_counted(self, newest: int, size: float) -> None:
-        """A graph was counted that ends with this node."""
-        self.graph = (*(self.graph or ((newest, size),))[:1], (newest, size))
-
     def graph_bytes(self, newest: int) -> float | None:
         """The size of a graph that was not counted to its end, if it has grown by each node since
         as it did before; None if that is not known.
         """
-        if len(self.graph) < 2:
+        if self.graph is None:
             return None
-        (first, before), (last, size) = self.graph
-        if not first < last <= newest:
-            return None
-        return size + (size - before) * (newest - last) / (last - first)
+        first, last, size = self.graph
+        return size * (newest - first) / (last - first) if first < last <= newest else None
 
     def grows(self) -> bool:
         """Return True if it rose at least twice, and is larger than ever."""

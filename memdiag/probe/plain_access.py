@@ -12,10 +12,11 @@ import sys
 import types
 from collections import deque
 from itertools import islice
+from opcode import opmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Iterator
 
 ContextVar: Any = _contextvars.ContextVar
 # The label of what a context variable is set to.
@@ -25,7 +26,11 @@ _HEAP_TYPE = 1 << 9
 _FOLLOWED = 1 << 14  # by the garbage collector
 _OPTIMIZED = 1  # of code objects: the locals are not in a dictionary
 # Functions with these names may hold the dictionary that `f_locals` updates. Up to Python 3.12.
-_USES_LOCALS = frozenset(("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"))
+_GIVES_LOCALS = frozenset(("locals", "vars", "eval", "exec", "dir"))
+_GIVES_FRAMES = frozenset(("_getframe", "currentframe"))
+_LOAD_GLOBAL, _EXTENDED = map(opmap.__getitem__, ("LOAD_GLOBAL", "EXTENDED_ARG"))
+_NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
+_MOST_CODES = 1000  # whose names were looked at
 SHARES_LOCALS = sys.version_info < (3, 13)
 # The trace function of a window (`line_events`), if there is one; and whether it may be running:
 # then what is emptied here would be deleted from the function that has called it.
@@ -202,7 +207,31 @@ def locals_of(frame: types.FrameType) -> dict[str, Any]:
 
 def uses_locals(code: Any) -> bool:
     """Return True if a function may hold the dictionary of its local variables."""
-    return not (code.co_flags & _OPTIMIZED and _USES_LOCALS.isdisjoint(code.co_names))
+    if not code.co_flags & _OPTIMIZED or not _GIVES_FRAMES.isdisjoint(code.co_names):
+        return True
+    if _GIVES_LOCALS.isdisjoint(code.co_names):
+        return False
+    known = _use_locals.get(id(code))
+    if known is None or known[0] is not code:
+        known = code, not _GIVES_LOCALS.isdisjoint(_globals_of(code))
+        if len(_use_locals) < _MOST_CODES:
+            _use_locals[id(code)] = known
+    return known[1]
+
+
+# By the identity of their code, functions that have such names, and whether they are globals:
+# `model.eval()` is a method.
+_use_locals: dict[int, tuple[Any, bool]] = {}
+
+
+def _globals_of(code: Any) -> Iterator[str]:
+    """The names of globals that a function reads."""
+    before = 0
+    for operation, argument in zip(code.co_code[::2], code.co_code[1::2]):
+        whole = argument | before
+        before = whole << 8 if operation == _EXTENDED else 0
+        if operation == _LOAD_GLOBAL:
+            yield code.co_names[whole >> _NAME_SHIFT]
 
 
 def cached(cache: Any) -> tuple[int, Any, dict[Any, Any] | None]:

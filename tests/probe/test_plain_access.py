@@ -6,7 +6,11 @@ import mmap
 import subprocess
 import sys
 from collections import namedtuple
+from typing import Any
 
+import pytest
+
+from memdiag.probe import plain_access
 from memdiag.probe.plain_access import newest, oldest, size_getter
 
 Pair = namedtuple("Pair", "first second")
@@ -42,3 +46,23 @@ print(len(oldest(inside, tuple, 5)), len(newest(inside, tuple, 5)))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "1 1\n"), ran.stderr
+
+
+MANY = "\n".join(f"    name{n}()" for n in range(600))
+
+
+@pytest.mark.parametrize(
+    ("body", "uses"),
+    [
+        ("model.eval()", False),
+        ("model.exec(locals)", True),
+        ("return eval('1')", True),
+        ("return sys._getframe()", True),
+        (f"model.eval()\n{MANY}\n    return eval('1')", True),
+        (f"model.eval()\n{MANY}", False),
+    ],
+)
+def test_a_method_named_eval_gives_no_local_variables(body: str, uses: bool) -> None:
+    names: dict[str, Any] = {}
+    exec(f"def run(model):\n    {body}", names)  # noqa: S102
+    assert plain_access.uses_locals(names["run"].__code__) is uses
