@@ -34,6 +34,7 @@ _CHECK_EVERY_S = 5.0
 # Steps of a framework, and how long none of them has ended, after which a loop may have the steps.
 # Heuristic: a validation is shorter than the training.
 _ENOUGH_STEPS, _SILENT_S = 8, 10.0
+_SHORTEST_S = 1e-6  # of an iteration, so that there is a pace
 # Limits of the searches for functions, and of the notes. Heuristic.
 # Periods of loops with the same iterations differ by the noise of the samples. Heuristic.
 _MUCH_LONGER = 2
@@ -65,6 +66,8 @@ class LoopSteps:
         self._offset = 0
         self._first_seen_s = self._next_check_s = 0.0
         self._framework: FrameworkSteps | None = FrameworkSteps()
+        # Those of a framework that are over: how many, and when the last one ended.
+        self._steps_before: tuple[int, float] | None = None
         self._searches = self._notes = 0
         self.is_stopped = False
 
@@ -132,6 +135,7 @@ class LoopSteps:
             self._rest()
             return True
         self._framework = None
+        self._steps_before = session.steps_recorded[1], framework.last_s
         session.restart_steps()
         if self._events is None:
             self.start()
@@ -220,6 +224,11 @@ class LoopSteps:
             self._note_end(before, now_s)
             # Another kind of work: the steps begin at 1 again.
             self._offset, since_s = best.n + best.extra, now_s
+        elif self._steps_before is not None:
+            # Iterations that nobody has counted: as many as the pace of the loop would make.
+            steps, last_s = self._steps_before
+            missed = int((now_s - last_s) / max(best.period_s(), _SHORTEST_S))
+            self._offset = best.n + best.extra - steps - missed
         best.on_iteration = self._record
         of = f", {best.total} in all" if best.total else ""
         self._note(
@@ -252,7 +261,7 @@ class FrameworkSteps:
 
     def __init__(self) -> None:
         self._reached = 0
-        self._began_s = self._last_s = 0.0
+        self._began_s = self.last_s = 0.0
 
     def are_over(self, reached: int, now_s: float) -> bool:
         """Return True if none has ended for longer than all of them have taken.
@@ -261,10 +270,10 @@ class FrameworkSteps:
         """
         if reached != self._reached:
             self._began_s = self._began_s or now_s
-            self._reached, self._last_s = reached, now_s
+            self._reached, self.last_s = reached, now_s
             return False
-        silent_s = now_s - self._last_s
-        lasted_s = self._last_s - self._began_s
+        silent_s = now_s - self.last_s
+        lasted_s = self.last_s - self._began_s
         return reached >= _ENOUGH_STEPS and silent_s > max(_SILENT_S, lasted_s)
 
 
