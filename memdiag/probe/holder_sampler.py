@@ -412,7 +412,8 @@ class HolderSampler:
     def _unexplained(self, walk: NameWalk) -> float:
         """Bytes by which memory has grown, if that is more than twice what the places keep that
         have grown until the walk before; else 0."""
-        if not walk.has_all_names or not any(self._due()[1:]):
+        # (Not within a window, whose steps are slow already.)
+        if self._windows.is_open or not walk.has_all_names or not any(self._due()[1:]):
             return 0.0
         middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
         if min(middle[3:5] + last[3:5]) < 0:  # not read
