@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 # What a node takes with its edges and metadata: 770 to 790 B over 20,000 nodes, torch 2.13.
 NODE_BYTES = 780
-# Nodes that accumulate gradients have the highest number that there is; of those that come last in
-# a graph, so many are asked. Heuristic.
+# Nodes that accumulate gradients have the highest number that there is. How many of the last nodes
+# of a graph are searched for one with a number of its own. Heuristic.
 _NO_NUMBER, _LAST_NODES = 1 << 62, 100
 # A tensor without its storage: in malloc (over 20,000 kept `torch.empty`, torch 2.13), in Python.
 _TENSOR_IN_MALLOC, _TENSOR_IN_PYTHON = 357, 80

@@ -65,9 +65,7 @@ class LoopSteps:
         self._selected: Loop | None = None
         self._offset = 0
         self._first_seen_s = self._next_check_s = 0.0
-        self._framework: FrameworkSteps | None = FrameworkSteps()
-        # Those of a framework that are over: how many, and when the last one ended.
-        self._steps_before: tuple[int, float] | None = None
+        self._framework = FrameworkSteps()
         self._searches = self._notes = 0
         self.is_stopped = False
 
@@ -108,7 +106,7 @@ class LoopSteps:
         try:
             if self.is_stopped:
                 return
-            if multiprocessing_role() or not self._may_count():
+            if multiprocessing_role() or self._others_count():
                 self.stop()
                 return
             now_s = monotonic()
@@ -119,23 +117,22 @@ class LoopSteps:
         except Exception as error:
             self._give_up(error)
 
-    def _may_count(self) -> bool:
-        """Return False once the program tags its steps, or a framework reports some again."""
+    def _others_count(self) -> bool:
+        """Return True once the program tags its steps, or a framework reports some again."""
         session = self._session
-        return not session.has_better_steps() or not (session.tags_steps or self._framework is None)
+        return session.has_better_steps() and (session.tags_steps or self._framework.is_over)
 
     def _waits_for_framework(self, now_s: float) -> bool:
         """Return True if a framework reports steps, or may do so soon."""
         framework, session = self._framework, self._session
-        if framework is None:
+        if framework.is_over:
             return False
         if not session.has_better_steps():
             return self._awaits_framework(now_s)
-        if not framework.are_over(session.steps_recorded[1], now_s):
+        framework.update(session.steps_recorded[1], now_s)
+        if not framework.is_over:
             self._rest()
             return True
-        self._framework = None
-        self._steps_before = session.steps_recorded[1], framework.last_s
         session.restart_steps()
         if self._events is None:
             self.start()
@@ -224,11 +221,11 @@ class LoopSteps:
             self._note_end(before, now_s)
             # Another kind of work: the steps begin at 1 again.
             self._offset, since_s = best.n + best.extra, now_s
-        elif self._steps_before is not None:
+        elif self._framework.is_over:
             # Iterations that nobody has counted: as many as the pace of the loop would make.
-            steps, last_s = self._steps_before
-            missed = int((now_s - last_s) / max(best.period_s(), _SHORTEST_S))
-            self._offset = best.n + best.extra - steps - missed
+            silent_s = now_s - self._framework.last_s
+            missed = int(silent_s / max(best.period_s(), _SHORTEST_S))
+            self._offset = best.n + best.extra - self._framework.reached - missed
         best.on_iteration = self._record
         of = f", {best.total} in all" if best.total else ""
         self._note(
@@ -254,27 +251,25 @@ class LoopSteps:
 
 
 class FrameworkSteps:
-    """Tells when the steps of a framework are over: the program evaluates, or serves, from then on.
+    """The steps of a framework.
 
-    Asked once a second.
+    reached: how many there were. last_s: when the last one was noticed. is_over: none has ended for
+    longer than all of them have taken; the program now evaluates, or serves.
     """
 
     def __init__(self) -> None:
-        self._reached = 0
+        self.reached = 0
         self._began_s = self.last_s = 0.0
+        self.is_over = False
 
-    def are_over(self, reached: int, now_s: float) -> bool:
-        """Return True if none has ended for longer than all of them have taken.
-
-        reached: how many there were. now_s: on the monotonic clock.
-        """
-        if reached != self._reached:
+    def update(self, reached: int, now_s: float) -> None:
+        """Called once a second. now_s: on the monotonic clock."""
+        if reached != self.reached:
             self._began_s = self._began_s or now_s
-            self._reached, self.last_s = reached, now_s
-            return False
-        silent_s = now_s - self.last_s
-        lasted_s = self.last_s - self._began_s
-        return reached >= _ENOUGH_STEPS and silent_s > max(_SILENT_S, lasted_s)
+            self.reached, self.last_s = reached, now_s
+            return
+        lasted_s, silent_s = self.last_s - self._began_s, now_s - self.last_s
+        self.is_over = reached >= _ENOUGH_STEPS and silent_s > max(_SILENT_S, lasted_s)
 
 
 def _is_faster(outer: Loop, inner: Loop) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 # Places in all: 250 B each. A model of 60 layers has some 3,000. Heuristic.
@@ -174,14 +175,7 @@ class Places:
 
     def growing(self) -> list[Place]:
         """The places that grow, except those within one that does."""
-        found, todo = [], [self.root]
-        while todo:
-            for child in _own_children(todo.pop()):
-                if child.unit and child.grows():
-                    found.append(child)
-                else:
-                    todo.append(child)
-        return found
+        return list(_growing_in(self.root))
 
 
 def _first_link(place: Place, label: tuple[str, str]) -> Place | None:
@@ -223,15 +217,20 @@ def _pruned(root: Place, oldest: int, oldest_growing: int) -> int:
     return dropped
 
 
+def _growing_in(root: Place) -> Iterator[Place]:
+    """The places within `root` that grow, except those within one that does."""
+    todo = [root]
+    while todo:
+        for child in _own_children(todo.pop()):
+            if child.unit and child.grows():
+                yield child
+            else:
+                todo.append(child)
+
+
 def _has_grown(place: Place) -> bool:
     """Return True if a place, or one within it, grows."""
-    todo = [place]
-    while todo:
-        one = todo.pop()
-        if one.unit and one.grows():
-            return True
-        todo += _own_children(one)
-    return False
+    return bool(place.unit and place.grows()) or any(True for _ in _growing_in(place))
 
 
 def _count(place: Place) -> int:

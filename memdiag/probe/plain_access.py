@@ -205,6 +205,11 @@ def locals_of(frame: types.FrameType) -> dict[str, Any]:
     return found
 
 
+# By the identity of their code, functions that have such names, and whether they are globals:
+# `model.eval()` is a method.
+_use_locals: dict[int, tuple[Any, bool]] = {}
+
+
 def uses_locals(code: Any) -> bool:
     """Return True if a function may hold the dictionary of its local variables."""
     if not code.co_flags & _OPTIMIZED or not _GIVES_FRAMES.isdisjoint(code.co_names):
@@ -217,11 +222,6 @@ def uses_locals(code: Any) -> bool:
         if len(_use_locals) < _MOST_CODES:
             _use_locals[id(code)] = known
     return known[1]
-
-
-# By the identity of their code, functions that have such names, and whether they are globals:
-# `model.eval()` is a method.
-_use_locals: dict[int, tuple[Any, bool]] = {}
 
 
 def _globals_of(code: Any) -> Iterator[str]:

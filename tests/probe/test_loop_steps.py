@@ -201,7 +201,10 @@ def test_a_loop_has_the_steps_once_those_of_a_framework_are_long_over(runs) -> N
 )
 def test_when_the_steps_of_a_framework_are_over(counts, are_over) -> None:
     steps = FrameworkSteps()
-    found = [steps.are_over(count, float(second)) for second, count in enumerate(counts, start=100)]
+    found = []
+    for second, count in enumerate(counts, start=100):
+        steps.update(count, float(second))
+        found.append(steps.is_over)
     assert any(found) is are_over
 
 

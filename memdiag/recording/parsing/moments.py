@@ -18,7 +18,7 @@ _MOMENT = re.compile(
 
 
 def axis_of(names: Sequence[str], above: str) -> str:
-    """What the names count: one word, if any, with increasing numbers; "" if they are no moments,
+    """What the names count: one word, if any, with increasing numbers; "" if they are not moments,
     but may be settings. Unknown words are moments only at equal distances.
 
     above: the name of the column before them, which may say it.

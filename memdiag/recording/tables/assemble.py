@@ -344,14 +344,16 @@ def _series_of(
     axis, x = chosen.axis, chosen.values[rows]
     if clock is not None and np.isfinite(x).sum() < 2:
         axis, x = clock.axis, clock.values[rows]
-    if axis.kind is AxisKind.STEP and clock is not None and end_early(x, clock.values[rows]):
-        notes.append(
-            f"{axis.name} ends long before the readings of {group.label or 'the run'} do: "
-            f"{clock.axis.name} is the axis"
-        )
-        axis, x = clock.axis, clock.values[rows]
     if axis.kind is AxisKind.STEP and clock is not None:
-        x = _by_clock(x, clock.values[rows], axis.name, notes)
+        at_s = clock.values[rows]
+        if end_early(x, at_s):
+            notes.append(
+                f"{axis.name} ends long before the readings of {group.label or 'the run'} do: "
+                f"{clock.axis.name} is the axis"
+            )
+            axis, x = clock.axis, at_s
+        else:
+            x = _by_clock(x, at_s, axis.name, notes)
     generation = group.generation
     if generation is None and axis.kind is not AxisKind.SECONDS:
         epochs = None if epoch is None or epoch.axis is axis else epoch.values[rows]

@@ -26,7 +26,7 @@ _INFER_ROWS = 1000
 # Rows of larger files are not counted for a note.
 # Heads (64 KiB) below which a file is not tried by its head. Heuristic.
 _SMALL = 8
-# More places in a list are no devices, but samples or a histogram.
+# Longer lists hold samples or a histogram, not a value for each device.
 _PLACES_AT_MOST = 64
 _RAGGED_BYTES = 16 << 20
 
