@@ -13,9 +13,7 @@ from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
-from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import SETTINGS
+from memdiag.recording.parsing.column_meaning import Part, is_setting, recognise
 from memdiag.recording.tables.sideways import upright
 from memdiag.recording.tables.table import Table
 from memdiag.values.sanitize import printable
@@ -51,7 +49,7 @@ class _Found:
         """Return True if the rows are configurations: the first cells of most are different words,
         without a number, or the first column is a setting.
         """
-        if not SETTINGS.isdisjoint(take_apart(self.table.names[0]).words[-1:]):
+        if is_setting(self.table.names[0]):
             return True
         first = self.table.series[0]
         words = first.filter(first.str.contains(r"^[^0-9]*\pL[^0-9]*$"))

@@ -38,6 +38,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     PHASES,
     PIDS,
     POOLS,
+    SETTINGS,
     TOTAL_OF,
     UTILIZATION,
 )
@@ -93,6 +94,11 @@ def recognise(column: str) -> Meaning:
     if column.split(" ", maxsplit=1)[0] in NVIDIA_MEMORY:
         return replace(found, role=Role.DEVICE)
     return found
+
+
+def is_setting(column: str) -> bool:
+    """Return True for the name of what a program is given, such as `batch size`."""
+    return not SETTINGS.isdisjoint(take_apart(column).words[-1:])
 
 
 def as_metric(column: str, unit: Unit | None = None, factor: float = 1.0) -> Meaning:

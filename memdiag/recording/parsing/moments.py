@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import SETTINGS
+from memdiag.recording.parsing.column_meaning import Part, is_setting, recognise
 
 _AT_LEAST = 4
 _MOMENT = re.compile(
@@ -28,7 +26,7 @@ def axis_of(names: Sequence[str], above: str) -> str:
         return ""
     words = {(moment["word"].strip().lower(), moment["unit"]) for moment in found}
     steps = {round(b - a, 6) for a, b in pairwise(map(position, names))}
-    if len(words) > 1 or min(steps) <= 0 or not SETTINGS.isdisjoint(take_apart(above).words[-1:]):
+    if len(words) > 1 or min(steps) <= 0 or is_setting(above):
         return ""
     word, unit = words.pop()
     candidates = (word, above.strip(), f"time ({unit})" if unit else "")
