@@ -38,6 +38,14 @@ class WarmupLength:
         ratio = max(length, 0.0) / self.median
         return float(1.0 / (1.0 + ratio**self.shape))
 
+    def outlasting(self, posterior: float, factors: float = 1.0) -> float:
+        """Length of growth that is a leak with this probability.
+
+        factors: on the odds of a leak, beside its length.
+        """
+        ratio = posterior / (1 - posterior) / max(factors, 1e-12) - 1
+        return float(self.median * max(ratio, 0.0) ** (1 / self.shape))
+
 
 # What healthy trainings keep per optimizer step (loss histories, interned objects, the probe's own
 # bookkeeping): malloc in use moved by at most 160 bytes and Python's blocks by at most 3.7 per step

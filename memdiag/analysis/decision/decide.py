@@ -96,8 +96,8 @@ SETTLES = (
         ),
     ),
 )
-# What objects to any stable verdict, by what is known beside the readings.
-IN_CONTEXT = (at_limit.at_limit, unread_cells.unread_cells)
+# What objects to any stable verdict, whatever its readings look like.
+IN_CONTEXT = (at_once.too_few, at_limit.at_limit, unread_cells.unread_cells)
 
 
 def everything() -> tuple[Rule, ...]:
@@ -297,4 +297,4 @@ def _decision(window: Window, argument: Argument) -> Decision:
 def _open(found: Decision, by: Argument) -> Decision:
     """The same, but inconclusive."""
     reason = Reason.UNCERTAIN_TREND if by.verdict is Verdict.LEAK else by.reason
-    return replace(found, verdict=Verdict.INCONCLUSIVE, reason=reason, by=by)
+    return replace(found, verdict=Verdict.INCONCLUSIVE, reason=reason, by=by, need_x=by.need_x)

@@ -69,15 +69,12 @@ def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float
 def _outlast(decision: Decision, prepared: Prepared, policy: Policy) -> float:
     """Length whose survival brings the posterior to the threshold, minus what has passed.
 
-    Solves prior / S(length) = threshold odds for the log-logistic S. The prior with its factors
-    follows from the posterior that was reached.
+    The factors on its odds follow from the posterior that was reached.
     """
     length = policy.prior.warmup_length(prepared.axis.kind)
     reached = decision.posterior / max(1 - decision.posterior, 1e-12)
     factors = reached * length.survival(decision.span_x)
-    wanted = policy.prior.leak_posterior / (1 - policy.prior.leak_posterior)
-    ratio = max(wanted / max(factors, 1e-12) - 1, 0.0)
-    needed: float = length.median * ratio ** (1 / length.shape)
+    needed = length.outlasting(policy.prior.leak_posterior, factors)
     return max(needed - decision.span_x, prepared.run / max(len(prepared.x) - 1, 1))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from analysis.decision.builders import asked
+from analysis.decision.builders import asked, malloc
 from memory_series import judge, series_of
 
-from memdiag.values.measurements import AxisKind
+from memdiag.values.measurements import AxisKind, Series
 from memdiag.values.verdict import Side, Verdict
 
 START = np.array([4e6, 9e6, 14e6, 14.2e6, *[14.2e6, 14.204e6] * 4])
@@ -43,3 +43,37 @@ def test_the_request_for_a_longer_run_is_for_the_rest_of_the_shortest_time() -> 
     found = judge(series_of(START, 0.1 * np.arange(12), kind=AxisKind.SECONDS)).series[0]
     assert found.need_more is not None
     assert found.need_more.more_s == pytest.approx(10.0 - 1.1)
+
+
+def flat(steps: int, seconds: float, **more: object) -> Series:
+    """Pages that are level while so many steps take so long."""
+    y = 320e6 + 4096 * (np.arange(steps) % 3 == 0)
+    return series_of(y, at_s=np.linspace(0, seconds, steps), **more)  # type: ignore[arg-type]
+
+
+def test_twenty_steps_in_half_a_second_show_no_calm() -> None:
+    found = asked("too_few", flat(20, 0.4))
+    assert found.sides == {Side.AGAINST_STABLE}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.STABLE)
+    again = judge(flat(20, 0.4)).series[0].need_more
+    assert again is not None
+    assert again.more_x == pytest.approx(221, abs=1)
+
+
+@pytest.mark.parametrize(("steps", "seconds"), [(20, 12.0), (250, 4.0)])
+def test_ten_seconds_are_enough_and_so_are_steps_in_which_a_leak_would_show(
+    steps: int, seconds: float
+) -> None:
+    found = asked("too_few", flat(steps, seconds))
+    assert not found.sides
+    assert found.verdicts == (Verdict.STABLE, Verdict.STABLE)
+
+
+def test_steps_without_a_clock_are_judged() -> None:
+    assert not asked("too_few", series_of(flat(20, 0.4).y)).sides
+
+
+def test_a_leak_by_the_step_needs_no_ten_seconds() -> None:
+    y = 50e6 + 1e5 * np.arange(200.0)
+    leak = malloc(y, at_s=np.linspace(0, 2, len(y)))
+    assert asked("too_few", leak).verdicts == (Verdict.LEAK, Verdict.LEAK)

@@ -11,24 +11,31 @@ from memdiag.values.verdict import Argument, Reason, Verdict
 def too_few(case: Case, window: Window | None) -> Argument | None:
     """So few readings, or so short a time, cover only the start of a program: its interpreter and
     imports.
+
+    Steps, epochs and requests can show a leak in less. So there only a stable verdict needs that
+    time, unless growth over as many of them would be a leak.
     """
-    x, y, common = case.prepared.x, case.prepared.y, case.policy.common
-    readings = {"readings": float(len(y))}
-    if len(y) < common.fewest:
+    prepared, policy = case.prepared, case.policy
+    readings = {"readings": float(len(prepared.y))}
+    if len(prepared.y) < policy.common.fewest:
         return Argument(
             text="there are too few readings ({readings})",
             numbers=readings,
             reason=Reason.TOO_FEW_SAMPLES,
         )
-    span = float(x[-1] - x[0])
-    if case.prepared.axis.kind is not AxisKind.SECONDS or span >= common.start_s:
+    kind, pace = prepared.axis.kind, prepared.seconds_per_x
+    if not pace or (case.so_far is None and kind is not AxisKind.SECONDS):
+        return None
+    shows_leaks_x = policy.prior.warmup_length(kind).outlasting(policy.prior.leak_posterior)
+    least_x = min(policy.common.start_s / pace, shows_leaks_x)
+    if prepared.run >= least_x:
         return None
     return Argument(
         text="the recording is too short ({readings} readings in {span_x}): in less than "
         "{least_x}, a program shows little more than its start",
-        numbers={**readings, "span_x": span, "least_x": common.start_s},
+        numbers={**readings, "span_x": prepared.run, "least_x": least_x},
         reason=Reason.TOO_FEW_SAMPLES,
-        need_x=common.start_s - span,
+        need_x=least_x - prepared.run,
     )
 
 
