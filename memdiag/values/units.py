@@ -33,7 +33,7 @@ def bytes_per_unit(unit: str) -> int | None:
     French `Mo` (mégaoctet) and Russian `МБ` are the same as `MB`.
     """
     unit = unit.strip().lower().translate(_LETTERS)
-    if unit in {"b", "byte", "bytes"}:
+    if unit in {"b", "by", "byte", "bytes"}:  # ("By" in OpenTelemetry)
         return 1
     unit = _SPELT.get(unit.removesuffix("s").removesuffix("byte"), unit)
     match = re.fullmatch(r"([kmgtp])(i?)(b|o|bytes?)?", unit)

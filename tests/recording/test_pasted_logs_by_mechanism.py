@@ -275,3 +275,63 @@ def test_a_list_has_a_column_for_each_device(tmp_path: Path) -> None:
     recording = read_log(tmp_path, list(map(json.dumps, rows)))
     assert [one.y.max() for one in recording.series] == [(N - 1) * 1e6, 9e6]
     assert any("mem_history_mb" in note for note in recording.notes)
+
+
+def test_days_of_syslog_are_kept_over_the_new_year(tmp_path: Path) -> None:
+    days = [*(f"Dec {day}" for day in range(28, 32)), *(f"Jan  {day}" for day in range(1, 6))]
+    (series,) = read_log(tmp_path, [f"{day} 03:00:00 job: rss 9 MB" for day in days]).series
+    assert series.x.tolist() == [86400.0 * n for n in range(9)]
+
+
+def test_run_times_are_no_clock(tmp_path: Path) -> None:
+    seconds = [60 + n * 7 % N / 5 for n in range(N)]
+    lines = ["s,max_rss_mb", *(f"{s},{n}" for n, s in enumerate(seconds))]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [n * 1e6 for n in range(N)]
+
+
+def test_times_of_day_without_seconds(tmp_path: Path) -> None:
+    def last(begin: int, every: int) -> float:
+        lines = [f"{begin + n * every:02}:00,{n}" for n in range(N)]
+        return float(read_log(tmp_path, ["time,rss_mb", *lines]).series[0].x[-1])
+
+    assert last(12, 1) == 11 * 3600.0
+    assert last(0, 4) == 44 * 60.0
+
+
+def test_minutes_in_cells_are_no_megabytes(tmp_path: Path) -> None:
+    lines = ["task_id\trealtime\tpeak_rss", *(f"{n}\t{n}m\t{n} MB" for n in range(N))]
+    assert [one.column for one in read_log(tmp_path, lines).series] == ["peak_rss"]
+
+
+def test_words_behind_a_size_written_twice_name_it(tmp_path: Path) -> None:
+    lines = [
+        f"HEAP: {size} ({size >> 20} MiB) {name}"
+        for n in range(1, N)
+        for size, name in ((n * MIB, "Bytes in use"), (MIB, "Bytes mapped by files"))
+    ]
+    assert not [one for one in read_log(tmp_path, lines).series if one.column == "HEAP"]
+
+
+def test_tables_of_jira_and_restructured_text(tmp_path: Path) -> None:
+    jira = ["||Step||RSS (MB)||", *(f"|{n}|{n}|" for n in range(N))]
+    rule = "======  ========"
+    rst = ["Memory", "", rule, "step    RSS (MB)", rule, *(f"{n:<8}{n}" for n in range(N)), rule]
+    for lines in (jira, rst):
+        (series,) = read_log(tmp_path, lines).series
+        assert series.x.tolist() == list(range(N))
+        assert series.y.tolist() == [n * 1e6 for n in range(N)]
+
+
+def test_current_and_highest_amounts_are_two_series(tmp_path: Path) -> None:
+    lines = [
+        f"step {n}: {w} GPU memory usage: {n} MB" for n in range(N) for w in ("Current", "max")
+    ]
+    columns = {one.column for one in read_log(tmp_path, lines).series}
+    assert columns == {"Current GPU memory usage (bytes)", "max GPU memory usage (bytes)"}
+
+
+def test_lists_printed_again_and_again_are_rows(tmp_path: Path) -> None:
+    documents = (json.dumps([{"step": n, "rss_mb": n}], indent=1) for n in range(N))
+    (series,) = read_log(tmp_path, "\n".join(documents)).series
+    assert series.y.tolist() == [n * 1e6 for n in range(N)]

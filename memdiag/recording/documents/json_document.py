@@ -70,7 +70,9 @@ def _documents(text: str) -> Any:
         found.append(document)
         if "\n" not in text[match.start() : at] and _FILLED.search(text, at):
             raise ValueError("one object per line")
-    return found if len(found) > 1 else found[0]
+    if len(found) == 1:
+        return found[0]
+    return [one[0] if isinstance(one, list) and len(one) == 1 else _numbered(one) for one in found]
 
 
 def _is_lines(start: bytes) -> bool:
@@ -86,7 +88,7 @@ def read_json(source: Source) -> Table | None:
     lists = [document] if isinstance(document, list) else []
     if isinstance(document, dict):
         lists = [value for value in document.values() if isinstance(value, list)]
-        if columns := _columns(document):
+        if columns := _columns(document) or _named_rows(document):
             return _table(columns)
     rows = max((rows for one in lists if len(rows := _rows(one)) > 1), key=len, default=None)
     title = _title(document) if isinstance(document, dict) else ""
@@ -180,6 +182,25 @@ def _is_number(cell: Any) -> bool:
     return isinstance(cell, (int, float)) or (isinstance(cell, str) and cell.isdecimal())
 
 
+def _named_rows(document: Any, nesting: int = _NESTING * 2) -> dict[str, list[Any]]:
+    """`{"columns": ["step", "rss_mb"], "data": [[0, 5], [1, 6]]}`, as pandas, InfluxDB and others
+    write, anywhere inside; {} for anything else.
+    """
+    if not nesting or not isinstance(document, (dict, list)) or len(document) > _PARTS_AT_MOST:
+        return {}
+    inner = list(document.values()) if isinstance(document, dict) else document
+    lists = [one for one in inner if isinstance(one, list) and one]
+    names = next((one for one in lists if all(isinstance(name, str) for name in one)), [])
+    widths = [{len(row) if isinstance(row, list) else 0 for row in rows} for rows in lists]
+    rows = next(
+        (one for one, width in zip(lists, widths, strict=True) if width == {len(names)}), []
+    )
+    if names and rows:
+        return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    parts = (_named_rows(one, nesting - 1) for one in inner)
+    return next(filter(None, parts), {})
+
+
 def _columns(document: Row) -> dict[str, list[Any]] | None:
     """`{"step": [0, 1], "rss_mb": [5, 6]}`; pandas writes `{"step": {"0": 0, "1": 1}}`."""
     found = {
@@ -205,17 +226,18 @@ def _rows(rows: Sequence[Any]) -> list[Row]:
 
 def _flat(row: Row, prefix: str, nesting: int) -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
-        inner = value
-        if (
-            isinstance(value, list)
-            and 0 < len(value) <= _PARTS_AT_MOST
-            and all(map(_is_row, value))
-        ):
-            inner = {str(at): part for at, part in enumerate(value)}  # of devices, of containers
+        inner = _numbered(value)
         if isinstance(inner, dict) and nesting:
             yield from _flat(inner, f"{prefix}{name}.", nesting - 1)
         elif _is_scalar(value):
             yield f"{prefix}{name}", value
+
+
+def _numbered(value: Any) -> Any:
+    """A list of the objects of devices or containers as an object with their numbers."""
+    if not isinstance(value, list) or not 0 < len(value) <= _PARTS_AT_MOST:
+        return value
+    return {str(at): part for at, part in enumerate(value)} if all(map(_is_row, value)) else value
 
 
 def _is_row(value: Any) -> bool:

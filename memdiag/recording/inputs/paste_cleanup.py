@@ -19,6 +19,8 @@ _PROMPT = re.compile(
     rb"|(?:\([\w.-]+\) ?)*[\w.-]+@[\w.-]+[: ][^$#%]{0,80}[$#%] "  # (env) me@host:~/job$
     rb")"
 )
+# The header of a table in Jira: `||step||rss_mb||`.
+_JIRA = re.compile(rb"\s*\|\|[^|].*\|\|\s*")
 _RESULT = re.compile(rb"^Out\[[0-9]+\]: ?")
 _QUOTED = 0.6
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
@@ -47,6 +49,7 @@ def unwrapped(text: bytes) -> bytes:
     lines = plain.split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
+    lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:
         return b"\n".join(lines)

@@ -4,6 +4,7 @@ exporters print, scraped again and again.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,7 +47,7 @@ def is_range(source: Source) -> bool:
 
 def read_range(source: Source) -> Table | None:
     """Time, the labels that distinguish the series, and one column per metric."""
-    series = _series(parsed(source), source.name)
+    series = _series(_answers(source), source.name)
     if series is None:
         return None
     if not series:
@@ -103,6 +104,27 @@ def _sample(line: str, series: list[str]) -> re.Match[str] | None:
     return _SAMPLE.fullmatch(f"{series[0]} {line}" if is_below else line)
 
 
+def _answers(source: Source) -> Any:
+    """The answer, or a list of several, which may have a line each."""
+    document = parsed(source)
+    if document is not None:
+        return document
+    lines = filter(bytes.strip, source.all_bytes().split(b"\n"))
+    try:
+        return [json.loads(line) for line in lines]
+    except ValueError:
+        return None
+
+
+def _of_moments(answers: Sequence[Found]) -> list[Found]:
+    """The series of answers to an instant query, asked again and again."""
+    values: dict[str, list[Any]] = {}
+    for one in (one for answer in answers for one in answer["data"].get("result", ())):
+        if isinstance(one, dict) and isinstance(one.get("metric"), dict) and "value" in one:
+            values.setdefault(json.dumps(one["metric"], sort_keys=True), []).append(one["value"])
+    return [{"metric": json.loads(key), "values": pairs} for key, pairs in values.items()]
+
+
 def _series(document: Any, source: str) -> list[Found] | None:
     """The series of the answer, None if it is something else."""
     if isinstance(document, dict):
@@ -111,6 +133,8 @@ def _series(document: Any, source: str) -> list[Found] | None:
         document = data.get("result") if isinstance(data, dict) else None
     if not isinstance(document, list):
         return None
+    if document and all(isinstance(a, dict) and isinstance(a.get("data"), dict) for a in document):
+        return _of_moments(document) or None
     if not all(isinstance(one, dict) and isinstance(one.get("metric"), dict) for one in document):
         return None
     if document and all("value" in one and "values" not in one for one in document):

@@ -14,6 +14,7 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.monitors.ps_top_free import TICK, all_lines, clock_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.tables.csv_dialect import is_number
 from memdiag.recording.tables.table import Table
 
 _RULE = re.compile(r"\s*(?:-{2,}(?:\s+-{2,})+|={2,}(?:\s+={2,})+)\s*")
@@ -31,9 +32,15 @@ Spans = list[tuple[int, int | None]]
 
 
 def has_ruled_tables(source: Source) -> bool:
-    """Return True if the head has several such headers, with names of memory."""
-    headers = _headers(source.head().split("\n"))
-    return sum(any(map(_is_memory, names)) for _, names in headers) >= _TABLES_AT_LEAST
+    """Return True if the head has several such headers with names of memory, or one between two
+    rules, with an axis.
+    """
+    lines = source.head().split("\n")
+    headers = [one for one in _headers(lines) if any(map(_is_memory, one[1]))]
+    return len(headers) >= _TABLES_AT_LEAST or any(
+        at >= 2 and lines[at - 2] == lines[at] and any(map(_is_axis, names))
+        for at, names in headers
+    )
 
 
 def read_ruled_tables(source: Source) -> Table | None:
@@ -53,7 +60,7 @@ def read_ruled_tables(source: Source) -> Table | None:
                 re.search("[A-Za-z]{3}", line) is not None
             )  # "Tuesday, March 11, 2025 9:00:00 AM"
             time, spans = clock_in(line) if worded else line.strip(), []
-        elif spans and line.strip() and at + 1 not in headers:
+        elif spans and line.strip() and at + 1 not in headers and not _RULE.fullmatch(line):
             cells = (line[begin:end].strip() for begin, end in spans)
             moment = {"time": time} if time else {TICK: str(number)}
             rows.append(moment | dict(zip(names, cells, strict=True)))
@@ -65,6 +72,8 @@ def _headers(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     for at, (above, line) in enumerate(pairwise(lines), 1):
         if _RULE.fullmatch(line) and above.strip():
             names = [above[begin:end].strip() for begin, end in _spans(line)]
+            if any(map(is_number, names)):  # a rule below the table
+                continue
             yield at, [_PROCESSES.get(name, name) for name in names]
 
 
@@ -76,3 +85,7 @@ def _spans(rule: str) -> Spans:
 
 def _is_memory(name: str) -> bool:
     return recognise(name).part is Part.METRIC
+
+
+def _is_axis(name: str) -> bool:
+    return recognise(name).part is Part.AXIS

@@ -64,13 +64,13 @@ def _below(header: re.Pattern[str], line: str, names: list[str]) -> dict[str, st
 
 
 def read_sar(source: Source) -> Table | None:
-    """`sar -r`: one row of kilobytes per interval; the header is repeated."""
+    """`sar -r`, or `sadf -d` of it: one row of kilobytes per interval; the header is repeated."""
     names: list[str] = []
 
     def row_of(line: str) -> Row | None:
         if "kbmemfree" in names[1:]:  # behind "09:00:01 AM"
             del names[: names.index("kbmemfree")]
-        cells = _below(_SAR, line, names)
+        cells = _below(_SAR, line.replace(";", " "), names)
         known = {_SAR_NAMES[key]: f"{cell} KiB" for key, cell in cells.items() if key in _SAR_NAMES}
         return known if clock_in(line) and known else None
 

@@ -31,6 +31,7 @@ _TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*([AaPp][Mm])?"
 _DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})"
 _LAST_MONTH = 12
 _NOON = 12
+_HOUR_AND_MINUTE = "^[0-9]{2}:[0-9]{2}$"
 # `Tue Mar 11 21:30:00 UTC 2025`, `11-Mar-2025 21:30`, `Mar 11, 2025 9:30 PM`.
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = rf"({'|'.join(_MONTHS)})[a-z]*"
@@ -188,13 +189,18 @@ def _days(year: Floats | Ints, month: Floats | Ints, day: Floats | Ints) -> Floa
 
 
 def _times_of_day(text: pl.Series) -> Floats:
-    """Seconds of `14:03:22.5` or `03:22`."""
+    """Seconds of `14:03:22.5` or `03:22`: minutes and seconds, unless they begin later than they
+    last and have two digits each, as times of day do (`09:12` to `09:47`).
+    """
     seconds = np.zeros(len(text))
     for part in range(3):
         cell = text.str.split(":").list.get(part, null_on_oob=True).cast(pl.Float64, strict=False)
         values = _floats(cell)
         seconds = np.where(np.isnan(values) & (part == 2), seconds, seconds * 60.0 + values)
-    return seconds
+    known = seconds[np.isfinite(seconds)]
+    is_of_day = known.size > 1 and 2 * known.min() > known.max() and known.max() < _DAY_S / 60.0
+    has_hours = is_of_day and bool(text.drop_nulls().str.contains(_HOUR_AND_MINUTE).all())
+    return seconds * 60.0 if has_hours else seconds
 
 
 def _floats(column: pl.Series) -> Floats:

@@ -32,6 +32,7 @@ NUMBER = re.compile(
 )
 # A float has at most 24 characters; with blanks, quotes and a unit around it. Heuristic.
 _LONGEST_NUMBER = 100
+_CELL_ENDS = re.compile(r"[,;|\s]+")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 _DATE = re.compile(
     r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
@@ -70,8 +71,8 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
         return _single_column(rows)
     found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
-    # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name.
-    named = (layout for layout in found if layout.names[:1] != ("",))
+    # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name, or all.
+    named = (layout for layout in found if layout.names[:1] not in {(), ("",)})
     other = found[0] if found else _single_column(rows) or _in_prose(rows)
     return next(named, other or _before_text(rows))
 
@@ -103,7 +104,7 @@ def is_number(cell: str) -> bool:
 
 
 def _comment(line: str) -> bool:
-    return line.startswith("#") and not recognisable(line[1:].replace(",", " ").split())
+    return line.startswith("#") and not recognisable(_CELL_ENDS.split(line[1:]))
 
 
 def recognisable(names: list[str]) -> bool:

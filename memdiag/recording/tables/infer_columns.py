@@ -15,7 +15,7 @@ from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import ALLOCATED, MEMORY, NO_AMOUNTS, REQUESTS
-from memdiag.recording.parsing.timestamps import is_clock, is_date_alone, is_time_alone
+from memdiag.recording.parsing.timestamps import is_clock, is_date_alone, is_time_alone, spans_of
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
 from memdiag.recording.tables.axis import Candidate, counts_evenly, rises_strictly
@@ -81,9 +81,18 @@ def _meaning(name: str, column: Column) -> Meaning:
         return meaning
     if (NO_AMOUNTS | {"cpu"}) & set(take_apart(name).words):  # 990m of a core are not megabytes
         return meaning
-    if not holds_bytes(as_series(column[:_CELLS_LOOKED_AT])):
+    cells = as_series(column[:_CELLS_LOOKED_AT])
+    if not holds_bytes(cells) or _are_durations(cells):
         return meaning
     return recognise(f"{name} (bytes)")
+
+
+def _are_durations(cells: pl.Series) -> bool:
+    """Return True for `3m`, `1h 5m`: a small m without a name of memory stands for minutes."""
+    filled = cells.drop_nulls().str.strip_chars()
+    if filled.str.contains("[A-Z]").any():
+        return False
+    return bool(np.isfinite(spans_of(filled)).all())
 
 
 def _find(table: Table, wanted: str, source: str) -> int:

@@ -41,7 +41,9 @@ SEEN_AT_LEAST = 3
 
 # Words beside a size whose unit is a letter.
 _IN_USE = frozenset({"used", "use", "uses", "using", "usage", "consumed", "current", "now", "peak"})
-_IN_USE |= frozenset({"consumption", "occupied", "footprint", "resident", "held"})
+_IN_USE |= frozenset(
+    {"consumes", "consuming", "consumption", "occupied", "footprint", "resident", "held"}
+)
 _BARE_SIZE = "size"
 _OF_AMOUNTS = _IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 # What has memory: "cuda 1.2 GB, cpu 3.1 GB".
@@ -55,6 +57,8 @@ _ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
 _LEADING_PAIR = re.compile(r"^\s*[(\[][^)\]]*[)\]]")
 # A named tuple or a data class: `svmem(total=67430391808, ...)`.
 _PRINTED = re.compile(r"\b[A-Za-z_]\w*\((?=\w+=)")
+# "[Rank 0] (after 200 iterations) memory (MB) | allocated: 12345.6"
+_IN_FRONT = re.compile(r"^(?:\s*(?:\[[^\]0-9]*[0-9][^\]]*\]|\([^)0-9]*[0-9][^)]*\)))+\s*")
 _HEADING_ENDS = re.compile("[:|=0-9]")
 # A position at the start of a line, not the size at the start of another: `4.2 GB`.
 _LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT}"
@@ -178,7 +182,7 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
                 unit=unit,
                 alike=_pattern(place, labels, digits="[0-9]") if place.has_digits else "",
                 by_unit=place.kind in BY_UNIT or not (is_of_memory or _is_level(place, labels)),
-                is_guessed=place.kind == "size",
+                is_guessed=place.kind == "size" or place == Place("fraction", ""),
                 is_of_memory=place.kind not in BY_UNIT and is_of_memory,
                 leads=leads,
             )
@@ -283,7 +287,8 @@ def _heading(lines: Sequence[str]) -> str:
     printed = Counter(found.group() for line in lines if (found := _PRINTED.search(line)))
     if printed and printed.most_common(1)[0][1] * 2 > len(lines):
         return printed.most_common(1)[0][0]
-    starts = Counter(_HEADING_ENDS.split(line, maxsplit=1)[0].strip() for line in lines)
+    bare = (_IN_FRONT.sub("", line) for line in lines)
+    starts = Counter(_HEADING_ENDS.split(line, maxsplit=1)[0].strip() for line in bare)
     return starts.most_common(1)[0][0] if starts else ""
 
 
@@ -313,7 +318,7 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
     if known.part is Part.AXIS or known.unit is not None:
         return label
     is_of_pages = heading == _OF_MACHINE and recognise(label).part is Part.OTHER
-    if not unit and not is_of_pages:
+    if not unit and not is_of_pages and known.part is not Part.LABEL:
         unit = "%" if "percent" in label.lower() else _unit_of_heading(heading)
     return f"{label} ({unit})" if unit else label
 

@@ -96,7 +96,7 @@ class Collector:
         carries_stamps: bool = False,
     ) -> None:
         self.fields = fields
-        self._carries_stamps = carries_stamps
+        self.carries_stamps = carries_stamps
         self._last_stamp = np.nan
         self._lines_alike = lines_alike
         self._plans: dict[bytes, Plan | None] = {}
@@ -105,6 +105,8 @@ class Collector:
         self._rows_at_most = rows_at_most
         self._rows = 0
         self._last: dict[str, int] = {}
+        self._is_metric = np.array([field.meaning.part is Part.METRIC for field in fields])
+        self._pid_leads: bool | None = None
         self.coarseness = 0
 
     def read(self, lines: Lines) -> None:
@@ -115,7 +117,7 @@ class Collector:
             left = self._cut_alike(lines.of(left), left, 1, found)
         if len(left):
             self._search(lines, left, found)
-        if self._carries_stamps:
+        if self.carries_stamps:
             self._carry_stamps(found.stamps)
         holds = np.isfinite(found.values).any(axis=0)
         for codes in found.tags.values():
@@ -152,17 +154,30 @@ class Collector:
 
     def _carry(self, found: Found) -> None:
         """A phase or process named by a line also applies to the lines below it."""
+        carries_pid = self._carries_pid(found)
         for name in CARRIED & self._seen.keys():
             if all(tag.lower().startswith("total") for tag in self._seen[name]):
                 continue  # none, or `Total:` of something else than devices
+            if name == "pid" and not carries_pid:
+                continue
             codes = np.concatenate(([self._last.get(name, -1)], found.tag(name)))
             named = np.maximum.accumulate(np.where(codes >= 0, np.arange(len(codes)), 0))
             found.tags[name] = codes[named][1:]
             self._last[name] = int(codes[named[-1]])
 
+    def _carries_pid(self, found: Found) -> bool:
+        """Return True unless readings come before the first pid: the log then only mentions other
+        processes.
+        """
+        if self._pid_leads is None:
+            has_reading = np.isfinite(found.values[self._is_metric]).any(axis=0)
+            has_pid = found.tags.get("pid", np.full(len(has_reading), -1)) >= 0
+            first = np.flatnonzero(has_reading | has_pid)[:1]
+            self._pid_leads = bool(has_pid[first[0]]) if first.size else None
+        return self._pid_leads is not False
+
     def _decimated(self, found: Found, coarseness: int) -> Found:
-        is_metric = np.array([field.meaning.part is Part.METRIC for field in self.fields])
-        values = found.values
+        values, is_metric = found.values, self._is_metric
         tags = [found.tag(name) for name, seen in self._seen.items() if 0 < len(seen) <= _TAGS_KEPT]
         return found.of(decimated(values[is_metric], values[~is_metric], tags, coarseness))
 
@@ -188,7 +203,7 @@ class Collector:
         for number, cut, factor in how.numbers:
             numbers = numbers_of(marks[:, cut.begin : cut.end], cut.text)
             found.values[number, rows] = numbers * factor
-        if how.stamp is not None and (how.numbers or how.tags or self._carries_stamps):
+        if how.stamp is not None and (how.numbers or how.tags or self.carries_stamps):
             cut = how.stamp
             found.stamps[rows] = moments_of_marks(marks[:, cut.begin : cut.end], cut.text)
         for name, cut in how.tags.items():

@@ -38,6 +38,8 @@ _ADDRESS = re.compile(
 ARROW = r"(?:\s?\([0-9.]+(?:%|[ ]?[KMG]i?B)?\))?\s*(?:->|→|=>|⇒|➜)\s*"
 _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
 _IN_BRACKETS = re.compile(rf"\s*[(\[]\s*{NUMBER}(?:{OF})?[ ]?{SIZE_UNIT}\b")
+# "MALLOC: 128353894 (122.4 MiB) Bytes in use": the words behind both name it.
+_AGAIN = re.compile(rf"\s*\(\s*{NUMBER}[ ]?{SIZE_UNIT}\)\s+[A-Za-z]")
 # "34MB/57MB", "1.2 GB of 4 GB": in use, of a total.
 TOTAL_BEHIND = rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b"
 OF_TOTAL = re.compile(TOTAL_BEHIND)
@@ -86,6 +88,7 @@ _MODEL = re.compile(r"\w-$")
 _STRIP = " \t:=#-–([{'\"*`>~<.|_@+/"
 # Words that make another figure of the same words: "Max GPU memory allocated".
 _QUALIFIERS = frozenset({"max", "maximum", "peak", "min", "minimum", "average", "avg", "mean"})
+_QUALIFIERS |= frozenset({"current"})
 _QUALIFIERS |= frozenset({"cumulative", "free", "available", "estimated"})
 _USED = frozenset({"used", "in", "usage", "current", "total"})
 WORDS_KEPT = 3
@@ -160,7 +163,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
         elif awaited is not None and not is_total:
             yield Number(awaited, unit)
             awaited = None
-        elif is_total or _is_no_reading(between, label, match.group("figure"), unit):
+        elif is_total or _is_no_reading(between, label, match):
             continue
         elif (when := _when(between, label, line, match, is_after_size)) is not None:
             position, beyond = when
@@ -244,16 +247,18 @@ def without_when(text: str) -> str:
     return " ".join([*words, unit.strip()]).strip()
 
 
-def _is_no_reading(between: str, label: str, figure: str, unit: str) -> bool:
+def _is_no_reading(between: str, label: str, match: re.Match[str]) -> bool:
     """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a line of code, a start, an
-    increase, a single allocation, or a total ("of 32 GB", "/ 32 GB").
+    increase, a single allocation, a total ("of 32 GB", "/ 32 GB"), or a size that comes again.
     """
+    figure, unit = match.group("figure"), match.group("unit") or ""
     if label.lower() in _TOTALS or _CODE.search(between) or _ALLOCATES.search(between):
         return True
     if re.fullmatch(SIZE_UNIT, unit):
         is_increase = figure.startswith("+")  # "memory +20 MB"
         return is_increase or between.strip() == "/" or _MODEL.search(between) is not None
-    return not unit and not _BOUNDS.isdisjoint(label.lower().split()[-1:])
+    is_again = _AGAIN.match(match.string, match.end()) is not None
+    return not unit and (is_again or not _BOUNDS.isdisjoint(label.lower().split()[-1:]))
 
 
 def _unlabelled(

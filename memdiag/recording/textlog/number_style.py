@@ -21,6 +21,7 @@ _GROUPED = (
     re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:_[0-9]{3})+)(?!\w)"),
     re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:" + _SPACES + rb"[0-9]{3})+)(?![0-9])"),
     re.compile(rb"([:=][ ]{0,8})([1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?)" + _SIZE_ENDS),
+    re.compile(rb"(?<![\w.,])()([1-9][0-9]?(?:,[0-9]{2}){1,6},[0-9]{3})" + _SIZE_ENDS),  # lakhs
 )
 # Points between thousands, where commas are decimal.
 _POINTED = re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?=,[0-9])")
@@ -45,12 +46,24 @@ _HALF_DAY = re.compile(
     + _SPACES
     + rb")?([AaPp])[Mm]\b"
 )
+# `May  6 03:12:07 host ...`: the year is not known.
+_MONTHS = rb"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_MONTH_AND_DAY = re.compile(
+    rb"(?m)^([\[(<]?)("
+    + _MONTHS
+    + rb") {1,2}([0-9]{1,2})(?= [0-9]{2}:[0-9]{2}:[0-9]{2}(?! [0-9]{4}))"
+)
+_LEAP_YEAR = 2000
+# `[05/06 03:12:07]`: which is the month is not known.
+_TWO_NUMBERS = re.compile(rb"(?m)^([\[(<]?)[0-9]{2}/[0-9]{2} (?=[0-9]{2}:[0-9]{2}:[0-9]{2})")
 # Names behind their values: `MiB Mem : 64215.3 total, 1034.2 free, 20120.4 used`.
 _PART = rb"(" + _VALUE + rb")([KMGTkmgt]i?[Bb]?(?=[ ]))?[ ]?([A-Za-z][A-Za-z/]*)"
+# "97696 total in 5 blocks; 13168 free (7 chunks); 84528 used"
+_COUNTED = rb"(?:[ ]in[ ][0-9]+[ ][a-z]+|[ ]\([0-9]+[ ][a-z]+\))?"
 _EACH_PART = re.compile(_PART)
 _NAMED_BEHIND = re.compile(
     rb"(?P<about>[A-Za-z][A-Za-z ]{0,24}?)[ ]?:[ ]{0,8}"
-    rb"(?P<parts>(?:" + _PART + rb",[ ]{1,8})+" + _PART + rb")(?=[\s.]|$)"
+    rb"(?P<parts>(?:" + _PART + _COUNTED + rb"[,;][ ]{1,8})+" + _PART + rb")(?=[\s.]|$)"
 )
 # One of them is what is in use.
 _IN_USE = re.compile(rb"[ 0-9](?:used|alloc|allocated|reserved)\b", re.I)
@@ -62,7 +75,8 @@ _LOOKED_AT = 1 << 19
 class NumberStyle:
     """grouped: what finds numbers with separated groups of digits. decimal_commas: `3,5 MB`.
     listed: names and values between slashes. named_behind: names behind several values. held:
-    `36.8 (60.0) MB`. half_days: times with AM and PM.
+    `36.8 (60.0) MB`. half_days: times with AM and PM. first_month: of dates without a year, 0 if
+    there are none. two_numbers: dates such as `05/06`, which are left out.
     """
 
     grouped: tuple[re.Pattern[bytes], ...]
@@ -71,6 +85,8 @@ class NumberStyle:
     named_behind: bool
     held: bool
     half_days: bool
+    first_month: int
+    two_numbers: bool
 
     def plain(self, block: bytes) -> bytes:
         """The text with numbers of digits and points."""
@@ -78,6 +94,10 @@ class NumberStyle:
             block = pattern.sub(_without_separators, block)
         if self.half_days:
             block = _HALF_DAY.sub(_of_24_hours, block)
+        if self.first_month:
+            block = _MONTH_AND_DAY.sub(self._with_year, block)
+        if self.two_numbers:
+            block = _TWO_NUMBERS.sub(rb"\1", block)
         if self.held:
             block = _USED_AND_HELD.sub(rb"\1\3 \2\3)", block)
         if self.listed:
@@ -87,6 +107,11 @@ class NumberStyle:
         if not self.decimal_commas:
             return block
         return _COMMA.sub(b".", _POINTED.sub(lambda one: one[2].replace(b".", b""), block))
+
+    def _with_year(self, found: re.Match[bytes]) -> bytes:
+        month = _month(found)
+        year = _LEAP_YEAR + (month < self.first_month)
+        return found[1] + b"%d-%02d-%02d" % (year, month, int(found[3]))
 
 
 def number_style(block: bytes) -> NumberStyle:
@@ -108,11 +133,19 @@ def number_style(block: bytes) -> NumberStyle:
         named_behind=behind >= _AT_LEAST,
         held=held,
         half_days=_HALF_DAY.search(block) is not None,
+        first_month=0 if (dated := _MONTH_AND_DAY.search(block)) is None else _month(dated),
+        two_numbers=_TWO_NUMBERS.search(block) is not None,
     )
 
 
+def _month(found: re.Match[bytes]) -> int:
+    return 1 + _MONTHS.split(b"|").index(found[2])
+
+
 def _without_separators(found: re.Match[bytes]) -> bytes:
-    return found[1] + re.sub(rb"[^0-9.,]", b"", found[2])
+    digits = re.sub(rb"[^0-9.,]", b"", found[2])
+    is_grouped = digits.count(b",") > 1  # one may be decimal
+    return found[1] + (digits.replace(b",", b"") if is_grouped else digits)
 
 
 def _of_24_hours(found: re.Match[bytes]) -> bytes:
@@ -121,7 +154,7 @@ def _of_24_hours(found: re.Match[bytes]) -> bytes:
 
 
 def _named_before(found: re.Match[bytes]) -> bytes:
-    parts = _EACH_PART.findall(found["parts"])
+    parts = _EACH_PART.findall(re.sub(_COUNTED + rb"(?=[,;])", b"", found["parts"]))
     return b", ".join(
         found["about"] + b" " + name + b": " + value + unit.replace(b"k", b"K")
         for value, unit, name in parts

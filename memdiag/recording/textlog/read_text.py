@@ -44,6 +44,8 @@ _DENSE = 0.2
 _HINT = (
     r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|[0-9]\s?bytes|uss|pss|vms"
 )
+# So many readings of one name at one moment are of different things.
+_SEVERAL = 2
 _DIGIT = "[0-9]"
 _BEGINS_WITH_NUMBER = re.compile(rb"\s*[0-9]")
 _FORMS_AT_MOST = 4000
@@ -78,10 +80,15 @@ def read_text(source: Source) -> Table | None:
     fields = collector.fields
     metrics, axes = [fields[n] for n in chosen.metrics], [fields[n] for n in chosen.axes]
     notes = left_out(of_memory, metrics, axes, own=chosen.own)
+    unread = share_left_out(of_memory, metrics, axes, own=chosen.own)
+    each = _readings_per_moment(collector, found, chosen)
+    if each >= _SEVERAL:
+        notes += (f"{each:g} sizes without names at each position or time: read as one series",)
+        unread = max(unread, 1 - 1 / each)
     return replace(
         table,
         notes=(*notes, _DECIMATED) if collector.coarseness else notes,
-        unread_share=share_left_out(of_memory, metrics, axes, own=chosen.own),
+        unread_share=unread,
     )
 
 
@@ -219,18 +226,21 @@ def _chosen(fields: Sequence[Field], found: Found) -> _Chosen:
     """
     metrics = [n for n, f in enumerate(fields) if f.meaning.part is Part.METRIC]
     axes = [n for n, f in enumerate(fields) if f.meaning.part is Part.AXIS]
-    placed = [n for n in metrics if _leading(axes, found, [n])]
+    placed = [n for n in metrics if _leading(fields, axes, found, [n])]
     of_memory = {n for n in metrics if fields[n].is_of_memory}
     if of_memory and of_memory <= set(placed):
         metrics = placed
-    own = _leading(axes, found, metrics)
+    own = _leading(fields, axes, found, metrics)
     return _Chosen(metrics=metrics, axes=own or axes, own=bool(own))
 
 
-def _leading(axes: Sequence[int], found: Found, metrics: Sequence[int]) -> list[int]:
+def _leading(
+    fields: Sequence[Field], axes: Sequence[int], found: Found, metrics: Sequence[int]
+) -> list[int]:
     """The axes that lead in the lines with one of these metrics."""
     wanted = _have_any(found, metrics)
-    return [n for n in axes if _leads(_those(found.values[n], wanted))]
+    there = ((n, _those(found.values[n], wanted)) for n in axes)
+    return [n for n, x in there if _leads(_positions(x) if fields[n].leads else x)]
 
 
 def _as_table(
@@ -244,7 +254,13 @@ def _as_table(
         wanted &= _have_any(found, axes)
     rows = found if wanted.all() else found.of(np.flatnonzero(wanted))
     most = max((int((~np.isnan(rows.values[n])).sum()) for n in metrics), default=0)
-    carrying = [n for n in axes if chosen.own or _fills_half(rows.values[n])]
+    guessed = {n for n in axes if collector.fields[n].is_guessed}  # "17/500 MHz"
+    carrying = [
+        n
+        for n in axes
+        if chosen.own
+        or (_fills_half(rows.values[n]) and (n not in guessed or _onwards(rows.values[n])))
+    ]
     if chosen.own and 0 < most < _ROWS_AT_LEAST:
         raise ReadError(
             f"no memory readings over enough steps: only {most} lines have them",
@@ -263,6 +279,24 @@ def _as_table(
         return table
     names, columns = (*table.names, "generation"), (*table.columns, generation)
     return replace(table, names=names, columns=columns)
+
+
+def _readings_per_moment(collector: Collector, found: Found, chosen: _Chosen) -> float:
+    """The median number of readings below each position or time on a line of its own, if nothing
+    else than their place tells what they are; else 0.
+    """
+    fields = [collector.fields[n] for n in chosen.metrics]
+    amounts = [field for field in fields if field.meaning.unit is not Unit.COUNT]
+    if chosen.own or not amounts or not all(field.by_unit for field in amounts):
+        return 0.0
+    moments = [found.values[n] for n in chosen.axes]
+    moments += [found.stamps] if collector.carries_stamps else []
+    rows = np.flatnonzero(_have_any(found, chosen.metrics))
+    changes = np.zeros(max(0, rows.size - 1), dtype=bool)
+    for at in moments:
+        changes |= np.diff(np.nan_to_num(at[rows])) != 0
+    edges = np.concatenate(([0], np.flatnonzero(changes) + 1, [rows.size]))
+    return float(np.median(np.diff(edges))) if len(edges) > _ROWS_AT_LEAST else 0.0
 
 
 def _generations(
@@ -310,13 +344,18 @@ def _carry_on(positions: Floats, wanted: NDArray[np.bool_]) -> None:
     line[:] = carried_on(line)
 
 
-def _leads(readings: Floats) -> bool:
+def _leads(positions: Floats) -> bool:
     """Return True if most readings have a position, and it mostly increases."""
-    positions = _positions(readings)
     with np.errstate(invalid="ignore"):
         moves = np.diff(positions[~np.isnan(positions)])
     onwards = int((moves > 0).sum())
-    return _fills_half(readings) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
+    return _fills_half(positions) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
+
+
+def _onwards(positions: Floats) -> bool:
+    """Return True if most of the moves of a position are onwards; it may also stay."""
+    moves = np.diff(positions[~np.isnan(positions)])
+    return bool((moves > 0).sum() >= _ONWARDS * (moves != 0).sum())
 
 
 def _fills_half(readings: Floats) -> bool:
