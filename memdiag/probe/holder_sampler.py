@@ -18,7 +18,7 @@ from .guard import is_foreign
 from .kept_bytes import Arrays, Kept, of_object, per_item
 from .line_windows import LineWindows, growth_in_use, growth_on_devices, is_program_thread
 from .main_thread import MainThreadCall
-from .name_walk import NameWalk
+from .name_walk import RUNNING, NameWalk
 from .places import Place, Places
 from .plain_access import container_name
 from .size_log import SizeLog
@@ -233,7 +233,7 @@ class HolderSampler:
         grown = {
             place: self._growth(place)
             for place in self._growing
-            if place not in self._unreached.found
+            if place not in self._unreached.found and place.kind != RUNNING
         }
         in_program = self._is_in_program
         self._alone(lambda: self._windows.consider(grown, self._walks, in_program=in_program))
@@ -442,8 +442,8 @@ class HolderSampler:
                 about = per_item(found.samples, arrays, counted)
                 about["container"] = container_name(found.samples[0])
             else:
-                is_bytes = place.unit == "bytes"
-                about = of_object(found.samples[0], arrays, counted, is_bytes=is_bytes)
+                first_bytes = place.sizes[0][1] if place.unit == "bytes" else None
+                about = of_object(found.samples[0], arrays, counted, first_bytes=first_bytes)
                 about["container"] = ""
             about["is_estimated"] = found.is_estimated
             self._measured[place] = place.sizes[-1][1], about

@@ -75,6 +75,8 @@ _SPARSE = {
     "sparse_csc": _OF_COLUMNS,
     "sparse_bsc": _OF_COLUMNS,
 }
+# Of the keys of storages, beside the identities of objects.
+STORAGE = "storage"
 # What an array may have its memory from, and is counted by itself.
 LENDERS = (bytes, bytearray, memoryview)
 
@@ -406,7 +408,7 @@ class Kept:
         self._held.append(tensor)
         self.found[id(tensor)] = _TENSOR_IN_MALLOC + _TENSOR_IN_PYTHON
         address, size, is_on_device = self._arrays.storage(tensor)
-        key = ("storage", address)
+        key = (STORAGE, address)
         self._in_tensors.update((key, id(tensor)))
         if key not in self.found:
             self.found[key] = size
@@ -532,18 +534,25 @@ def _items_of(container: Any) -> tuple[Any, Any]:
 
 
 def of_object(
-    thing: Any, arrays: Arrays, counted: Kept | None = None, *, is_bytes: bool = False
+    thing: Any, arrays: Arrays, counted: Kept | None = None, *, first_bytes: float | None = None
 ) -> dict[str, Any]:
     """What a unit of a place keeps by which `thing` is reached: one object of a chain of them, or
     a byte that the walk has counted. The rest is as for items.
+
+    first_bytes: what a place of bytes had at first. A tensor that was as large then has grown by
+    its graph alone.
     """
     kept = Kept(arrays, without=counted)
     kept.add(thing)
+    units = float(kept.count_of(type(thing)) if first_bytes is None else kept.total()[0])
+    if arrays.is_tensor(type(thing)):
+        address, size, _ = arrays.storage(thing)
+        units = size + kept.nodes * NODE_BYTES
+        if kept.nodes and first_bytes is not None and size <= first_bytes:
+            units -= size
+            kept.found[STORAGE, address] = 0
     if counted is not None:
         counted.leave_out(kept)
-    units = float(kept.total()[0] if is_bytes else kept.count_of(type(thing)))
-    if arrays.is_tensor(type(thing)):
-        units = arrays.storage(thing)[1] + kept.nodes * NODE_BYTES
     return _per_unit(thing, kept, units)
 
 

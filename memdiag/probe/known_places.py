@@ -73,7 +73,7 @@ class KnownPlacesWalk(NameWalk):
         self,
         thing: Any,
         place: Place,
-        label: tuple[str, str],
+        label: tuple[str, ...],
         weight: float,
         depth: int,
         about: Any = None,
@@ -96,10 +96,10 @@ class KnownPlacesWalk(NameWalk):
             self.reached.setdefault(place, []).append(Reached(thing, thing))
         return super()._record(thing, place, weight, depth)
 
-    def _count_nodes(self, root: Any) -> int:
+    def _nodes_of(self, root: Any) -> list[Any]:
         """Graphs take too long to count: their places have no size."""
         self._nodes = sys.maxsize
-        return 0
+        return [root]
 
 
 def _binds(frame: Any, names: set[str]) -> bool:

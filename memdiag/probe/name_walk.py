@@ -69,6 +69,8 @@ _LONG_TEXT = 1024
 _MOST_NODES = 10_000
 # Objects of a place that are measured more closely, and further names of one.
 _MOST_SAMPLES, _MOST_ALIASES = 8, 4
+# The kind of place that is a function with calls that have not returned.
+RUNNING = "running"
 _SIMPLE = frozenset(map(id, (int, float, bool, complex, type(None))))
 _TEXTS = frozenset(map(id, (str, bytes, bytearray)))
 _SKIPPED = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
@@ -114,7 +116,7 @@ class Found:
         if not self.is_partial:
             place.measured(walk, unit, size)
             if self.objects == 1 and self.oldest_node >= 0:
-                place.graph = self.oldest_node, self.newest_node, size
+                place.counted_graph(self.oldest_node, self.newest_node, size)
         elif self.objects == 1 and (estimate := place.graph_bytes(self.newest_node)) is not None:
             place.measured(walk, unit, estimate)
 
@@ -253,8 +255,23 @@ class NameWalk:
             self.files.add(file)
         function = getattr(code, "co_qualname", code.co_name)
         about = functools.partial(_about, function, file, code.co_firstlineno)
-        for name, value in locals_of(frame).items():
-            self._put(value, place, ("local", name), weight, depth, about)
+        variables = locals_of(frame)
+        if file and place is self._places.root:
+            self._count_call(frame.f_lineno, variables, about)
+        shared = {*code.co_cellvars, *code.co_freevars}  # with functions in this one or around it
+        for name, value in variables.items():
+            label = ("local", name, "" if name in shared else function)
+            self._put(value, place, label, weight, depth, about)
+
+    def _count_call(self, line: int, variables: dict[str, Any], about: Any) -> None:
+        """Count a call that has not returned: its function is a place that holds variables."""
+        function, file, _ = about()
+        place = self._places.child(self._places.root, (RUNNING, function, file), about)
+        found = self.found.setdefault(place, Found())
+        found.is_container, found.items = True, found.items + 1
+        found.samples = found.samples or [[]]
+        found.samples[0].append([one for one in variables.values() if id(one) not in self.seen])
+        place.line = line  # of the longest-running thread, which comes last
 
     # -- visits --------------------------------------------------------------------------------
 
@@ -262,7 +279,7 @@ class NameWalk:
         self,
         thing: Any,
         place: Place,
-        label: tuple[str, str],
+        label: tuple[str, ...],
         weight: float,
         depth: int,
         about: Any = None,
@@ -573,8 +590,8 @@ def _about(owner: str, file: str, line: int) -> tuple[str, str, int]:
 _LONGEST_OWNER = 120
 
 
-def _add_alias(place: Place, label: tuple[str, str]) -> None:
-    kind, name = label
+def _add_alias(place: Place, label: tuple[str, ...]) -> None:
+    kind, name = label[:2]
     if kind in ("item", "inside", "wrapped") or name == place.name:
         return
     if name not in place.aliases and len(place.aliases) < _MOST_ALIASES:

@@ -38,7 +38,8 @@ class Place:
     defined, "" if that is a library. unit: what `sizes` counts: "items" of containers, "bytes" of
     arrays, tensors and text, or "objects". sizes: (number of the walk, size) around each change,
     last_walk: the number of the last one. graph: the numbers of the oldest and the newest node of
-    its graph, and its size, when it was last counted to its end.
+    its graph, and its size, when it was last counted to its end; and whether it had the same oldest
+    node as the time before.
     aliases: other names of the same objects.
     """
 
@@ -62,9 +63,9 @@ class Place:
         self.parent, self.kind, self.name = parent, kind, name[:_NAME_CHARACTERS]
         self.owner = self.file = self.unit = ""
         self.line = self.seen = self.last_walk = 0
-        self.children: dict[tuple[str, str], Place] | None = None
+        self.children: dict[tuple[str, ...], Place] | None = None
         self.sizes: list[tuple[int, float]] = []
-        self.graph: tuple[int, int, float] | None = None
+        self.graph: tuple[int, int, float, bool] | None = None
         self.aliases: tuple[str, ...] = ()
 
     def is_chain(self) -> bool:
@@ -101,13 +102,17 @@ class Place:
             if len(self.sizes) > _MOST_SIZES:
                 del self.sizes[1:-1:2]
 
+    def counted_graph(self, oldest: int, newest: int, size: float) -> None:
+        """Its graph was counted to its end."""
+        self.graph = oldest, newest, size, self.graph is not None and self.graph[0] == oldest
+
     def graph_bytes(self, newest: int) -> float | None:
         """The size of a graph that was not counted to its end, if it has grown by each node since
-        as it did before; None if that is not known.
+        as it did before; None if that is not known, and of a graph that is another one each time.
         """
-        if self.graph is None:
+        if self.graph is None or not self.graph[3]:
             return None
-        first, last, size = self.graph
+        first, last, size, _ = self.graph
         return size * (newest - first) / (last - first) if first < last <= newest else None
 
     def grows(self) -> bool:
@@ -134,10 +139,11 @@ class Places:
         """Return True if there is no room for further places."""
         return self._count >= MOST_PLACES
 
-    def child(self, place: Place, label: tuple[str, str], about: Any = None) -> Place:
+    def child(self, place: Place, label: tuple[str, ...], about: Any = None) -> Place:
         """The place `label` in `place`. A chain leads back to its first link.
 
-        about: called once, for a new place, gives its (owner, file, line).
+        label: its kind and name, and what else tells it from others. about: called once, for a new
+        place, gives its (owner, file, line).
         """
         children = place.children
         if children is None:
@@ -149,7 +155,7 @@ class Places:
             found = _first_link(place, label)
             if found is None:
                 self._count += 1
-                found = Place(place, *label)
+                found = Place(place, label[0], label[1])
                 if about is not None:
                     found.owner, found.file, found.line = about()
             children[label] = found
@@ -178,14 +184,14 @@ class Places:
         return list(_growing_in(self.root))
 
 
-def _first_link(place: Place, label: tuple[str, str]) -> Place | None:
+def _first_link(place: Place, label: tuple[str, ...]) -> Place | None:
     """The place that `label` in `place` repeats, None if it is a new one."""
     above: list[Place] = []
     at: Place | None = place
     while at is not None and at.parent is not None and len(above) < 2 * _LONGEST_LINK:
         above.append(at)
         at = at.parent
-    labels = [label] + [(one.kind, one.name) for one in above]
+    labels = [label[:2]] + [(one.kind, one.name) for one in above]
     for length in range(1, _LONGEST_LINK + 1):
         repeated = labels[:length] == labels[length : 2 * length]
         # A list of lists is not a chain.

@@ -376,6 +376,7 @@ class Fix(enum.Enum):
     SMALLER_BOUND = "smaller_bound"  # a smaller maxlen or maxsize
     AGGREGATE = "aggregate"  # one array or text that is made larger again and again
     BREAK_CYCLE = "break_cycle"  # objects that refer to themselves
+    END_CALLS = "end_calls"  # threads or tasks that wait for ever
     UNLINK = "unlink"  # an object that refers to the one before it
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from memdiag.values.memory_kind import MemoryKind
 
+RUNNING = "running"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
@@ -13,10 +15,10 @@ class Name:
 
     kind: "global", "local", "attribute", "key", "item", "closure", "default", "cache", "wrapped",
     "inside", "unreached": the class of objects that no name leads to; an attribute after it is the
-    one by which they lead back to themselves; or "registered": the module whose callbacks keep such
-    objects. owner: the module of a global or a class, the
-    function of a local, the class of an attribute. file, line: where the owner is defined; "" and 0
-    for a library.
+    one by which they lead back to themselves; "registered": the module whose callbacks keep such
+    objects; or RUNNING: a function with calls that have not returned. owner: the module of a global
+    or a class, the function of a local, the class of an attribute. file, line: where the owner is
+    defined, of a running function the line that it is at; "" and 0 for a library.
     """
 
     kind: str

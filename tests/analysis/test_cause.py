@@ -512,6 +512,14 @@ def test_what_was_found_without_a_name_counts_for_what_places_with_names_leave()
         assert found.culprits[0].holder.startswith("list `tasks`")
 
 
+def test_calls_that_have_not_returned() -> None:
+    path = (Name(kind="running", name="Loader.fill", owner="Loader.fill", file="train.py"),)
+    found = caused(in_process(holder("", GROWING, 5374.0, path=path)))
+    assert found is not None
+    assert found.culprits[0].holder == "calls of `Loader.fill()` that have not returned"
+    assert found.fix is Fix.END_CALLS
+
+
 @pytest.mark.parametrize(("other", "is_named"), [(40.0, True), (9000.0, False)])
 def test_a_line_that_gives_native_memory_a_name_is_not_named_if_some_is_freed(
     other: float, is_named: bool

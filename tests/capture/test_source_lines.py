@@ -55,6 +55,18 @@ def test_forms_of_adding_to_a_local_variable(tmp_path: Path, statement: str) -> 
     assert (found.line, found.function, found.code) == (8, "main", statement)
 
 
+def test_calls_that_have_not_returned_are_at_a_line(tmp_path: Path) -> None:
+    source = """
+    def fill(queue, batches):
+        for batch in batches:
+            queue.put(batch)
+    """
+    file = str(tmp_path / "train.py")
+    running = Name(kind="running", name="fill", owner="fill", file=file, line=4)
+    found = line(tmp_path, source, holder(running))
+    assert (found.line, found.function, found.code) == (4, "fill", "queue.put(batch)")
+
+
 def test_closure_variable_that_another_function_beside_adds_to(tmp_path: Path) -> None:
     source = """
     def tracking(every):

@@ -321,6 +321,61 @@ def serve(step, done):
     assert frame is sys._current_frames
 
 
+def test_variables_of_several_functions_that_have_one_name(program) -> None:
+    run_in(
+        program,
+        """
+def collect(between):
+    states = []
+    def grow(i):
+        states.append([i])
+        if i % 10 == 9:
+            fit(i)
+    return between(grow)
+
+def fit(states):
+    return states
+""",
+    )
+    found = program.collect(grown)
+    assert [found[path].owner for path in found if path.endswith("states")] == ["collect"]
+    places = Places()
+    for number, name in enumerate(("collect", "fit", "collect"), 1):
+        places.child(places.root, ("local", "states", name)).measured(number, "items", number)
+    sizes = [place.sizes for place in (places.root.children or {}).values()]
+    assert sizes == [[(1, 1), (3, 3)], [(2, 2)]]
+
+
+def test_calls_that_do_not_return_are_a_place(program) -> None:
+    run_in(
+        program,
+        """
+import queue
+import threading
+def fill(ahead, batch):
+    for _ in range(3):
+        ahead.put(batch)  # line 6
+""",
+    )
+    queues: list[queue.Queue[Any]] = []
+
+    def start(i: int) -> None:
+        queues.append(program.queue.Queue(maxsize=1))
+        thread = program.threading.Thread(target=program.fill, args=(queues[-1], [i]), daemon=True)
+        thread.start()
+        while not queues[-1].full():  # until it waits
+            pass
+
+    try:
+        place = grown(start)["fill"]
+    finally:
+        for one in queues:
+            one.get(), one.get(), one.get()
+    assert (place.kind, place.unit) == (name_walk.RUNNING, "items")
+    assert place.line == 6
+    assert [size for _, size in place.sizes] == [10.0, 20.0, 30.0, 40.0]
+
+
 def test_what_is_bounded_or_comes_and_goes_does_not_grow(program) -> None:
     program.outputs, program.window = [], collections.deque(maxlen=15)
 
@@ -633,6 +688,23 @@ class TestTensors:
         sizes = [size for _, size in grown(grow, walks=16)["total"].sizes]
         assert len(sizes) == 16
         assert sizes[-1] - sizes[-2] == pytest.approx(sizes[3] - sizes[2], rel=0.01)
+
+    def test_a_graph_that_is_another_one_each_time_is_not_estimated(self) -> None:
+        of_step, kept = Place(None, "local", "loss"), Place(None, "local", "total")
+        for number in range(3):
+            of_step.counted_graph(100 * number, 100 * number + 20, 5000.0)
+            kept.counted_graph(7, 7 + 100 * (number + 1), 1000.0 * (number + 1))
+        assert of_step.graph_bytes(900) is None
+        assert kept.graph_bytes(407) == pytest.approx(4000.0)
+
+    def test_a_buffer_grows_by_the_graph_behind_it(self, torch) -> None:
+        keys = torch.zeros(8, 1000)
+        weight = torch.ones(1000, requires_grad=True)
+        for _ in range(50):
+            keys = torch.cat([keys, (weight * torch.rand(1000)).exp()[None]])[-8:]
+        about = of_object(keys, Arrays(), first_bytes=36_000.0)
+        # For each cat, the mask of `exp` and the random factor are saved.
+        assert about["bytes"] * 5 * 780 == pytest.approx(5 * 780 + 2 * 4000, rel=0.2)
 
     def test_arrays_that_share_the_memory_of_a_tensor_are_counted_once(self, torch) -> None:
         pytest.importorskip("numpy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memdiag.analysis.cause.holder_words import REGISTERED, UNREACHED
 from memdiag.values.findings import Fix, Leaking
-from memdiag.values.holders import Holder
+from memdiag.values.holders import RUNNING, Holder
 from memdiag.values.memory_kind import MemoryKind
 
 # Parts of names of attributes of libraries, and what adding to them calls for.
@@ -15,16 +15,19 @@ _BY_ATTRIBUTE = (
     ("figs", Fix.CLOSE_FIGURE),
     ("queue", Fix.CONSUME),
 )
+_BY_ROOT = {
+    UNREACHED: Fix.BREAK_CYCLE,
+    REGISTERED: Fix.REMOVE_HANDLER,
+    RUNNING: Fix.END_CALLS,
+}
 UNDECIDED = frozenset({MemoryKind.NATIVE, MemoryKind.NATIVE_OR_TENSORS, MemoryKind.HOLES})
 """What the metrics give for the rest, which they have not seen as anything else."""
 
 
 def fix_of(holder: Holder) -> Fix:
     """What usually ends the growth of this place."""
-    if holder.path[0].kind == UNREACHED:
-        return Fix.BREAK_CYCLE
-    if holder.path[0].kind == REGISTERED:
-        return Fix.REMOVE_HANDLER
+    if (fix := _BY_ROOT.get(holder.path[0].kind)) is not None:
+        return fix
     if holder.bound is not None:
         return Fix.SMALLER_BOUND
     library = [name.name for name in holder.path if name.kind == "attribute" and not name.file]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memdiag.values.holders import Holder, Name
+from memdiag.values.holders import RUNNING, Holder, Name
 from memdiag.values.memory_kind import MemoryKind
 
 _SAID = 60
@@ -25,6 +25,8 @@ def words(holder: Holder) -> str:
         return _unreached(holder)
     if holder.path[0].kind == REGISTERED:
         return f"{holder.item_type} objects that callbacks of `{holder.path[0].name}` keep"
+    if holder.path[0].kind == RUNNING:
+        return f"calls of `{holder.path[0].name}()` that have not returned"
     is_link = holder.is_chain and len(holder.path) > 1  # of which the head is named
     return f"{_what(holder)} {place(holder.path[: -1 if is_link else None])}"
 

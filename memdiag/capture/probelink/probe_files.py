@@ -32,6 +32,7 @@ _KINDS = frozenset(
         "inside",
         "unreached",
         "registered",
+        "running",
     ]
 )
 DAMAGED = (

@@ -19,7 +19,7 @@ from typing import Any
 
 from memdiag import safe_open
 from memdiag.capture.probelink.call_graph import CallGraph, within
-from memdiag.values.holders import Holder, Name, SourceLine
+from memdiag.values.holders import RUNNING, Holder, Name, SourceLine
 
 _MOST_FILE_BYTES, _MOST_BYTES = 1 << 20, 8 << 20
 _LONGEST_CODE = 200
@@ -103,6 +103,8 @@ class SourceFiles:
         search does not find is not believed.
         """
         self._read()
+        if holder.path[0].kind == RUNNING:
+            return replace(holder, lines=(self._waiting(holder.path[0]),))
         found = self._best(holder)
         keys = dict.fromkeys((use.file, use.line, use.scope) for _, use in found)
         searched = {key[:2]: self._source_line(*key) for key in list(keys)[:_MOST_LINES]}
@@ -118,6 +120,10 @@ class SourceFiles:
                 watched = {**searched, **watched}
         lines = (*watched.values(), *(searched[key] for key in searched if key not in watched))
         return replace(holder, lines=lines[:_MOST_LINES])
+
+    def _waiting(self, running: Name) -> SourceLine:
+        """The line that a function with calls that have not returned is at."""
+        return self._source_line(running.file, running.line, (running.owner,))
 
     def with_code(self, line: SourceLine) -> SourceLine:
         """A line with its text."""
