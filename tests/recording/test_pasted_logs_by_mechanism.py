@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from logs import read_log
+from logs import read_log, series_of
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.errors import ReadError
 from memdiag.recording.tables.axis import between_known_steps
-from memdiag.values.measurements import AxisKind
+from memdiag.values.measurements import AxisKind, Role
 from memdiag.values.verdict import Verdict
 
 N = 12
@@ -335,3 +335,48 @@ def test_lists_printed_again_and_again_are_rows(tmp_path: Path) -> None:
     documents = (json.dumps([{"step": n, "rss_mb": n}], indent=1) for n in range(N))
     (series,) = read_log(tmp_path, "\n".join(documents)).series
     assert series.y.tolist() == [n * 1e6 for n in range(N)]
+
+
+def test_lines_of_a_block_without_a_time_are_one_row(tmp_path: Path) -> None:
+    names = ["heap mem", "stack mem", "other mem"]
+    blocks = [[f"{name} = {n} MB" for name in names] for n in range(N)]
+    for series in read_log(tmp_path, [line for block in blocks for line in block]).series:
+        assert series.y.tolist() == [n * 1e6 for n in range(N)]
+
+
+def test_many_amounts_of_one_name_below_each_time_are_not_called_stable(tmp_path: Path) -> None:
+    pools = [line for at in range(4) for line in (f"pool {chr(97 + at)}", f"heap: {7**at} MB")]
+    lines = [line for n in range(4 * N) for line in (f"10:{n:02}:00", *pools)]
+    recording = read_log(tmp_path, lines)
+    assert any("4 amounts at each" in note for note in recording.notes)
+    assert diagnose(recording).verdict is not Verdict.STABLE
+
+
+def test_an_allocator_of_the_host_is_no_device(tmp_path: Path) -> None:
+    def roles(names: str) -> list[Role]:
+        lines = [f"step,{names}", *(f"{n},{n * 512},{n * 1024}" for n in range(N))]
+        return [one.role for one in read_log(tmp_path, lines).series]
+
+    assert roles("allocated,resident") == [Role.IN_USE, Role.RESIDENT]
+    assert Role.DEVICE_ALLOCATED in roles("allocated,reserved")
+
+
+def test_sizes_in_brackets_around_an_arrow(tmp_path: Path) -> None:
+    lines = [f"10:{n:02}:00 [gc] memory [{n + 5}gb]->[{n}gb]/[64gb]" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [n * 1e9 for n in range(N)]
+
+
+def test_labels_of_free_may_have_several_words(tmp_path: Path) -> None:
+    lines = [
+        line
+        for n in range(N)
+        for line in (
+            f"10:{n:02}:00",
+            "        total  utilisé  libre  partagé  tamp/cache  disponible",
+            f"Mem:    16012  {n + 400}  {7500 - n}  120  8000  {15000 - n}",
+            "Partition d'échange:  2047  0  2047",
+        )
+    ]
+    available = series_of(read_log(tmp_path, lines), "host_available_bytes")
+    assert available.y.tolist() == [(15000 - n) * MIB for n in range(N)]

@@ -251,8 +251,9 @@ _FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
 # Of the machine and of swap, in the order of `free` in every language.
 _FREE_NAMES = "total used free shared buff/cache available"
 _FREE_CELLS = r"\s+[0-9][0-9.,]*(?:[KMGT]i?)?B?"
-_FREE_MACHINE = re.compile(rf"[^\W\d_]+.?:(?P<cells>(?:{_FREE_CELLS}){{6}})\s*")
-_FREE_SWAP = re.compile(rf"[^\W\d_]+.?:(?P<cells>(?:{_FREE_CELLS}){{3}})\s*")
+_FREE_LABEL = r"[^\W\d_][^\d:|=]{0,24}:"  # "Mém :", "Partition d'échange:"
+_FREE_MACHINE = re.compile(rf"{_FREE_LABEL}(?P<cells>(?:{_FREE_CELLS}){{6}})\s*")
+_FREE_SWAP = re.compile(rf"{_FREE_LABEL}(?P<cells>(?:{_FREE_CELLS}){{3}})\s*")
 
 
 def _in_english(lines: Sequence[str]) -> list[str]:

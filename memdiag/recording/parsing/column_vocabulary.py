@@ -83,6 +83,7 @@ NO_AMOUNTS = _words(
     " temperature power fan cores tried increment delta diff difference growth grew change"
     " increase eta cumulative cumulatively cumulated lifetime fragmentation blocksize tokens"
     " params parameters estimated retries generated headers vars body payload response status"
+    " faults pgfault pgmajfault pgpgin pgpgout pgscan pgsteal failcnt"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.
 NO_LEVELS = tuple(

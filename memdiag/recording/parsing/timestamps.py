@@ -197,9 +197,10 @@ def _times_of_day(text: pl.Series) -> Floats:
         cell = text.str.split(":").list.get(part, null_on_oob=True).cast(pl.Float64, strict=False)
         values = _floats(cell)
         seconds = np.where(np.isnan(values) & (part == 2), seconds, seconds * 60.0 + values)
-    known = seconds[np.isfinite(seconds)]
+    is_known = np.isfinite(seconds)
+    known = seconds[is_known]
     is_of_day = known.size > 1 and 2 * known.min() > known.max() and known.max() < _DAY_S / 60.0
-    has_hours = is_of_day and bool(text.drop_nulls().str.contains(_HOUR_AND_MINUTE).all())
+    has_hours = is_of_day and bool(text.filter(is_known).str.contains(_HOUR_AND_MINUTE).all())
     return seconds * 60.0 if has_hours else seconds
 
 

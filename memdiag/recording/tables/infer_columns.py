@@ -14,7 +14,13 @@ from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
 from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers, to_seconds
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import ALLOCATED, MEMORY, NO_AMOUNTS, REQUESTS
+from memdiag.recording.parsing.column_vocabulary import (
+    ALLOCATED,
+    DEVICE,
+    MEMORY,
+    NO_AMOUNTS,
+    REQUESTS,
+)
 from memdiag.recording.parsing.timestamps import is_clock, is_date_alone, is_time_alone, spans_of
 from memdiag.recording.read_options import MetricChoice, ReadOptions
 from memdiag.recording.tables.assemble import Plan
@@ -36,6 +42,7 @@ _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
 _AVAILABLE = {"available", "avail"}
+_BESIDE_ALLOCATED = ({"resident"}, {"total", "alloc"})
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
@@ -159,7 +166,7 @@ def _metrics(
         if meaning.part is Part.METRIC and at not in taken
     ]
     if found:
-        return _without_sums(table, _without_free(found))
+        return _on_host(table, _without_sums(table, _without_free(found)))
     looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
     numeric = [at for at, column in enumerate(looked_at) if _has_numbers(column)]
     if not numeric:
@@ -242,6 +249,22 @@ def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tupl
         if (words[at] - {"total"} not in amounts or words[at] in amounts)
         and not (has_resident and words[at] == {"retained"})
     ]
+
+
+def _on_host(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """Where resident memory or the sum of all allocations stands beside it, and nothing is of a
+    device, an allocator of the host tells what is allocated, and mapped: jemalloc, Go.
+    """
+    words = [set(take_apart(name).words) for name in table.names[:_COLUMNS_LOOKED_AT]]
+    if not any(one in _BESIDE_ALLOCATED for one in words) or not all(map(DEVICE.isdisjoint, words)):
+        return metrics
+    found = []
+    for at, meaning in metrics:
+        is_mapped = set(take_apart(table.names[at]).words) == {"mapped"}
+        role = Role.VIRTUAL if is_mapped else meaning.role
+        role = Role.IN_USE if role is Role.DEVICE_ALLOCATED else role
+        found.append((at, replace(meaning, role=role)))
+    return found
 
 
 def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:

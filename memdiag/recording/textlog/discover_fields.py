@@ -187,11 +187,19 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
                 leads=leads,
             )
             fields.append((seen[place], field))
-    metrics = _frequent((n, f) for n, f in fields if f.meaning.part is Part.METRIC)
+    named = [(n, f) for n, f in fields if f.meaning.part is Part.METRIC]
+    metrics = _frequent((n, f) for n, f in named if f.scaled or not _finds_others(f, n, lines))
     if not metrics and (plain := _plain_number(seen, lines)) is not None:
         metrics = [plain]
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
     return _own(metrics, lines) + axes if metrics else []
+
+
+def _finds_others(field: Field, seen: int, lines: Sequence[str]) -> bool:
+    """Return True if the field's name stands before other numbers more often than before its own,
+    which are named by the words behind them: `MALLOC: 9 (0.1 MiB) Bytes in use`.
+    """
+    return sum(field.find(line) is not None for line in lines) > 2 * seen
 
 
 def _beside_memory(line: str, places: Sequence[Place]) -> Sequence[Place]:

@@ -34,8 +34,8 @@ _ADDRESS = re.compile(
     r"(?<![\w.])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?"
     r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})(?![\w.])"
 )
-# "reserved 21.9 -> 21.7 GiB": only the later value is in use.
-ARROW = r"(?:\s?\([0-9.]+(?:%|[ ]?[KMG]i?B)?\))?\s*(?:->|→|=>|⇒|➜)\s*"
+# "reserved 21.9 -> 21.7 GiB", "memory [12gb]->[8gb]/[16gb]": only the later value is in use.
+ARROW = r"(?:\s?\([0-9.]+(?:%|[ ]?[KMG]i?B)?\)|\])?\s*(?:->|→|=>|⇒|➜)\s*\[?"
 _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
 _IN_BRACKETS = re.compile(rf"\s*[(\[]\s*{NUMBER}(?:{OF})?[ ]?{SIZE_UNIT}\b")
 # "MALLOC: 128353894 (122.4 MiB) Bytes in use": the words behind both name it.

@@ -44,8 +44,6 @@ _DENSE = 0.2
 _HINT = (
     r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|[0-9]\s?bytes|uss|pss|vms"
 )
-# So many readings of one name at one moment are of different things.
-_SEVERAL = 2
 _DIGIT = "[0-9]"
 _BEGINS_WITH_NUMBER = re.compile(rb"\s*[0-9]")
 _FORMS_AT_MOST = 4000
@@ -81,9 +79,8 @@ def read_text(source: Source) -> Table | None:
     metrics, axes = [fields[n] for n in chosen.metrics], [fields[n] for n in chosen.axes]
     notes = left_out(of_memory, metrics, axes, own=chosen.own)
     unread = share_left_out(of_memory, metrics, axes, own=chosen.own)
-    each = _readings_per_moment(collector, found, chosen)
-    if each >= _SEVERAL:
-        notes += (f"{each:g} sizes without names at each position or time: read as one series",)
+    for name, each in _several(collector, found, chosen).items():
+        notes += (f"{name}: the {each:g} amounts at each position or time are one series",)
         unread = max(unread, 1 - 1 / each)
     return replace(
         table,
@@ -274,6 +271,8 @@ def _as_table(
     is_dense = (of_memory or carrying) and len(rows.stamps) >= _DENSE * lines
     if most < _ROWS_AT_LEAST or not (is_ordered or is_dense):
         return None
+    if not carrying and np.isnan(rows.stamps).all():
+        rows = _of_blocks(rows)
     table = _named(collector, rows, [*carrying, *metrics])
     if (generation := _generations(found, metrics, wanted)) is None:
         return table
@@ -281,22 +280,53 @@ def _as_table(
     return replace(table, names=names, columns=columns)
 
 
-def _readings_per_moment(collector: Collector, found: Found, chosen: _Chosen) -> float:
-    """The median number of readings below each position or time on a line of its own, if nothing
-    else than their place tells what they are; else 0.
+def _of_blocks(rows: Found) -> Found:
+    """Lines that are printed again and again, with a value each, as one row for each time; as they
+    are if a value would be lost, or if they are of several processes.
     """
-    fields = [collector.fields[n] for n in chosen.metrics]
-    amounts = [field for field in fields if field.meaning.unit is not Unit.COUNT]
-    if chosen.own or not amounts or not all(field.by_unit for field in amounts):
-        return 0.0
+    is_there = ~np.isnan(rows.values)
+    block = np.cumsum(is_there, axis=1).max(axis=0, initial=1) - 1
+    is_lost = any((np.diff(block[there]) == 0).any() for there in is_there)
+    if is_lost or not all((codes == codes[0]).all() for codes in rows.tags.values()):
+        return rows
+    first = np.flatnonzero(np.diff(block, prepend=-1))
+    merged = rows.of(first)
+    for ours, values, there in zip(merged.values, rows.values, is_there, strict=True):
+        ours[np.searchsorted(block[first], block[there])] = values[there]
+    return merged
+
+
+def _several(collector: Collector, found: Found, chosen: _Chosen) -> dict[str, float]:
+    """The fields of which most positions or times, on lines of their own, have several different
+    amounts below them, with their number: of things that nothing else than their order tells apart.
+    """
     moments = [found.values[n] for n in chosen.axes]
     moments += [found.stamps] if collector.carries_stamps else []
-    rows = np.flatnonzero(_have_any(found, chosen.metrics))
+    several: dict[str, float] = {}
+    for n in () if chosen.own else chosen.metrics:
+        field = collector.fields[n]
+        if field.meaning.unit is not Unit.COUNT:
+            least, apart = (2, 1.0) if field.by_unit else (3, 2.0)
+            each = _amounts_at_once(found.values[n], moments, apart)
+            several |= {_column_name(field): each} if each >= least else {}
+    return several
+
+
+def _amounts_at_once(values: Floats, moments: Sequence[Floats], apart: float) -> float:
+    """The median number of values at each moment, 0 if the largest of most is not that many times
+    the smallest.
+    """
+    rows = np.flatnonzero(np.isfinite(values))
     changes = np.zeros(max(0, rows.size - 1), dtype=bool)
     for at in moments:
         changes |= np.diff(np.nan_to_num(at[rows])) != 0
-    edges = np.concatenate(([0], np.flatnonzero(changes) + 1, [rows.size]))
-    return float(np.median(np.diff(edges))) if len(edges) > _ROWS_AT_LEAST else 0.0
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    if len(starts) < _ROWS_AT_LEAST:
+        return 0.0
+    highest = np.maximum.reduceat(values[rows], starts)
+    lowest = np.minimum.reduceat(values[rows], starts)
+    each = float(np.median(np.diff(np.append(starts, rows.size))))
+    return each if np.median(highest >= apart * lowest) > 0 else 0.0
 
 
 def _generations(
