@@ -380,3 +380,23 @@ def test_labels_of_free_may_have_several_words(tmp_path: Path) -> None:
     ]
     available = series_of(read_log(tmp_path, lines), "host_available_bytes")
     assert available.y.tolist() == [(15000 - n) * MIB for n in range(N)]
+
+
+def test_rows_far_inside_a_document_are_read(tmp_path: Path) -> None:
+    rows = [{"timestamp": {"time": f"10:{n:02}:00"}, "memory": {"avail": 9 - n}} for n in range(9)]
+    document = json.dumps({"host": {"name": "a", "hosts": [{"cpus": 4, "statistics": rows}]}})
+    (series,) = read_log(tmp_path, document).series
+    assert series.falling
+    assert series.x.tolist() == [60.0 * n for n in range(9)]
+
+
+@pytest.mark.parametrize("name", ["memfree", "freeram", "kbmemavail", "MEMFREE"])
+def test_free_memory_in_one_word_falls(tmp_path: Path, name: str) -> None:
+    (series,) = read_log(tmp_path, [f"step,{name}", *(f"{n},{99 - n}" for n in range(N))]).series
+    assert series.falling
+
+
+def test_a_share_is_not_proposed_as_memory(tmp_path: Path) -> None:
+    with pytest.raises(ReadError) as caught:
+        read_log(tmp_path, ["step,resources,load (%)", *(f"{n},{n},{n}" for n in range(N))])
+    assert "--metric 'resources=MB'" in caught.value.remedy

@@ -88,7 +88,7 @@ def read_json(source: Source) -> Table | None:
     lists = [document] if isinstance(document, list) else []
     if isinstance(document, dict):
         lists = [value for value in document.values() if isinstance(value, list)]
-        if columns := _columns(document) or _named_rows(document):
+        if columns := _columns(document) or _named_rows(document) or _by_column(_deeper(document)):
             return _table(columns)
     rows = max((rows for one in lists if len(rows := _rows(one)) > 1), key=len, default=None)
     title = _title(document) if isinstance(document, dict) else ""
@@ -199,6 +199,18 @@ def _named_rows(document: Any, nesting: int = _NESTING * 2) -> dict[str, list[An
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     parts = (_named_rows(one, nesting - 1) for one in inner)
     return next(filter(None, parts), {})
+
+
+def _deeper(document: Any, nesting: int = _NESTING * 2) -> list[Row]:
+    """The first list of objects with memory that is further inside, as `sadf -j` prints it; [] for
+    none.
+    """
+    if not nesting or not isinstance(document, (dict, list)) or len(document) > _PARTS_AT_MOST:
+        return []
+    inner = list(document.values()) if isinstance(document, dict) else document
+    lists = (_rows(one) for one in inner if isinstance(one, list) and len(one) >= _POINTS_AT_LEAST)
+    rows = next((rows for rows in lists if rows and _has_memory(rows[0])), [])
+    return rows or next(filter(None, (_deeper(one, nesting - 1) for one in inner)), [])
 
 
 def _columns(document: Row) -> dict[str, list[Any]] | None:

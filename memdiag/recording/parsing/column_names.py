@@ -38,6 +38,12 @@ _TIME_ALIAS = {"secs": "s", "msec": "ms", "mins": "min", "hr": "h", "hrs": "h"}
 _DOMAIN = re.compile(r"^[a-z0-9.-]+\.(?:com|io|net|org)/")
 _GLUED = re.compile(r"(.*(?:rss|uss|pss|vms|mem|memory|vram|ram|heap|used|peak))([kmg]i?b|bytes)")
 
+_STATE = "free|used|avail|available|total"
+# `memfree`, `kbmemused`, `freeram`
+_TWO_WORDS = re.compile(
+    rf"(kb)?(mem|memory|ram|swap|heap)({_STATE})|({_STATE})(mem|memory|ram|swap|heap)"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
@@ -85,8 +91,8 @@ def take_apart(name: str) -> Name:
 
 
 def _unglue(word: str) -> list[str]:
-    glued = _GLUED.fullmatch(word)
-    return [glued.group(1), glued.group(2)] if glued else [word]
+    glued = _GLUED.fullmatch(word) or _TWO_WORDS.fullmatch(word)
+    return [part for part in glued.groups() if part] if glued else [word]
 
 
 def _take_size(words: list[str]) -> tuple[int | None, list[str]]:

@@ -20,11 +20,15 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         _ranked(
             "step steps iteration iterations iter iters it update updates batch batches minibatch"
             " 步数 步 迭代 ステップ schritt schritte étape étapes pas paso pasos passo шаг шага"
+            " 스텝 단계 bước adım krok stap"
         ),
     ),
     (
         AxisKind.EPOCH,
-        _ranked("epoch epochs 轮次 エポック epoche epochen époque época epoca epoka epok эпоха"),
+        _ranked(
+            "epoch epochs 轮次 エポック epoche epochen époque época epoca epoka epok эпоха"
+            " 에폭 에포크"
+        ),
     ),
     (
         AxisKind.REQUEST,
@@ -119,7 +123,7 @@ DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu x
 HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
-    " speicher speicherverbrauch speichernutzung speicherbedarf speicherbelegung"
+    " speicher speicherverbrauch speichernutzung speicherbedarf speicherbelegung arbeitsseiten"
     " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
     " mémoire memoria memória память памяти"
     " reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"

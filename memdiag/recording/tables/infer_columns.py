@@ -193,8 +193,14 @@ def _metrics(
 
 
 def _may_be_memory(name: str) -> bool:
-    words = set(take_apart(name).words)
-    return bool(words) and recognise(name).part is Part.OTHER and words.isdisjoint(NO_AMOUNTS)
+    apart = take_apart(name)
+    words = set(apart.words)
+    return (
+        bool(words)
+        and not apart.percent
+        and recognise(name).part is Part.OTHER
+        and words.isdisjoint(NO_AMOUNTS)
+    )
 
 
 def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
