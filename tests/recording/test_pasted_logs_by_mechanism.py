@@ -400,3 +400,14 @@ def test_a_share_is_not_proposed_as_memory(tmp_path: Path) -> None:
     with pytest.raises(ReadError) as caught:
         read_log(tmp_path, ["step,resources,load (%)", *(f"{n},{n},{n}" for n in range(N))])
     assert "--metric 'resources=MB'" in caught.value.remedy
+
+
+def test_screens_without_times_are_read_but_lists_of_settings_are_not(tmp_path: Path) -> None:
+    words = ["loads", "stores", "hits", "misses", "opens", "closes", "forks", "waits", "joins"]
+    screens = [[f"mem use  {n} MB", *(f"{word}   {n}" for word in words)] for n in range(N)]
+    (series,) = read_log(tmp_path, [line for screen in screens for line in screen]).series
+    assert series.y.tolist() == [n * 1e6 for n in range(N)]
+    settings = [[f"name: {chr(97 + n)}", "kind: job", f"mem use: {n} MB"] for n in range(N)]
+    others = [f"{word}: yes" for word in words]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, [line for one in settings for line in (*one, *others)])

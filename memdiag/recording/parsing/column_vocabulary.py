@@ -99,6 +99,7 @@ NO_LEVELS = tuple(
             "largest block",
             "largest tensor",
             "total allocated objects",
+            "gc total allocated",
             "page size",
             "text size",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice, pairwise
@@ -44,6 +45,10 @@ _DENSE = 0.2
 _HINT = (
     r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|[0-9]\s?bytes|uss|pss|vms"
 )
+# Screens of a monitor: so many times, and such a share of the lines.
+_TIMES_AT_LEAST = 8
+_NEARLY_ALL = 0.95
+_LINES_COUNTED = 4_000
 _DIGIT = "[0-9]"
 _BEGINS_WITH_NUMBER = re.compile(rb"\s*[0-9]")
 _FORMS_AT_MOST = 4000
@@ -59,20 +64,21 @@ def read_text(source: Source) -> Table | None:
     filled = 0
     of_memory: list[str] = []
     style: NumberStyle | None = None
+    repeats = False
     for block in blocks(source):
         if style is None:
             style = number_style(block)
         lines = lines_of(style.plain(block))
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
-            of_memory = list(_each_of_memory(lines))
+            of_memory, repeats = list(_each_of_memory(lines)), _repeats(lines)
         if collector is not None:
             collector.read(lines)
     if collector is None:
         return None
     found = collector.collected()
     chosen = _chosen(collector.fields, found)
-    table = _as_table(collector, found, chosen, filled, source)
+    table = _as_table(collector, found, chosen, filled, source, repeats=repeats)
     if table is None:
         return None
     fields = collector.fields
@@ -144,6 +150,16 @@ def _each_of_memory(lines: Lines) -> Iterator[str]:
     _, of_memory = _relevant(list(first))
     chosen = (n for form, n in first.items() if form in of_memory)
     return (_without_stamp(lines.line(n)) for n in islice(chosen, _FORMS_NOTED))
+
+
+def _repeats(lines: Lines) -> bool:
+    """Return True if nearly all lines come again and again with other numbers: the screens of a
+    monitor.
+    """
+    forms = (re.sub(b"[0, ]+", b"0", form) for form in lines.zeroed().split(b"\n")[:_LINES_COUNTED])
+    often = Counter(form for form in forms if form.strip(b"0"))
+    several = sum(count for count in often.values() if count >= _TIMES_AT_LEAST)
+    return several >= _NEARLY_ALL * often.total()
 
 
 def _relevant(forms: Sequence[bytes]) -> tuple[set[bytes], set[bytes]]:
@@ -241,7 +257,13 @@ def _leading(
 
 
 def _as_table(
-    collector: Collector, found: Found, chosen: _Chosen, lines: int, source: Source
+    collector: Collector,
+    found: Found,
+    chosen: _Chosen,
+    lines: int,
+    source: Source,
+    *,
+    repeats: bool,
 ) -> Table | None:
     metrics, axes = chosen.metrics, chosen.axes
     wanted = _have_any(found, metrics)
@@ -269,6 +291,7 @@ def _as_table(
     is_level = any(not collector.fields[n].by_unit for n in metrics)
     is_ordered = chosen.own or _fills_half(rows.stamps) or (is_level and carrying)
     is_dense = (of_memory or carrying) and len(rows.stamps) >= _DENSE * lines
+    is_dense = is_dense or (is_level and repeats)
     if most < _ROWS_AT_LEAST or not (is_ordered or is_dense):
         return None
     if not carrying and np.isnan(rows.stamps).all():
