@@ -48,7 +48,7 @@ _HINT = (
 # Screens of a monitor: so many times, and such a share of the lines.
 _TIMES_AT_LEAST = 8
 _NEARLY_ALL = 0.95
-_LINES_COUNTED = 4_000
+_REPEATS_WITHIN = 1 << 18
 _DIGIT = "[0-9]"
 _BEGINS_WITH_NUMBER = re.compile(rb"\s*[0-9]")
 _FORMS_AT_MOST = 4000
@@ -156,7 +156,9 @@ def _repeats(lines: Lines) -> bool:
     """Return True if nearly all lines come again and again with other numbers: the screens of a
     monitor.
     """
-    forms = (re.sub(b"[0, ]+", b"0", form) for form in lines.zeroed().split(b"\n")[:_LINES_COUNTED])
+    forms = (
+        re.sub(b"[0, ]+", b"0", form) for form in lines.zeroed()[:_REPEATS_WITHIN].split(b"\n")
+    )
     often = Counter(form for form in forms if form.strip(b"0"))
     several = sum(count for count in often.values() if count >= _TIMES_AT_LEAST)
     return several >= _NEARLY_ALL * often.total()
