@@ -156,9 +156,8 @@ def _repeats(lines: Lines) -> bool:
     """Return True if nearly all lines come again and again with other numbers: the screens of a
     monitor.
     """
-    forms = (
-        re.sub(b"[0, ]+", b"0", form) for form in lines.zeroed()[:_REPEATS_WITHIN].split(b"\n")
-    )
+    head = lines_of(lines.raw[:_REPEATS_WITHIN]).zeroed()
+    forms = (re.sub(b"[0, ]+", b"0", form) for form in head.split(b"\n"))
     often = Counter(form for form in forms if form.strip(b"0"))
     several = sum(count for count in often.values() if count >= _TIMES_AT_LEAST)
     return several >= _NEARLY_ALL * often.total()
