@@ -330,9 +330,10 @@ class HolderSampler:
         if unexplained:
             self._more_items = self._possible_items
             spent_s = self._look_beside(walk, arrays, unexplained)
+        nodes: set[int] = set()
         for place, found in walk.found.items():
             _mark_seen(place, number)
-            found.set_size_of(place, number)
+            found.set_size_of(place, number, nodes)
         for place, about in self._unreached.found.items():
             _mark_seen(place, number)
             self._measured[place] = place.sizes[-1][1], about

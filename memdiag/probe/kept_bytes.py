@@ -22,7 +22,6 @@ from .plain_access import (
     class_bytes,
     has_getter,
     hides_memory,
-    inherited_attribute,
     is_made_at_run_time,
     length,
     newest,
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 
 # What a node takes with its edges and metadata: 770 to 790 B over 20,000 nodes, torch 2.13.
 NODE_BYTES = 780
-# Nodes that accumulate gradients have the highest number that there is. How many of the last nodes
-# of a graph are searched for one with a number of its own. Heuristic.
-_NO_NUMBER, _LAST_NODES = 1 << 62, 100
 # A tensor without its storage: in malloc (over 20,000 kept `torch.empty`, torch 2.13), in Python.
 _TENSOR_IN_MALLOC, _TENSOR_IN_PYTHON = 357, 80
 _ARRAY_BYTES = 112
@@ -196,13 +192,6 @@ class Arrays:
         except Exception:
             return None
 
-    def node_numbers(self, nodes: list[Any]) -> tuple[int, int]:
-        """The numbers of the first node and of the last that has one, -1 if unknown: nodes that
-        were made later have higher numbers.
-        """
-        numbers = map(_number_of, reversed(nodes[-_LAST_NODES:]))
-        return _number_of(nodes[0]), next((one for one in numbers if one >= 0), -1)
-
     def version(self, tensor: Any) -> int:
         """How often a tensor was changed in place, -1 if that is not counted."""
         try:
@@ -254,15 +243,6 @@ class Arrays:
             except Exception:  # freed by a backward pass
                 continue
         return found
-
-
-def _number_of(node: Any) -> int:
-    try:
-        number = inherited_attribute(type(node), "_sequence_nr")
-        found = number(node) if type(number) is types.MethodDescriptorType else -1
-        return int(found) if found < _NO_NUMBER else -1
-    except Exception:
-        return -1
 
 
 class Kept:

@@ -20,6 +20,7 @@ from math import inf
 from operator import not_
 from time import monotonic, thread_time
 
+from .graph_growth import nodes_since, number_of
 from .kept_bytes import NODE_BYTES, Arrays
 from .places import ITEM, Place, Places
 from .plain_access import (
@@ -80,8 +81,7 @@ _CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, frozenset, deque)
 
 class Found:
     """What one walk has found at a place. is_partial: it is larger, not all of it was counted.
-    is_estimated: some objects stand for all. newest_node, oldest_node: numbers of nodes of its
-    graph, the last that was counted, -1 if unknown.
+    is_estimated: some objects stand for all. roots: the nodes that have made its tensors.
     """
 
     __slots__ = (
@@ -91,9 +91,8 @@ class Found:
         "is_estimated",
         "is_partial",
         "items",
-        "newest_node",
         "objects",
-        "oldest_node",
+        "roots",
         "samples",
     )
 
@@ -101,7 +100,7 @@ class Found:
         self.objects = self.items = self.bytes = 0.0
         self.is_container = self.is_partial = self.is_estimated = False
         self.depth = 0
-        self.newest_node = self.oldest_node = -1
+        self.roots: list[Any] = []
         self.samples: list[Any] = []
 
     def size(self) -> tuple[str, float]:
@@ -110,15 +109,17 @@ class Found:
             return "bytes", self.bytes
         return ("items", self.items) if self.is_container else ("objects", self.objects)
 
-    def set_size_of(self, place: Place, walk: int) -> None:
-        """Set the size of its place; of a graph too large to count, by how it grew before."""
+    def set_size_of(self, place: Place, walk: int, counted: set[int]) -> None:
+        """Set the size of its place. One with a graph that is too large to count has grown by the
+        nodes that the graph has more than at the walk before. counted: those of other places."""
         unit, size = self.size()
-        if not self.is_partial:
+        if self.is_partial and place.sizes:
+            more = None if self.is_estimated else nodes_since(self.roots, place.first_root, counted)
+            size = -1.0 if more is None else place.sizes[-1][1] + more * NODE_BYTES
+        if size >= 0:
             place.measured(walk, unit, size)
-            if self.objects == 1 and self.oldest_node >= 0:
-                place.counted_graph(self.oldest_node, self.newest_node, size)
-        elif self.objects == 1 and (estimate := place.graph_bytes(self.newest_node)) is not None:
-            place.measured(walk, unit, estimate)
+        if self.roots:
+            place.first_root = number_of(self.roots[0])
 
 
 class NameWalk:
@@ -354,7 +355,8 @@ class NameWalk:
             nodes = self._nodes_of(node)
             size += len(nodes) * NODE_BYTES
             found.is_partial = found.is_partial or self._nodes > _MOST_NODES
-            found.newest_node, found.oldest_node = self._arrays.node_numbers(nodes)
+            if len(found.roots) < _ALL_ITEMS:
+                found.roots.append(node)
         found.bytes += weight * size
         hooks = self._arrays.hooks(tensor)
         if hooks is not None:

@@ -37,9 +37,8 @@ class Place:
     function of the local variable, the module of the global. file, line: where the owner is
     defined, "" if that is a library. unit: what `sizes` counts: "items" of containers, "bytes" of
     arrays, tensors and text, or "objects". sizes: (number of the walk, size) around each change,
-    last_walk: the number of the last one. graph: the numbers of the oldest and the newest node of
-    its graph, and its size, when it was last counted to its end; and whether it had the same oldest
-    node as the time before.
+    last_walk: the number of the last one. first_root: the number that the first node of its graphs
+    had in it, -1 if unknown.
     aliases: other names of the same objects.
     """
 
@@ -47,7 +46,7 @@ class Place:
         "aliases",
         "children",
         "file",
-        "graph",
+        "first_root",
         "kind",
         "last_walk",
         "line",
@@ -65,7 +64,7 @@ class Place:
         self.line = self.seen = self.last_walk = 0
         self.children: dict[tuple[str, ...], Place] | None = None
         self.sizes: list[tuple[int, float]] = []
-        self.graph: tuple[int, int, float, bool] | None = None
+        self.first_root = -1
         self.aliases: tuple[str, ...] = ()
 
     def is_chain(self) -> bool:
@@ -101,19 +100,6 @@ class Place:
             self.sizes.append((walk, size))
             if len(self.sizes) > _MOST_SIZES:
                 del self.sizes[1:-1:2]
-
-    def counted_graph(self, oldest: int, newest: int, size: float) -> None:
-        """Its graph was counted to its end."""
-        self.graph = oldest, newest, size, self.graph is not None and self.graph[0] == oldest
-
-    def graph_bytes(self, newest: int) -> float | None:
-        """The size of a graph that was not counted to its end, if it has grown by each node since
-        as it did before; None if that is not known, and of a graph that is another one each time.
-        """
-        if self.graph is None or not self.graph[3]:
-            return None
-        first, last, size, _ = self.graph
-        return size * (newest - first) / (last - first) if first < last <= newest else None
 
     def grows(self) -> bool:
         """Return True if it rose at least twice, and is larger than ever."""

@@ -7,6 +7,7 @@ import collections
 import contextvars
 import functools
 import gc
+import itertools
 import queue
 import sys
 import threading
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 from memdiag.probe import name_walk
+from memdiag.probe.graph_growth import nodes_since, number_of
 from memdiag.probe.kept_bytes import Arrays, Kept, of_object, per_item
 from memdiag.probe.name_walk import NameWalk
 from memdiag.probe.places import Place, Places
@@ -38,13 +40,14 @@ def grown(
             change(10 * number + i)
         walk = NameWalk(places, Arrays())
         walk.run()
+        nodes: set[int] = set()
         for place, found in walk.found.items():
-            found.set_size_of(place, number)
+            found.set_size_of(place, number, nodes)
     return {
         ".".join(one.name for one in place.path()): place
         for place in places.growing()
         if place.path()[0].file
-        and place.path()[0].name not in ("places", "walk", "change", "found", "number")
+        and place.path()[0].name not in ("places", "walk", "change", "found", "number", "nodes")
     }
 
 
@@ -676,26 +679,55 @@ class TestTensors:
         found = grown(grow)
         assert found["total"].unit == "bytes"
 
-    @pytest.mark.slow
-    def test_a_graph_beyond_the_limit_grows_as_before(self, program, torch) -> None:
+    def test_a_graph_that_is_too_large_from_the_start_grows_by_its_new_nodes(
+        self, program, torch
+    ) -> None:
         weight = torch.ones(1, requires_grad=True)
         program.total = torch.zeros(())
 
-        def grow(_: int) -> None:
-            for _ in range(100):
+        def grow(number: int) -> None:
+            for _ in range(6000 if number == 10 else 50):
                 program.total = program.total + weight.sum()
 
-        sizes = [size for _, size in grown(grow, walks=16)["total"].sizes]
-        assert len(sizes) == 16
-        assert sizes[-1] - sizes[-2] == pytest.approx(sizes[3] - sizes[2], rel=0.01)
+        sizes = [size for _, size in grown(grow, walks=6)["total"].sizes]
+        steps = [after - before for before, after in itertools.pairwise(sizes)]
+        assert steps == pytest.approx([10 * 50 * 2 * 780] * 5, rel=0.05)
 
-    def test_a_graph_that_is_another_one_each_time_is_not_estimated(self) -> None:
-        of_step, kept = Place(None, "local", "loss"), Place(None, "local", "total")
-        for number in range(3):
-            of_step.counted_graph(100 * number, 100 * number + 20, 5000.0)
-            kept.counted_graph(7, 7 + 100 * (number + 1), 1000.0 * (number + 1))
-        assert of_step.graph_bytes(900) is None
-        assert kept.graph_bytes(407) == pytest.approx(4000.0)
+    def test_averages_with_their_graphs_grow_by_what_they_share_once(self, program, torch) -> None:
+        weights = [torch.ones(1, requires_grad=True) for _ in range(40)]
+        program.shadow = {f"layer.{n}": torch.zeros(1) for n in range(40)}
+
+        def grow(number: int) -> None:
+            for _ in range(100 if number == 10 else 10):
+                for name, weight in zip(program.shadow, weights, strict=True):
+                    program.shadow[name] = 0.9 * program.shadow[name] + 0.1 * weight
+
+        place = grown(grow, walks=5)["shadow."]
+        steps = [b[1] - a[1] for a, b in itertools.pairwise(place.sizes)]
+        assert steps == pytest.approx([10 * 10 * 40 * 3 * 780] * 4, rel=0.1)
+
+    def test_a_graph_that_is_another_one_each_time_does_not_grow(self, program, torch) -> None:
+        weight = torch.ones(1, requires_grad=True)
+
+        def grow(number: int) -> None:
+            loss = torch.zeros(())
+            for _ in range(6000 + 10 * number if number % 10 == 9 else 1):
+                loss = loss + weight.sum()
+            program.loss = loss
+
+        assert "loss" not in grown(grow, walks=5)
+
+    def test_nodes_of_a_graph_count_for_one_of_its_tensors(self, torch) -> None:
+        weight = torch.ones(1, requires_grad=True)
+        state = cell = torch.zeros(1)
+        for _ in range(3000):
+            state, cell = (state + cell * weight).tanh(), cell + state
+            if _ == 1000:
+                before = number_of(cell.grad_fn)
+        counted: set[int] = set()
+        assert nodes_since([state.grad_fn], before, counted) == pytest.approx(8000, rel=0.01)
+        assert nodes_since([cell.grad_fn], before, counted) == pytest.approx(0, abs=20)
+        assert nodes_since([(weight * 2).grad_fn], before, set()) is None
 
     def test_a_buffer_grows_by_the_graph_behind_it(self, torch) -> None:
         keys = torch.zeros(8, 1000)
