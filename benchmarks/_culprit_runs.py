@@ -25,8 +25,9 @@ MOST_READ = 3  # lines of another tool's list
 PEER_STEPS = 400  # of other tools, which slow a program down manyfold
 MEASURED_STEPS = 400
 # A program that ends sooner, or for which memdiag wants a longer run, is run again with this many
-# times the steps: how long they take depends on the machine.
-LEAST_S, TIMES = 15.0, (4, 12)
+# times the steps, and one that does not end with a part of them: how long they take depends on the
+# machine.
+LEAST_S, TIMES, PART = 15.0, (4, 12), 0.1
 _PYTHON = sys.executable
 Frames = Sequence[Sequence[Any]]  # (file, line), innermost first
 
@@ -118,6 +119,8 @@ def memdiag(truth: Truth, folder: Path) -> Outcome:
     command += ["--json-file", str(report), "--output", str(folder / "run.csv")]
     command += ["--", _PYTHON, str(truth.path)]
     end = ended(command, folder)
+    if end.took_s >= PATIENCE_S:
+        end = ended([*command, "--steps", str(round(PART * truth.steps))], folder)
     found = only_recording(report)
     for times in TIMES:
         if end.took_s < LEAST_S or (found and found["verdict"] == "inconclusive"):
