@@ -151,9 +151,9 @@ def _continues(steps: Staircase, common: Common) -> bool:
 def block_trend(case: Case) -> Window | str:
     """A line through a few coarse blocks, which does not see treads, teeth and noise.
 
-    From the earliest regime on from which the blocks climb on a line; not from one that is level for
-    a whole block. R2 of eight blocks from .9 on is t >= 7.3 at 6 degrees of freedom, above the 5.6
-    that hold for every AR(1) noise at 95%.
+    From the earliest regime on from which the blocks climb on a line, but not from one that is
+    level for a whole block. R2 of eight blocks from .9 on is t >= 7.3 at 6 degrees of freedom,
+    above the 5.6 that hold for every AR(1) noise at 95%.
     """
     fit, common = case.fit, case.policy.common
     for piece in fit.segmentation.pieces:
