@@ -16,7 +16,7 @@ from memdiag.recording.textlog.number_spans import (
     ARROW,
     BY_UNIT,
     FRACTION,
-    NO_UNIT,
+    NO_UNIT_OR_TIME,
     NUMBER,
     OF,
     OF_TOTAL,
@@ -61,7 +61,7 @@ _PRINTED = re.compile(r"\b[A-Za-z_]\w*\((?=\w+=)")
 _IN_FRONT = re.compile(r"^(?:\s*(?:\[[^\]0-9]*[0-9][^\]]*\]|\([^)0-9]*[0-9][^)]*\)))+\s*")
 _HEADING_ENDS = re.compile("[:|=0-9]")
 # A position at the start of a line, not the size at the start of another: `4.2 GB`.
-_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT}"
+_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT_OR_TIME}"
 _GARBAGE = frozenset({"gc", "garbage"})
 _MEMORY_WORD = re.compile(
     r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card)\b"

@@ -20,8 +20,11 @@ NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
 _SPELT_OUT = "(?:[Kk]ilo|[Mm]ega|[Gg]iga|[Kk]ibi|[Mm]ebi|[Gg]ibi)[Bb]ytes?|[Mm]egs?|[Gg]igs?"
 SIZE_UNIT = rf"(?:{_SPELT_OUT}|[kKMGT]i?B|[kKMG]i?o|[КМГТ]Б|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
-NO_UNIT = r"(?:\s*$|\s*[^\w\s%.]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z]))"
-"""What may follow a number that is not a size."""
+_NO_TIME = r":(?:$|[^0-9]|[0-9](?:$|[^0-9])|[0-9]{3})"
+_NO_SIZE = r"\s*[^\w\s%.:]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z])"
+NO_UNIT_OR_TIME = rf"(?:\s*$|{_NO_TIME}|{_NO_SIZE})"
+"""What may follow a number that is not a size and not the hour of a time, `45:10`."""
+_OF_TIME = re.compile(":[0-9]{2}(?![0-9])")
 # Used and total, with one unit: `2571/15817MB`, `2571 / 15817 MB`.
 OF = r"[ ]?/[ ]?[0-9][0-9.]*"
 # (Words of other scripts touch their numbers.)
@@ -280,7 +283,7 @@ def _unlabelled(
     if match.group("total"):
         return Place("fraction", counter)
     if first and not match.string[: match.start()].strip(_STRIP):
-        return Place("start", "")
+        return None if _OF_TIME.match(match.string, match.end()) else Place("start", "")
     return None if unit else Place("plain", "")
 
 

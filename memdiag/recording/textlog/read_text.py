@@ -203,8 +203,7 @@ def read_pattern(source: Source, pattern: str) -> Table:
         )
     try:
         parts = [
-            chunk["line"].str.extract_groups(pattern).struct.unnest().drop_nulls(names[:1])
-            for chunk in chunks(source)
+            _groups(chunk, pattern, names[0]).drop_nulls(names[:1]) for chunk in chunks(source)
         ]
     except pl.exceptions.PolarsError as error:
         raise UsageError(
@@ -218,6 +217,13 @@ def read_pattern(source: Source, pattern: str) -> Table:
         )
     columns = tuple(frame[name] for name in names)
     return Table(names=tuple(names), columns=columns, first_line=None)
+
+
+def _groups(chunk: pl.DataFrame, pattern: str, first: str) -> pl.DataFrame:
+    """The groups of a pattern in each line without its time, or else in the whole line."""
+    rest, whole = (chunk[name].str.extract_groups(pattern) for name in ("line", "whole"))
+    found: pl.DataFrame = whole.zip_with(rest.struct.field(first).is_null(), rest).struct.unnest()
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
