@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice, pairwise
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Fo
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.number_style import NumberStyle, number_style
 from memdiag.recording.textlog.search_lines import TAGS
-from memdiag.recording.textlog.unread_sizes import left_out, share_left_out
+from memdiag.recording.textlog.unread_sizes import left_out, share_left_out, without_number
 from memdiag.recording.textlog.wordings import by_wording
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
@@ -39,6 +39,8 @@ _ROWS_AT_LEAST = 4
 _LEAST_EPOCH_S = 1e8  # in 1973
 # An axis increases in this share of its steps; it may also stay or restart.
 _ONWARDS = 0.6
+# Readings end early where more than this share of the positions is beyond the last one.
+_BEYOND = 0.05
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
 # too.
 _DENSE = 0.2
@@ -62,7 +64,7 @@ def read_text(source: Source) -> Table | None:
     """The table in a log, None if its lines have no memory values, or too few."""
     collector: Collector | None = None
     filled = 0
-    of_memory: list[str] = []
+    of_memory: dict[str, int] = {}
     style: NumberStyle | None = None
     repeats = False
     for block in blocks(source):
@@ -71,7 +73,7 @@ def read_text(source: Source) -> Table | None:
         lines = lines_of(style.plain(block))
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
-            of_memory, repeats = list(_each_of_memory(lines)), _repeats(lines)
+            of_memory, repeats = _each_of_memory(lines), _repeats(lines)
         if collector is not None:
             collector.read(lines)
     if collector is None:
@@ -85,6 +87,8 @@ def read_text(source: Source) -> Table | None:
     metrics, axes = [fields[n] for n in chosen.metrics], [fields[n] for n in chosen.axes]
     notes = left_out(of_memory, metrics, axes, own=chosen.own)
     unread = share_left_out(of_memory, metrics, axes, own=chosen.own)
+    ended, share = _end_early(collector.fields, found, chosen)
+    notes, unread = (*notes, *without_number(of_memory, metrics), *ended), max(unread, share)
     for name, each in _several(collector, found, chosen).items():
         notes += (f"{name}: the {each:g} amounts at each position or time are one series",)
         unread = max(unread, 1 - 1 / each)
@@ -141,15 +145,16 @@ def _to_look_at(lines: Lines) -> Sequence[str]:
     return [_without_stamp(lines.line(n)) for n in (*chosen, *others)]
 
 
-def _each_of_memory(lines: Lines) -> Iterator[str]:
-    """One line of each form that mentions memory, in their order."""
+def _each_of_memory(lines: Lines) -> dict[str, int]:
+    """One line of each form that mentions memory, in their order, and how often the form occurs."""
     first: dict[bytes, int] = {}
-    forms = (form for form in lines.zeroed().split(b"\n") if form)
+    forms = [form for form in lines.zeroed().split(b"\n") if form]
     for n, form in enumerate(forms):
         first.setdefault(form, n)
     _, of_memory = _relevant(list(first))
-    chosen = (n for form, n in first.items() if form in of_memory)
-    return (_without_stamp(lines.line(n)) for n in islice(chosen, _FORMS_NOTED))
+    often = Counter(forms)
+    chosen = islice((form for form in first if form in of_memory), _FORMS_NOTED)
+    return {_without_stamp(lines.line(first[form])): often[form] for form in chosen}
 
 
 def _repeats(lines: Lines) -> bool:
@@ -324,6 +329,23 @@ def _of_blocks(rows: Found) -> Found:
     for ours, values, there in zip(merged.values, rows.values, is_there, strict=True):
         ours[np.searchsorted(block[first], block[there])] = values[there]
     return merged
+
+
+def _end_early(
+    fields: Sequence[Field], found: Found, chosen: _Chosen
+) -> tuple[tuple[str, ...], float]:
+    """A note where positions go on well beyond the last reading, and their share of all."""
+    has_reading = _have_any(found, chosen.metrics)
+    for n in chosen.axes if chosen.own else ():
+        placed = np.flatnonzero(np.isfinite(found.values[n]))
+        read = np.flatnonzero(has_reading[placed])
+        beyond = placed.size - 1 - read[-1]
+        if beyond > max(2 * np.diff(read, prepend=0).max(), _BEYOND * placed.size):
+            last, end = found.values[n][placed[[read[-1], -1]]]
+            name = fields[n].name
+            note = f"readings of memory end at {name} {last:g} of {end:g}"
+            return (note,), float(beyond / placed.size)
+    return (), 0.0
 
 
 def _several(collector: Collector, found: Found, chosen: _Chosen) -> dict[str, float]:
