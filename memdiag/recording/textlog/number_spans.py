@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import HOLDER
 from memdiag.values.measurements import AxisKind, Unit
 
 FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
@@ -58,8 +59,15 @@ _ALLOCATES = re.compile(r"(?i)(?:[mc]alloc|realloc|mmap|sbrk)\($")
 _HAPPENED = re.compile(
     r"\s*\w+\s+(?:collected|freed|released|removed|deleted|created|reclaimed|loaded|processed)\b"
 )
-# "118MB/s", "5 MB per step": no amount.
-_PER = re.compile(r"\s?/\s?(?:s|sec|min|h|it|iter|step)\b|\s+per\b")
+# "118MB/s", "5 MB per step", "0.7 GB/epoch": no amount.
+_PER = re.compile(rf"\s?/\s?(?![0-9.]|(?i:{HOLDER}))\w|\s+per\b")
+NO_RATE = (
+    rf"(?:\s*$|\s*[^\s\w/]|\s*/\s*(?:[^A-Za-z\s]|(?i:{HOLDER}))"
+    r"|\s+(?:[^\Wp]|p(?:[^e]|$)|pe(?:[^r]|$)|per\w))"
+)
+"""What may follow an amount, as a pattern without look-ahead."""
+# "45%|███   |": how much is done.
+_BAR = re.compile(r"\s*\|[^|\w]*\|")
 _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
@@ -252,9 +260,12 @@ def without_when(text: str) -> str:
 
 def _is_no_reading(between: str, label: str, match: re.Match[str]) -> bool:
     """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a line of code, a start, an
-    increase, a single allocation, a total ("of 32 GB", "/ 32 GB"), or a size that comes again.
+    increase, a single allocation, a total ("of 32 GB", "/ 32 GB"), a progress bar, or a size that
+    comes again.
     """
     figure, unit = match.group("figure"), match.group("unit") or ""
+    if unit == "%" and _BAR.match(match.string, match.end()):
+        return True
     if label.lower() in _TOTALS or _CODE.search(between) or _ALLOCATES.search(between):
         return True
     if re.fullmatch(SIZE_UNIT, unit):
