@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memdiag.recording.lazy_polars import Column
-    from memdiag.values.measurements import Floats
+    from memdiag.values.measurements import Floats, Ints
 
 _LOOKED_AT = 600
 _ROWS_AT_LEAST = 4
@@ -52,6 +52,8 @@ _TIMES_AT_LEAST = 8
 _NEARLY_ALL = 0.95
 _REPEATS_WITHIN = 1 << 18
 _DIGIT = "[0-9]"
+# Tags that are not of a process.
+_OF_MOMENTS = {"phase", "restart"}
 _BEGINS_WITH_NUMBER = re.compile(rb"\s*[0-9]")
 _FORMS_AT_MOST = 4000
 _FORMS_NOTED = 500
@@ -262,10 +264,21 @@ def _chosen(fields: Sequence[Field], found: Found) -> _Chosen:
 def _leading(
     fields: Sequence[Field], axes: Sequence[int], found: Found, metrics: Sequence[int]
 ) -> list[int]:
-    """The axes that lead in the lines with one of these metrics."""
+    """The axes that lead in the lines with one of these metrics, of each process."""
     wanted = _have_any(found, metrics)
-    there = ((n, _those(found.values[n], wanted)) for n in axes)
+    order = _by_process(found, np.flatnonzero(wanted))
+    there = (
+        (n, _those(found.values[n], wanted) if order is None else found.values[n][order])
+        for n in axes
+    )
     return [n for n, x in there if _leads(_positions(x) if fields[n].leads else x)]
+
+
+def _by_process(found: Found, rows: Ints) -> Ints | None:
+    """These rows, those of each process together; None if there is one."""
+    tags = [codes[rows] for name, codes in found.tags.items() if name not in _OF_MOMENTS]
+    tags = [codes for codes in tags if codes.size and (codes != codes[0]).any()]
+    return rows[np.lexsort(tags)] if tags else None
 
 
 def _as_table(
@@ -359,7 +372,10 @@ def _several(collector: Collector, found: Found, chosen: _Chosen) -> dict[str, f
         field = collector.fields[n]
         if field.meaning.unit is not Unit.COUNT:
             least, apart = (2, 1.0) if field.by_unit else (3, 2.0)
-            each = _amounts_at_once(found.values[n], moments, apart)
+            rows = np.flatnonzero(np.isfinite(found.values[n]))
+            order = _by_process(found, rows)
+            rows = rows if order is None else order
+            each = _amounts_at_once(found.values[n][rows], [at[rows] for at in moments], apart)
             several |= {_column_name(field): each} if each >= least else {}
     return several
 
@@ -368,16 +384,15 @@ def _amounts_at_once(values: Floats, moments: Sequence[Floats], apart: float) ->
     """The median number of values at each moment, 0 if the largest of most is not that many times
     the smallest.
     """
-    rows = np.flatnonzero(np.isfinite(values))
-    changes = np.zeros(max(0, rows.size - 1), dtype=bool)
+    changes = np.zeros(max(0, values.size - 1), dtype=bool)
     for at in moments:
-        changes |= np.diff(np.nan_to_num(at[rows])) != 0
+        changes |= np.diff(np.nan_to_num(at)) != 0
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
     if len(starts) < _ROWS_AT_LEAST:
         return 0.0
-    highest = np.maximum.reduceat(values[rows], starts)
-    lowest = np.minimum.reduceat(values[rows], starts)
-    each = float(np.median(np.diff(np.append(starts, rows.size))))
+    highest = np.maximum.reduceat(values, starts)
+    lowest = np.minimum.reduceat(values, starts)
+    each = float(np.median(np.diff(np.append(starts, values.size))))
     return each if np.median(highest >= apart * lowest) > 0 else 0.0
 
 
@@ -388,7 +403,7 @@ def _generations(
     so; None without restarts, if the readings do not fall at each, or if the lines are of several
     processes.
     """
-    if not found.tags.keys() <= {"phase", "restart"} or "restart" not in found.tags:
+    if not found.tags.keys() <= _OF_MOMENTS or "restart" not in found.tags:
         return None
     restarts = np.cumsum((found.tags["restart"] >= 0) & ~_have_any(found, metrics)).astype(float)
     y, generation = found.values[metrics[0]], restarts[wanted]
