@@ -43,6 +43,7 @@ WAVES = windows.turning_points
 NOT_EVIDENCE = (
     not_evidence.negligible,
     not_evidence.not_a_meter,
+    not_evidence.in_proportion,
     not_evidence.free_list,
     not_evidence.first_touch,
     not_evidence.uncollected_heap,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from memdiag.analysis.decision.case import Decision
+from memdiag.analysis.decision.growth.not_evidence import in_proportion
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.values.findings import NeedMore
@@ -24,7 +25,9 @@ _AS_LONG_AGAIN = {
 NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
 
 
-def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMore | None:
+def need_more(
+    decision: Decision, prepared: Prepared, policy: Policy, planned_x: float | None = None
+) -> NeedMore | None:
     """Further axis units (and seconds) after which the verdict is expected to be settled.
 
     None for a series that is decided. "Not decidable in this run" where more than
@@ -39,12 +42,19 @@ def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMor
     if more is None or (len(prepared.x) >= 12 and more > policy.reporting.hopeless_runs * run):
         return NEVER if not why else NeedMore(more_x=None, more_s=None, why=why)
     pace = prepared.seconds_per_x
-    return NeedMore(more_x=more, more_s=None if pace is None else more * pace, why=why)
+    return NeedMore(
+        more_x=more,
+        more_s=None if pace is None else more * pace,
+        why=why,
+        is_beyond_plan=planned_x is not None and prepared.x[-1:].sum() + more > planned_x,
+    )
 
 
 def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float | None, str]:
     stride = prepared.run / max(len(prepared.x) - 1, 1)
     reason, margin = decision.reason, policy.reporting.need_margin
+    if decision.by is not None and decision.by.check == in_proportion.name:
+        return decision.need_x, "until its counter ends"
     if reason is Reason.TOO_FEW_SAMPLES:
         if len(prepared.x) < 2:
             return None, "one position is not enough"

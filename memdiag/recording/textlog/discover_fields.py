@@ -50,8 +50,8 @@ _OF_AMOUNTS = _IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 # What has memory: "cuda 1.2 GB, cpu 3.1 GB".
 _HOLDERS = frozenset({"process", "python", "cpu", "host"})
 
-# The name of a number without words at the start of lines.
-LEADING = "index"
+# The name of a number without words at the start of lines, and of one before a total: `3/40`.
+LEADING, COUNTED = "index", "iteration"
 
 _ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
 # `(3, 7) 512.30`: epoch and step, or layer and head.
@@ -123,7 +123,7 @@ class Field:
 
 
 def find_fields(
-    lines: Sequence[str], counted: str = "iteration", leading: str = LEADING
+    lines: Sequence[str], counted: str = COUNTED, leading: str = LEADING
 ) -> list[Field]:
     """The fields of these lines that are an axis or a metric, metrics first.
 

@@ -53,6 +53,9 @@ _BEHIND = re.compile(
 # "memory_monitor.py:21": a line of code.
 _FIGURE = re.compile(r"[0-9][0-9.]*[A-Za-z]")
 _CODE = re.compile(r"\w\.[a-z]{1,4}:$")
+# "utils.mem:report:12 - ": also one.
+_FUNCTION = re.compile(r"[\w.]+:[\w<>]+:$")
+_FUNCTION_ENDS = re.compile(r"\s*[-|]\s")
 # "malloc(12 KB)": one allocation.
 _ALLOCATES = re.compile(r"(?i)(?:[mc]alloc|realloc|mmap|sbrk)\($")
 # "1342 objects collected": no level.
@@ -83,9 +86,11 @@ _SOFT_CUT = (
 )
 # "rss_mb=nan vram_mb=812": a value in words ends the name before it.
 _WORDED = r"""=(?:"[^"]*"|'[^']*'|[^\s='"][^\s=]*)\s+(?=[A-Za-z_])"""
+# "INFO:root:step 20", as Python's logging prints it.
+_LOGGER = r"\b[A-Z]{4,}:[\w.]*:(?=[A-Za-z])"
 _SENTENCE = r"(?<=[a-z]{4})\.\s+(?=[A-Z])"  # not of "Max. RSS"
 _HARD_CUT = (
-    rf"[,|;\t{{}}\u3001\uff0c\uff1b]|{_SENTENCE}|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
+    rf"[,|;\t{{}}\u3001\uff0c\uff1b]|{_LOGGER}|{_SENTENCE}|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
     rf"|{_WORDED}|=[\"'](?=[A-Za-z])|(?<=[a-z])[\"']\s+(?=[A-Za-z])"
 )
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
@@ -265,6 +270,8 @@ def _is_no_reading(between: str, label: str, match: re.Match[str]) -> bool:
     """
     figure, unit = match.group("figure"), match.group("unit") or ""
     if unit == "%" and _BAR.match(match.string, match.end()):
+        return True
+    if _FUNCTION.search(between) and not unit and _FUNCTION_ENDS.match(match.string, match.end()):
         return True
     if label.lower() in _TOTALS or _CODE.search(between) or _ALLOCATES.search(between):
         return True
