@@ -42,6 +42,11 @@ def test_the_length_of_an_epoch_is_no_plan(tmp_path: Path) -> None:
     assert read_log(tmp_path, log).planned_x is None
 
 
+def test_beside_an_epoch_the_total_of_steps_is_its_length(tmp_path: Path) -> None:
+    log = "".join(f"Epoch 0: {n}/100 rss {500 + n} MB\n" for n in range(1, 80))
+    assert read_log(tmp_path, log).planned_x is None
+
+
 def test_different_totals_are_no_plan(tmp_path: Path) -> None:
     log = "".join(f"step {n}/{1000 + n} rss {500 + n} MB\n" for n in range(1, 101))
     log += "".join(f"step {n}/{n} rss {500 + n} MB\n" for n in range(101, 140))

@@ -131,7 +131,7 @@ FALLING = (
         " verbleibender осталось"
     )
 )
-# Words of scripts without blanks, and together with the others.
+# The same in scripts without blanks.
 AVAILABLE_PARTS = ("可用", "利用可能", "가용", "사용가능")
 FALLING_PARTS = (
     *AVAILABLE_PARTS,
@@ -145,7 +145,7 @@ FALLING_PARTS = (
     "미사용",
 )
 NOT_USED = _words("not used")
-# Memory that is not left.
+# Words of other names of memory.
 USED = _words(
     "used use uses using usage in consumed consumption current now cur total peak max maximum min"
     " minimum avg average mean footprint size python main tree rank usada utilisée utilizada"

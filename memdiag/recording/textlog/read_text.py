@@ -18,12 +18,13 @@ from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
+from memdiag.recording.textlog.axis_totals import totals
 from memdiag.recording.textlog.discover_fields import COUNTED, LEADING, Field, find_fields
 from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Found, carried_on
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.number_style import NumberStyle, number_style
 from memdiag.recording.textlog.search_lines import TAGS
-from memdiag.recording.textlog.unread_sizes import left_out, share_left_out, totals, without_number
+from memdiag.recording.textlog.unread_sizes import left_out, share_left_out, without_number
 from memdiag.recording.textlog.wordings import by_wording
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
@@ -98,7 +99,7 @@ def read_text(source: Source) -> Table | None:
         table,
         notes=(*notes, _DECIMATED) if collector.coarseness else notes,
         unread_share=unread,
-        totals=totals(of_memory, axes),
+        totals=totals(of_memory, fields),
         assumed=frozenset(f.name for f in axes if f.is_guessed and f.name == COUNTED),
     )
 

@@ -29,7 +29,6 @@ _OF_MEMORY = re.compile(
 _ROW = re.compile(rf"(?:\s+{NUMBER}(?=\s|$)){{2,}}")
 _LATER = re.compile(ARROW)
 _STARTS = re.compile(r"[,;|{(\t]|\s-\s|\.\s|->")
-_TOTAL = re.compile(r"/([0-9]+)(?![0-9.])")
 _FIGURES = re.compile("[0-9][0-9.,]*")
 _AFTER_NAME = " :=\t"
 _IN_WORDS = re.compile(r"\s*[^\s0-9+.]")
@@ -108,19 +107,6 @@ def _without_number(lines: Mapping[str, int], field: Field) -> float:
         rests = (form.removeprefix(start) for start in starts if form.startswith(start))
         unread += often if any(_IN_WORDS.match(rest) for rest in rests) else 0
     return unread / (read + unread) if read else 0.0
-
-
-def totals(lines: Iterable[str], axes: Sequence[Field]) -> dict[str, float]:
-    """What axes count up to, by their names, where all lines say the same: `3/40`."""
-    lines = list(lines)
-    found = {field.name: _totals(field, lines) for field in axes}
-    return {name: seen.pop() for name, seen in found.items() if len(seen) == 1}
-
-
-def _totals(field: Field, lines: Sequence[str]) -> set[float]:
-    places = ((line, field.find(line)) for line in lines)
-    behind = (_TOTAL.match(line, place[0][1]) for line, place in places if place is not None)
-    return {float(total[1]) for total in behind if total is not None}
 
 
 def _form(line: str) -> str:
