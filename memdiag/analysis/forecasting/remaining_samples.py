@@ -22,6 +22,8 @@ _AS_LONG_AGAIN = {
     Reason.RECLAIMED_BEFORE: "as long again",
     Reason.SLOWING: "at least as long again",
 }
+# What no more of the same changes.
+_OF_THE_LOG = frozenset({Reason.UNREAD_CELLS, Reason.MAY_BE_FREE})
 NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
 
 
@@ -30,12 +32,12 @@ def need_more(
 ) -> NeedMore | None:
     """Further axis units (and seconds) after which the verdict is expected to be settled.
 
-    None for a series that is decided. "Not decidable in this run" where more than
-    `Policy.reporting.hopeless_runs` times what was recorded would be needed, or the length of a
-    usual warm-up if that is more, or where no more of the same helps (address space, a metric
-    overruled by another).
+    None for a series that is decided, or whose log has to be read or written in another way. "Not
+    decidable in this run" where more than `Policy.reporting.hopeless_runs` times what was recorded
+    would be needed, or the length of a usual warm-up if that is more, or where no more of the same
+    helps (address space, a metric overruled by another).
     """
-    if decision.verdict is not Verdict.INCONCLUSIVE:
+    if decision.verdict is not Verdict.INCONCLUSIVE or decision.reason in _OF_THE_LOG:
         return None
     more, why = _more(decision, prepared, policy)
     run = max(prepared.run, policy.prior.warmup_length(prepared.axis.kind).median)

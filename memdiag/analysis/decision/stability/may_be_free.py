@@ -12,7 +12,6 @@ def may_be_free(case: Case, window: Window) -> Argument | None:
     if not case.context.leaks_if_free:
         return None
     return Argument(
-        text="a word of its name is not known: if it is free memory, this is a leak "
-        "(--metric NAME=free)",
-        reason=Reason.UNCERTAIN_TREND,
+        text="a word of its name is not known: if it is free memory, this is a leak",
+        reason=Reason.MAY_BE_FREE,
     )
