@@ -112,7 +112,46 @@ POOLS = _words("all pool")
 ALLOCATED = _words("alloc allocated")
 # Of memory in percent: used, not busy. (A device's drivers call the load of its bus the same.)
 UTILIZATION = _words("util utilization")
-FALLING = _words("available avail free remaining headroom")
+# Memory that is left, in the languages of `MEMORY`. What is available includes caches.
+AVAILABLE = _words(
+    "available avail disponible disponibles disponível disponíveis disponibile disponibili"
+    " verfügbar verfügbarer verfügbares verfügbare beschikbaar beschikbare"
+    " dostępna dostępnej dostupná tillgängligt tilgængelig tilgjengelig käytettävissä"
+    " kullanılabilir доступно доступная доступной"
+)
+FREE = _words(
+    "free libre libres livre livres libera frei freier freies freie vrij vrije wolna wolnej volná"
+    " ledigt ledig vapaa boş свободно свободная свободной"
+)
+FALLING = (
+    AVAILABLE
+    | FREE
+    | _words(
+        "remaining headroom left unused spare restante restantes restant rimanente verbleibend"
+        " verbleibender осталось"
+    )
+)
+# The same in scripts without blanks.
+AVAILABLE_PARTS = ("可用", "利用可能", "가용", "사용가능")
+FALLING_PARTS = (
+    *AVAILABLE_PARTS,
+    "空闲",
+    "剩余",
+    "未使用",
+    "空き",
+    "残り",
+    "여유",
+    "남은",
+    "미사용",
+)
+NOT_USED = _words("not used")
+# Words of other names of memory.
+USED = _words(
+    "used use uses using usage in consumed consumption current now cur total peak max maximum min"
+    " minimum avg average mean footprint size python main tree rank usada utilisée utilizada"
+    " usata belegt belegter verwendet gebruikt zajęta использовано занято"
+)
+USED_PARTS = ("占用", "使用", "已用", "사용")
 # Words that may follow, besides those of memory and machines.
 FALLING_FILLERS = _words(
     "physical virtual phys proc process left space bytes kernel pod container instance worker rank"
@@ -169,7 +208,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.CACHE, _words("cache"), HOST),
     (Role.RESIDENT, _words("rss vmrss rssanon"), frozenset()),
     (Role.HOST, HOST, frozenset()),
-    (Role.HOST, FALLING, frozenset()),
+    (Role.HOST, _words("free"), frozenset()),
     (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),
     (Role.COLLECTED_HEAP, _words("heap external managed gc"), frozenset()),
 )

@@ -378,6 +378,7 @@ def _series_of(
             generation=generation,
             phases=phases,
             falling=metric.meaning.falling,
+            may_be_free=metric.meaning.may_be_free,
             resolution=metric.resolution,
             unread_share=metric.unread_share,
             x_per_epoch=x_per_epoch,

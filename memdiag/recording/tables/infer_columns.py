@@ -12,11 +12,18 @@ import numpy as np
 from memdiag.errors import ReadError
 from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
 from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers, to_seconds
-from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
+from memdiag.recording.parsing.column_meaning import (
+    Meaning,
+    Part,
+    as_metric,
+    is_available,
+    recognise,
+)
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import (
     ALLOCATED,
     DEVICE,
+    FREE,
     MEMORY,
     NO_AMOUNTS,
     REQUESTS,
@@ -41,7 +48,6 @@ _LAST_RANK = 10_000
 _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
-_AVAILABLE = {"available", "avail"}
 _BESIDE_ALLOCATED = ({"resident"}, {"total", "alloc"})
 
 
@@ -211,9 +217,9 @@ def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning
     host = [(at, m) for at, m in metrics if m.falling and m.role is Role.HOST]
     roles = {meaning.role for _, meaning in metrics if not meaning.falling}
     is_split = Role.CACHE in roles and not roles.isdisjoint({Role.HOST, Role.RESIDENT})
-    if not is_split and not any(_AVAILABLE & set(m.metric.split("_")) for _, m in host):
+    if not is_split and not any(is_available(m.metric) for _, m in host):
         return metrics
-    free = {at for at, meaning in host if "free" in meaning.metric.split("_")}
+    free = {at for at, meaning in host if not FREE.isdisjoint(meaning.metric.split("_"))}
     return [(at, meaning) for at, meaning in metrics if at not in free]
 
 
@@ -275,7 +281,7 @@ def _on_host(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int
 
 def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:
     at = _find(table, choice.name, source)
-    return at, as_metric(table.names[at], choice.unit, choice.factor)
+    return at, as_metric(table.names[at], choice.unit, choice.factor, is_free=choice.is_free)
 
 
 def _has_numbers(column: Column) -> bool:

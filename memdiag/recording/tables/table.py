@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,8 @@ class Table:
     first_line: line of the first row in the source, None if rows are not lines.
     notes: what had to be left out.
     unread_share: of the readings, before their cells are read: another number may be the right one.
+    totals: by the name of an axis, what it counts up to: 40 in `3/40`.
+    assumed: names of axes that only their place in a line gave.
     """
 
     names: tuple[str, ...]
@@ -47,6 +49,8 @@ class Table:
     first_line: int | None
     notes: tuple[str, ...] = ()
     unread_share: float = 0.0
+    totals: Mapping[str, float] = field(default_factory=dict)
+    assumed: frozenset[str] = frozenset()
 
     @classmethod
     def of(

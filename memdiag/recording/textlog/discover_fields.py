@@ -16,7 +16,8 @@ from memdiag.recording.textlog.number_spans import (
     ARROW,
     BY_UNIT,
     FRACTION,
-    NO_UNIT,
+    NO_RATE,
+    NO_UNIT_OR_TIME,
     NUMBER,
     OF,
     OF_TOTAL,
@@ -49,8 +50,8 @@ _OF_AMOUNTS = _IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 # What has memory: "cuda 1.2 GB, cpu 3.1 GB".
 _HOLDERS = frozenset({"process", "python", "cpu", "host"})
 
-# The name of a number without words at the start of lines.
-LEADING = "index"
+# The name of a number without words at the start of lines, and of one before a total: `3/40`.
+LEADING, COUNTED = "index", "iteration"
 
 _ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
 # `(3, 7) 512.30`: epoch and step, or layer and head.
@@ -61,7 +62,7 @@ _PRINTED = re.compile(r"\b[A-Za-z_]\w*\((?=\w+=)")
 _IN_FRONT = re.compile(r"^(?:\s*(?:\[[^\]0-9]*[0-9][^\]]*\]|\([^)0-9]*[0-9][^)]*\)))+\s*")
 _HEADING_ENDS = re.compile("[:|=0-9]")
 # A position at the start of a line, not the size at the start of another: `4.2 GB`.
-_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT}"
+_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT_OR_TIME}"
 _GARBAGE = frozenset({"gc", "garbage"})
 _MEMORY_WORD = re.compile(
     r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card)\b"
@@ -122,7 +123,7 @@ class Field:
 
 
 def find_fields(
-    lines: Sequence[str], counted: str = "iteration", leading: str = LEADING
+    lines: Sequence[str], counted: str = COUNTED, leading: str = LEADING
 ) -> list[Field]:
     """The fields of these lines that are an axis or a metric, metrics first.
 
@@ -226,7 +227,7 @@ def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
         for f in metrics
     ):
         return [f for f in metrics if not f.by_unit]
-    named = [f for f in metrics if not f.by_unit or not _has_name(f, metrics, lines)]
+    named = _without_repeated(metrics, lines)
     if any(map(_MEMORY_WORD.search, lines)):
         return named
     return [f for f in named if not f.by_unit or not _is_of_things(f, lines)]
@@ -259,15 +260,27 @@ def _has_size(thing: str) -> bool:
     return not is_moment or not _SIZED.isdisjoint(words)
 
 
-def _has_name(field: Field, others: Sequence[Field], lines: Sequence[str]) -> bool:
-    named = [re.compile(other.pattern) for other in others if not other.by_unit]
-    shared = found = 0
-    for line in lines if named else ():
-        if (match := re.search(field.pattern, line)) is not None:
-            found += 1
-            hits = (pattern.search(line) for pattern in named)
-            shared += any(hit is not None and hit.span(1) == match.span(1) for hit in hits)
-    return shared * 2 > found
+def _without_repeated(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
+    """Of fields that find the same numbers by their unit and by words that are not of memory, those
+    that find more of them: "epoch 1: 3.2 GB" and "epoch 2 done, now at 3.9 GB".
+    """
+    places = {f.name: _places(f, lines) for f in metrics}
+    dropped: set[str] = set()
+    for unnamed in (f for f in metrics if f.by_unit):
+        ours = places[unnamed.name]
+        named = [f for f in metrics if not f.by_unit]
+        most = max((len(ours & places[f.name]) for f in named), default=0)
+        if most * 2 > len(ours):
+            dropped.add(unnamed.name)
+        else:
+            dropped |= {f.name for f in named if not f.is_of_memory and places[f.name] <= ours}
+    return [f for f in metrics if f.name not in dropped]
+
+
+def _places(field: Field, lines: Sequence[str]) -> set[tuple[int, int]]:
+    """The lines in which the field has a number, and where it begins."""
+    found = ((n, field.find(line)) for n, line in enumerate(lines))
+    return {(n, place[0][0]) for n, place in found if place is not None}
 
 
 def _numbers_once(
@@ -428,7 +441,7 @@ def _pattern_of_size(kind: str, label: str) -> str:
     if kind == "part":
         return rf"{amount}[ ]?({SIZE_UNIT})\s*(?:/|of\s)"
     part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""
-    return rf"{part}{amount}(?:{OF})?[ ]?({SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
+    return rf"{part}{amount}(?:{OF})?[ ]?({SIZE_UNIT}){NO_RATE}"
 
 
 def _before(text: str) -> str:

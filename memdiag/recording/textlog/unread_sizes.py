@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
@@ -18,7 +18,9 @@ from memdiag.recording.textlog.number_spans import (
 )
 from memdiag.values.sanitize import printable
 
-_SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_])(?:/s\b)?")
+_SIZE = re.compile(
+    rf"(?<![A-Za-z0-9_.])([0-9]+,[0-9]{{1,2}}|{NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_])(?:/s\b)?"
+)
 # A number and a word of memory, in any order, as in "estimated size (MB): 813".
 _OF_MEMORY = re.compile(
     r"(?i)(?=.*[0-9])(?:.*[(\[][kmgt]i?b[)\]]|.*(?<![a-z])(?:mem(?:ory)?|rss|vram|alloc\w*)(?![a-z]))"
@@ -27,6 +29,9 @@ _OF_MEMORY = re.compile(
 _ROW = re.compile(rf"(?:\s+{NUMBER}(?=\s|$)){{2,}}")
 _LATER = re.compile(ARROW)
 _STARTS = re.compile(r"[,;|{(\t]|\s-\s|\.\s|->")
+_FIGURES = re.compile("[0-9][0-9.,]*")
+_AFTER_NAME = " :=\t"
+_IN_WORDS = re.compile(r"\s*[^\s0-9+.]")
 _LONGEST = 48
 _SHOWN = 4
 
@@ -71,6 +76,41 @@ def share_left_out(
         for size in _SIZE.finditer(line)
     )
     return 1 - len(here) / sizes if sizes > len(here) else 0.0
+
+
+def without_number(lines: Mapping[str, int], metrics: Sequence[Field]) -> tuple[str, ...]:
+    """Notes about fields that have words instead of the number in some lines: "gpu mem n/a".
+
+    lines: one of each form, with the number of its lines.
+    """
+    shares = {field.name: _without_number(lines, field) for field in metrics}
+    return tuple(
+        f"{printable(name)}: {share:.0%} of its readings are words instead of numbers: left out"
+        for name, share in shares.items()
+        if share
+    )
+
+
+def _without_number(lines: Mapping[str, int], field: Field) -> float:
+    name = field.name.rpartition("(")[0].strip() or field.name
+    read = unread = 0
+    starts: set[str] = set()
+    others: list[tuple[str, int]] = []
+    for line, often in lines.items():
+        if (place := field.find(line)) is None:
+            others.append((_form(line), often))
+        else:
+            start = _form(line[: place[0][0]])
+            read += often
+            starts |= {start} if start.rstrip(_AFTER_NAME).endswith(name) else set()
+    for form, often in others if starts else ():
+        rests = (form.removeprefix(start) for start in starts if form.startswith(start))
+        unread += often if any(_IN_WORDS.match(rest) for rest in rests) else 0
+    return unread / (read + unread) if read else 0.0
+
+
+def _form(line: str) -> str:
+    return _FIGURES.sub("0", line)
 
 
 def _share_in_rows(lines: Sequence[str], metrics: Sequence[Field]) -> float:
