@@ -24,7 +24,9 @@ from memdiag.recording.parsing.column_vocabulary import (
     FALLING_FILLERS,
     FREE_FIRST,
     GENERATIONS,
+    HOLDERS,
     HOST,
+    IN_USE,
     LABEL_FILLERS,
     LABELS,
     MEMORY,
@@ -67,6 +69,7 @@ class Meaning:
     falling: less of it is more memory in use.
     capacity: a total, not an amount in use, if it is constant.
     rank: of several axes the one with the lowest rank is used.
+    by_unit: only its unit shows that it may be memory: the size of a file has one too.
     """
 
     part: Part
@@ -78,9 +81,11 @@ class Meaning:
     capacity: bool = False
     axis: AxisKind | None = None
     rank: int = 0
+    by_unit: bool = False
 
 
 _OF_FREE = FALLING | FALLING_FILLERS | MEMORY | DEVICE | HOST | LABELS | LABEL_FILLERS
+_OF_AMOUNTS = IN_USE.union(*(one | beside for _, one, beside in AMOUNTS))
 OTHER = Meaning(part=Part.OTHER)
 
 
@@ -177,6 +182,7 @@ def _metric(name: Name) -> Meaning | None:
     if not name.bytes_per_unit and not _is_memory(words):
         return None
     unit = Unit.BYTES if name.bytes_per_unit else Unit.PERCENT if name.percent else None
+    is_capacity = bool(words & CAPACITY) or _is_total(words)
     return Meaning(
         part=Part.METRIC,
         metric=_canonical(name, unit),
@@ -184,7 +190,8 @@ def _metric(name: Name) -> Meaning | None:
         unit=unit,
         factor=float(name.bytes_per_unit or 1),
         falling=_is_falling(name.words),
-        capacity=bool(words & CAPACITY) or _is_total(words),
+        capacity=is_capacity,
+        by_unit=not (is_capacity or _is_memory(words) or _is_amount(words)),
     )
 
 
@@ -232,9 +239,19 @@ def _is_memory(words: set[str]) -> bool:
     return glued or bool(words & MEMORY) or any(pair <= words for _, pair in PAIRS)
 
 
+def _is_amount(words: set[str]) -> bool:
+    """Return True if the words say which amount in use it is, or only what has it."""
+    return not _OF_AMOUNTS.isdisjoint(words | _devices(words)) or bool(words) and words <= HOLDERS
+
+
+def _devices(words: set[str]) -> set[str]:
+    """The kinds of devices that the words begin with: `gpu` of `gpu0`."""
+    return {device for device in DEVICE for word in words if word.startswith(device)}
+
+
 def _role(name: Name) -> Role:
     words = set(name.words)
-    words |= {device for device in DEVICE for word in words if word.startswith(device)}
+    words |= _devices(words)
     for role, pair in PAIRS:
         if pair <= words:
             return role

@@ -173,6 +173,13 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),
     (Role.COLLECTED_HEAP, _words("heap external managed gc"), frozenset()),
 )
+# Words of an amount at a moment, beside a size.
+IN_USE = _words(
+    "used use uses using usage consumed current now peak consumes consuming consumption occupied"
+    " footprint resident held"
+)
+# What has memory, if the name says nothing else: "cpu (MB)" beside "gpu (MB)".
+HOLDERS = _words("process proc python main cpu kernel grand total") | HOST | LABELS | LABEL_FILLERS
 # Pairs of words with one meaning.
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),

@@ -28,7 +28,7 @@ from memdiag.recording.tables.axis import Candidate, counts_evenly, rises_strict
 from memdiag.recording.tables.group_processes import encode
 from memdiag.recording.tables.table import Table
 from memdiag.recording.tables.width import not_too_wide
-from memdiag.values.measurements import Axis, AxisKind, Role
+from memdiag.values.measurements import Axis, AxisKind, Role, Unit
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ def _metrics(
         if meaning.part is Part.METRIC and at not in taken
     ]
     if found:
+        found = found if table.is_chosen else _known_by_words(found)
         return _on_host(table, _without_sums(table, _without_free(found)))
     looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
     numeric = [at for at, column in enumerate(looked_at) if _has_numbers(column)]
@@ -201,6 +202,17 @@ def _may_be_memory(name: str) -> bool:
         and recognise(name).part is Part.OTHER
         and words.isdisjoint(NO_AMOUNTS)
     )
+
+
+def _known_by_words(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """Drop what only its unit shows to be memory if words show it of others: beside `RSS (MB)`,
+    `Processed (GB)` is data.
+    """
+    has_words = any(
+        not (meaning.by_unit or meaning.capacity) and meaning.unit is not Unit.COUNT
+        for _, meaning in metrics
+    )
+    return [(at, m) for at, m in metrics if not (has_words and m.by_unit)]
 
 
 def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:

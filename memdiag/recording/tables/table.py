@@ -40,6 +40,7 @@ class Table:
     first_line: line of the first row in the source, None if rows are not lines.
     notes: what had to be left out.
     unread_share: of the readings, before their cells are read: another number may be the right one.
+    is_chosen: the reader left out the sizes that the words around them do not show to be memory.
     """
 
     names: tuple[str, ...]
@@ -47,6 +48,7 @@ class Table:
     first_line: int | None
     notes: tuple[str, ...] = ()
     unread_share: float = 0.0
+    is_chosen: bool = False
 
     @classmethod
     def of(
