@@ -241,7 +241,7 @@ def _is_memory(words: set[str]) -> bool:
 
 def _is_amount(words: set[str]) -> bool:
     """Return True if the words say which amount in use it is, or only what has it."""
-    return not _OF_AMOUNTS.isdisjoint(words | _devices(words)) or bool(words) and words <= HOLDERS
+    return not _OF_AMOUNTS.isdisjoint(words | _devices(words)) or (bool(words) and words <= HOLDERS)
 
 
 def _devices(words: set[str]) -> set[str]:

@@ -42,9 +42,7 @@ _ONWARDS = 0.6
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
 # too.
 _DENSE = 0.2
-_HINT = (
-    r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|bytes|uss|pss|vms"
-)
+_HINT = r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|bytes|uss|pss|vms"
 # Screens of a monitor: so many times, and such a share of the lines.
 _TIMES_AT_LEAST = 8
 _NEARLY_ALL = 0.95
