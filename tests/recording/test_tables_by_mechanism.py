@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from logs import read_log
 
 from memdiag.recording.parsing.column_meaning import recognise
 from memdiag.recording.parsing.number_marks import decimal_marks
+from memdiag.values.measurements import AxisKind
 
 N = 12
 
@@ -113,3 +116,56 @@ def test_units_of_different_size_are_no_count(tmp_path: Path) -> None:
     rows = [f"{n}|{cell}" for n, cell in enumerate(cells)]
     (series,) = read_log(tmp_path, ["step|rss", *rows]).series
     assert series.y[2] == pytest.approx(1.002 * (1 << 30))
+
+
+@pytest.mark.parametrize(("name", "per_second"), [("ts_us", 10**6), ("timestamp_ms", 10**3)])
+@pytest.mark.parametrize("order", [range(N), range(N)[::-1], [n * 5 % N for n in range(N)]])
+def test_times_since_1970_are_a_clock_in_any_unit_and_order(
+    tmp_path: Path, name: str, per_second: int, order: Sequence[int]
+) -> None:
+    rows = [f"{(1_710_000_000 + 60 * n) * per_second},{900 + n}" for n in order]
+    (series,) = read_log(tmp_path, [f"{name},rss_mb", *rows]).series
+    at = np.argsort(series.x)
+    assert series.axis.kind is AxisKind.SECONDS
+    assert series.x[at].tolist() == pytest.approx([60 * n for n in range(N)])
+    assert bool((np.diff(series.y[at]) > 0).all())
+
+
+def test_an_epoch_may_be_a_time_since_1970(tmp_path: Path) -> None:
+    rows = [f"{1_710_000_000 + 10 * n},900" for n in range(N)]
+    (series,) = read_log(tmp_path, ["epoch,rss_mb", *rows]).series
+    assert series.axis.kind is AxisKind.SECONDS
+    assert series.x.tolist() == [10 * n for n in range(N)]
+
+
+def test_unsorted_uptimes_are_a_clock_but_durations_are_none(tmp_path: Path) -> None:
+    uptimes = [f"{5000 + 10 * (n * 5 % N)},900" for n in range(N)]
+    (series,) = read_log(tmp_path, ["uptime_s,rss_mb", *uptimes]).series
+    assert series.axis.name == "uptime_s"
+    durations = [f"{60 + 4 * (n * n * 0.6180339 % 1):.3f},900" for n in range(3 * N)]
+    recording = read_log(tmp_path, ["time_s,rss_mb", *durations])
+    assert recording.series[0].axis.name == "row"
+    assert "not read as a clock, since it goes back often: time_s" in recording.notes
+
+
+def test_with_the_newest_rows_first_step_and_time_are_kept(tmp_path: Path) -> None:
+    rows = [f"{n},2026-03-01 08:{n:02}:00,{900 + n}" for n in range(N)][::-1]
+    (series,) = read_log(tmp_path, ["step,time,rss_mb", *rows]).series
+    assert series.axis.name == "step"
+    assert series.at_s is not None
+    assert series.at_s.tolist() == [60 * n for n in range(N)][::-1]
+
+
+def test_blocks_of_different_starts_do_not_overlap(tmp_path: Path) -> None:
+    steps = [*range(200, 800, 50), *range(1, N), *range(1, N)]
+    rows = [f"{step},{900 + n}" for n, step in enumerate(steps)]
+    (series,) = read_log(tmp_path, ["step,rss_mb", *rows]).series
+    assert bool((np.diff(series.x) > 0).all())
+
+
+def test_steps_that_contradict_the_clock_are_not_the_axis(tmp_path: Path) -> None:
+    steps = [*range(0, 1000, 50), *range(700, 1700, 50)]  # a run that was resumed without a drop
+    rows = [f"{30 * n},{step},{900 + n}" for n, step in enumerate(steps)]
+    recording = read_log(tmp_path, ["time_s,step,rss_mb", *rows])
+    assert recording.series[0].axis.name == "time_s"
+    assert "time goes back where step goes on: time_s is the axis" in recording.notes

@@ -106,12 +106,21 @@ def to_seconds(column: Column, factor: float) -> Floats:
         if np.isfinite(spans := spans_of(text)).any():
             return spans
     values = to_numbers(column).values
+    since_first = since_first_of_1970(values, factor)
+    return values * factor if since_first is None else since_first
+
+
+def since_first_of_1970(values: Floats, factor: float = 1.0) -> Floats | None:
+    """Seconds since the first of times since 1970, None for other numbers.
+
+    factor: seconds in the unit of the numbers, 1 if it is not known.
+    """
     seen: Floats = values[np.isfinite(values)]
-    top = float(np.abs(seen).max()) if seen.size else 0.0
-    scale = next((scale for above, scale in EPOCH_SCALES if top > above), None)
-    if scale is None or factor != 1.0:
-        return values * factor
-    since_first: Floats = (values - float(seen.min())) * scale
+    latest = float(np.abs(seen).max()) * factor if seen.size else 0.0
+    scale = next((scale for above, scale in EPOCH_SCALES if latest > above), None)
+    if scale is None:
+        return None
+    since_first: Floats = (values - float(seen.min())) * (factor * scale)
     return since_first
 
 

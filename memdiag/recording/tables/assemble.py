@@ -20,6 +20,7 @@ from memdiag.recording.tables.axis import (
     before_first_step_unknown,
     between_known_steps,
     choose,
+    contradicts,
     end_early,
     length_of_epoch,
     resolve_resets,
@@ -101,6 +102,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     )
     _refuse_single_rows(table, groups, source)
     axes = without_durations(plan.axes, [group.rows for group in groups])
+    notes += _no_clock(plan.axes, axes)
     chosen = _chosen(choose(axes, notes), _rows_with_readings(metrics), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
@@ -117,6 +119,16 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     for group in groups:
         series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))
     return Recording(source=source, series=tuple(series), notes=tuple(dict.fromkeys(notes)))
+
+
+def _no_clock(candidates: Sequence[Candidate], axes: Sequence[Candidate]) -> list[str]:
+    """A note about times that are not read as a clock, [] if another is."""
+    if any(candidate.axis.kind is AxisKind.SECONDS for candidate in axes):
+        return []
+    kept = {candidate.axis.name for candidate in axes}
+    names = [c.axis.name for c in candidates if c.axis.kind is AxisKind.SECONDS]
+    out = [name for name in names if name not in kept]
+    return [f"not read as a clock, since it goes back often: {_listed(out)}"] if out else []
 
 
 def _repeated(
@@ -361,6 +373,9 @@ def _series_of(
         if reset is not None:
             x, generation = reset.x, reset.generation
             notes.append(reset.note)
+    if clock is not None and contradicts(x, clock.values[rows], generation):
+        notes.append(f"time goes back where {axis.name} goes on: {clock.axis.name} is the axis")
+        axis, x = clock.axis, clock.values[rows]
     phases = _phases_of(phase, rows)
     whole = chosen if clock is None or axis is chosen.axis else clock
     x_per_epoch = _length_of_epoch(epoch, x, rows, whole)

@@ -11,7 +11,13 @@ import numpy as np
 
 from memdiag.errors import ReadError
 from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
-from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers, to_seconds
+from memdiag.recording.parsing.cells import (
+    has_numbers,
+    holds_bytes,
+    since_first_of_1970,
+    to_numbers,
+    to_seconds,
+)
 from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import (
@@ -383,6 +389,8 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     column = table.columns[at]
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
+    if kind is AxisKind.EPOCH and (since_first := since_first_of_1970(values)) is not None:
+        kind, meaning, values = AxisKind.SECONDS, recognise("time"), since_first
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # by its name, or several small units per row
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)

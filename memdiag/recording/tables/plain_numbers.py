@@ -73,7 +73,7 @@ def _with_points(column: pl.Series) -> pl.Series:
 def typed(column: pl.Series) -> pl.Series:
     """A column of text as numbers if all of its cells are."""
     for kind in (pl.Int64, pl.Float64):
-        numbers = column.str.strip_chars().cast(kind, strict=False)
+        numbers: pl.Series = column.str.strip_chars().cast(kind, strict=False)
         if numbers.null_count() == column.null_count():
             return numbers
     return column
