@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from logs import read_log
 
+from memdiag.analysis.diagnose import diagnose
 from memdiag.recording.parsing.column_meaning import recognise
 from memdiag.recording.parsing.number_marks import decimal_marks
 from memdiag.values.measurements import AxisKind
+from memdiag.values.verdict import Verdict
 
 N = 12
 
@@ -169,3 +171,17 @@ def test_steps_that_contradict_the_clock_are_not_the_axis(tmp_path: Path) -> Non
     recording = read_log(tmp_path, ["time_s,step,rss_mb", *rows])
     assert recording.series[0].axis.name == "time_s"
     assert "time goes back where step goes on: time_s is the axis" in recording.notes
+
+
+def test_a_column_of_memory_without_any_reading_is_not_called_stable(tmp_path: Path) -> None:
+    rows = [f"{n},<ERR>,{400 + n % 3}" for n in range(5 * N)]
+    recording = read_log(tmp_path, ["step,rss,handles", *rows])
+    assert "not read: rss has no numbers" in recording.notes
+    assert diagnose(recording).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_worker_without_readings_is_named(tmp_path: Path) -> None:
+    rows = [row for n in range(N) for row in (f"{n},a,900", f"{n},b,")]
+    recording = read_log(tmp_path, ["time,worker,rss_mb", *rows])
+    assert [one.process for one in recording.series] == ["a"]
+    assert "no readings of b" in recording.notes
