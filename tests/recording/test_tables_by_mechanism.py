@@ -185,3 +185,23 @@ def test_a_worker_without_readings_is_named(tmp_path: Path) -> None:
     recording = read_log(tmp_path, ["time,worker,rss_mb", *rows])
     assert [one.process for one in recording.series] == ["a"]
     assert "no readings of b" in recording.notes
+
+
+def test_lines_above_a_header_may_be_filled_up(tmp_path: Path) -> None:
+    above = ["Report;;;", "Host:;SRV3;;", "Made at:;15.03.2024 07:00;;", ";;;"]
+    rows = [f"{n};09:{n:02}:00;1204332;9" for n in range(N)]
+    (series, _) = read_log(tmp_path, [*above, "Step;Time;Working Set (KB);Handles", *rows]).series
+    assert series.column == "Working Set (KB)"
+    assert series.x.tolist() == list(range(N))
+
+
+def test_a_text_that_differs_in_each_row_names_no_run(tmp_path: Path) -> None:
+    rows = [f"03/14/2024 13:{n:02}\t{100 * n}\t{900 + n}" for n in range(N)][::-1]
+    (series,) = read_log(tmp_path, ["Checked\tCalls\trss_mb", *rows]).series
+    assert series.axis.name == "Calls"
+
+
+def test_a_monitor_that_fails_often_has_a_table(tmp_path: Path) -> None:
+    rows = [f"| {n} | {900 + n if n % 3 == 0 else 'ERR'} |" for n in range(3 * N)]
+    recording = read_log(tmp_path, ["| step | RSS (MB) |", "|---|---|", *rows])
+    assert recording.series[0].unread_share == pytest.approx(2 / 3)

@@ -121,6 +121,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if width < 2 or often < max(1, _USUAL * len(cells)):
         return None
     first = next(n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1})
+    first += _padded([row for _, row in cells[first:]])
     if delimiter == WHITESPACE and first:
         spread = _BLANKS.split(rows[first - 1][1].strip())  # "epoch  gpu used  peak"
         if len(spread) == width and not any(map(is_number, spread)):
@@ -144,6 +145,17 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     ):
         return None
     return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+def _padded(rows: list[list[str]]) -> int:
+    """The number of lines of text above a header, which a spreadsheet fills up with empty cells. A
+    single one may have names of groups.
+    """
+    above = list(takewhile(lambda row: "" in row, rows))
+    below = rows[len(above)] if len(above) < len(rows) else []
+    is_header = recognisable(below) and not any(map(is_number, below))
+    is_group = len(above) == 1 and sum(map(bool, above[0])) > 1
+    return len(above) if is_header and not is_group else 0
 
 
 def _names_moments(header: list[str], body: list[list[str]]) -> bool:

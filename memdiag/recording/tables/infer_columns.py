@@ -325,7 +325,8 @@ def _of_restarts(
     for at in islice(words, _COLUMNS_LOOKED_AT):
         codes, values = encode(as_series(table.columns[at]).fill_null(""))
         changes = np.flatnonzero(np.diff(codes))
-        if 1 < len(values) == len(changes) + 1 and any(set(changes.tolist()) == f for f in falls):
+        are_runs = 1 < len(values) == len(changes) + 1 <= len(codes) / _ROWS_PER_LABEL
+        if are_runs and any(set(changes.tolist()) == f for f in falls):
             return [("", at)]
     return []
 
