@@ -13,7 +13,7 @@ from logs import read_log
 from memdiag.analysis.diagnose import diagnose
 from memdiag.recording.parsing.column_meaning import recognise
 from memdiag.recording.parsing.number_marks import decimal_marks
-from memdiag.values.measurements import AxisKind
+from memdiag.values.measurements import AxisKind, Unit
 from memdiag.values.verdict import Verdict
 
 N = 12
@@ -205,3 +205,27 @@ def test_a_monitor_that_fails_often_has_a_table(tmp_path: Path) -> None:
     rows = [f"| {n} | {900 + n if n % 3 == 0 else 'ERR'} |" for n in range(3 * N)]
     recording = read_log(tmp_path, ["| step | RSS (MB) |", "|---|---|", *rows])
     assert recording.series[0].unread_share == pytest.approx(2 / 3)
+
+
+def test_lines_between_objects_are_left_out(tmp_path: Path) -> None:
+    lines = [json.dumps({"step": n, "rss_mb": 900 + n, "loss": float("nan")}) for n in range(N)]
+    lines[5:5] = ["Traceback (most recent call last):", "ValueError: {}"]
+    recording = read_log(tmp_path, lines)
+    assert recording.series[0].x.tolist() == list(range(N))
+    assert any("2 lines, the first is line 6" in note for note in recording.notes)
+
+
+def test_a_log_with_few_objects_is_text(tmp_path: Path) -> None:
+    lines = ['{"config": 1}', *(f"step {n} rss {900 + n} MB" for n in range(N))]
+    assert read_log(tmp_path, lines).series[0].column == "rss (bytes)"
+
+
+@pytest.mark.parametrize("title", ["mem_used_percent", "MemoryUtilization"])
+def test_of_several_statistics_the_average_is_read(tmp_path: Path, title: str) -> None:
+    points = [
+        {"Timestamp": 1.7e9 + 60 * n, "Maximum": 50 + n, "Average": 20 + n, "Unit": "Percent"}
+        for n in range(N)
+    ]
+    (series,) = read_log(tmp_path, json.dumps({"Label": title, "Datapoints": points})).series
+    assert series.unit is Unit.PERCENT
+    assert series.y.tolist() == [20 + n for n in range(N)]
