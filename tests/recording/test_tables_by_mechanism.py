@@ -13,7 +13,7 @@ from logs import read_log
 from memdiag.analysis.diagnose import diagnose
 from memdiag.recording.parsing.column_meaning import recognise
 from memdiag.recording.parsing.number_marks import decimal_marks
-from memdiag.values.measurements import AxisKind, Unit
+from memdiag.values.measurements import AxisKind, Role, Unit
 from memdiag.values.verdict import Verdict
 
 N = 12
@@ -229,3 +229,28 @@ def test_of_several_statistics_the_average_is_read(tmp_path: Path, title: str) -
     (series,) = read_log(tmp_path, json.dumps({"Label": title, "Datapoints": points})).series
     assert series.unit is Unit.PERCENT
     assert series.y.tolist() == [20 + n for n in range(N)]
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        ("stats.allocated,stats.resident", [Role.IN_USE, Role.RESIDENT]),
+        ("heapAlloc_bytes", [Role.IN_USE]),
+        ("mem_active_bytes,mem_available_bytes", [Role.HOST, Role.HOST]),
+        ("node_memory_Active_bytes", [Role.HOST]),
+        ("allocated_mb,reserved_mb", [Role.DEVICE_ALLOCATED, Role.DEVICE_RESERVED]),
+        ("cuda_heap_alloc_mb", [Role.DEVICE_ALLOCATED]),
+    ],
+)
+def test_what_is_allocated_is_of_a_device_or_of_the_host(
+    tmp_path: Path, names: str, roles: list[Role]
+) -> None:
+    rows = [f"{n}" + f",{900 + n}" * len(roles) for n in range(N)]
+    series = read_log(tmp_path, [f"step,{names}", *rows]).series
+    assert [one.role for one in series] == roles
+
+
+@pytest.mark.parametrize("total", ["显存总量 (MB)", "メモリ合計 (MB)", "전체 메모리 (MB)"])
+def test_totals_in_other_scripts_are_no_memory_in_use(tmp_path: Path, total: str) -> None:
+    recording = read_log(tmp_path, [f"step,rss_mb,{total}", *(f"{n},9,99" for n in range(N))])
+    assert [one.column for one in recording.series] == ["rss_mb"]

@@ -42,6 +42,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     POOLS,
     SETTINGS,
     TOTAL_OF,
+    TOTAL_PARTS,
     UTILIZATION,
 )
 from memdiag.values.measurements import AxisKind, Role, Unit
@@ -228,15 +229,21 @@ def _is_falling(words: Sequence[str]) -> bool:
 
 
 def _is_total(words: set[str]) -> bool:
-    return words == {"total"} or ("total" in words and bool(words & TOTAL_OF))
+    is_total = "total" in words or any(part in word for word in words for part in TOTAL_PARTS)
+    return words == {"total"} or (is_total and (bool(words & TOTAL_OF) or _has_part(words)))
 
 
 def _is_memory(words: set[str]) -> bool:
     if "space" in words and words & MEMORY <= FALLING:  # of a disk
         return False
     glued = any(word.endswith(MEMORY_ENDINGS) for word in words)
-    glued = glued or any(part in word for word in words for part in MEMORY_PARTS)
-    return glued or bool(words & MEMORY) or any(pair <= words for _, pair in PAIRS)
+    return (
+        glued or _has_part(words) or bool(words & MEMORY) or any(pair <= words for _, pair in PAIRS)
+    )
+
+
+def _has_part(words: set[str]) -> bool:
+    return any(part in word for word in words for part in MEMORY_PARTS)
 
 
 def _is_amount(words: set[str]) -> bool:

@@ -139,6 +139,7 @@ FREE_FIRST = _words("mem get info")
 
 # Words of scripts without blanks, which stand anywhere among others: `内存占用`.
 MEMORY_PARTS = ("内存", "显存", "メモリ", "메모리")
+TOTAL_PARTS = ("总", "總", "合計", "전체")
 
 # Counts: the noun decides, whatever the other words are.
 COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (
@@ -163,6 +164,9 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.PROPORTIONAL, _words("pss"), frozenset()),
     (Role.DEVICE_RESERVED, _words("reserved"), frozenset()),
     (Role.DEVICE_RESERVED, _words("cached pool"), DEVICE),
+    (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), DEVICE),
+    (Role.IN_USE, _words("allocated alloc"), _words("heap malloc jemalloc tcmalloc memstats")),
+    (Role.HOST, _words("active"), HOST),
     (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), frozenset()),
     (Role.DEVICE, DEVICE, frozenset()),
     (Role.CACHE, _words("cached cach buff pagecache slab"), frozenset()),

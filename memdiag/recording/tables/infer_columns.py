@@ -48,7 +48,9 @@ _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
 _AVAILABLE = {"available", "avail"}
-_BESIDE_ALLOCATED = ({"resident"}, {"total", "alloc"})
+_ALL_ALLOCATIONS = {"total", "alloc"}
+# Of a machine: its disks have this label as well as its GPUs.
+_ANY_DEVICE = {"device"}
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
@@ -277,16 +279,22 @@ def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tupl
 
 def _on_host(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
     """Where resident memory or the sum of all allocations stands beside it, and nothing is of a
-    device, an allocator of the host tells what is allocated, and mapped: jemalloc, Go.
+    device, an allocator of the host tells what is allocated, and mapped: jemalloc, Go. Beside
+    memory of a machine, `active` is of the machine.
     """
     words = [set(take_apart(name).words) for name in table.names[:_COLUMNS_LOOKED_AT]]
-    if not any(one in _BESIDE_ALLOCATED for one in words) or not all(map(DEVICE.isdisjoint, words)):
+    if any(DEVICE & one for one in words if one != _ANY_DEVICE):
         return metrics
+    has_allocator = any("resident" in one or one == _ALL_ALLOCATIONS for one in words)
+    has_machine = any(meaning.role is Role.HOST for _, meaning in metrics)
     found = []
     for at, meaning in metrics:
-        is_mapped = set(take_apart(table.names[at]).words) == {"mapped"}
-        role = Role.VIRTUAL if is_mapped else meaning.role
-        role = Role.IN_USE if role is Role.DEVICE_ALLOCATED else role
+        own, role = set(take_apart(table.names[at]).words), meaning.role
+        if has_machine and "active" in own:
+            role = Role.HOST
+        elif has_allocator:
+            role = Role.VIRTUAL if own == {"mapped"} else role
+            role = Role.IN_USE if role is Role.DEVICE_ALLOCATED else role
         found.append((at, replace(meaning, role=role)))
     return found
 
