@@ -96,6 +96,7 @@ def _read(source: str, options: ReadOptions) -> Recording:
         recording = native_columns.recording_of(sent, STDIN)
         notes = (note, *recording.notes)
         return replace(recording, source=source, notes=notes)
+    table = table.with_decimal_points()
     if not options.metrics:
         table = with_named_values(table, source)
     plan = infer_columns.plan(table, options, source)

@@ -6,7 +6,7 @@ The words are in `column_vocabulary`; the first rule that fits decides.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -27,7 +27,9 @@ from memdiag.recording.parsing.column_vocabulary import (
     FALLING_PARTS,
     FREE_FIRST,
     GENERATIONS,
+    HOLDERS,
     HOST,
+    IN_USE,
     LABEL_FILLERS,
     LABELS,
     MEMORY,
@@ -44,6 +46,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     POOLS,
     SETTINGS,
     TOTAL_OF,
+    TOTAL_PARTS,
     USED,
     USED_PARTS,
     UTILIZATION,
@@ -74,6 +77,7 @@ class Meaning:
     may_be_free: a word of its name is unknown, and could say that.
     capacity: a total, not an amount in use, if it is constant.
     rank: of several axes the one with the lowest rank is used.
+    by_unit: only its unit shows that it may be memory: the size of a file has one too.
     """
 
     part: Part
@@ -86,6 +90,7 @@ class Meaning:
     capacity: bool = False
     axis: AxisKind | None = None
     rank: int = 0
+    by_unit: bool = False
 
 
 _OF_FREE = FALLING | FALLING_FILLERS | MEMORY | DEVICE | HOST | LABELS | LABEL_FILLERS
@@ -93,6 +98,7 @@ _OF_FREE = FALLING | FALLING_FILLERS | MEMORY | DEVICE | HOST | LABELS | LABEL_F
 _NOT_FREE = _OF_FREE | CAPACITY | AXIS_FILLERS | POOLS
 _NOT_FREE |= {word for _, any_of, and_any_of in AMOUNTS for word in any_of | and_any_of}
 _NOT_FREE |= {word for _, words in AXES for word in words}
+_OF_AMOUNTS = IN_USE.union(*(one | beside for _, one, beside in AMOUNTS))
 OTHER = Meaning(part=Part.OTHER)
 
 
@@ -200,6 +206,7 @@ def _metric(name: Name) -> Meaning | None:
     if not name.bytes_per_unit and not _is_memory(words):
         return None
     unit = Unit.BYTES if name.bytes_per_unit else Unit.PERCENT if name.percent else None
+    is_capacity = bool(words & CAPACITY) or _is_total(words)
     return Meaning(
         part=Part.METRIC,
         metric=_canonical(name, unit),
@@ -208,7 +215,8 @@ def _metric(name: Name) -> Meaning | None:
         factor=float(name.bytes_per_unit or 1),
         falling=_is_falling(name.words),
         may_be_free=_may_be_free(name.words),
-        capacity=bool(words & CAPACITY) or _is_total(words),
+        capacity=is_capacity,
+        by_unit=not (is_capacity or _is_memory(words) or _is_amount(words)),
     )
 
 
@@ -256,11 +264,13 @@ def _unknown(words: Sequence[str], known: frozenset[str]) -> bool:
 
 
 def _has_word(words: Sequence[str], known: frozenset[str], parts: Sequence[str]) -> bool:
-    return any(word in known or any(part in word for part in parts) for word in words)
+    return any(word in known for word in words) or _has_part(words, parts)
 
 
 def _is_total(words: set[str]) -> bool:
-    return words == {"total"} or ("total" in words and bool(words & TOTAL_OF))
+    if not ("total" in words or _has_part(words, TOTAL_PARTS)):
+        return False
+    return words == {"total"} or bool(words & TOTAL_OF) or _has_part(words, MEMORY_PARTS)
 
 
 def _is_memory(words: set[str]) -> bool:
@@ -273,9 +283,23 @@ def _is_of_memory(word: str) -> bool:
     return word.endswith(MEMORY_ENDINGS) or _has_word((word,), MEMORY, MEMORY_PARTS)
 
 
+def _has_part(words: Iterable[str], parts: Iterable[str]) -> bool:
+    return any(part in word for word in words for part in parts)
+
+
+def _is_amount(words: set[str]) -> bool:
+    """Return True if the words say which amount in use it is, or only what has it."""
+    return not _OF_AMOUNTS.isdisjoint(words | _devices(words)) or (bool(words) and words <= HOLDERS)
+
+
+def _devices(words: set[str]) -> set[str]:
+    """The kinds of devices that the words begin with: `gpu` of `gpu0`."""
+    return {device for device in DEVICE for word in words if word.startswith(device)}
+
+
 def _role(name: Name) -> Role:
     words = set(name.words)
-    words |= {device for device in DEVICE for word in words if word.startswith(device)}
+    words |= _devices(words)
     for role, pair in PAIRS:
         if pair <= words:
             return role

@@ -21,7 +21,7 @@ _RATE = re.compile(
 )
 _WORD = re.compile(
     r"[kKMGT]i?[Bb](?:ytes)?(?![A-Za-z])"  # a unit glued to the name: rssMB, usedMiB
-    r"|[A-Z]+(?![a-z])[0-9]*"  # RSS, GPU in GPUMemory
+    r"|[A-Z]+(?![a-zà-öø-ÿĀ-ž])[0-9]*"  # RSS, GPU in GPUMemory
     r"|[A-Z]?[a-zà-öø-ÿĀ-ž]+[0-9]*"  # heap, Used, mémoire, pamięć
     r"|[^\W_]+"  # digits, other scripts
     r"|%"

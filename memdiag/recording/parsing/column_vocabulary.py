@@ -178,6 +178,7 @@ FREE_FIRST = _words("mem get info")
 
 # Words of scripts without blanks, which stand anywhere among others: `内存占用`.
 MEMORY_PARTS = ("内存", "显存", "メモリ", "메모리")
+TOTAL_PARTS = ("总", "總", "合計", "전체")
 
 # Counts: the noun decides, whatever the other words are.
 COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (
@@ -202,6 +203,9 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.PROPORTIONAL, _words("pss"), frozenset()),
     (Role.DEVICE_RESERVED, _words("reserved"), frozenset()),
     (Role.DEVICE_RESERVED, _words("cached pool"), DEVICE),
+    (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), DEVICE),
+    (Role.IN_USE, _words("allocated alloc"), _words("heap malloc jemalloc tcmalloc memstats")),
+    (Role.HOST, _words("active"), HOST),
     (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), frozenset()),
     (Role.DEVICE, DEVICE, frozenset()),
     (Role.CACHE, _words("cached cach buff pagecache slab"), frozenset()),
@@ -212,6 +216,13 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),
     (Role.COLLECTED_HEAP, _words("heap external managed gc"), frozenset()),
 )
+# Words of an amount at a moment, beside a size.
+IN_USE = _words(
+    "used use uses using usage consumed current now peak consumes consuming consumption occupied"
+    " footprint resident held"
+)
+# What has memory, if the name says nothing else: "cpu (MB)" beside "gpu (MB)".
+HOLDERS = _words("process proc python main cpu kernel grand total") | HOST | LABELS | LABEL_FILLERS
 # Pairs of words with one meaning.
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),

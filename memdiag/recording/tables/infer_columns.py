@@ -11,7 +11,13 @@ import numpy as np
 
 from memdiag.errors import ReadError
 from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
-from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers, to_seconds
+from memdiag.recording.parsing.cells import (
+    has_numbers,
+    holds_bytes,
+    since_first_of_1970,
+    to_numbers,
+    to_seconds,
+)
 from memdiag.recording.parsing.column_meaning import (
     Meaning,
     Part,
@@ -35,7 +41,7 @@ from memdiag.recording.tables.axis import Candidate, counts_evenly, rises_strict
 from memdiag.recording.tables.group_processes import encode
 from memdiag.recording.tables.table import Table
 from memdiag.recording.tables.width import not_too_wide
-from memdiag.values.measurements import Axis, AxisKind, Role
+from memdiag.values.measurements import Axis, AxisKind, Role, Unit
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
@@ -48,7 +54,9 @@ _LAST_RANK = 10_000
 _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
-_BESIDE_ALLOCATED = ({"resident"}, {"total", "alloc"})
+_ALL_ALLOCATIONS = {"total", "alloc"}
+# Of a machine: its disks have this label as well as its GPUs.
+_ANY_DEVICE = {"device"}
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
@@ -172,6 +180,7 @@ def _metrics(
         if meaning.part is Part.METRIC and at not in taken
     ]
     if found:
+        found = found if table.is_chosen else _known_by_words(found)
         return _on_host(table, _without_sums(table, _without_free(found)))
     looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
     numeric = [at for at, column in enumerate(looked_at) if _has_numbers(column)]
@@ -207,6 +216,17 @@ def _may_be_memory(name: str) -> bool:
         and recognise(name).part is Part.OTHER
         and words.isdisjoint(NO_AMOUNTS)
     )
+
+
+def _known_by_words(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """Drop what only its unit shows to be memory if words show it of others: beside `RSS (MB)`,
+    `Processed (GB)` is data.
+    """
+    has_words = any(
+        not (meaning.by_unit or meaning.capacity) and meaning.unit is not Unit.COUNT
+        for _, meaning in metrics
+    )
+    return [(at, m) for at, m in metrics if not (has_words and m.by_unit)]
 
 
 def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
@@ -265,16 +285,22 @@ def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tupl
 
 def _on_host(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
     """Where resident memory or the sum of all allocations stands beside it, and nothing is of a
-    device, an allocator of the host tells what is allocated, and mapped: jemalloc, Go.
+    device, an allocator of the host tells what is allocated, and mapped: jemalloc, Go. Beside
+    memory of a machine, `active` is of the machine.
     """
     words = [set(take_apart(name).words) for name in table.names[:_COLUMNS_LOOKED_AT]]
-    if not any(one in _BESIDE_ALLOCATED for one in words) or not all(map(DEVICE.isdisjoint, words)):
+    if any(DEVICE & one for one in words if one != _ANY_DEVICE):
         return metrics
+    has_allocator = any("resident" in one or one == _ALL_ALLOCATIONS for one in words)
+    has_machine = any(meaning.role is Role.HOST for _, meaning in metrics)
     found = []
     for at, meaning in metrics:
-        is_mapped = set(take_apart(table.names[at]).words) == {"mapped"}
-        role = Role.VIRTUAL if is_mapped else meaning.role
-        role = Role.IN_USE if role is Role.DEVICE_ALLOCATED else role
+        own, role = set(take_apart(table.names[at]).words), meaning.role
+        if has_machine and "active" in own:
+            role = Role.HOST
+        elif has_allocator:
+            role = Role.VIRTUAL if own == {"mapped"} else role
+            role = Role.IN_USE if role is Role.DEVICE_ALLOCATED else role
         found.append((at, replace(meaning, role=role)))
     return found
 
@@ -313,7 +339,8 @@ def _of_restarts(
     for at in islice(words, _COLUMNS_LOOKED_AT):
         codes, values = encode(as_series(table.columns[at]).fill_null(""))
         changes = np.flatnonzero(np.diff(codes))
-        if 1 < len(values) == len(changes) + 1 and any(set(changes.tolist()) == f for f in falls):
+        are_runs = 1 < len(values) == len(changes) + 1 <= len(codes) / _ROWS_PER_LABEL
+        if are_runs and any(set(changes.tolist()) == f for f in falls):
             return [("", at)]
     return []
 
@@ -377,6 +404,8 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     column = table.columns[at]
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
+    if kind is AxisKind.EPOCH and (since_first := since_first_of_1970(values)) is not None:
+        kind, meaning, values = AxisKind.SECONDS, recognise("time"), since_first
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # by its name, or several small units per row
     axis = Axis(name=printable(table.names[at][:80]), kind=kind)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.parsing.column_vocabulary import IN_USE
 from memdiag.recording.textlog.number_spans import (
     ARROW,
     BY_UNIT,
@@ -41,12 +42,8 @@ _SHARE = 0.05
 SEEN_AT_LEAST = 3
 
 # Words beside a size whose unit is a letter.
-_IN_USE = frozenset({"used", "use", "uses", "using", "usage", "consumed", "current", "now", "peak"})
-_IN_USE |= frozenset(
-    {"consumes", "consuming", "consumption", "occupied", "footprint", "resident", "held"}
-)
 _BARE_SIZE = "size"
-_OF_AMOUNTS = _IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
+_OF_AMOUNTS = IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 # What has memory: "cuda 1.2 GB, cpu 3.1 GB".
 _HOLDERS = frozenset({"process", "python", "cpu", "host"})
 
@@ -347,7 +344,8 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
 def _is_of_memory(name: str) -> bool:
     """Return True if the words say memory, or count objects, without the unit after them."""
     label = name.rpartition("(")[0] if name.endswith(")") else name
-    return recognise(label).part is Part.METRIC
+    meaning = recognise(label)
+    return meaning.part is Part.METRIC and not meaning.by_unit
 
 
 def _is_level(place: Place, labels: Sequence[str]) -> bool:
@@ -357,8 +355,8 @@ def _is_level(place: Place, labels: Sequence[str]) -> bool:
     """
     words = take_apart(place.text).words
     has_peak = any(take_apart(label).words == ("max", *words) for label in labels)
-    is_amount = (_OF_AMOUNTS | _HOLDERS).issuperset(words) or not _IN_USE.isdisjoint(words)
-    is_amount = is_amount and words != (_BARE_SIZE,)
+    is_amount = (_OF_AMOUNTS | _HOLDERS).issuperset(words) or not IN_USE.isdisjoint(words)
+    is_amount = is_amount and words not in {(), (_BARE_SIZE,)}
     is_moment = not PREPOSITIONS.isdisjoint(words[:1])
     return place.kind != "label" or has_peak or is_amount or is_moment
 

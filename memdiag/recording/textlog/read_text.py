@@ -45,9 +45,7 @@ _BEYOND = 0.05
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
 # too.
 _DENSE = 0.2
-_HINT = (
-    r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|[0-9]\s?bytes|uss|pss|vms"
-)
+_HINT = r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|bytes|uss|pss|vms"
 # Screens of a monitor: so many times, and such a share of the lines.
 _TIMES_AT_LEAST = 8
 _NEARLY_ALL = 0.95
@@ -477,7 +475,7 @@ def _named(collector: Collector, rows: Found, chosen: Sequence[int]) -> Table:
         if name in rows.tags and (rows.tags[name] >= 0).any():
             names.append(name)
             columns.append(collector.tags(name, rows.tags[name]))
-    return Table(names=tuple(names), columns=tuple(columns), first_line=None)
+    return Table(names=tuple(names), columns=tuple(columns), first_line=None, is_chosen=True)
 
 
 def _is_clock(leading: Floats) -> bool:

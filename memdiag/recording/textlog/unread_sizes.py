@@ -13,7 +13,6 @@ from memdiag.recording.textlog.number_spans import (
     NUMBER,
     OF_TOTAL,
     SIZE_UNIT,
-    Place,
     numbers_in,
 )
 from memdiag.values.sanitize import printable
@@ -145,18 +144,24 @@ def _unread(line: str, metrics: Sequence[Field], axes: Sequence[tuple[int, int]]
         if not any(a < size.end(1) and size.start(1) < b for a, b in read)
         and not _LATER.match(line, size.end())
     ]
-    labels = [number.place.text for number in numbers_in(line) if _is_of_memory(number.place)]
+    named = [number.place for number in numbers_in(line) if number.place.kind == "label"]
+    labels = [
+        place.text
+        for place in named
+        if _is_of_allocations(place.text)
+        or (recognise(place.text).by_unit and not any(field.by_unit for field in metrics))
+    ]
     if unread or labels or sizes or found or _OF_MEMORY.match(line) is None:
         rows = _rows_behind(line, metrics)
         return [_around(line, size) for size in unread] + labels + rows
     return [line.strip()[:_LONGEST].strip()]
 
 
-def _is_of_memory(place: Place) -> bool:
+def _is_of_allocations(label: str) -> bool:
     """Return True for a number that allocations name and that is no amount in use."""
-    if place.kind != "label" or recognise(place.text).part is not Part.OTHER:
+    if recognise(label).part is not Part.OTHER:
         return False
-    return any(word.startswith("alloc") for word in take_apart(place.text).words)
+    return any(word.startswith("alloc") for word in take_apart(label).words)
 
 
 def _around(line: str, size: re.Match[str]) -> str:
