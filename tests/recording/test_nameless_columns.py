@@ -53,3 +53,26 @@ def test_amounts_of_several_gpus_are_named_by_those_of_each(tmp_path: Path) -> N
     recording = read_log(tmp_path, lines)
     ends = [series_of(recording, "memory_used_bytes", f"gpu {gpu}").y[-1] / MIB for gpu in (0, 1)]
     assert ends == [20000, 4580]
+
+
+@pytest.mark.parametrize("between", [", ", " ", "\t"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("memory", "degrees"), ("degrees", "memory"), ("memory", "percent")],
+)
+def test_of_two_numbers_a_line_either_may_be_the_memory(
+    tmp_path: Path, between: str, first: str, second: str
+) -> None:
+    values = {"memory": lambda at: 4000 + 20 * at, "degrees": lambda at: 60 + at % 9}
+    values["percent"] = lambda at: 90 + at % 7
+    lines = [f"{values[first](at)}{between}{values[second](at)}" for at in range(120)]
+    with pytest.raises(ReadError, match="2 columns have no names"):
+        read_log(tmp_path, lines)
+
+
+@pytest.mark.parametrize("stride", [1, 50])
+@pytest.mark.parametrize("start", [0, 1])
+def test_behind_a_count_stands_the_memory(tmp_path: Path, stride: int, start: int) -> None:
+    lines = [f"{start + stride * at} {4000 + at % 7}" for at in range(30)]
+    memory = series_of(read_log(tmp_path, lines), "memory")
+    assert memory.x.tolist() == [start + stride * at for at in range(30)]

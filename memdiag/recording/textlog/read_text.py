@@ -18,7 +18,12 @@ from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
-from memdiag.recording.textlog.discover_fields import LEADING, Field, find_fields
+from memdiag.recording.textlog.discover_fields import (
+    LEADING,
+    LEAST_EPOCH_S,
+    Field,
+    find_fields,
+)
 from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Found, carried_on
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.number_style import NumberStyle, number_style
@@ -36,7 +41,6 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = 600
 _ROWS_AT_LEAST = 4
-_LEAST_EPOCH_S = 1e8  # in 1973
 # An axis increases in this share of its steps; it may also stay or restart.
 _ONWARDS = 0.6
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
@@ -437,7 +441,7 @@ def _named(collector: Collector, rows: Found, chosen: Sequence[int]) -> Table:
 def _is_clock(leading: Floats) -> bool:
     """Return True for seconds since 1970, or parts of them, as `date +%s` prints."""
     seen = leading[~np.isnan(leading)]
-    return seen.size > 0 and bool(seen.min() >= _LEAST_EPOCH_S)
+    return seen.size > 0 and bool(seen.min() >= LEAST_EPOCH_S)
 
 
 def _positions(leading: Floats) -> Floats:
