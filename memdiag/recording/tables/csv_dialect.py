@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, dropwhile, islice, pairwise, takewhile
@@ -16,6 +16,8 @@ from memdiag.recording.parsing.moments import axis_of
 WHITESPACE = " "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
+# Characters of a row with a text in quotes. Heuristic.
+_LONGEST_ROW = 1 << 16
 _COUNT_AND_VALUE = 2
 # Columns at the end of a line that may have blanks in their cells.
 _TEXTS = frozenset({"cmd", "command", "args", "name", "time", "date", "message", "status"})
@@ -66,7 +68,7 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if cut_off and len(lines) > 1:
         lines.pop()
-    filled = ((at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line))
+    filled = ((at, row) for at, row in _rows_of(lines) if row.strip() and not _comment(row))
     rows = list(islice(filled, _LINES_LOOKED_AT))
     if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
         return _single_column(rows)
@@ -75,6 +77,37 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     named = (layout for layout in found if layout.names[:1] not in {(), ("",)})
     other = found[0] if found else _single_column(rows) or _in_prose(rows)
     return next(named, other or _before_text(rows))
+
+
+def _rows_of(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Each row with the number of its last line: a cell in quotes may have several lines."""
+    at = 0
+    while at < len(lines):
+        end = _end_of_row(lines, at)
+        yield end, "\n".join(lines[at : end + 1])
+        at = end + 1
+
+
+def _end_of_row(lines: list[str], start: int) -> int:
+    """The line in which the quotes of this line are closed; the line itself if none is near."""
+    is_open, length = False, 0
+    for end in range(start, len(lines)):
+        is_open = _ends_within_quotes(lines[end], is_open=is_open)
+        length += len(lines[end])
+        if not is_open:
+            return end
+        if length > _LONGEST_ROW:
+            break
+    return start
+
+
+def _ends_within_quotes(text: str, *, is_open: bool) -> bool:
+    """Return True if the last cell begins with a quote that is not closed."""
+    was_open = not is_open  # the first cell begins as one behind quotes
+    for before in text.split('"')[:-1]:
+        opens = not is_open and (before[-1] in _DELIMITERS if before else was_open)
+        was_open, is_open = is_open, opens
+    return is_open
 
 
 def is_header_alone(head: str) -> bool:
@@ -186,7 +219,7 @@ def _are_names(header: list[str]) -> bool:
 
 
 def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
-    names = [name.strip().lstrip("#").strip().strip('"') for name in header]
+    names = [" ".join(name.split()).lstrip("#").strip().strip('"') for name in header]
     names = ["time" if name.startswith(_PDH) else name for name in names]
     if len(names) < width:  # R's write.table: the row names have no header
         names = ["", *names]
@@ -203,7 +236,9 @@ def _headerless(
         return None
     if not _mostly_numbers(alike, width):
         return None
-    return Layout(delimiter=delimiter, names=(), skip_lines=cells[first][0], columns=width)
+    at, row = cells[first]
+    skip = at - sum(cell.count("\n") for cell in row)
+    return Layout(delimiter=delimiter, names=(), skip_lines=skip, columns=width)
 
 
 def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
