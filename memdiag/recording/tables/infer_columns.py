@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
@@ -42,6 +42,10 @@ _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
 _AVAILABLE = {"available", "avail"}
+# What an allocator of the host has in use; the sum of all that was ever allocated soon comes to so
+# many times of it, the memory that it holds does not. Heuristic.
+_IN_USE = {Role.IN_USE, Role.COLLECTED_HEAP}
+_TIMES_IN_USE = 4
 _BESIDE_ALLOCATED = ({"resident"}, {"total", "alloc"})
 
 
@@ -254,7 +258,31 @@ def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tupl
         for at, m in metrics
         if (words[at] - {"total"} not in amounts or words[at] in amounts)
         and not (has_resident and words[at] == {"retained"})
+        and not (_is_total_allocated(words[at]) and _is_sum(table, (at, m), metrics))
     ]
+
+
+def _is_total_allocated(words: set[str]) -> bool:
+    return "total" in words and bool(words & ALLOCATED) and words.isdisjoint(DEVICE)
+
+
+def _is_sum(
+    table: Table, metric: tuple[int, Meaning], others: Sequence[tuple[int, Meaning]]
+) -> bool:
+    """Return True if it never falls, and comes to several times of what an allocator of the host
+    has in use.
+    """
+    in_use = [_amount(table, *other) for other in others if other[1].role in _IN_USE]
+    total = _amount(table, *metric)
+    if not in_use or not total.size or not bool(np.all(np.diff(total) >= 0)):
+        return False
+    return bool(total[-1] >= _TIMES_IN_USE * max(float(one.max(initial=0.0)) for one in in_use))
+
+
+def _amount(table: Table, at: int, meaning: Meaning) -> Floats:
+    cells = to_numbers(table.columns[at])
+    values = cells.values[np.isfinite(cells.values)]
+    return values * (1.0 if cells.unit is not None else meaning.factor)
 
 
 def _on_host(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
