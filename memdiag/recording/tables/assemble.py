@@ -25,7 +25,13 @@ from memdiag.recording.tables.axis import (
     resolve_resets,
     without_durations,
 )
-from memdiag.recording.tables.group_processes import Group, encode, split, split_repeated
+from memdiag.recording.tables.group_processes import (
+    Group,
+    encode,
+    follow_each_other,
+    split,
+    split_repeated,
+)
 from memdiag.recording.tables.impossible_readings import without_impossible
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import Axis, AxisKind, Phases, Recording, Series, Unit
@@ -104,7 +110,10 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     chosen = _chosen(choose(axes, notes), _rows_with_readings(metrics), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
-    if apart := _repeated(table, plan, groups, metrics, chosen, clock):
+    apart = _repeated(table, plan, groups, metrics, chosen, clock)
+    if apart and all(follow_each_other(one.values, [g.rows for g in apart]) for one in metrics):
+        notes.append(f"each {chosen.axis.name} has {len(apart)} readings, which follow each other")
+    elif apart:
         groups = apart
         notes.append(
             f"each {chosen.axis.name} has {len(groups)} readings and nothing tells whose: taken"
