@@ -17,6 +17,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     AMOUNTS,
     AXES,
     AXIS_FILLERS,
+    BARE_NUMBERS,
     CAPACITY,
     COUNTS,
     DEVICE,
@@ -99,6 +100,12 @@ def recognise(column: str) -> Meaning:
 def is_setting(column: str) -> bool:
     """Return True for the name of what a program is given, such as `batch size`."""
     return not SETTINGS.isdisjoint(take_apart(column).words[-1:])
+
+
+def is_bare_number(column: str) -> bool:
+    """Return True for the name of an axis that does not say what it counts, such as `index`."""
+    words = set(take_apart(column).words)
+    return not BARE_NUMBERS.isdisjoint(words) and words <= BARE_NUMBERS | AXIS_FILLERS
 
 
 def as_metric(column: str, unit: Unit | None = None, factor: float = 1.0) -> Meaning:

@@ -54,6 +54,8 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
     ),
     (AxisKind.TICK, _ranked("tick ticks")),
 )
+# Of these, names that do not say what is counted.
+BARE_NUMBERS = _words("index idx i n row no")
 # An axis only if there is no other and the column increases: it may be a duration.
 REQUESTS = _words("fetch fetches")
 # Words that may accompany an axis word without changing its meaning: `trainer/global_step`.

@@ -15,6 +15,7 @@ from memdiag.recording.parsing.cells import Cells, has_numbers, measurable, reso
 from memdiag.recording.parsing.column_meaning import Meaning
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import CAPACITY
+from memdiag.recording.read_options import X_KINDS
 from memdiag.recording.tables.axis import (
     Candidate,
     before_first_step_unknown,
@@ -45,8 +46,8 @@ _COUNTED = {
     AxisKind.STEP: "steps",
     AxisKind.EPOCH: "epochs",
     AxisKind.SECONDS: "seconds",
-    AxisKind.REQUEST: "operations",
-    AxisKind.INDEX: "samples",
+    AxisKind.REQUEST: "requests",
+    AxisKind.INDEX: "samples or whole operations",
     AxisKind.TICK: "samples at an unknown interval",
 }
 _NAMED = 6
@@ -174,7 +175,10 @@ def _chosen(
         return replace(found, axis=replace(found.axis, kind=x_is))
     if found.is_assumed:
         counted = _COUNTED[found.axis.kind]
-        notes.append(f"{found.axis.name} is assumed to count {counted}: set it with --x-is step")
+        notes.append(
+            f"{found.axis.name} is assumed to count {counted}; --x-is overrides that"
+            f" ({', '.join(X_KINDS)})"
+        )
     return found
 
 

@@ -12,7 +12,13 @@ import numpy as np
 from memdiag.errors import ReadError
 from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
 from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers, to_seconds
-from memdiag.recording.parsing.column_meaning import Meaning, Part, as_metric, recognise
+from memdiag.recording.parsing.column_meaning import (
+    Meaning,
+    Part,
+    as_metric,
+    is_bare_number,
+    recognise,
+)
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import (
     ALLOCATED,
@@ -401,9 +407,10 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # by its name, or several small units per row
-    axis = Axis(name=printable(table.names[at][:80]), kind=kind)
-    assumed = meaning.axis is None
-    return Candidate(axis=axis, values=values, rank=meaning.rank, is_assumed=assumed)
+    name = printable(table.names[at][:80])
+    axis = Axis(name=name or ("the first column" if at == 0 else f"column {at + 1}"), kind=kind)
+    is_assumed = meaning.axis is None or kind is AxisKind.TICK or is_bare_number(name)
+    return Candidate(axis=axis, values=values, rank=meaning.rank, is_assumed=is_assumed)
 
 
 def _is_request(name: str) -> bool:
