@@ -41,7 +41,7 @@ from memdiag.values.sanitize import printable
 if TYPE_CHECKING:
     from memdiag.values.measurements import Floats, Ints
 
-_MAX_NAME = 120
+_MAX_NAME, _MAX_CELL = 120, 40
 _COUNTED = {
     AxisKind.STEP: "steps",
     AxisKind.EPOCH: "epochs",
@@ -197,24 +197,26 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_Metric]:
-    found = []
+    found, reasons = [], []
     for at, meaning in plan.metrics:
         name = printable(table.names[at][:_MAX_NAME])
         cells = to_numbers(table.columns[at])
         if not has_numbers(cells.values):
             if plan.must_exist:
                 raise ReadError(
-                    f"column {name} has no numbers", source=source, remedy="choose another column"
+                    _no_number(cells, at, table), source=source, remedy="choose another column"
                 )
-            notes.extend(_unread(cells, name, table))
+            reasons.append(_no_number(cells, at, table))
+            notes.extend([f"not read: {reasons[-1]}"] if cells.unread else [])
             continue
-        notes.extend(_unread(cells, name, table))
+        notes.extend(_unread(cells, at, table))
         metric = _in_final_unit(name, meaning, cells)
         possible, wrong = without_impossible(metric.values, name, meaning.role)
         notes.extend(wrong)
         unread = max(metric.unread_share, table.unread_share)
         metric = replace(metric, values=possible, unread_share=unread)
         if not has_numbers(metric.values):
+            reasons.extend(wrong)
             continue
         if not plan.must_exist and _is_capacity(metric, len(plan.metrics)):
             notes.append(f"{name} is a constant total or limit: not analyzed")
@@ -229,21 +231,34 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
         )
     if not found:
         raise ReadError(
-            "its memory columns have no numbers", source=source, remedy="check how it was written"
+            reasons[0] if reasons else "its memory columns have no numbers",
+            source=source,
+            remedy="write its readings as plain numbers, or with a unit: 812.5 or 812.5 MB",
         )
     return found
 
 
-def _unread(cells: Cells, name: str, table: Table) -> list[str]:
+def _unread(cells: Cells, at: int, table: Table) -> list[str]:
     """A note about the cells that are not numbers, [] if there are none."""
-    if not cells.unread or cells.unread_row is None:
+    if cells.unread_row is None:
         return []
-    if not has_numbers(cells.values):
-        return [f"not read: {name} has no numbers"]
-    first = "" if table.first_line is None else str(table.first_line + cells.unread_row)
-    where = f", the first about line {first}" if first else ""
+    name = printable(table.names[at][:_MAX_NAME])
     without = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
-    return [f"{without} of {name} without a number{where}: left out"]
+    first = _quoted(cells.unread_row, at, table)
+    return [f"{without} of {name} without a number, the first is {first}: left out"]
+
+
+def _no_number(cells: Cells, at: int, table: Table) -> str:
+    name = printable(table.names[at][:_MAX_NAME])
+    if cells.unread_row is None:
+        return f"{name} has no numbers: all its cells are empty"
+    return f"no cell of {name} is a number, the first is {_quoted(cells.unread_row, at, table)}"
+
+
+def _quoted(row: int, at: int, table: Table) -> str:
+    """A cell, and its line if rows are lines."""
+    cell = printable(str(as_series(table.columns[at])[row])[:_MAX_CELL])
+    return f'"{cell}"' + (f" about line {table.first_line + row}" if table.first_line else "")
 
 
 def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:

@@ -176,7 +176,21 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         _are_names(header) and (len(header) == width or is_indexed)
     ):
         return None
+    header = _completed(header, body) if len(header) < width else header
     return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+def _completed(header: list[str], body: list[list[str]]) -> list[str]:
+    """The header with an empty name for the row names that R's write.table prints, or for what rows
+    have behind their last named cell, if there would be no numbers below the names of memory.
+    """
+    before, behind = ["", *header], [*header, ""]
+    return behind if _fits(behind, body) and not _fits(before, body) else before
+
+
+def _fits(names: list[str], body: list[list[str]]) -> bool:
+    places = [at for at, name in enumerate(names) if recognise(name).part is Part.METRIC]
+    return all(any(is_number(row[at]) for row in body) for at in places)
 
 
 def _names_moments(header: list[str], body: list[list[str]]) -> bool:
@@ -221,8 +235,6 @@ def _are_names(header: list[str]) -> bool:
 def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
     names = [" ".join(name.split()).lstrip("#").strip().strip('"') for name in header]
     names = ["time" if name.startswith(_PDH) else name for name in names]
-    if len(names) < width:  # R's write.table: the row names have no header
-        names = ["", *names]
     return Layout(delimiter=delimiter, names=tuple(names), skip_lines=skip, columns=width)
 
 
@@ -298,7 +310,9 @@ def _is_rule(cells: list[str]) -> bool:
 def _counts_first(lines: Iterable[str]) -> bool:
     """Return True for lines such as `9 510.03`: a count and a value, not one number."""
     cells = [line.split() for line in lines]
-    if not cells or any(len(two) != _COUNT_AND_VALUE or not two[0].isdecimal() for two in cells):
+    if not cells or any(len(two) != _COUNT_AND_VALUE for two in cells):
+        return False
+    if not all(count.isdecimal() and is_number(value) for count, value in cells):  # "800 MB"
         return False
     counts = [int(two[0]) for two in cells]
     return all(a < b for a, b in pairwise(counts))

@@ -16,6 +16,7 @@ from memdiag.recording.inputs.lines import LINE_LIMIT, blocks, chunks, split_sta
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
 from memdiag.recording.textlog.discover_fields import (
@@ -455,8 +456,10 @@ def _positions(leading: Floats) -> Floats:
 
 
 def _column_name(field: Field) -> str:
-    """The name of a column; values that had a unit are in bytes now."""
-    label, _, _ = field.name.rpartition("(")
-    if field.scaled and field.meaning.unit is Unit.BYTES and label.strip():
-        return f"{label.strip()} (bytes)"
-    return field.name
+    """The name of a column; values that had a unit are in bytes now, whatever the name says."""
+    if not field.scaled or field.meaning.unit is not Unit.BYTES:
+        return field.name
+    label = field.name.rpartition("(")[0].strip()
+    if not label and take_apart(field.name).bytes_per_unit is not None:  # "rss_mb=812 MB"
+        label = " ".join(take_apart(field.name).words)
+    return f"{label} (bytes)" if label else field.name
