@@ -31,7 +31,7 @@ def analyze(
     pandas or polars DataFrame, a dict of arrays, or an array of readings, shape (n,).
     axis: the name of the column to use as the x axis (`--x`); for an array, the positions of its
     readings, shape (n,). axis_is: what the axis counts (`--x-is`): step, epoch, second, sample,
-    operation; by default an array is over steps if it has an axis, and else over samples.
+    operation, request; by default an array is over steps if it has an axis, and else over samples.
     metric: names of columns to judge, with a unit (`--metric`): "gpu_mem=GB". An array has one
     metric, in bytes by default: "memory=MB". phase: name of the column with phases.
 

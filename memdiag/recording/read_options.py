@@ -21,9 +21,10 @@ X_KINDS = {
     "epoch": AxisKind.EPOCH,
     "second": AxisKind.SECONDS,
     "sample": AxisKind.INDEX,
-    "operation": AxisKind.REQUEST,
+    "operation": AxisKind.INDEX,
+    "request": AxisKind.REQUEST,
 }
-"""What an axis may count, as `--x-is` names it."""
+"""What an axis may count, as `--x-is` names it; an operation is a whole one, such as a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -220,3 +220,20 @@ def test_plain_values_come_back_as_they_were() -> None:
         else:
             value["rest"] = (b"bytes", {})
         assert safe_unpickler.load(pickle.dumps(value, protocol=protocol)) == value
+
+
+@pytest.mark.parametrize("name", ["total_alloc_mb", "total_allocated_mb", "TotalAllocMB"])
+def test_a_sum_of_all_allocations_is_no_memory_in_use(tmp_path: Path, name: str) -> None:
+    rows = [f"{n},{500 * n},{800 + n % 3}" for n in range(40)]
+    recording = read_log(tmp_path, [f"step,{name},heap_inuse_mb", *rows])
+    assert {series.column for series in recording.series} == {"heap_inuse_mb"}
+    assert f"not read as memory in use: {name}" in recording.notes
+
+
+@pytest.mark.parametrize(("first", "each", "turns"), [(800, 5, 40), (9000, 50, 7)])
+def test_a_total_that_falls_or_stays_near_what_is_in_use_is_memory(
+    tmp_path: Path, first: int, each: int, turns: int
+) -> None:
+    rows = [f"{n},{first + each * (n % turns)},{800 + n % 3}" for n in range(40)]
+    recording = read_log(tmp_path, ["step,total_allocated_mb,heap_inuse_mb", *rows])
+    assert len(recording.series) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from logs import read_log, series_of
 
 from memdiag.errors import ReadError
 from memdiag.recording.read import read
@@ -51,3 +52,41 @@ def test_chosen_table_gives_its_series_and_phases() -> None:
 def test_prose_with_figures_is_no_series(name: str) -> None:
     with pytest.raises(ReadError):
         read(str(DOCUMENTS / name))
+
+
+@pytest.mark.parametrize(
+    ("header", "rule", "row"),
+    [
+        (" | VSZ MB | RSS MB", "---|---|---", "{n} | 9000 | {rss}"),
+        ("| VSZ MB | RSS MB", "--|--|--", "{n} | 9000 | {rss}"),
+        ("| VSZ MB | RSS MB |", "|--|--|--|", "| {n} | 9000 | {rss} |"),
+        ("||VSZ MB|RSS MB|", "|--|--|--|", "|{n}|9000|{rss}|"),
+        ("|step|VSZ MB|RSS MB", "|--|--|--", "|{n}|9000|{rss}"),
+        ("| step | VSZ MB | RSS MB |", "---|---|---", "| {n} | 9000 | {rss} |"),
+        ("step|VSZ MB|RSS MB", "--|--|--", "{n}||{rss}"),
+        ("step|VSZ MB|RSS MB", "--|--|--", " |9000|{rss}"),
+        ("|VSZ MB||RSS MB|", "|--|--|--|", "|9000||{rss}|"),
+    ],
+)
+def test_cells_of_a_table_stay_below_their_names(
+    tmp_path: Path, header: str, rule: str, row: str
+) -> None:
+    rows = [row.format(n=n, rss=812 + n % 3) for n in range(20)]
+    recording = read_log(tmp_path, [header, rule, *rows])
+    assert series_of(recording, "rss_bytes").y.tolist() == [(812 + n % 3) * 1e6 for n in range(20)]
+
+
+@pytest.mark.parametrize("rule", ["|--|--|", "|--|--|--|--|"])
+def test_rows_with_other_numbers_of_cells_than_the_header_are_refused(
+    tmp_path: Path, rule: str
+) -> None:
+    rows = [f"| {n} | 9000 | {812 + n} | 1 |" for n in range(20)]
+    with pytest.raises(ReadError, match="its header has 2 cells, and most of its rows have 4"):
+        read_log(tmp_path, ["| step | RSS MB |", rule, *rows])
+
+
+def test_a_row_with_more_cells_is_left_out_with_a_note(tmp_path: Path) -> None:
+    rows = [f"| {n} | {812 + n} |" for n in range(20)]
+    recording = read_log(tmp_path, ["| step | RSS MB |", "|--|--|", *rows, "| 20 | 1 | 832 |"])
+    assert len(series_of(recording, "rss_bytes").y) == 20
+    assert "1 row has more cells than the header: left out" in recording.notes

@@ -27,9 +27,30 @@ def test_a_sentinel_or_a_lone_outlier_is_missing(value: float) -> None:
 
 @pytest.mark.parametrize("at", [0, 99])
 def test_an_extreme_first_or_last_reading_is_kept(at: int) -> None:
-    values, notes = without_impossible(with_one(1e12, at), "rss", Role.RESIDENT)
-    assert np.isfinite(values).all()
-    assert not notes
+    for value in (1e12, 1e5):
+        values, notes = without_impossible(with_one(value, at), "rss", Role.RESIDENT)
+        assert np.isfinite(values).all()
+        assert not notes
+
+
+@pytest.mark.parametrize("places", [[0], [99], [50, 51], [98, 99], [0, 99]])
+@pytest.mark.parametrize("value", [1e14, 9.9e14])
+def test_readings_beyond_any_growth_are_missing_wherever_they_stand(
+    places: list[int], value: float
+) -> None:
+    values = STEADY.copy()
+    values[places] = value
+    values, notes = without_impossible(values, "rss", Role.RESIDENT)
+    assert np.flatnonzero(np.isnan(values)).tolist() == places
+    assert len(notes) == 1
+    assert notes[0].startswith(f"{len(places)} reading")
+
+
+def test_a_first_allocation_and_a_last_release_are_kept() -> None:
+    for values in ([0.0] * 98 + [5e9] * 2, [5e9] * 98 + [512.0] * 2, [512.0] * 2 + [5e9] * 98):
+        kept, notes = without_impossible(np.array(values), "allocated", Role.DEVICE_ALLOCATED)
+        assert np.isfinite(kept).all()
+        assert not notes
 
 
 def test_a_value_that_stays_is_kept() -> None:

@@ -58,3 +58,31 @@ def test_lines_of_two_processes_with_a_reading_each_are_all_judged(tmp_path: Pat
     peaks = {(s.column, s.process): float(np.nanmax(s.y)) for s in series}
     assert len(peaks) == 4
     assert max(peaks.values()) == (6500 + 20 * (STEPS - 1)) * 1e6
+
+
+@pytest.mark.parametrize("each", [2, 4])
+@pytest.mark.parametrize("growth", [0, 0.5])
+def test_readings_that_follow_each_other_are_of_one_process(
+    tmp_path: Path, each: int, growth: float
+) -> None:
+    noise = np.random.default_rng(each).normal(size=(STEPS, each))
+    rows = [
+        f"step {step}: rss {4000 + growth * (each * step + at) + noise[step, at]:.2f} MB"
+        for step in range(STEPS)
+        for at in range(each)
+    ]
+    (tmp_path / "train.log").write_text("\n".join(rows))
+    recording = read(str(tmp_path / "train.log"))
+    assert [len(series.y) for series in recording.series] == [STEPS * each]
+    assert f"each step has {each} readings, which follow each other" in recording.notes
+
+
+def test_processes_are_kept_apart_in_any_order_of_their_lines(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    rows = [
+        f"step {step}: rss {level + 3 * random.normal():.1f} MB"
+        for step in range(STEPS)
+        for level in random.permutation([4000 + 2 * step, 4100, 4200])
+    ]
+    (tmp_path / "train.log").write_text("\n".join(rows))
+    assert len(read(str(tmp_path / "train.log")).series) == 3

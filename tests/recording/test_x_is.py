@@ -20,9 +20,49 @@ def written(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
-def test_rows_without_an_axis_are_reported_as_samples(tmp_path: Path) -> None:
-    recording = read(written(tmp_path, "rss_mb\n" + ROWS))
-    assert "row is assumed to count samples: set it with --x-is step" in recording.notes
+OVERRIDES = "--x-is overrides that (step, epoch, second, sample, operation, request)"
+
+
+@pytest.mark.parametrize(
+    ("text", "assumed"),
+    [
+        ("rss_mb\n" + ROWS, "row is assumed to count samples or whole operations"),
+        (ROWS, "row is assumed to count samples or whole operations"),
+        (f"[{', '.join(ROWS.split())}]", "row is assumed to count samples or whole operations"),
+        (
+            "".join(f"{n}: rss {800 + n} MB\n" for n in range(10)),
+            "index is assumed to count samples or whole operations",
+        ),
+        (
+            "i,rss_mb\n" + "".join(f"{n},{800 + n}\n" for n in range(10)),
+            "i is assumed to count samples or whole operations",
+        ),
+        (
+            ",rss_mb\n" + "".join(f"{n},{800 + n}\n" for n in range(10)),
+            "the first column is assumed to count samples or whole operations",
+        ),
+        (
+            "  PID   RSS COMMAND\n 100 800 python\n" * 10,
+            "tick is assumed to count samples at an unknown interval",
+        ),
+    ],
+)
+def test_what_is_assumed_of_an_axis_is_told(tmp_path: Path, text: str, assumed: str) -> None:
+    assert f"{assumed}; {OVERRIDES}" in read(written(tmp_path, text)).notes
+
+
+@pytest.mark.parametrize("name", ["step", "epoch", "time_s", "sample", "run", "sample_no"])
+def test_nothing_is_told_of_an_axis_whose_name_says_what_it_counts(
+    tmp_path: Path, name: str
+) -> None:
+    rows = "".join(f"{n},{800 + n}\n" for n in range(10))
+    assert read(written(tmp_path, f"{name},rss_mb\n{rows}")).notes == ()
+
+
+def test_an_operation_is_what_a_column_of_runs_counts(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{800 + n}\n" for n in range(10))
+    (series,) = read(written(tmp_path, f"run,rss_mb\n{rows}")).series
+    assert series.axis.kind is parse_x_is("operation")
 
 
 @pytest.mark.parametrize("name", X_KINDS)

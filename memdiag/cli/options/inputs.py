@@ -49,7 +49,7 @@ class InputOptions:
     x_is: str = option(
         "--x-is",
         "UNIT",
-        "What the x axis counts: step, epoch, second, sample, operation.",
+        "What the x axis counts: step, epoch, second, sample, operation (a run, a load), request.",
         default="",
         panel="Reading",
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.tables.csv_dialect import Layout
@@ -29,14 +27,13 @@ def read_list(source: Source) -> Table | None:
         return None
     inside = raw[raw.index(b"[") + 1 : raw.rindex(b"]")].replace(b"_", b"")
     numbers = [float(number) for number in inside.split(b",") if number.strip()]
-    return _numbered(pl.Series(numbers, dtype=pl.Float64))
+    return _of(pl.Series(numbers, dtype=pl.Float64))
 
 
 def read_bare(source: Source, layout: Layout) -> Table:
     """One number per line."""
-    return _numbered(read_text_table(source, layout).series[0])
+    return _of(read_text_table(source, layout).series[0])
 
 
-def _numbered(readings: pl.Series) -> Table:
-    samples = pl.Series(np.arange(len(readings)))
-    return Table(names=("sample", "memory"), columns=(samples, readings), first_line=1)
+def _of(readings: pl.Series) -> Table:
+    return Table(names=("memory",), columns=(readings,), first_line=1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -29,10 +30,14 @@ _ROWS_IN_MESSAGE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A table and the line of its header."""
+    """A table and the line of its header.
+
+    refusal: why its cells cannot be told apart, "" if they can.
+    """
 
     line: int
     table: Table
+    refusal: str = ""
 
     @property
     def has_memory(self) -> bool:
@@ -87,12 +92,13 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
                 source=source.name,
                 remedy=_listed(found),
             )
-        return found[number - 1].table
+        return _accepted(found[number - 1], source)
     series = [table for table in found if table.is_series]
     if len(series) == 1:
-        return series[0].table
+        return _accepted(series[0], source)
     if not series:
-        return _only_with_memory(found)
+        only = _only_with_memory(found)
+        return None if only is None else _accepted(only, source)
     raise ReadError(
         f"{len(series)} of its {len(found)} tables hold memory over steps",
         source=source.name,
@@ -101,11 +107,22 @@ def read_markdown(source: Source, number: int | None) -> Table | None:
     )
 
 
-def _only_with_memory(found: Sequence[_Found]) -> Table | None:
+def _accepted(found: _Found, source: Source) -> Table:
+    if found.refusal:
+        raise ReadError(
+            found.refusal,
+            source=source.name,
+            line=found.line,
+            remedy="give every row as many cells as the header has names",
+        )
+    return found.table
+
+
+def _only_with_memory(found: Sequence[_Found]) -> _Found | None:
     """The one table of memory without an axis: its rows are samples in order, unless they are
     configurations.
     """
-    tables = [table.table for table in found if table.has_memory and not table.has_settings]
+    tables = [table for table in found if table.has_memory and not table.has_settings]
     return tables[0] if len(tables) == 1 else None
 
 
@@ -140,15 +157,16 @@ def _tables(lines: Sequence[str]) -> list[_Found]:
     at = 1
     while at < len(lines):
         if "|" in lines[at] and _RULE.fullmatch(lines[at]) and "|" in lines[at - 1]:
-            names = _cells(lines[at - 1])
+            rule = lines[at].strip()
+            names = _cells(lines[at - 1], rule)
             rows = []
             end = at + 1
             while end < len(lines) and "|" in lines[end]:
-                rows.append(_cells(lines[end]))
+                rows.append(_cells(lines[end], rule))
                 end += 1
             rows = [row for row in rows if not all(map(_NO_CELL.fullmatch, row))]
             if rows:
-                found.append(_Found(line=at, table=_table(names, rows, at + 2)))
+                found.append(_below_rule(names, rule, rows, at))
             at = end
         at += 1
     return found
@@ -192,10 +210,41 @@ class _Page(HTMLParser):
         ]
 
 
-def _cells(line: str) -> list[str]:
-    """Cells of a row, without the markup of bold, code and escaped bars."""
-    bars = line.strip().replace("\\|", "\0").strip("|").split("|")
-    return [cell.replace("\0", "|").strip().strip("*`_ ") for cell in bars]
+def _below_rule(names: list[str], rule: str, rows: list[list[str]], line: int) -> _Found:
+    """The table of a header, the rule below it in this line (from 0), and rows. The rule says
+    whether a header with one name fewer than the rows have cells is without the first.
+    """
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    if len(names) + 1 == width == _columns_of(rule):
+        names = ["", *names]
+    if len(names) != width:
+        refusal = f"its header has {len(names)} cells, and most of its rows have {width}"
+        return _Found(line=line, table=_table(names, rows, line + 2), refusal=refusal)
+    fitting = [row for row in rows if len(row) <= width]
+    table = _table(names, fitting, line + 2)
+    if left := len(rows) - len(fitting):
+        rows_have = "1 row has" if left == 1 else f"{left} rows have"
+        note = f"{rows_have} more cells than the header: left out"
+        table = replace(table, first_line=None, notes=(*table.notes, note))
+    return _Found(line=line, table=table)
+
+
+def _columns_of(rule: str) -> int:
+    return rule.strip("|").count("|") + 1
+
+
+def _cells(line: str, rule: str) -> list[str]:
+    """Cells of a row, without the markup of bold, code and escaped bars.
+
+    A bar at an end is no border, but stands beside an empty cell, where the rule has none there and
+    the row has no cell too many.
+    """
+    bars = line.strip().replace("\\|", "\0")
+    cells = [cell.replace("\0", "|").strip().strip("*`_ ") for cell in bars.split("|")]
+    has_more = len(cells) > _columns_of(rule)
+    starts = bars.startswith("|") and (has_more or rule.startswith("|"))
+    ends = bars.endswith("|") and (has_more or rule.endswith("|"))
+    return cells[int(starts) : len(cells) - int(ends)]
 
 
 def _table(names: list[str], rows: list[list[str]], first_line: int | None) -> Table:

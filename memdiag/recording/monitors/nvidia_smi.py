@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from memdiag.recording.parsing.column_vocabulary import NVIDIA_MEMORY
 from memdiag.recording.tables.csv_dialect import Layout, split_line
 from memdiag.recording.tables.table import Table, read_text_table
 
+if TYPE_CHECKING:
+    from memdiag.recording.lazy_polars import Column
+    from memdiag.values.measurements import Floats
+
 # Names that mean something else in other logs.
 _RENAMED = {
     "index": "gpu",
@@ -26,6 +31,8 @@ _RENAMED = {
     "name": "gpu_model",
 }
 _GPUS = 16
+# What differs by less is the same: amounts that add up to a total, a level. Heuristic.
+_SAME = 0.01
 _CELL_MIB = re.compile(r"[0-9]+ MiB")
 # A number with or without a unit, or a reading that the driver does not have.
 _CELL = re.compile(r"[0-9.]+(?: (?:MiB|%|W|MHz))?|\[.*\]")
@@ -183,11 +190,7 @@ def _renamed(table: Table) -> Table:
 
 
 def _without_header(table: Table) -> Table:
-    """Name the columns by what their cells look like.
-
-    Of several columns in MiB the constant one is the total. Free and used memory add up to it;
-    nvidia-smi's own examples query them in this order: total, free, used.
-    """
+    """Name the columns by what their cells look like."""
     names = [""] * len(table.names)
     amounts = []
     for at, column in enumerate(table.series):
@@ -198,29 +201,69 @@ def _without_header(table: Table) -> Table:
             amounts.append(at)
         elif "gpu" not in names and _is_index(column):
             names[at] = "gpu"
-    note = _name_amounts(table, names, amounts)
-    return replace(table, names=tuple(names), notes=(*table.notes, note))
+    gpu = table.series[names.index("gpu")] if "gpu" in names else None
+    named = _amounts([_by_gpu(table.columns[at], gpu) for at in amounts])
+    for at, name in zip(amounts, named.names, strict=True):
+        names[at] = name or f"column_{at + 1}"
+    return replace(
+        table,
+        names=tuple(names),
+        notes=(*table.notes, f"the CSV has no header: {named.note}"),
+        unread_share=0.0 if named.is_certain else 1 / 2,
+    )
 
 
-def _name_amounts(table: Table, names: list[str], amounts: Sequence[int]) -> str:
-    values = {at: to_numbers(table.columns[at]).values for at in amounts}
-    constant = [at for at in amounts if np.nanmin(values[at]) == np.nanmax(values[at])]
-    if constant and len(amounts) > 1:
-        names[max(constant, key=lambda at: float(values[at][0]))] = "memory.total"
-    rest = [at for at in amounts if not names[at]]
-    if len(rest) >= 2 and _add_up(values[rest[-2]], values[rest[-1]]):
-        free, used = rest[-2:]
-        if constant or not _rises(values[free]):
-            names[free], names[used] = "memory.free", "memory.used"
-            order = "total, free and used" if constant else "free and used"
-            return f"the CSV has no header: taken as {order} memory, in nvidia-smi's order"
-        names[free], names[used] = "memory.used", "memory.free"
-        return (
-            "the CSV has no header: of two columns that add up the one that rises is taken as used"
+def _by_gpu(column: Column, gpu: pl.Series | None) -> list[Floats]:
+    """The readings of each GPU."""
+    values = to_numbers(column).values
+    cells = [""] * len(values) if gpu is None else gpu.cast(pl.String).fill_null("").to_list()
+    parts = (values[np.flatnonzero(np.array(cells) == one)] for one in dict.fromkeys(cells))
+    seen = [part[np.isfinite(part)] for part in parts]
+    return [part for part in seen if part.size]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Amounts:
+    """What the columns in MiB are, "" for those that are not known, and a note that says so.
+
+    is_certain: none of the others can be the memory in use.
+    """
+
+    names: Sequence[str]
+    note: str
+    is_certain: bool
+
+
+def _amounts(columns: Sequence[list[Floats]]) -> _Amounts:
+    """Names of columns in MiB, each given as the readings of each GPU.
+
+    Of several the constant one is the total. Free and used memory add up to it; nvidia-smi's own
+    examples query them in this order: total, free, used. Without that order the one that rises is
+    used. In the column that is taken as used, a fall may be that of the free memory.
+    """
+    totals = [at for at, one in enumerate(columns) if _is_flat(one)] if len(columns) > 1 else []
+    total = max(totals, key=lambda at: float(columns[at][0][0]), default=None)
+    rest = [at for at in range(len(columns)) if at != total]
+    names = ["memory.total" if at == total else "" for at in range(len(columns))]
+    first, used = rest[-2:] if len(rest) > 1 else (None, rest[-1])
+    if first is None or not _add_up(columns[first], columns[used]):
+        names[used] = "memory.used"
+        note = "the last column in MiB is taken as the used memory"
+        return _Amounts(
+            names=names, note=note, is_certain=len(rest) == 1 and not _falls(columns[used])
         )
-    for at in rest:
-        names[at] = "memory.used" if at == rest[-1] else f"column_{at + 1}"
-    return "the CSV has no header: the last column in MiB is taken as the used memory"
+    if total is not None and total < first:
+        names[first], names[used] = "memory.free", "memory.used"
+        note = "taken as total, free and used memory, in nvidia-smi's order"
+        return _Amounts(names=names, note=note, is_certain=not _falls(columns[used]))
+    if _change(columns[first]) > 0:
+        first, used = used, first
+    names[first], names[used] = "memory.free", "memory.used"
+    return _Amounts(
+        names=names,
+        note="of two columns that add up the one that rises is taken as used",
+        is_certain=_falls(columns[first]) or _is_flat(columns[used], _SAME),
+    )
 
 
 def _is_index(column: pl.Series) -> bool:
@@ -229,14 +272,24 @@ def _is_index(column: pl.Series) -> bool:
     return numbers == set(range(len(numbers))) or (len(numbers) == 1 and max(numbers) < _GPUS)
 
 
-def _rises(values: np.ndarray) -> bool:
-    seen = values[np.isfinite(values)]
-    return bool(seen[-1] > seen[0])
+def _change(parts: Sequence[Floats]) -> float:
+    """From the first to the last reading, of all GPUs together."""
+    return sum(float(part[-1] - part[0]) for part in parts)
 
 
-def _add_up(a: np.ndarray, b: np.ndarray) -> bool:
-    total = a + b
-    return bool(np.nanmax(total) - np.nanmin(total) <= 0.01 * np.nanmax(total))
+def _falls(parts: Sequence[Floats]) -> bool:
+    return _change(parts) < -_SAME * sum(float(part.max()) for part in parts)
+
+
+def _is_flat(parts: Sequence[Floats], share: float = 0.0) -> bool:
+    return all(float(part.max() - part.min()) <= share * float(part.max()) for part in parts)
+
+
+def _add_up(a: Sequence[Floats], b: Sequence[Floats]) -> bool:
+    return len(a) == len(b) and all(
+        one.size == other.size and _is_flat([one + other], _SAME)
+        for one, other in zip(a, b, strict=True)
+    )
 
 
 def _numbered_rounds(table: Table) -> Table:

@@ -19,6 +19,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     AVAILABLE_PARTS,
     AXES,
     AXIS_FILLERS,
+    BARE_NUMBERS,
     CAPACITY,
     COUNTS,
     DEVICE,
@@ -122,6 +123,12 @@ def is_setting(column: str) -> bool:
 def is_available(column: str) -> bool:
     """Return True for what programs may get, which includes what a machine has cached."""
     return _has_word(take_apart(column).words, AVAILABLE, AVAILABLE_PARTS)
+
+
+def is_bare_number(column: str) -> bool:
+    """Return True for the name of an axis that does not say what it counts, such as `index`."""
+    words = set(take_apart(column).words)
+    return not BARE_NUMBERS.isdisjoint(words) and words <= BARE_NUMBERS | AXIS_FILLERS
 
 
 def as_metric(

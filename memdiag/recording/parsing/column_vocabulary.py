@@ -54,6 +54,8 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
     ),
     (AxisKind.TICK, _ranked("tick ticks")),
 )
+# Of these, names that do not say what is counted.
+BARE_NUMBERS = _words("index idx i n row no")
 # An axis only if there is no other and the column increases: it may be a duration.
 REQUESTS = _words("fetch fetches")
 # Words that may accompany an axis word without changing its meaning: `trainer/global_step`.
@@ -85,7 +87,7 @@ NO_AMOUNTS = _words(
     "bandwidth clock clocks util utilization speed throughput rate disk network net io read write"
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
     " temperature power fan cores tried increment delta diff difference growth grew change"
-    " increase eta cumulative cumulatively cumulated lifetime fragmentation blocksize tokens"
+    " increase eta cum cumulative cumulatively cumulated lifetime fragmentation blocksize tokens"
     " params parameters estimated retries generated headers vars body payload response status"
     " faults pgfault pgmajfault pgpgin pgpgout pgscan pgsteal failcnt"
 )
@@ -162,7 +164,8 @@ TOTAL_OF = _words("mem memory ram vram swap host system")
 DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
 HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
-    "mem memory ram rss uss pss vram heap resident res working virt virtual vms vsz vsize swap"
+    "mem memory ram rss uss pss vram heap resident res working swap"
+    " virt virtual vms vsz vsize vmsize vmpeak"
     " speicher speicherverbrauch speichernutzung speicherbedarf speicherbelegung arbeitsseiten"
     " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
     " mémoire memoria memória память памяти"
@@ -197,7 +200,7 @@ COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (
 # Amounts: (role, one of these words, and one of these too); the first that fits.
 AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.SWAP, _words("swap"), frozenset()),
-    (Role.VIRTUAL, _words("vms vsz virt virtual vsize"), frozenset()),
+    (Role.VIRTUAL, _words("vms vsz virt virtual vsize vmsize vmpeak"), frozenset()),
     (Role.PEAK, _words("peak max maximum maxrss hwm highwater"), frozenset()),
     (Role.UNIQUE, _words("uss private unique"), frozenset()),
     (Role.PROPORTIONAL, _words("pss"), frozenset()),
@@ -228,6 +231,7 @@ PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),
     (Role.IN_USE, _words("after gc")),
     (Role.VIRTUAL, _words("vm size")),
+    (Role.VIRTUAL, _words("vm peak")),
     (Role.HOST, _words("host used")),
     (Role.DEVICE, _words("gpu used")),
     (Role.PEAK, _words("gpu peak")),

@@ -15,6 +15,7 @@ from memdiag.recording.parsing.cells import Cells, has_numbers, measurable, reso
 from memdiag.recording.parsing.column_meaning import Meaning
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import CAPACITY
+from memdiag.recording.read_options import X_KINDS
 from memdiag.recording.tables.axis import (
     Candidate,
     before_first_step_unknown,
@@ -26,7 +27,13 @@ from memdiag.recording.tables.axis import (
     resolve_resets,
     without_durations,
 )
-from memdiag.recording.tables.group_processes import Group, encode, split, split_repeated
+from memdiag.recording.tables.group_processes import (
+    Group,
+    encode,
+    follow_each_other,
+    split,
+    split_repeated,
+)
 from memdiag.recording.tables.impossible_readings import without_impossible
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import Axis, AxisKind, Phases, Recording, Series, Unit
@@ -37,13 +44,13 @@ if TYPE_CHECKING:
     from memdiag.recording.lazy_polars import Column
     from memdiag.values.measurements import Floats, Ints
 
-_MAX_NAME = 120
+_MAX_NAME, _MAX_CELL = 120, 40
 _COUNTED = {
     AxisKind.STEP: "steps",
     AxisKind.EPOCH: "epochs",
     AxisKind.SECONDS: "seconds",
-    AxisKind.REQUEST: "operations",
-    AxisKind.INDEX: "samples",
+    AxisKind.REQUEST: "requests",
+    AxisKind.INDEX: "samples or whole operations",
     AxisKind.TICK: "samples at an unknown interval",
 }
 _NAMED = 6
@@ -110,7 +117,10 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     chosen = _chosen(choose(axes, notes), _rows_with_readings(metrics), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
-    if apart := _repeated(table, plan, groups, metrics, chosen, clock):
+    apart = _repeated(table, plan, groups, metrics, chosen, clock)
+    if apart and all(follow_each_other(one.values, [g.rows for g in apart]) for one in metrics):
+        notes.append(f"each {chosen.axis.name} has {len(apart)} readings, which follow each other")
+    elif apart:
         groups = apart
         notes.append(
             f"each {chosen.axis.name} has {len(groups)} readings and nothing tells whose: taken"
@@ -187,7 +197,10 @@ def _chosen(
         return replace(found, axis=replace(found.axis, kind=x_is))
     if found.is_assumed:
         counted = _COUNTED[found.axis.kind]
-        notes.append(f"{found.axis.name} is assumed to count {counted}: set it with --x-is step")
+        notes.append(
+            f"{found.axis.name} is assumed to count {counted}; --x-is overrides that"
+            f" ({', '.join(X_KINDS)})"
+        )
     return found
 
 
@@ -206,25 +219,27 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_Metric]:
-    found, lost = [], 0.0
+    found, reasons, lost = [], [], 0.0
     for at, meaning in plan.metrics:
         name = printable(table.names[at][:_MAX_NAME])
         cells = to_numbers(table.columns[at])
         if not has_numbers(cells.values):
             if plan.must_exist:
                 raise ReadError(
-                    f"column {name} has no numbers", source=source, remedy="choose another column"
+                    _no_number(cells, at, table), source=source, remedy="choose another column"
                 )
-            notes.extend(_unread(cells, name, table))
+            reasons.append(_no_number(cells, at, table))
+            notes.extend([f"not read: {reasons[-1]}"] if cells.unread else [])
             lost = max(lost, _share_lost(table.columns[at], meaning, cells))
             continue
-        notes.extend(_unread(cells, name, table))
+        notes.extend(_unread(cells, at, table))
         metric = _in_final_unit(name, meaning, cells)
         possible, wrong = without_impossible(metric.values, name, meaning.role)
         notes.extend(wrong)
         unread = max(metric.unread_share, table.unread_share)
         metric = replace(metric, values=possible, unread_share=unread)
         if not has_numbers(metric.values):
+            reasons.extend(wrong)
             continue
         if not plan.must_exist and _is_capacity(metric, len(plan.metrics)):
             notes.append(f"{name} is a constant total or limit: not analyzed")
@@ -239,7 +254,9 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
         )
     if not found:
         raise ReadError(
-            "its memory columns have no numbers", source=source, remedy="check how it was written"
+            reasons[0] if reasons else "its memory columns have no numbers",
+            source=source,
+            remedy="write its readings as plain numbers, or with a unit: 812.5 or 812.5 MB",
         )
     return [replace(metric, unread_share=max(metric.unread_share, lost)) for metric in found]
 
@@ -255,16 +272,27 @@ def _share_lost(column: Column, meaning: Meaning, cells: Cells) -> float:
     return float(any(bytes_per_unit(text) is None for text in different))
 
 
-def _unread(cells: Cells, name: str, table: Table) -> list[str]:
+def _unread(cells: Cells, at: int, table: Table) -> list[str]:
     """A note about the cells that are not numbers, [] if there are none."""
-    if not cells.unread or cells.unread_row is None:
+    if cells.unread_row is None:
         return []
-    if not has_numbers(cells.values):
-        return [f"not read: {name} has no numbers"]
-    first = "" if table.first_line is None else str(table.first_line + cells.unread_row)
-    where = f", the first about line {first}" if first else ""
+    name = printable(table.names[at][:_MAX_NAME])
     without = "1 cell" if cells.unread == 1 else f"{cells.unread} cells"
-    return [f"{without} of {name} without a number{where}: left out"]
+    first = _quoted(cells.unread_row, at, table)
+    return [f"{without} of {name} without a number, the first is {first}: left out"]
+
+
+def _no_number(cells: Cells, at: int, table: Table) -> str:
+    name = printable(table.names[at][:_MAX_NAME])
+    if cells.unread_row is None:
+        return f"{name} has no numbers: all its cells are empty"
+    return f"no cell of {name} is a number, the first is {_quoted(cells.unread_row, at, table)}"
+
+
+def _quoted(row: int, at: int, table: Table) -> str:
+    """A cell, and its line if rows are lines."""
+    cell = printable(str(as_series(table.columns[at])[row])[:_MAX_CELL])
+    return f'"{cell}"' + (f" about line {table.first_line + row}" if table.first_line else "")
 
 
 def _in_final_unit(name: str, meaning: Meaning, cells: Cells) -> _Metric:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, dropwhile, islice, pairwise, takewhile
@@ -17,6 +17,8 @@ from memdiag.recording.parsing.number_marks import DIGITS
 WHITESPACE = " "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
+# Characters of a row with a text in quotes. Heuristic.
+_LONGEST_ROW = 1 << 16
 _COUNT_AND_VALUE = 2
 # Columns at the end of a line that may have blanks in their cells.
 _TEXTS = frozenset({"cmd", "command", "args", "name", "time", "date", "message", "status"})
@@ -66,7 +68,7 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if cut_off and len(lines) > 1:
         lines.pop()
-    filled = ((at, line) for at, line in enumerate(lines) if line.strip() and not _comment(line))
+    filled = ((at, row) for at, row in _rows_of(lines) if row.strip() and not _comment(row))
     rows = list(islice(filled, _LINES_LOOKED_AT))
     if rows and all(_THOUSANDS.fullmatch(line.strip()) for _, line in rows):
         return _single_column(rows)
@@ -75,6 +77,37 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     named = (layout for layout in found if layout.names[:1] not in {(), ("",)})
     other = found[0] if found else _single_column(rows) or _in_prose(rows)
     return next(named, other or _before_text(rows))
+
+
+def _rows_of(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Each row with the number of its last line: a cell in quotes may have several lines."""
+    at = 0
+    while at < len(lines):
+        end = _end_of_row(lines, at)
+        yield end, "\n".join(lines[at : end + 1])
+        at = end + 1
+
+
+def _end_of_row(lines: list[str], start: int) -> int:
+    """The line in which the quotes of this line are closed; the line itself if none is near."""
+    is_open, length = False, 0
+    for end in range(start, len(lines)):
+        is_open = _ends_within_quotes(lines[end], is_open=is_open)
+        length += len(lines[end])
+        if not is_open:
+            return end
+        if length > _LONGEST_ROW:
+            break
+    return start
+
+
+def _ends_within_quotes(text: str, *, is_open: bool) -> bool:
+    """Return True if the last cell begins with a quote that is not closed."""
+    was_open = not is_open  # the first cell begins as one behind quotes
+    for before in text.split('"')[:-1]:
+        opens = not is_open and (before[-1] in _DELIMITERS if before else was_open)
+        was_open, is_open = is_open, opens
+    return is_open
 
 
 def is_header_alone(head: str) -> bool:
@@ -144,6 +177,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         _are_names(header) and (len(header) == width or is_indexed)
     ):
         return None
+    header = _completed(header, body) if len(header) < width else header
     return _named(header, cells[first][0] + 1, width, delimiter)
 
 
@@ -156,6 +190,19 @@ def _padded(rows: list[list[str]]) -> int:
     is_header = recognisable(below) and not any(map(is_number, below))
     is_group = len(above) == 1 and sum(map(bool, above[0])) > 1
     return len(above) if is_header and not is_group else 0
+
+
+def _completed(header: list[str], body: list[list[str]]) -> list[str]:
+    """The header with an empty name for the row names that R's write.table prints, or for what rows
+    have behind their last named cell, if there would be no numbers below the names of memory.
+    """
+    before, behind = ["", *header], [*header, ""]
+    return behind if _fits(behind, body) and not _fits(before, body) else before
+
+
+def _fits(names: list[str], body: list[list[str]]) -> bool:
+    places = [at for at, name in enumerate(names) if recognise(name).part is Part.METRIC]
+    return all(any(is_number(row[at]) for row in body) for at in places)
 
 
 def _names_moments(header: list[str], body: list[list[str]]) -> bool:
@@ -198,10 +245,8 @@ def _are_names(header: list[str]) -> bool:
 
 
 def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
-    names = [name.strip().lstrip("#").strip().strip('"') for name in header]
+    names = [" ".join(name.split()).lstrip("#").strip().strip('"') for name in header]
     names = ["time" if name.startswith(_PDH) else name for name in names]
-    if len(names) < width:  # R's write.table: the row names have no header
-        names = ["", *names]
     return Layout(delimiter=delimiter, names=tuple(names), skip_lines=skip, columns=width)
 
 
@@ -215,7 +260,9 @@ def _headerless(
         return None
     if not _mostly_numbers(alike, width):
         return None
-    return Layout(delimiter=delimiter, names=(), skip_lines=cells[first][0], columns=width)
+    at, row = cells[first]
+    skip = at - sum(cell.count("\n") for cell in row)
+    return Layout(delimiter=delimiter, names=(), skip_lines=skip, columns=width)
 
 
 def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
@@ -275,7 +322,9 @@ def _is_rule(cells: list[str]) -> bool:
 def _counts_first(lines: Iterable[str]) -> bool:
     """Return True for lines such as `9 510.03`: a count and a value, not one number."""
     cells = [line.split() for line in lines]
-    if not cells or any(len(two) != _COUNT_AND_VALUE or not two[0].isdecimal() for two in cells):
+    if not cells or any(len(two) != _COUNT_AND_VALUE for two in cells):
+        return False
+    if not all(count.isdecimal() and is_number(value) for count, value in cells):  # "800 MB"
         return False
     counts = [int(two[0]) for two in cells]
     return all(a < b for a, b in pairwise(counts))

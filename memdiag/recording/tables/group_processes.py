@@ -20,6 +20,10 @@ WHOLE = slice(None)
 _USUAL = 0.75
 _POSITIONS_AT_LEAST = 8
 _AT_ONCE = 0.25  # of the time of a step
+# Readings of one process, with noise, differ from the one before by up to 0.9 times the root of
+# their number in a step, compared with the readings of their size in the step before. Measured for
+# normal noise; those of different processes by any number of times. Heuristic.
+_AS_CLOSE = 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +139,22 @@ def split_repeated(x: Floats, y: Floats, at_s: Floats | None) -> list[Ints]:
         return []
     first = starts[usual]
     return [np.sort(order[first + at]) for at in range(count)]
+
+
+def follow_each_other(y: Floats, parts: Sequence[Ints]) -> bool:
+    """Return True if readings differ from the one before about as little as from the one of their
+    size in the step before, as those of one process that writes several lines a step do.
+
+    parts: the rows of each size.
+    """
+    moves = _mean_move(y[np.sort(np.concatenate(parts))])
+    apart = float(np.mean([_mean_move(y[part]) for part in parts]))
+    return moves <= _AS_CLOSE * len(parts) ** 0.5 * apart
+
+
+def _mean_move(y: Floats) -> float:
+    known = y[np.isfinite(y)]
+    return float(np.abs(np.diff(known)).mean()) if known.size > 1 else 0.0
 
 
 def _at_once(at_s: Floats | None, order: Ints, starts: Ints) -> bool:

@@ -21,8 +21,12 @@ _MOST = 1e15
 # A lone reading is an outlier if it differs from all others by this factor: a lost decimal point or
 # a wrong unit changes it by 1000. Heuristic.
 _FACTOR = 100.0
-# At most this share of the readings are lone outliers, but one may always be. Heuristic.
+# Memory does not grow by this factor for a few readings only, wherever they stand. (It does fall so
+# far where an allocator is emptied.) Heuristic.
+_NO_GROWTH = 1e4
+# At most this share of the readings are outliers, but this many may always be. Heuristic.
 _SHARE = 0.02
+_LONE, _TOGETHER = 1, 2
 _READINGS_AT_LEAST = 8
 # The user's own counter and differences of counters may be negative.
 _MAY_BE_NEGATIVE = frozenset({Role.COUNTER})
@@ -40,6 +44,9 @@ def without_impossible(values: Floats, name: str, role: Role | None) -> tuple[Fl
         values = _without(values, values >= _MOST, f"of {name} above 1 PB", notes)
     if lowest < 0 and role not in _MAY_BE_NEGATIVE:
         values = _without(values, values < 0, f"of {name} below zero", notes)
+    if (above := _far_above(values)) is not None:
+        what = f"of {name} {_NO_GROWTH:,.0f} times larger than all others (outlier)"
+        values = _without(values, above, what, notes)
     if (lone := _lone_outliers(values)) is not None:
         what = f"of {name} {_FACTOR:.0f} times larger or smaller than all others (outlier)"
         values = _without(values, lone, what, notes)
@@ -54,6 +61,24 @@ def _without(values: Floats, wrong: NDArray[np.bool_], what: str, notes: list[st
     return np.where(wrong, np.nan, values)
 
 
+def _far_above(values: Floats) -> NDArray[np.bool_] | None:
+    """The few readings that are larger than all others by more than memory grows; None if there are
+    none.
+    """
+    known = values[np.isfinite(values)]
+    if known.size < _READINGS_AT_LEAST:
+        return None
+    ranked = np.sort(known)[-1 - _at_most(known.size, _TOGETHER) :]
+    jump = _gap(ranked, _NO_GROWTH)
+    if jump is None or ranked[jump - 1] <= 0:
+        return None
+    return values >= ranked[jump]
+
+
+def _at_most(readings: int, least: int) -> int:
+    return max(least, int(_SHARE * readings))
+
+
 def _lone_outliers(values: Floats) -> NDArray[np.bool_] | None:
     """Single readings that all others differ from by orders of magnitude; None if there are none.
 
@@ -66,14 +91,14 @@ def _lone_outliers(values: Floats) -> NDArray[np.bool_] | None:
     usual = float(known[0])
     if usual <= 0 or (usual / _FACTOR < known.min() and known.max() < usual * _FACTOR):
         return None
-    at_most = max(1, int(_SHARE * seen.size))
+    at_most = _at_most(seen.size, _LONE)
     far = np.zeros(seen.size, dtype=bool)
     ranked = np.sort(known)
     above = ranked[-1 - at_most :]
-    if (jump := _gap(above)) is not None:
+    if (jump := _gap(above, _FACTOR)) is not None:
         far |= known >= above[jump]
     below = ranked[: at_most + 1]
-    if (jump := _gap(below)) is not None:
+    if (jump := _gap(below, _FACTOR)) is not None:
         far |= known < below[jump]
     if not far.any() or far[0] or far[-1] or bool((far[1:] & far[:-1]).any()):
         return None
@@ -82,7 +107,7 @@ def _lone_outliers(values: Floats) -> NDArray[np.bool_] | None:
     return wrong
 
 
-def _gap(ranked: Floats) -> int | None:
-    """The place after the first gap of `_FACTOR` among ascending values; None if there is none."""
-    wide = np.flatnonzero((ranked[1:] >= _FACTOR * ranked[:-1]) & (ranked[1:] > 0))
+def _gap(ranked: Floats, factor: float) -> int | None:
+    """The place after the first gap of this factor among ascending values; None without one."""
+    wide = np.flatnonzero((ranked[1:] >= factor * ranked[:-1]) & (ranked[1:] > 0))
     return int(wide[0]) + 1 if wide.size else None

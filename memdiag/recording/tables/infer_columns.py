@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from memdiag.recording.parsing.column_meaning import (
     Part,
     as_metric,
     is_available,
+    is_bare_number,
     recognise,
 )
 from memdiag.recording.parsing.column_names import take_apart
@@ -57,6 +58,10 @@ _COLUMNS_LOOKED_AT = 1000
 _ALL_ALLOCATIONS = {"total", "alloc"}
 # Of a machine: its disks have this label as well as its GPUs.
 _ANY_DEVICE = {"device"}
+# What an allocator of the host has in use; the sum of all that was ever allocated soon comes to so
+# many times of it, the memory that it holds does not. Heuristic.
+_IN_USE = {Role.IN_USE, Role.COLLECTED_HEAP}
+_TIMES_IN_USE = 4
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
@@ -280,7 +285,31 @@ def _without_sums(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tupl
         for at, m in metrics
         if (words[at] - {"total"} not in amounts or words[at] in amounts)
         and not (has_resident and words[at] == {"retained"})
+        and not (_is_total_allocated(words[at]) and _is_sum(table, (at, m), metrics))
     ]
+
+
+def _is_total_allocated(words: set[str]) -> bool:
+    return "total" in words and bool(words & ALLOCATED) and words.isdisjoint(DEVICE)
+
+
+def _is_sum(
+    table: Table, metric: tuple[int, Meaning], others: Sequence[tuple[int, Meaning]]
+) -> bool:
+    """Return True if it never falls, and comes to several times of what an allocator of the host
+    has in use.
+    """
+    in_use = [_amount(table, *other) for other in others if other[1].role in _IN_USE]
+    total = _amount(table, *metric)
+    if not in_use or not total.size or not bool(np.all(np.diff(total) >= 0)):
+        return False
+    return bool(total[-1] >= _TIMES_IN_USE * max(float(one.max(initial=0.0)) for one in in_use))
+
+
+def _amount(table: Table, at: int, meaning: Meaning) -> Floats:
+    cells = to_numbers(table.columns[at])
+    values = cells.values[np.isfinite(cells.values)]
+    return values * (1.0 if cells.unit is not None else meaning.factor)
 
 
 def _on_host(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
@@ -408,9 +437,10 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
         kind, meaning, values = AxisKind.SECONDS, recognise("time"), since_first
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # by its name, or several small units per row
-    axis = Axis(name=printable(table.names[at][:80]), kind=kind)
-    assumed = meaning.axis is None
-    return Candidate(axis=axis, values=values, rank=meaning.rank, is_assumed=assumed)
+    name = printable(table.names[at][:80])
+    axis = Axis(name=name or ("the first column" if at == 0 else f"column {at + 1}"), kind=kind)
+    is_assumed = meaning.axis is None or kind is AxisKind.TICK or is_bare_number(name)
+    return Candidate(axis=axis, values=values, rank=meaning.rank, is_assumed=is_assumed)
 
 
 def _is_request(name: str) -> bool:

@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
@@ -49,6 +51,7 @@ _HOLDERS = frozenset({"process", "python", "cpu", "host"})
 
 # The name of a number without words at the start of lines, and of one before a total: `3/40`.
 LEADING, COUNTED = "index", "iteration"
+LEAST_EPOCH_S = 1e8  # in 1973
 
 _ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
 # `(3, 7) 512.30`: epoch and step, or layer and head.
@@ -70,6 +73,9 @@ _NUMBERED_WITHIN = 64
 # What is counted as steps and has a size of its own.
 _SIZED = frozenset({"batch", "batches", "minibatch", "sample", "samples", "frame", "frames"})
 _SIZED |= frozenset({"message", "messages"})
+# `300 183.84`; the strides of a count differ by at most this part. Heuristic.
+_PAIR = re.compile(rf"\s*([0-9]+{FRACTION})[\s,;]+{NUMBER}\s*")
+_EVEN = 0.1
 # No name before a number, not even one that ends in a colon: "[young: 9K->2K(9K)] 19K->12K(99K)".
 _NO_LABEL = r"(?:^|[^\w:=\s.,]\s*|[0-9][:=]?\s+|,\s+)"
 # After these headings numbers without a unit are bytes.
@@ -187,7 +193,8 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
             fields.append((seen[place], field))
     named = [(n, f) for n, f in fields if f.meaning.part is Part.METRIC]
     metrics = _frequent((n, f) for n, f in named if f.scaled or not _finds_others(f, n, lines))
-    if not metrics and (plain := _plain_number(seen, lines)) is not None:
+    is_placed = counts["start"] != LEADING or not _are_pairs(lines)
+    if not metrics and is_placed and (plain := _plain_number(seen, lines)) is not None:
         metrics = [plain]
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
     return _own(metrics, lines) + axes if metrics else []
@@ -466,6 +473,24 @@ def _frequent(fields: Iterable[tuple[int, Field]]) -> list[Field]:
     most = max((n for n, _ in counted), default=0)
     kept = {f.name: f for n, f in reversed(counted) if n >= max(SEEN_AT_LEAST, _SHARE * most)}
     return list(kept.values())[::-1]
+
+
+def _are_pairs(lines: Sequence[str]) -> bool:
+    """Return True if most lines are two bare numbers of which the first does not count the lines:
+    either may be the memory.
+    """
+    pairs = [found for line in lines if (found := _PAIR.fullmatch(line)) is not None]
+    return len(pairs) * 2 > len(lines) and not _counts([float(pair[1]) for pair in pairs])
+
+
+def _counts(numbers: Sequence[float]) -> bool:
+    """Return True if the numbers count from about zero, or are times since 1970."""
+    moves = [b - a for a, b in pairwise(numbers)]
+    if not moves or min(numbers) >= LEAST_EPOCH_S:
+        return bool(moves)
+    usual = median(moves)
+    even = sum(abs(move - usual) <= _EVEN * usual for move in moves)
+    return min(moves) > 0 and numbers[0] <= 2 * usual and even * 2 > len(moves)
 
 
 def _plain_number(seen: Counter[Place], lines: Sequence[str]) -> Field | None:

@@ -16,10 +16,17 @@ from memdiag.recording.inputs.lines import LINE_LIMIT, blocks, chunks, split_sta
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
 from memdiag.recording.textlog.axis_totals import totals
-from memdiag.recording.textlog.discover_fields import COUNTED, LEADING, Field, find_fields
+from memdiag.recording.textlog.discover_fields import (
+    COUNTED,
+    LEADING,
+    LEAST_EPOCH_S,
+    Field,
+    find_fields,
+)
 from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Found, carried_on
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.number_style import NumberStyle, number_style
@@ -37,7 +44,6 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = 600
 _ROWS_AT_LEAST = 4
-_LEAST_EPOCH_S = 1e8  # in 1973
 # An axis increases in this share of its steps; it may also stay or restart.
 _ONWARDS = 0.6
 # Readings end early where more than this share of the positions is beyond the last one.
@@ -481,7 +487,7 @@ def _named(collector: Collector, rows: Found, chosen: Sequence[int]) -> Table:
 def _is_clock(leading: Floats) -> bool:
     """Return True for seconds since 1970, or parts of them, as `date +%s` prints."""
     seen = leading[~np.isnan(leading)]
-    return seen.size > 0 and bool(seen.min() >= _LEAST_EPOCH_S)
+    return seen.size > 0 and bool(seen.min() >= LEAST_EPOCH_S)
 
 
 def _positions(leading: Floats) -> Floats:
@@ -495,8 +501,10 @@ def _positions(leading: Floats) -> Floats:
 
 
 def _column_name(field: Field) -> str:
-    """The name of a column; values that had a unit are in bytes now."""
-    label, _, _ = field.name.rpartition("(")
-    if field.scaled and field.meaning.unit is Unit.BYTES and label.strip():
-        return f"{label.strip()} (bytes)"
-    return field.name
+    """The name of a column; values that had a unit are in bytes now, whatever the name says."""
+    if not field.scaled or field.meaning.unit is not Unit.BYTES:
+        return field.name
+    label = field.name.rpartition("(")[0].strip()
+    if not label and take_apart(field.name).bytes_per_unit is not None:  # "rss_mb=812 MB"
+        label = " ".join(take_apart(field.name).words)
+    return f"{label} (bytes)" if label else field.name

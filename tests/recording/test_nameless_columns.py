@@ -1,0 +1,78 @@
+"""Columns without names: nvidia-smi's without its header, and pairs of numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from logs import read_log, series_of
+
+from memdiag.errors import ReadError
+from memdiag.values.measurements import Recording
+
+MIB = 2.0**20
+ROWS = 30
+TOTAL = 24564
+
+
+def _smi(folder: Path, order: str, used: list[int], gpus: int = 1) -> Recording:
+    lines = []
+    for at, each in enumerate(used):
+        amounts = {"used": each, "free": TOTAL - each, "total": TOTAL}
+        cells = ", ".join(f"{amounts[name]} MiB" for name in order.split())
+        lines += [f"2024/05/01 10:00:{at:02d}.123, {gpu}, {cells}" for gpu in range(gpus)]
+    return read_log(folder, lines)
+
+
+@pytest.mark.parametrize(
+    "order", ["total free used", "used free total", "free used total", "used free", "free used"]
+)
+def test_used_memory_is_the_one_that_rises_in_any_order(tmp_path: Path, order: str) -> None:
+    recording = _smi(tmp_path, order, [4000 + 20 * at for at in range(ROWS)])
+    used, free = (
+        series_of(recording, "memory_used_bytes"),
+        series_of(recording, "memory_free_bytes"),
+    )
+    assert (used.y[0], used.y[-1]) == (4000 * MIB, (4000 + 20 * (ROWS - 1)) * MIB)
+    assert free.falling
+    assert used.unread_share == 0
+
+
+@pytest.mark.parametrize("order", ["total used free", "free", "free total"])
+def test_a_column_without_a_name_that_falls_may_be_free_memory(tmp_path: Path, order: str) -> None:
+    recording = _smi(tmp_path, order, [4000 + 20 * at for at in range(ROWS)])
+    assert all(series.unread_share > 0 for series in recording.series)
+
+
+def test_amounts_of_several_gpus_are_named_by_those_of_each(tmp_path: Path) -> None:
+    lines = [
+        f"2024/05/01 10:00:{at:02d}.123, {gpu}, {used} MiB, {total - used} MiB, {total} MiB"
+        for at in range(ROWS)
+        for gpu, used, total in ((0, 20000, 24564), (1, 4000 + 20 * at, 16384))
+    ]
+    recording = read_log(tmp_path, lines)
+    ends = [series_of(recording, "memory_used_bytes", f"gpu {gpu}").y[-1] / MIB for gpu in (0, 1)]
+    assert ends == [20000, 4580]
+
+
+@pytest.mark.parametrize("between", [", ", " ", "\t"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("memory", "degrees"), ("degrees", "memory"), ("memory", "percent")],
+)
+def test_of_two_numbers_a_line_either_may_be_the_memory(
+    tmp_path: Path, between: str, first: str, second: str
+) -> None:
+    values = {"memory": lambda at: 4000 + 20 * at, "degrees": lambda at: 60 + at % 9}
+    values["percent"] = lambda at: 90 + at % 7
+    lines = [f"{values[first](at)}{between}{values[second](at)}" for at in range(120)]
+    with pytest.raises(ReadError, match="2 columns have no names"):
+        read_log(tmp_path, lines)
+
+
+@pytest.mark.parametrize("stride", [1, 50])
+@pytest.mark.parametrize("start", [0, 1])
+def test_behind_a_count_stands_the_memory(tmp_path: Path, stride: int, start: int) -> None:
+    lines = [f"{start + stride * at} {4000 + at % 7}" for at in range(30)]
+    memory = series_of(read_log(tmp_path, lines), "memory")
+    assert memory.x.tolist() == [start + stride * at for at in range(30)]
