@@ -403,29 +403,7 @@ def _series_of(
 ) -> list[Series]:
     """One series per metric that has numbers in the group's rows."""
     rows = group.rows
-    axis, x = chosen.axis, chosen.values[rows]
-    if clock is not None and np.isfinite(x).sum() < 2:
-        axis, x = clock.axis, clock.values[rows]
-    if axis.kind is AxisKind.STEP and clock is not None:
-        at_s = clock.values[rows]
-        if end_early(x, at_s):
-            notes.append(
-                f"{axis.name} ends long before the readings of {group.label or 'the run'} do: "
-                f"{clock.axis.name} is the axis"
-            )
-            axis, x = clock.axis, at_s
-        else:
-            x = _by_clock(x, at_s, axis.name, notes)
-    generation = group.generation
-    if generation is None and axis.kind is not AxisKind.SECONDS:
-        epochs = None if epoch is None or epoch.axis is axis else epoch.values[rows]
-        reset = resolve_resets(x, metrics[0].values[rows], epochs, axis.name)
-        if reset is not None:
-            x, generation = reset.x, reset.generation
-            notes.append(reset.note)
-    if clock is not None and contradicts(x, clock.values[rows], generation):
-        notes.append(f"time goes back where {axis.name} goes on: {clock.axis.name} is the axis")
-        axis, x = clock.axis, clock.values[rows]
+    axis, x, generation = _placed(group, metrics, chosen, clock, epoch, notes)
     phases = _phases_of(phase, rows)
     whole = chosen if clock is None or axis is chosen.axis else clock
     x_per_epoch = _length_of_epoch(epoch, x, rows, whole)
@@ -453,6 +431,42 @@ def _series_of(
         and metric.unit is not None
         and has_numbers(y := metric.values[rows])
     ]
+
+
+def _placed(
+    group: Group,
+    metrics: Sequence[_Metric],
+    chosen: Candidate,
+    clock: Candidate | None,
+    epoch: Candidate | None,
+    notes: list[str],
+) -> tuple[Axis, Floats, Ints | None]:
+    """The axis of a group, the positions of its rows, and their generations."""
+    rows = group.rows
+    axis, x = chosen.axis, chosen.values[rows]
+    if clock is not None and np.isfinite(x).sum() < 2:
+        axis, x = clock.axis, clock.values[rows]
+    if axis.kind is AxisKind.STEP and clock is not None:
+        at_s = clock.values[rows]
+        if end_early(x, at_s):
+            notes.append(
+                f"{axis.name} ends long before the readings of {group.label or 'the run'} do: "
+                f"{clock.axis.name} is the axis"
+            )
+            axis, x = clock.axis, at_s
+        else:
+            x = _by_clock(x, at_s, axis.name, notes)
+    generation = group.generation
+    if generation is None and axis.kind is not AxisKind.SECONDS:
+        epochs = None if epoch is None or epoch.axis is axis else epoch.values[rows]
+        reset = resolve_resets(x, metrics[0].values[rows], epochs, axis.name)
+        if reset is not None:
+            x, generation = reset.x, reset.generation
+            notes.append(reset.note)
+    if clock is not None and contradicts(x, clock.values[rows], generation):
+        notes.append(f"time goes back where {axis.name} goes on: {clock.axis.name} is the axis")
+        axis, x = clock.axis, clock.values[rows]
+    return axis, x, generation
 
 
 def _by_clock(x: Floats, at_s: Floats, name: str, notes: list[str]) -> Floats:
