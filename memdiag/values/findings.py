@@ -374,6 +374,7 @@ class Fix(enum.Enum):
     BOUND_DICTIONARY = "bound_dictionary"  # delete entries, or a cache with a size
     BOUND_SEQUENCE = "bound_sequence"  # aggregate, clear it, or deque(maxlen=...)
     SMALLER_BOUND = "smaller_bound"  # a smaller maxlen or maxsize
+    RELEASE = "release"  # free or close what a line gets from a library
     AGGREGATE = "aggregate"  # one array or text that is made larger again and again
     BREAK_CYCLE = "break_cycle"  # objects that refer to themselves
     END_CALLS = "end_calls"  # threads or tasks that wait for ever
@@ -395,11 +396,13 @@ class Culprit:
 
     file: source file of the line; null if no line was found. line: line that adds to the place.
     code: text of the line; null if it was not recorded. function: function of the line.
-    holder: the place in words. process: label of its process.
+    holder: the place in words. process: label of its process; of several, the one with most of it.
+    processes: labels of all of them if the line is one in several processes, else empty.
     bytes_per_step: what it grows by; null without steps. bytes_per_s: the same per second.
     count_per_step: new items or objects per step; null without steps, or if one object grows.
-    share: part of the growth, 0 to 1. since_step: step at which it began to grow; null if unknown.
-    how: how it was found.
+    share: part of the growth of the job, 0 to 1. since_step: step at which it began to grow; null
+    if unknown. how: how it was found. is_certain: false if most of it is what nothing else
+    explains, in objects that do not say how much memory they have.
     """
 
     file: str | None
@@ -414,6 +417,8 @@ class Culprit:
     share: float
     since_step: int | None
     how: How
+    processes: tuple[str, ...] = ()
+    is_certain: bool = True
 
 
 class Advice(enum.Enum):

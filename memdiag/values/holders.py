@@ -88,7 +88,8 @@ class Holder:
     item_type: class of the newest item. kind: what most of that is.
     container: class of the container, "attributes of X" for those of an instance, "" for others.
     bound: its greatest length, or None. lines: where the program probably adds to it, the most
-    probable first.
+    probable first. makers: of the lines that were seen to get native memory, those that make what
+    it holds; known if it hides memory.
     """
 
     path: tuple[Name, ...]
@@ -107,6 +108,7 @@ class Holder:
     is_estimated: bool = False
     aliases: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
+    makers: tuple[SourceLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

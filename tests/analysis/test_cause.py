@@ -414,7 +414,7 @@ def test_a_worker_without_steps_is_placed_on_those_of_the_job() -> None:
     found = caused(in_process(holder("cache", sizes)))
     assert found is not None
     assert found.culprits[0].bytes_per_step == pytest.approx(5000)
-    assert found.culprits[0].since_step is None
+    assert found.culprits[0].since_step == 0
 
 
 def test_growth_that_began_later_has_its_step() -> None:

@@ -543,3 +543,33 @@ def test_a_lambda_that_is_made_once_may_be_called_at_each_step(tmp_path: Path) -
     """
     kept = Name(kind="global", name="outputs", file=str(tmp_path / "train.py"))
     assert line(tmp_path, source, holder(kept)).line == 4
+
+
+def test_lines_that_make_what_a_place_holds(tmp_path: Path) -> None:
+    source = """
+    def decode(path):
+        return library.read(path)
+    def opened(path):
+        image = Image.open(path)
+        return image.convert("RGB")
+    def keep(images, image):
+        images.append(image)
+    def main(paths):
+        images = []
+        for path in paths:
+            pixels = decode(path)
+            image = opened(path)
+            small = image.resize((8, 8))
+            keep(images, small)
+    main([])
+    """
+    file = tmp_path / "train.py"
+    file.write_text(dedent(source), encoding="utf-8")
+    lines = [
+        SourceLine(file=str(file), line=number, code="", function="") for number in range(1, 17)
+    ]
+    held = holder(
+        Name(kind="local", name="images", owner="main", file=str(file)), lines=(lines[7],)
+    )
+    found = SourceFiles([str(file)]).with_makers(held, lines)
+    assert [one.line for one in found.makers] == [5, 6, 8, 10, 11, 13, 14, 15, 16]

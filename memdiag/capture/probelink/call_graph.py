@@ -67,7 +67,7 @@ class CallGraph:
         self, node: ast.AST, file: str, scope: tuple[str, ...], function: str, loop: Loop | None
     ) -> None:
         called = node.func if isinstance(node, ast.Call) else None
-        name = _name(called)
+        name = name_of_function(called)
         if name:
             self._callers[name].add(function)
             if loop is not None:
@@ -79,12 +79,12 @@ class CallGraph:
             self._loops.setdefault(loop, function)
             if isinstance(node, ast.Lambda):
                 self._lambdas.add(loop)
-        for one in (function, loop) if loop is not None else (function,):
-            self._sizes[one] += 1
-            self._called[one].update([name] if name else [])
+        for around in (function, loop) if loop is not None else (function,):
+            self._sizes[around] += 1
+            self._called[around].update([name] if name else [])
         for child in ast.iter_child_nodes(node):
             for one in ast.iter_child_nodes(child) if child is called else (child,):
-                self._passed.add(_name(one))
+                self._passed.add(name_of_function(one))
                 self._add(one, file, scope, function, loop)
 
     def reached(self, names: Iterable[str | Loop]) -> set[str | Loop]:
@@ -128,7 +128,7 @@ class CallGraph:
         return known
 
 
-def _name(node: ast.AST | None) -> str:
+def name_of_function(node: ast.AST | None) -> str:
     """The name that a function would have: `f`, or `x.f`."""
     if isinstance(node, ast.Name):
         return node.id if isinstance(node.ctx, ast.Load) else ""

@@ -19,6 +19,7 @@ from typing import Any
 
 from memdiag import safe_open
 from memdiag.capture.probelink.call_graph import CallGraph, Loop, within
+from memdiag.capture.probelink.data_flow import DataFlow
 from memdiag.values.holders import RUNNING, Holder, Name, SourceLine
 
 _MOST_FILE_BYTES, _MOST_BYTES = 1 << 20, 8 << 20
@@ -94,6 +95,7 @@ class SourceFiles:
         self._receivers: dict[tuple[str, int], str] = {}
         self._parameters: dict[str, tuple[str, list[str]]] = {}
         self._graph = CallGraph()
+        self._flow = DataFlow(self._graph)
         self._is_read = False
 
     def located(self, holder: Holder, *, sees_all_threads: bool = True) -> Holder:
@@ -135,6 +137,13 @@ class SourceFiles:
         found = self.with_code(line)
         return replace(found, receiver=self._receivers.get((line.file, line.line), ""))
 
+    def with_makers(self, holder: Holder, lines: Sequence[SourceLine]) -> Holder:
+        """The holder with those of the lines that make what it holds."""
+        self._read()
+        at = [(one.file, one.line) for one in holder.lines[:1]]
+        found = self._flow.makers(at, [(one.file, one.line) for one in lines])
+        return replace(holder, makers=tuple(one for one in lines if (one.file, one.line) in found))
+
     def _source_line(self, file: str, line: int, scope: tuple[str, ...]) -> SourceLine:
         return SourceLine(
             file=file, line=line, code=self._code(file, line), function=".".join(scope)
@@ -160,6 +169,7 @@ class SourceFiles:
                 self._receivers.update(_receivers_in(tree, file))
                 self._parameters.update(_parameters_in(tree, file))
                 self._graph.add(tree, file)
+                self._flow.add(tree, file)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
             self._lines[file] = text.splitlines()

@@ -36,6 +36,10 @@ _FIXES = {
         "let Python's collector run (gc.enable(), or gc.collect() at each epoch), or break the "
         "cycle: a weak reference, ctx.save_for_backward(), or None once the object is done"
     ),
+    Fix.RELEASE: (
+        "free or close what this line gets once it is done: the library's free(), close() or "
+        "release(), or a with block"
+    ),
     Fix.UNLINK: "do not refer from each object to the one before it",
 }
 _CYCLES = (
