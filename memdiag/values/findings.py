@@ -501,7 +501,7 @@ class GrownPlace:
 
     holder: the place in words. process: label of its process. size: items, objects or bytes in it.
     unit: what `size` counts. grown_bytes: what it grew by. since_step: the step at which it was
-    first looked at; null without steps.
+    first looked at; null without steps. still_grows: false if it barely grew at the end.
     file: source file of the line that adds to it; null if no line was found. line: that line.
     code: text of the line; null if it was not recorded. function: function of the line.
     """
@@ -516,6 +516,7 @@ class GrownPlace:
     line: int | None
     code: str | None
     function: str | None
+    still_grows: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
