@@ -366,6 +366,9 @@ class Fix(enum.Enum):
     """What usually ends such a growth."""
 
     DETACH = "detach"  # keep loss.item() or .detach(), not the graph
+    NO_GRAD = "no_grad"  # evaluation under torch.no_grad()
+    COPY = "copy"  # a copy of the part that is kept, not a view of all
+    NO_TRACEBACK = "no_traceback"  # an exception without its traceback
     REMOVE_HOOK = "remove_hook"  # keep the handle, and handle.remove()
     REMOVE_HANDLER = "remove_handler"  # add a handler or callback once, or remove it
     CACHE_SIZE = "cache_size"  # lru_cache with maxsize

@@ -436,6 +436,12 @@ def test_a_place_without_a_line_is_named_without_one() -> None:
         ({"container": "dict"}, Fix.BOUND_DICTIONARY),
         ({"container": "list"}, Fix.BOUND_SEQUENCE),
         ({"unit": "bytes", "container": ""}, Fix.AGGREGATE),
+        ({"through": "view"}, Fix.COPY),
+        ({"through": "traceback"}, Fix.NO_TRACEBACK),
+        (
+            {"kind": MemoryKind.GRAPH, "lines": (replace(LINE, function="Model.val_step"),)},
+            Fix.NO_GRAD,
+        ),
         ({"unit": "objects", "container": "", "is_chain": True}, Fix.UNLINK),
         (
             {
@@ -661,3 +667,13 @@ def test_growth_that_began_between_two_readings_is_traced_back(with_steps: bool)
     found = caused(in_process(holder("late", sizes, 2500.0)))
     assert found is not None
     assert found.culprits[0].since_step == 875
+
+
+@pytest.mark.parametrize(("phase", "fix"), [("eval", Fix.NO_GRAD), ("train", Fix.DETACH)])
+def test_graphs_that_evaluation_keeps_need_none(phase: str, fix: Fix) -> None:
+    grown = replace(diagnoses.leak().phases[0], phase=phase, share=0.9, p_value=1e-6)
+    malloc = replace(LEAK[0], phases=(grown,))
+    recorded = in_process(holder("outputs", GROWING, kind=MemoryKind.GRAPH))
+    found = caused(recorded, by=(malloc, LEAK[1]))
+    assert found is not None
+    assert found.fix is fix

@@ -323,7 +323,7 @@ def _of_place(
         culprit=culprit,
         place=(culprit.file, culprit.line) if culprit.line else holder.path[-1],
         kind=kind_of(holder, leak.leaking),
-        fix=fix_of(holder),
+        fix=fix_of(holder, leak.subject.phases),
     )
 
 

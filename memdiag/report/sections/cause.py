@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 _FIXES = {
     Fix.DETACH: "keep a number (loss.item()); a tensor whose values are needed, without its graph "
     "(.detach())",
+    Fix.NO_GRAD: (
+        "evaluate under torch.no_grad(), or keep numbers (.item()) and tensors without their graph "
+        "(.detach())"
+    ),
+    Fix.COPY: (
+        "keep a copy of the part that is needed (.copy() of an array, .clone() of a tensor): a "
+        "slice keeps all that it is a part of"
+    ),
+    Fix.NO_TRACEBACK: (
+        "keep str(error) or error.with_traceback(None): a traceback keeps the local variables of "
+        "the functions in it"
+    ),
     Fix.REMOVE_HOOK: "register the hook once, or keep its handle and call handle.remove()",
     Fix.REMOVE_HANDLER: "add the handler or callback once, or remove it when it is done",
     Fix.CACHE_SIZE: "give the cache a maxsize, and do not cache methods by their self",
