@@ -677,3 +677,24 @@ def test_graphs_that_evaluation_keeps_need_none(phase: str, fix: Fix) -> None:
     found = caused(recorded, by=(malloc, LEAK[1]))
     assert found is not None
     assert found.fix is fix
+
+
+def test_a_chain_that_grew_before_the_first_step_that_is_known_has_grown_from_the_start() -> None:
+    sizes = history(2, 2, 3, 4, 5)
+    found = caused(in_process(holder("links", sizes, 2.5e6, unit="objects", is_chain=True)))
+    assert found is not None
+    assert found.culprits[0].since_step == 0
+
+
+def test_the_call_of_a_function_in_one_line_is_that_in_its_body() -> None:
+    line = replace(LINE, code="def __init__(self, n: int) -> None: self.data = np.ones(n)")
+    found = caused(replace(in_process(), native=(NativeLine(line=line, bytes_per_step=5000.0),)))
+    assert found is not None
+    assert found.culprits[0].holder.startswith("native memory from `np.ones()`")
+
+
+def test_a_line_that_makes_reference_cycles_is_not_freed_by_a_call() -> None:
+    metrics = Leaking(kind=MemoryKind.CYCLES, share=0.9)
+    found = cause(LEAK, 0, metrics, [native(5000.0)], SERIES)
+    assert found is not None
+    assert found.fix is Fix.BREAK_CYCLE

@@ -56,6 +56,8 @@ _LEAST_REST = 0.1
 _NAMED = re.compile(r"[\w\s,*()]+=(?!=)|return\b")
 # The call that a line makes, the outermost first.
 _CALL = re.compile(r"(?<!\w)([A-Za-z_][\w.]*)\(")
+# The head of a function that is in one line.
+_DEFINITION = re.compile(r"(?:async )?def .*?\)\s*(?:->[^:]+)?:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -416,7 +418,7 @@ def _culprit(
         per_step = per_x if leak.is_by_step else None
     else:
         per_step = late_rate(points)
-    began = since(points, per_step or 0.0, is_count=holder.unit == "items")
+    began = since(points, per_step or 0.0, is_count=holder.unit != "bytes")
     line = holder.lines[0] if holder.lines else None
     counts = per_step is not None and holder.unit != "bytes"
     return Culprit(
@@ -463,7 +465,7 @@ def _getting(one: ProcessHolders, of: float, leak: _Leak) -> list[_Found]:
             leak,
             _native(native.line),
             kind=kind,
-            fix=Fix.RELEASE,
+            fix=fix_of_kind(kind) or Fix.RELEASE,
         )
         for native in one.native
         if LEAST_EXPLAINED <= native.bytes_per_step / of <= _MOST_NATIVE
@@ -472,7 +474,7 @@ def _getting(one: ProcessHolders, of: float, leak: _Leak) -> list[_Found]:
 
 
 def _native(line: SourceLine) -> str:
-    call = _CALL.search(line.code)
+    call = _CALL.search(_DEFINITION.sub("", line.code))
     return f"native memory from `{call[1]}()`" if call else "native memory"
 
 

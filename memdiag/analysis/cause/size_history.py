@@ -53,8 +53,8 @@ def since(points: Points, rate: float, *, is_count: bool) -> float | None:
     """The position at which it began to grow, by its first larger reading and its rate; None if it
     has none.
 
-    is_count: it was empty at first, as containers are: if it grew already when it was first seen,
-    it is the position at which it was empty.
+    is_count: it counts things. If their number grew already when it was first seen, it is the
+    position at which there were none.
     """
     if not points or rate <= 0:
         return None
@@ -63,7 +63,7 @@ def since(points: Points, rate: float, *, is_count: bool) -> float | None:
     if larger is None:
         return None
     at, size = points[larger]
-    began = max(at - (size - smallest) / rate, points[larger - 1][0])
-    if is_count and larger == 1 and at - began >= (1 - _LAST_PART) * (at - first):
-        began = first - smallest / rate
-    return max(0.0, began)
+    one_more = 1.0 if is_count else 0.0  # the next one may have been about to come
+    if at - (size - smallest + one_more) / rate <= first:
+        return max(0.0, first - smallest / rate) if is_count else first
+    return max(at - (size - smallest) / rate, points[larger - 1][0])

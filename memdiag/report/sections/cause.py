@@ -58,8 +58,8 @@ _FIXES = {
         "cycle: a weak reference, ctx.save_for_backward(), or None once the object is done"
     ),
     Fix.RELEASE: (
-        "free or close what this line gets once it is done: the library's free(), close() or "
-        "release(), or a with block"
+        "free or close what this line gets: the library's free(), close() or release(), or a with "
+        "block; if these are Python objects, look for reference cycles"
     ),
     Fix.UNLINK: "do not refer from each object to the one before it",
 }
@@ -76,7 +76,7 @@ _OF_WORKERS = (
     ),
     (
         re.compile(r"\w*PoolWorker|\w*Process-\d"),
-        "workers of a pool that end free it (maxtasksperchild, max_tasks_per_child)",
+        "workers that end free it (maxtasksperchild or max_tasks_per_child of a pool)",
     ),
 )
 _CODE_CELLS, _NAME_CELLS = 70, 160
