@@ -67,7 +67,8 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     judged, series = _judged(recording, policy, with_segments=True)
     findings, decided_by = judged.series, judged.decided_by
     kind = leaking(findings, decided_by)
-    held = cause(findings, decided_by, kind, recording.holders, series)
+    growth = whole_growth(findings, decided_by, policy)
+    held = cause(findings, decided_by, kind, recording.holders, series, growth)
     return replace(
         judged,
         notes=judged.notes + watching(judged.verdict, recording.holders),
@@ -78,7 +79,7 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, judged.verdict),
         leaking=leaking_by_names(kind, held),
-        growth=whole_growth(findings, decided_by, policy),
+        growth=growth,
         early_forecast=backtest(
             recording,
             list(enumerate(series)),

@@ -33,9 +33,9 @@ OUT_OF_MEMORY, REQUEST, REGULAR = "out_of_memory", "request", "regular"
 # Share of the process's time for regular ones, what the first may take beyond it, and when they
 # begin. One takes 100 ms beside torch. Heuristic.
 _SHARE, _CREDIT_S, _AT_LEAST_S = 0.005, 0.6, 2.0
-# Requests are checked this often, and a program that catches errors of its device's memory does not
-# pay for a census at each of them. Heuristic.
-_CHECK_S, _BETWEEN_ERRORS_S = 0.4, 30.0
+# Requests are checked this often, which takes 2 us, and a program that catches errors of its
+# device's memory does not pay for a census at each of them. Heuristic.
+_CHECK_S, _BETWEEN_ERRORS_S = 0.1, 30.0
 _MOST_KEPT = 6
 # Where memory has run out: the time after which nothing more is begun, of the 0.2 s that it may
 # take. Heuristic: an orchestrator may kill the program.

@@ -50,6 +50,7 @@ def document() -> dict[str, Any]:
                 "hiding_type": "",
                 "type": "Tensor",
                 "kind": "graph",
+                "through": "",
                 "bound": None,
                 "container": "list",
             }

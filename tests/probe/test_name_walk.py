@@ -14,6 +14,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -285,6 +286,38 @@ def test_what_was_measured_is_freed_without_a_collection(program) -> None:
 def test_the_kind_is_that_of_most_bytes(program, item: str, kind: str) -> None:
     run_in(program, f"rows = [{item} for i in range(50)]")
     assert per_item([program.rows], Arrays())["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("item", "through"),
+    [
+        ("numpy.ones(5000)[:5]", "view"),
+        ("numpy.ones(5000)[:4000]", ""),
+        ("numpy.ones((50, 100)).T", ""),
+        ("failed()", "traceback"),
+        ("ValueError('x' * 5000)", ""),
+    ],
+)
+def test_what_leads_to_bytes_that_nobody_needs(program, item: str, through: str) -> None:
+    source = """
+    import numpy
+    def failed():
+        rows = numpy.ones(5000)
+        try:
+            raise ValueError(len(rows))
+        except ValueError as error:
+            return error
+    """
+    run_in(program, dedent(source) + f"rows = [{item} for i in range(50)]")
+    assert per_item([program.rows], Arrays())["through"] == through
+
+
+def test_a_part_of_a_tensor_keeps_all_of_it(program) -> None:
+    pytest.importorskip("torch")
+    run_in(program, "import torch\nrows = [torch.ones(5000)[:5] for i in range(50)]")
+    assert per_item([program.rows], Arrays())["through"] == "view"
+    run_in(program, "rows = [torch.ones(5000) for i in range(50)]")
+    assert per_item([program.rows], Arrays())["through"] == ""
 
 
 def test_locals_of_running_functions_and_of_other_threads(program) -> None:

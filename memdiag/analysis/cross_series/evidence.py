@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memdiag.analysis.cross_series.leak_kind import NODES
+from memdiag.analysis.cross_series.makers import makers
 from memdiag.analysis.decision.across.series_set import (
     ELSEWHERE,
     IN_PART,
@@ -53,10 +54,21 @@ def evidence(
     else:
         out += [
             _evidence(kind, subject, other, other.verdict)
-            for other in series.same(subject)
+            for other in _about(subject, series)
             for kind in _statements(subject, other, series)
         ]
     return (*_consistent(out), *_unshared(series, policy), *_events(findings))
+
+
+def _about(subject: Finding, series: SeriesSet) -> list[Finding]:
+    """The series that say something about the growth of another: of a job, those of the processes
+    that grow, if these are known. Counters are of no process.
+    """
+    found = series.same(subject)
+    growing = {one.process for one in makers(series, subject)} - {"tree"}
+    if subject.process != "tree" or not growing:
+        return found
+    return [f for f in found if f.role in _GROWS or f.process in {"tree", "", *growing}]
 
 
 def _evidence(kind: EvidenceKind, subject: Finding, against: Finding, says: Verdict) -> Evidence:

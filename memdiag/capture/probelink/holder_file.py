@@ -120,6 +120,7 @@ def _holder(one: Any, walks: dict[int, tuple[float, int | None]], began_at_s: fl
         hiding_type=text_of(one["hiding_type"]),
         item_type=text_of(one["type"]),
         kind=MemoryKind(one["kind"]),
+        through=text_of(one["through"]),
         container=text_of(one["container"]),
         bound=bound if isinstance(bound, int) else None,
         is_chain=bool(one["is_chain"]),

@@ -45,6 +45,9 @@ T = TypeVar("T")
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
 _ENDING_S = 1.0  # between two looks at a target that memdiag ends
 _EARLY_S = 0.005  # shortest time between two ticks
+# The target is ended only once its processes have answered, or after this time: memory is critical
+# meanwhile. Heuristic.
+_CENSUS_BEFORE_END_S = 0.2
 
 
 class Measurement:
@@ -260,7 +263,9 @@ class Measurement:
             self._marked.add((mark.threshold, mark.metric))
             self._writer.mark(mark)
             if mark.level is MarkLevel.CRITICAL:
-                self._instruments.request_census("critical")
+                ends = self._guard.stops_at is not None
+                patience_s = _CENSUS_BEFORE_END_S if ends else 0.0
+                self._instruments.request_census("critical", patience_s=patience_s)
 
     def _facts(self) -> dict[str, Any]:
         """What is known beside a crossing: for the commands and webhooks of `--on`."""
