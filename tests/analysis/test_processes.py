@@ -11,7 +11,7 @@ from report import diagnoses
 from report.diagnoses import interval
 
 from memdiag.analysis.cross_series.evidence import evidence
-from memdiag.analysis.decision.across.decide import decide
+from memdiag.analysis.decision.across.decide import correct, decide
 from memdiag.values.findings import EvidenceKind, Finding
 from memdiag.values.measurements import AxisKind, Role, Series, Unit
 from memdiag.values.verdict import Reason, Verdict
@@ -83,7 +83,7 @@ def job(*, processes: Verdict, helper: Finding) -> tuple[Verdict, float, int | N
     tree = replace(of("tree", 0.0), verdict=Verdict.INCONCLUSIVE, reason=Reason.RECENT_STEP)
     tree = replace(tree, latest_value=2e9)
     number = replace(of("tree", 0.0), metric="processes", role=Role.PROCESSES, verdict=processes)
-    return decide([tree, of("main", 0.0), helper, number])
+    return decide(correct([tree, of("main", 0.0), helper, number]))
 
 
 def test_a_doubt_about_all_processes_is_decided_by_the_verdict_of_each() -> None:

@@ -53,7 +53,7 @@ from memdiag.analysis.decision.across.series_set import (
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NOT_EVIDENCE_ROLES, Policy
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Role
+from memdiag.values.measurements import Role, Series
 from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Verdict
 
 # What takes a leak away, asked about the findings as they are,
@@ -70,14 +70,13 @@ OVERRULES = (
     bounded_by,
 )
 # First: growth that is bounded, whatever its own verdict; of what is left inconclusive, what cannot
-# grow since the memory that contains it does not.
+# grow since the memory that contains it, or all that it is the sum of, does not.
 EXPLAINS = (lost_sharing, collected, filling_container)
-BOUNDS = (bounded_by,)
+BOUNDS = (bounded_by, stable_processes)
 # then what an exact metric adds.
 CONFIRMS = (exact_meter,)
 # What keeps an inconclusive series from leaving the recording inconclusive.
 SETTLES = (
-    stable_processes,
     counted_again,
     read_more_often,
     bounded_by,
@@ -114,15 +113,15 @@ _ASKED_FIRST = (
 
 def correct(
     findings: Sequence[Finding],
-    ended: frozenset[str] = frozenset(),
+    recorded: Sequence[Series] = (),
     policy: Policy = DEFAULT,
     kept: Mapping[str, Kept] | None = None,
 ) -> tuple[Finding, ...]:
     """The findings, each corrected where other series say more about the same memory.
 
-    ended: processes that were gone well before the recording's end. kept: see `SeriesSet`.
+    recorded, kept: see `SeriesSet`.
     """
-    series = SeriesSet(findings=findings, policy=policy, ended=ended, kept=kept or {})
+    series = SeriesSet(findings=findings, policy=policy, recorded=recorded, kept=kept or {})
     explained = tuple(_corrected(f, EXPLAINS, series) for f in findings)
     series = replace(series, findings=explained)
     bounded = tuple(_corrected(f, BOUNDS, series) if _is_open(f) else f for f in explained)
@@ -141,14 +140,14 @@ def _corrected(finding: Finding, checks: Sequence[Rule], series: SeriesSet) -> F
 
 def decide(
     findings: Sequence[Finding],
-    ended: frozenset[str] = frozenset(),
+    recorded: Sequence[Series] = (),
     policy: Policy = DEFAULT,
 ) -> tuple[Verdict, float, int | None]:
     """Verdict of the recording, its confidence, and the index of the series that decides it.
 
-    ended: processes that were gone well before the recording's end.
+    recorded: see `SeriesSet`.
     """
-    series = SeriesSet(findings=findings, policy=policy, ended=ended)
+    series = SeriesSet(findings=findings, policy=policy, recorded=recorded)
     pool = _pool(findings)
     leaks = [i for i in pool if findings[i].verdict is Verdict.LEAK]
     leaks = leaks or [i for i, f in enumerate(findings) if _is_leak_of_blocks(f)]
@@ -173,11 +172,11 @@ def decide(
 
 
 def settled(
-    findings: Sequence[Finding], ended: frozenset[str], policy: Policy
+    findings: Sequence[Finding], recorded: Sequence[Series], policy: Policy
 ) -> tuple[Finding, ...]:
     """The findings, those that others settle with the argument on their trail. The verdict of one
     becomes stable where the argument is that its memory cannot grow."""
-    series = SeriesSet(findings=findings, policy=policy, ended=ended)
+    series = SeriesSet(findings=findings, policy=policy, recorded=recorded)
     return tuple(_settled(f, series) if _is_open(f) else f for f in findings)
 
 

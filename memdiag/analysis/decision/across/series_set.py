@@ -11,7 +11,7 @@ from memdiag.analysis.decision.across.kept_by_names import Kept
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import Policy
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Axis, AxisKind, Role
+from memdiag.values.measurements import Axis, AxisKind, Role, Series
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Side, Verdict
 
 MALLOC, MALLOC_FREE = "malloc_bytes", "malloc_free_bytes"
@@ -42,13 +42,25 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSet:
-    """The findings of one recording. ended: processes of a tree that were gone before its end.
-    kept: what the names of each process keep, where that was measured."""
+    """The findings of one recording. recorded: its series. kept: what the names of each process
+    keep, where that was measured."""
 
     findings: Sequence[Finding]
     policy: Policy
-    ended: frozenset[str] = frozenset()
+    recorded: Sequence[Series] = ()
     kept: Mapping[str, Kept] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> frozenset[str]:
+        """Processes of a tree that were gone well before the recording's end."""
+        times = [(s.process, s.at_s) for s in self.recorded if s.at_s is not None and len(s.at_s)]
+        if not times:
+            return frozenset()
+        began_s = min(float(at_s[0]) for _, at_s in times)
+        end_s = max(float(at_s[-1]) for _, at_s in times)
+        late_s = end_s - self.policy.common.little * (end_s - began_s)
+        alive = {process for process, at_s in times if float(at_s[-1]) >= late_s}
+        return frozenset(process for process, _ in times) - alive
 
     def same(self, finding: Finding) -> list[Finding]:
         """The findings about the same memory, itself included."""
