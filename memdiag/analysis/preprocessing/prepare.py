@@ -111,7 +111,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     quantum = _quantum(ys, series.resolution, 1 - policy.common.short_share)
     noise, floor, least = _noises(ys, quantum, level, series.role, policy)
     last = len(ys)
-    if not series.ends_with_work:
+    if not (axis.kind is AxisKind.STEP and series.ends_with_work):
         last = _without_tear_down(xs, ys, noise, level, policy)
     cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
