@@ -47,8 +47,8 @@ from memdiag.analysis.decision.across.series_set import (
     beside_malloc,
     decided,
     leaking_pages,
-    lost_by,
     speed,
+    unshared,
 )
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NOT_EVIDENCE_ROLES, Policy
@@ -271,19 +271,11 @@ def _owns(finding: Finding, series: SeriesSet) -> bool:
 def _asked_first(stable: Sequence[int], series: SeriesSet) -> int:
     """Device and resident memory before the rest; a warm-up is worth reporting, a stable series is
     not, nor is one that was seen for a small part of the run. Where the processes of a tree lose
-    the pages that they shared, RSS does not show it, and the tree's PSS or charge goes first."""
+    the pages that they shared, RSS does not show it, and the tree's PSS goes first."""
     findings = series.findings
-    unshared = [
-        i
-        for i in stable
-        if findings[i].process == "tree"
-        and not series.is_of_one
-        and lost_by(findings[i], series, series.policy.common.little)
-    ]
-    if unshared:
-        return max(
-            unshared, key=lambda i: (findings[i].role is Role.PROPORTIONAL, findings[i].samples)
-        )
+    copied = [i for i in stable if unshared(findings[i], series)]
+    if copied:
+        return max(copied, key=lambda i: findings[i].samples)
     most = max(findings[i].samples for i in stable)
     candidates = [i for i in stable if findings[i].role in _SPEAK] or list(stable)
     return min(

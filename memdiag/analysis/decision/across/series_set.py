@@ -178,17 +178,27 @@ def decided(finding: Finding, argument: Argument, changes: Changes) -> Finding:
     return replace(finding, verdict=verdict, reason=argument.reason, trail=trail, **follows)
 
 
-def lost_by(finding: Finding, series: SeriesSet, least_share: float = 0.0) -> Finding | None:
-    """The RSS of the same process or tree, if a USS or PSS rose and RSS did not: the growth is
-    pages that are no longer shared, at most all of RSS.
+def unshared(finding: Finding, series: SeriesSet) -> Finding | None:
+    """The RSS of a tree whose processes copy pages that they shared: many more than each fork of
+    Python copies to run at all, by PSS, which tells of all of them at once."""
+    processes = {f.process for f in series.findings} - {"", "tree"}
+    is_total = finding.process == "tree" and finding.role is Role.PROPORTIONAL
+    if not is_total or series.is_of_one:
+        return None
+    usual = series.policy.reporting.fork_bytes * len(processes)
+    least = max(usual, series.policy.common.little * finding.latest_value)
+    rose = series.rise(finding, finding.first_x) > least
+    return lost_by(finding, series) if rose else None
 
-    least_share: least part of the USS or PSS that the growth is.
-    """
+
+def lost_by(finding: Finding, series: SeriesSet) -> Finding | None:
+    """The RSS of the same process or tree, if a USS or PSS rose and RSS did not: the growth is
+    pages that are no longer shared, at most all of RSS."""
     if finding.role not in (Role.UNIQUE, Role.PROPORTIONAL):
         return None
     common = series.policy.common
     grown = series.rise(finding, finding.first_x)
-    least = max(common.touched_bytes, max(least_share, common.stable_growth) * finding.latest_value)
+    least = max(common.touched_bytes, common.stable_growth * finding.latest_value)
     if grown <= (0.0 if finding.verdict is Verdict.LEAK else least):
         return None
     for f in series.findings:
