@@ -298,6 +298,11 @@ class Reporting:
     hopeless_runs: float = number(
         40.0, "runs or usual warm-ups", "beyond which it is not decidable in this run"
     )
+    fork_bytes: float = number(
+        40e6,
+        "bytes",
+        "of pages shared with its parent that a fork copies as it runs: 24 MB with torch's loaders",
+    )
     stop_gaps: int = number(8, "gaps", "fewest of which the longest may be a stop of the clock")
     open_confidence: float = number(0.9, "1", "most confidence in an inconclusive verdict")
     borrowed_confidence: float = number(0.95, "1", "most that is borrowed from another metric")

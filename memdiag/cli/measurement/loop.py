@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -88,7 +88,9 @@ class Measurement:
         self._ended_by_key = ""
         self._moments: list[str] = []
         judge = partial(verdict_on, files)
-        self._live = ConfirmedVerdict(live, judge, flush=self._flush) if live is not None else None
+        self._live = (
+            ConfirmedVerdict(live, judge, flush=self._complete) if live is not None else None
+        )
         self._live_failure = ""
         self._alarms = Alarms(options.gate.thresholds, instruments.limits)
         self._clock = MonotonicClock()
@@ -293,6 +295,18 @@ class Measurement:
         if self._writer is not None:
             with self._guarded():
                 self._writer.flush()
+
+    def _complete(self) -> None:
+        """Write all that the report is made of: also the places that grow, which may be bounded."""
+        self._flush()
+        if self._writer is None:
+            return
+        with suppress(Exception):  # the recording is worth more
+            self._writer.describe(
+                limits=self._instruments.limits(),
+                processes=self._instruments.processes(self._session),
+                found=self._instruments.probe_findings(self._began_s),
+            )
 
     def _ask_live(self, ask: Callable[[ConfirmedVerdict], T]) -> T | None:
         """The answer of the live verdict; None without one. The recording does not depend on it."""

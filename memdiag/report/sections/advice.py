@@ -216,7 +216,8 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             yield from accumulating
         case Verdict.STABLE:
             yield from _accumulating(found)
-            if any(e.kind is EvidenceKind.IN_USE_FLAT for e in found.evidence):
+            grew = finding.reason is Reason.OVERRULED
+            if grew and any(e.kind is EvidenceKind.IN_USE_FLAT for e in found.evidence):
                 yield _HOLES
             if finding.peaks_grow:
                 longer = forecast.longer(finding)
