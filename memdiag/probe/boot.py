@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 from time import monotonic, process_time
 
 from . import framework_allocators
-from .guard import never_raises
+from .collector import CollectionCallback
+from .guard import never_raises, ours
 from .heartbeat import Heartbeat
 from .import_hooks import ImportHook
 from .multiprocessing_role import on_multiprocessing_child, on_worker_exit
@@ -106,6 +106,7 @@ class Probe:
         self._began_s = monotonic()
         self._framework_until_s = 0.0
         self._heartbeat = Heartbeat(self._beat)
+        self._collections = CollectionCallback(self._collected)
         self._paused = self._detached = False
         self._computes_at_s = self._began_s + _COMPUTES_AFTER_S
         # A process is measured once it computes (imports a framework, collects garbage after a
@@ -124,7 +125,7 @@ class Probe:
             self._find_holders()
             self._heartbeat.start()
         else:
-            gc.callbacks.append(self._collected)
+            self._collections.begin()
             self._began_cpu_s = process_time()
             self._looked_s = self._looked_cpu_s = 0.0
             if is_first:
@@ -158,8 +159,7 @@ class Probe:
         self._census_sampler = self._interventions = self._pressure = None
         for one in undo:  # a failure of one must not leave the others behind
             never_raises(one)()
-        if self._collected in gc.callbacks:
-            gc.callbacks.remove(self._collected)
+        self._collections.remove()
         if self._on_detach is not None:
             self._on_detach()
 
@@ -198,7 +198,9 @@ class Probe:
             return
         if not (self._measures or self._computes()):
             return
-        self._measures = True
+        if not self._measures:
+            self._measures = True
+            self._collections.end()
         session = self._session
         self._count_loops()
         self._find_holders()
@@ -255,10 +257,9 @@ class Probe:
             self._session.work_begins()
 
     def _start_measuring(self) -> None:
-        self._measures = True
         self._count_loops()
         self._find_holders()
-        self._heartbeat.start()
+        self._start_thread()
 
     @never_raises
     def _find_holders(self) -> None:
@@ -318,7 +319,7 @@ class Probe:
         for metric, begin in parts.items():  # a failure of one must not affect the others
             try:
                 begin(torch)
-            except Exception:
+            except ours(Exception):
                 self._session.note("not supported by this version of torch", metric)
         self._session.update_ranks()
 
@@ -344,7 +345,7 @@ class Probe:
             fits = KerasFits(self._session, self._fit_began)
             self._frameworks.append(fits)
             fits.install(keras)
-        except Exception:
+        except ours(Exception):
             self._session.note("this version of keras does not support the callback hook")
 
     @never_raises
@@ -428,25 +429,23 @@ class Probe:
         Some versions of Python count the threads for their warning only after this. So the thread
         starts again with the next step, or the next garbage collection.
         """
-        if self._paused and self._collected not in gc.callbacks:
-            gc.callbacks.append(self._collected)
+        if self._paused:
+            self._collections.begin()
         self._session.measure_next()
 
+    @never_raises
     def _collected(self, when: str, info: dict[str, int]) -> None:
         """Start the thread that a fork has stopped, or that the program was too young for.
 
         Called before and after each garbage collection, at any place of the program: it does
         nothing else.
         """
-        try:
-            if self._paused or not (self._measures or monotonic() < self._computes_at_s):
-                self._measures = True
-                self._start_thread()
-        except Exception:
-            return
+        if self._paused or not (self._measures or monotonic() < self._computes_at_s):
+            self._start_thread()
 
     def _start_thread(self) -> None:
-        self._paused = False
+        self._paused, self._measures = False, True
+        self._collections.end()
         self._heartbeat.start()
 
     @never_raises

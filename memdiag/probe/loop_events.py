@@ -13,6 +13,7 @@ import sys
 from _thread import get_ident
 from time import monotonic
 
+from .guard import ours
 from .loops import ENDED_AFTER_S, LIBRARY, OWN, Loop, is_package, is_standard_library
 
 TYPE_CHECKING = False
@@ -116,7 +117,7 @@ class LoopEvents:
                 if offset > loop.end:  # noqa: PLR1730 (twice as fast)
                     loop.end = offset
                 loop = loop.into or loop
-            except Exception:
+            except ours(Exception):
                 return disable
             # (Outside the try block: a signal handler of the program may raise in there.)
             return disable if loop.count(monotonic()) else None
@@ -135,7 +136,7 @@ class LoopEvents:
         try:
             if len(self._found) < _MAX_FOUND:
                 self._found.append((code, get_ident()))
-        except Exception:
+        except ours(Exception):
             return self._module.DISABLE
         return self._module.DISABLE
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from time import monotonic
 
-from .guard import is_foreign
+from .guard import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
-
 
 # A call is lost if a signal handler of the program raises an exception just before it. Heuristic.
 _LOST_AFTER_S = 2.0
@@ -52,9 +51,8 @@ class MainThreadCall:
         self._pending_until_s = 0.0
         try:
             self._function()
-        except Exception as error:
-            if is_foreign(error):
-                raise
+        except ours(Exception):
+            return False
         return False
 
 

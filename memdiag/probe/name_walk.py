@@ -21,6 +21,7 @@ from operator import not_
 from time import monotonic, thread_time
 
 from .graph_growth import nodes_since, number_of
+from .guard import ours
 from .kept_bytes import NODE_BYTES, Arrays
 from .places import ITEM, Place, Places
 from .plain_access import (
@@ -300,7 +301,7 @@ class NameWalk:
             visit = self._visit_of[id(kind)] = self._visitor(kind)
         try:
             visit(self, thing, kind, place, weight, depth)
-        except Exception:  # another thread has changed it meanwhile
+        except ours(Exception):  # another thread has changed it meanwhile
             return
 
     def _visitor(self, kind: type) -> Callable[..., None]:
@@ -481,7 +482,7 @@ class NameWalk:
         for name, cell in zip(code.co_freevars, function.__closure__ or ()):
             try:
                 value = cell.cell_contents
-            except ValueError:  # not assigned yet
+            except ours(ValueError):  # not assigned yet
                 continue
             self._put(value, place, ("closure", name), weight, depth, about)
         if not is_ours:
@@ -556,7 +557,7 @@ class NameWalk:
         for name, get in fields.slots:
             try:
                 value = get(thing)
-            except AttributeError:  # not assigned yet
+            except ours(AttributeError):  # not assigned yet
                 continue
             self._put(value, place, ("attribute", name), weight, depth, about)
         for value in inside:

@@ -14,6 +14,8 @@ from collections import deque
 from itertools import islice
 from opcode import opmap
 
+from .guard import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterator
@@ -314,7 +316,7 @@ def size_getter(kind: type) -> Callable[[Any], int]:
     def size(thing: Any) -> int:
         try:
             return max(own(thing), int(elsewhere(thing)) + beside)
-        except Exception:  # closed, or deleted, as arrays of JAX are that were donated
+        except ours(Exception):  # closed, or deleted, as arrays of JAX are that were donated
             return own(thing)
 
     return size
