@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interpreters import interpreters
 
 import memdiag.probe
 from memdiag.probe import guard
@@ -223,3 +224,32 @@ def test_work_is_begun_again_after_a_deep_stack_but_not_for_ever(monkeypatch) ->
     other = Attempts()
     assert other.failed(ValueError())
     assert not other.may_begin()
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_no_timeout_of_a_program_is_lost_at_an_iteration(watched, version: str) -> None:
+    if version not in interpreters():
+        pytest.skip("not on this machine")
+    # Python would not find the `try` block around the loop, if it were raised at once.
+    code = ALARMS.replace("signal.setitimer(signal.ITIMER_REAL, 0.01, 0.0007)", "") + (
+        "tell = session.loop_step\n"
+        "def loop_step(*step):\n"
+        "    tell(*step)\n"
+        "    signal.raise_signal(signal.SIGALRM)\n"
+        "session.loop_step = loop_step\n"
+        "def main():\n"
+        "    global awaits, caught\n"
+        "    until = time.monotonic() + 8\n"
+        "    while time.monotonic() < until and caught < 5:\n"
+        "        try:\n"
+        "            awaits = True\n"
+        "            for n in range(10000):\n"
+        "                if time.monotonic() > until: break\n"
+        "                time.sleep(0.01)\n"
+        "        except Alarm: caught += 1\n"
+        "    awaits = False\n"
+        "main()\n"
+        "print(raised, caught)\n"
+    )
+    done = watched.run(interpreters()[version], "-c", code)
+    assert (done.stdout, done.stderr) == ("5 5\n", "")
