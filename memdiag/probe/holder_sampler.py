@@ -31,6 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Sequence, TypeVar
 
+    from .name_walk import Found
     from .session import Session
 
     T = TypeVar("T")
@@ -339,7 +340,7 @@ class HolderSampler:
         nodes: set[int] = set()
         for place, found in walk.found.items():
             _mark_seen(place, number)
-            found.set_size_of(place, number, nodes)
+            never_raises(found.set_size_of)(place, number, nodes)
         for place, about in self._unreached.found.items():
             _mark_seen(place, number)
             self._measured[place] = place.sizes[-1][1], about
@@ -357,6 +358,7 @@ class HolderSampler:
         self._walked = {
             "visits": walk.visits,
             "is_cut": walk.is_cut,
+            "unread": list(walk.unread.items()),
             "model_bytes": self._model_bytes(),
             "batch_bytes": self._session.batch_bytes(),
             "activations": list(self._activations.found.items()),
@@ -447,15 +449,9 @@ class HolderSampler:
             found = walk.found.get(place)
             if found is None or thread_time() > cpu_until_s or monotonic() > until_s:
                 continue
-            if place.unit == "items":
-                about = per_item(found.samples, arrays, counted)
-                about["container"] = container_name(found.samples[0])
-            else:
-                first_bytes = place.sizes[0][1] if place.unit == "bytes" else None
-                about = of_object(found.samples[0], arrays, counted, first_bytes=first_bytes)
-                about["container"] = ""
-            about["is_estimated"] = found.is_estimated
-            self._measured[place] = place.sizes[-1][1], about
+            about = _measured(place, found, arrays, counted)
+            if about is not None:
+                self._measured[place] = place.sizes[-1][1], about
 
     def _write(self) -> None:
         import json
@@ -498,6 +494,20 @@ class HolderSampler:
             "is_chain": place.is_chain(),
             **self._measured[place][1],
         }
+
+
+@never_raises
+def _measured(place: Place, found: Found, arrays: Arrays, counted: Kept) -> dict[str, Any] | None:
+    """What one more unit of a place keeps, None if an object of it cannot be read."""
+    if place.unit == "items":
+        about = per_item(found.samples, arrays, counted)
+        about["container"] = container_name(found.samples[0])
+    else:
+        first_bytes = place.sizes[0][1] if place.unit == "bytes" else None
+        about = of_object(found.samples[0], arrays, counted, first_bytes=first_bytes)
+        about["container"] = ""
+    about["is_estimated"] = found.is_estimated
+    return about
 
 
 def _order(place: Place) -> tuple[int, int]:

@@ -249,6 +249,11 @@ def uses_locals(code: Any) -> str:
     return known[1]
 
 
+def why_not_read(code: Any) -> str:
+    """What a function calls so that `locals_of` leaves out its variables, "" for nothing."""
+    return uses_locals(code) if SHARES_LOCALS and code.co_flags & _OPTIMIZED else ""
+
+
 def _calls_for_locals(code: Any) -> str:
     instructions = list(_instructions(code))
     for at, (operation, argument) in enumerate(instructions):

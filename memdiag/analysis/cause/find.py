@@ -85,7 +85,9 @@ def cause(
             for one in processes
             for culprit in _getting(one, subject, series[decided_by], findings)
         ]
-        return _of_one_line(getting, explained, findings, leaking)
+        of_line = _of_one_line(getting, explained, findings, leaking)
+        unread = () if of_line.culprits else [one for each in processes for one in each.unread]
+        return replace(of_line, unread=tuple(dict.fromkeys(unread)))
     first = named[0][1]
     return GrowthCause(
         kind=kind_of(first, leaking),
