@@ -270,6 +270,11 @@ class Session:
             self.at_out_of_memory()
 
     @property
+    def is_spawned(self) -> bool:
+        """Return True in a child that multiprocessing has spawned, until it knows its task."""
+        return self._role_unknown
+
+    @property
     def main_thread(self) -> int:
         """Identity of the main thread."""
         return self._main_thread
