@@ -11,9 +11,9 @@ import gc
 import sys
 import types
 from collections import deque
-from contextlib import suppress
 from time import thread_time
 
+from .guard import ours
 from .plain_access import (
     Fields,
     LruCache,
@@ -87,14 +87,18 @@ class Arrays:
         # Made by asking tensors for them. Identities.
         self.storage_classes: tuple[int, ...] = ()
         # Another version, or another module of this name, lacks what is read here.
-        with suppress(AttributeError):
+        try:
             array: Any = numpy.ndarray  # type: ignore[union-attr]
             self._array_bytes, self._array_base = array.nbytes.__get__, array.base.__get__
             self._array_shape, self._array_dtype = array.shape.__get__, array.dtype.__get__
             self._array_flat = array.ravel
             self.array = array
-        with suppress(AttributeError):
+        except ours(AttributeError):
+            self.array = None
+        try:
             self._use_torch(torch)
+        except ours(AttributeError):
+            self.tensors = ()
 
     def _use_torch(self, torch: Any) -> None:
         base, storage = torch._C.TensorBase, torch._C.StorageBase
@@ -163,7 +167,7 @@ class Arrays:
                 is_on_device = self._device(tensor).type not in ("cpu", "meta")
                 return int(self._address(storage)), int(self._bytes(storage)), is_on_device
             parts = [self.storage(part) for part in self._parts(tensor)]
-        except Exception:  # a wrapper without a storage
+        except ours(Exception):  # a wrapper without a storage
             parts = []
         address, _, is_on_device = parts[-1] if parts else (id(tensor), 0, False)
         return address, sum(size for _, size, _ in parts), is_on_device
@@ -184,7 +188,7 @@ class Arrays:
         try:
             found = list(map(self._storage, tensors))
             return list(map(self._address, found)), list(map(self._bytes, found))
-        except Exception:  # some are sparse
+        except ours(Exception):  # some are sparse
             some = [self.storage(one) for one in tensors]
             return [one[0] for one in some], [one[1] for one in some]
 
@@ -197,14 +201,14 @@ class Arrays:
             if self._is_inference(tensor) or (self._is_view(tensor) and self._version(tensor)):
                 return None
             return self._node(tensor)
-        except Exception:
+        except ours(Exception):
             return None
 
     def version(self, tensor: Any) -> int:
         """How often a tensor was changed in place, -1 if that is not counted."""
         try:
             return -1 if self._is_inference(tensor) else int(self._version(tensor))
-        except Exception:
+        except ours(Exception):
             return -1
 
     def hooks(self, tensor: Any) -> Any:
@@ -215,7 +219,7 @@ class Arrays:
         """The gradient of a leaf of a graph, None without one."""
         try:
             return self._grad(tensor) if self._is_leaf(tensor) else None
-        except Exception:
+        except ours(Exception):
             return None
 
     def referents(self, thing: Any) -> list[Any]:
@@ -224,9 +228,11 @@ class Arrays:
         if self.is_tensor(kind):
             found += [self.node(thing), self.grad(thing)]
         elif self.tensors and has_getter(kind, "next_functions"):
-            with suppress(Exception):  # freed by a backward pass
+            try:
                 found += [node for node, _ in thing.next_functions]
                 found += self.saved(thing)
+            except ours(Exception):  # freed by a backward pass
+                pass
             if has_getter(kind, "variable"):
                 found.append(thing.variable)
         return found
@@ -248,7 +254,7 @@ class Arrays:
                 for one in raw if type(raw) in (tuple, list) else (raw,):
                     if one.unpack_hook is None and self.is_tensor(type(one.data)):
                         found.append(one.data)
-            except Exception:  # freed by a backward pass
+            except ours(Exception):  # freed by a backward pass
                 continue
         return found
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from memdiag.values.budgets import Budget
 from memdiag.values.capacity import Capacity, EarlyForecast
 from memdiag.values.codec import NOT_IN_JSON
+from memdiag.values.holders import UnreadFunction
 from memdiag.values.measurements import Axis, Ending, Mark, Missing, Role, Unit
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.readings import Readings
@@ -491,6 +492,7 @@ class GrowthCause:
     culprits: the places, the largest first; empty if they hold less than half of the growth.
     fix: what usually ends such a growth; null if unknown.
     interventions: what each way to free memory has returned; empty without `--intervene`.
+    unread: running functions whose local variables were not read, if no place was found.
     """
 
     kind: MemoryKind | None
@@ -498,6 +500,7 @@ class GrowthCause:
     culprits: tuple[Culprit, ...]
     fix: Fix | None
     interventions: tuple[InterventionFinding, ...] = ()
+    unread: tuple[UnreadFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,17 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadFunction:
+    """A function whose local variables were not read.
+
+    function: its name (untrusted text). calls: the function that it calls which prevents that.
+    """
+
+    function: str
+    calls: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessHolders:
     """The places that grow in one process.
 
@@ -124,6 +135,7 @@ class ProcessHolders:
     long lines were watched. allocated: lines that allocate what stays in use, the largest first.
     model_bytes, batch_bytes: of the parameters that are trained, and of a batch of data; 0 if
     unknown. activations: bytes of outputs of modules in one step, and the classes of these modules.
+    unread: running functions whose local variables were not read.
     """
 
     pid: int
@@ -139,6 +151,7 @@ class ProcessHolders:
     model_bytes: int = 0
     batch_bytes: int = 0
     activations: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    unread: tuple[UnreadFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

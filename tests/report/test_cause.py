@@ -19,6 +19,7 @@ from memdiag.values.findings import (
     How,
     Leaking,
 )
+from memdiag.values.holders import UnreadFunction
 from memdiag.values.measurements import Unit
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Reason, Verdict
@@ -77,6 +78,14 @@ def test_a_cause_that_could_not_be_found_says_what_to_try() -> None:
     assert "could not tell" in said
     assert "20% of it" in said
     assert "memray" in said
+
+
+def test_functions_whose_variables_were_not_read_are_named() -> None:
+    unread = UnreadFunction(function="main", calls="locals")
+    found = GrowthCause(kind=None, share_explained=0.2, culprits=(), fix=None, unread=(unread,))
+    assert "Local variables of main() are not read because it calls locals()." in " ".join(
+        text(found).split()
+    )
 
 
 def test_without_steps_the_rate_is_per_second() -> None:

@@ -131,7 +131,14 @@ def cause(
     named = [one for one in found if one.culprit.share >= _LEAST_SHARE][:_MOST_CULPRITS]
     if explained < LEAST_EXPLAINED or not named:
         kind = None if leaking is None else leaking.kind
-        return GrowthCause(kind=kind, share_explained=explained, culprits=(), fix=fix_of_kind(kind))
+        unread = (one for process in recorded for one in process.unread)
+        return GrowthCause(
+            kind=kind,
+            share_explained=explained,
+            culprits=(),
+            fix=fix_of_kind(kind),
+            unread=tuple(dict.fromkeys(unread)),
+        )
     return GrowthCause(
         kind=named[0].kind,
         share_explained=explained,

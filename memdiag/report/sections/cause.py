@@ -104,6 +104,9 @@ def sentences(
     if not cause.culprits:
         is_cyclic = any(one.advice is Advice.CYCLES for one in cause.interventions)
         yield _CYCLES if is_cyclic else _unknown(explained, has_places)
+        for one in cause.unread:
+            function, calls = screen.show(one.function, cells=40), screen.show(one.calls, cells=40)
+            yield f"Local variables of {function}() are not read because it calls {calls}()."
         return
     # Places hold memory in use, which free memory that malloc keeps is not.
     is_fragmented = found.leaking is not None and found.leaking.kind is MemoryKind.HOLES
