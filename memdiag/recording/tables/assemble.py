@@ -403,7 +403,7 @@ def _series_of(
 ) -> list[Series]:
     """One series per metric that has numbers in the group's rows."""
     rows = group.rows
-    axis, x, generation = _placed(group, metrics, chosen, clock, epoch, notes)
+    axis, x, generation, at_s = _placed(group, metrics, chosen, clock, epoch, notes)
     phases = _phases_of(phase, rows)
     whole = chosen if clock is None or axis is chosen.axis else clock
     x_per_epoch = _length_of_epoch(epoch, x, rows, whole)
@@ -417,7 +417,7 @@ def _series_of(
             x=x,
             y=y,
             process=group.label,
-            at_s=None if clock is None else clock.values[rows],
+            at_s=at_s,
             generation=generation,
             phases=phases,
             falling=metric.meaning.falling,
@@ -440,8 +440,8 @@ def _placed(
     clock: Candidate | None,
     epoch: Candidate | None,
     notes: list[str],
-) -> tuple[Axis, Floats, Ints | None]:
-    """The axis of a group, the positions of its rows, and their generations."""
+) -> tuple[Axis, Floats, Ints | None, Floats | None]:
+    """The axis of a group, the positions of its rows, their generations, and their times."""
     rows = group.rows
     axis, x = chosen.axis, chosen.values[rows]
     if clock is not None and np.isfinite(x).sum() < 2:
@@ -463,10 +463,17 @@ def _placed(
         if reset is not None:
             x, generation = reset.x, reset.generation
             notes.append(reset.note)
-    if clock is not None and contradicts(x, clock.values[rows], generation):
-        notes.append(f"time goes back where {axis.name} goes on: {clock.axis.name} is the axis")
-        axis, x = clock.axis, clock.values[rows]
-    return axis, x, generation
+    if clock is None:
+        return axis, x, generation, None
+    at_s = clock.values[rows]
+    if not contradicts(x, at_s, generation):
+        return axis, x, generation, at_s
+    back = f"time goes back where {axis.name} goes on"
+    if chosen.is_asked_for:
+        notes.append(f"{back}: {clock.axis.name} is not used")
+        return axis, x, generation, None
+    notes.append(f"{back}: {clock.axis.name} is the axis")
+    return clock.axis, at_s, generation, at_s
 
 
 def _by_clock(x: Floats, at_s: Floats, name: str, notes: list[str]) -> Floats:
