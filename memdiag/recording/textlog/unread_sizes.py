@@ -18,7 +18,7 @@ from memdiag.recording.textlog.number_spans import (
 )
 from memdiag.values.sanitize import printable
 
-_SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?!-?[A-Za-z0-9_])(?:/s\b)?")
+_SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_]|-[A-Za-z])(?:/s\b)?")
 # A number and a word of memory, in any order, as in "estimated size (MB): 813".
 _OF_MEMORY = re.compile(
     r"(?i)(?=.*[0-9])(?:.*[(\[][kmgt]i?b[)\]]|.*(?<![a-z])(?:mem(?:ory)?|rss|vram|alloc\w*)(?![a-z]))"
