@@ -72,7 +72,7 @@ def build_finding(
         onset_x=_onset(prepared, decision),
         forecasts=_forecasts(projection, ahead),
         limit_hits=_limit_hits(prepared, projection, series, context),
-        need_more=need_more(decision, prepared, policy),
+        need_more=need_more(decision, prepared, policy, context.planned_x),
         phases=() if attributed is None else attributed.phases,
         recurring=None if attributed is None else attributed.recurring,
         trace=_trace(x[:end], y[:end]),

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from memdiag.analysis.calibration_table import RIGHT, RIGHT_OF_GROUP
 from memdiag.analysis.decision.case import Decision
-from memdiag.analysis.policy import Policy, while_watched
+from memdiag.analysis.decision.prior import most_of_leak
+from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.values.verdict import Verdict
 
@@ -57,7 +58,7 @@ def most_by_length(decision: Decision, prepared: Prepared, policy: Policy) -> fl
     """
     kind = prepared.axis.kind
     if decision.verdict is Verdict.LEAK:
-        return _most_of_leak(decision, prepared, policy)
+        return most_of_leak(decision.posterior, decision.span_x, prepared, policy)
     if decision.verdict is Verdict.INCONCLUSIVE:
         return 1.0
     later = policy.reporting.later_growth[kind]
@@ -66,21 +67,3 @@ def most_by_length(decision: Decision, prepared: Prepared, policy: Policy) -> fl
         return most
     level = len(prepared.y) - decision.tail
     return min(most, (level + 0.5) / (level + 1))
-
-
-def _most_of_leak(decision: Decision, prepared: Prepared, policy: Policy) -> float:
-    """Most confidence, 0..1, in a leak of this length that so many readings show.
-
-    The first readings of a run meet a warm-up in its middle, as a run that is watched does. So of
-    few readings these are the odds of a leak while a run is watched; those of fewer yet are lower
-    by the square of their number. Twice as many are seldom the start of a run: from there on the
-    odds rise in the same way.
-    """
-    kind, length_x = prepared.axis.kind, decision.span_x
-    finished = policy.prior.warmup_length(kind)
-    watched = while_watched(policy, prepared.role).prior.warmup_length(kind)
-    heavier = watched.survival(length_x) / finished.survival(length_x)
-    times = prepared.samples / policy.common.few_samples
-    readings = min(times, 1.0) * max(times / 2, 1.0)
-    against = (1 - decision.posterior) * heavier
-    return 1 / (1 + against / (decision.posterior * readings**2))

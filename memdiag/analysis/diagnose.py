@@ -23,6 +23,7 @@ from memdiag.analysis.policy import DEFAULT, Policy
 from memdiag.analysis.preprocessing.prepare import prepare
 from memdiag.values.findings import Finding, RecordingFinding
 from memdiag.values.measurements import Recording, Series
+from memdiag.values.verdict import Verdict
 
 
 def judge(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding:
@@ -112,5 +113,13 @@ def _find(
         limits=recording.limits,
         unread_share=series.unread_share,
     )
+    if series.may_be_free:
+        context = replace(context, leaks_if_free=_leaks_if_free(series, context, policy))
     decided = decide.decide(prepared, policy, context)
     return build_finding(series, prepared, decided, policy, context, with_segments=with_segments)
+
+
+def _leaks_if_free(series: Series, context: Context, policy: Policy) -> bool:
+    """Return True if these readings would be a leak if they were of free memory."""
+    prepared = prepare(replace(series, falling=True), policy)
+    return decide.decide(prepared, policy, context).verdict is Verdict.LEAK

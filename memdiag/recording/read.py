@@ -6,7 +6,7 @@ import contextlib
 import glob
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from memdiag.recording.registry import read_table
 from memdiag.recording.tables import infer_columns, native_columns, python_values
 from memdiag.recording.tables.assemble import assemble
 from memdiag.recording.tables.named_values import with_named_values
+from memdiag.recording.tables.table import Table
 from memdiag.recording.trackers import mlflow
 from memdiag.recording.trackers.sent_series import as_recorded
 from memdiag.safe_open import kind_of
@@ -95,14 +96,16 @@ def _read(source: str, options: ReadOptions) -> Recording:
         recording = native_columns.recording_of(sent, STDIN)
         notes = (note, *recording.notes)
         return replace(recording, source=source, notes=notes)
+    table = table.with_decimal_points()
     if not options.metrics:
         table = with_named_values(table, source)
     plan = infer_columns.plan(table, options, source)
-    recording = assemble(table, plan, source)
+    recording = _until_total(assemble(table, plan, source), table)
     if format_ in _SELF_EVIDENT:
         return recording
     phase = None if plan.phase is None else table.names[plan.phase]
-    return replace(recording, notes=(_read_as(recording, format_, phase), *recording.notes))
+    said = _read_as(recording, format_, phase, table.assumed if options.x_is is None else ())
+    return replace(recording, notes=(said, *recording.notes))
 
 
 def _check_table(options: ReadOptions, format_: str, source: str) -> None:
@@ -114,13 +117,27 @@ def _check_table(options: ReadOptions, format_: str, source: str) -> None:
         )
 
 
-def _read_as(recording: Recording, format_: str, phase: str | None) -> str:
+def _until_total(recording: Recording, table: Table) -> Recording:
+    """The recording, planned to end where its axis counts up to that: `3/40`."""
+    total = max((table.totals.get(one.axis.name, 0.0) for one in recording.series), default=0.0)
+    moves = [np.diff(one.x[np.isfinite(one.x)]) for one in recording.series]
+    is_within = all(one.x[np.isfinite(one.x)].max(initial=0.0) <= total for one in recording.series)
+    is_one_run = all(one.generation is None for one in recording.series)
+    is_planned = total and is_within and is_one_run and all((move >= 0).all() for move in moves)
+    return replace(recording, planned_x=total) if is_planned else recording
+
+
+def _read_as(
+    recording: Recording, format_: str, phase: str | None, assumed: Collection[str]
+) -> str:
     """The columns that were read from a log without a plain header."""
     columns = tuple(dict.fromkeys(series.column for series in recording.series))
     more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
     text = f"read as {format_}: {', '.join(columns[:_NAMED])}{more}"
     axes = dict.fromkeys(series.axis.name for series in recording.series)
     text += f" over {', '.join(axes)}"
+    if not axes.keys().isdisjoint(assumed):
+        text += " (assumed, since the log does not name it: --x-is epoch if it counts epochs)"
     tagged = any(series.phases is not None for series in recording.series)
     return f"{text}, phases from {printable(phase[:80])}" if tagged and phase else text
 

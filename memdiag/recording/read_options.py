@@ -13,6 +13,7 @@ DEFAULT_MAX_INPUT_BYTES = 8 * 10**9
 
 _COUNTS = {"count", "counts", "number", "1"}
 _PERCENTS = {"percent", "%", "pct"}
+_FREE = "free"
 
 
 X_KINDS = {
@@ -28,11 +29,15 @@ X_KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricChoice:
-    """`--metric NAME[=UNIT]`. Without a unit the name or the cells must have it."""
+    """`--metric NAME[=UNIT]`. Without a unit the name or the cells must have it.
+
+    is_free: it is free memory: less of it is more in use.
+    """
 
     name: str
     unit: Unit | None = None
     factor: float = 1.0
+    is_free: bool = False
 
 
 class Progress(Protocol):
@@ -77,12 +82,16 @@ DEFAULTS = ReadOptions()
 
 
 def parse_metric(text: str) -> MetricChoice:
-    """`NAME` or `NAME=UNIT`. Raises UsageError if the unit is unknown."""
+    """`NAME` or `NAME=UNIT`; `NAME=free` is free memory, in the unit that its name or its cells
+    have. Raises UsageError if the unit is unknown.
+    """
     name, equals, unit = text.rpartition("=")
     if not equals:
         return MetricChoice(name=text)
     if not name:
         raise UsageError(f"{text!r} does not name a column", remedy="write --metric NAME=MB")
+    if unit.lower() == _FREE:
+        return MetricChoice(name=name, is_free=True)
     if unit.lower() in _COUNTS:
         return MetricChoice(name=name, unit=Unit.COUNT)
     if unit.lower() in _PERCENTS:
@@ -91,7 +100,7 @@ def parse_metric(text: str) -> MetricChoice:
     if factor is None:
         raise UsageError(
             f"unknown unit {unit!r} in --metric {text}",
-            remedy="use one of B, KB, MB, GB, KiB, MiB, GiB, count, percent",
+            remedy="use one of B, KB, MB, GB, KiB, MiB, GiB, count, percent, free",
         )
     return MetricChoice(name=name, unit=Unit.BYTES, factor=float(factor))
 

@@ -135,7 +135,7 @@ def _read_wandb(source: Source, options: ReadOptions) -> Table | None:
 
 def _read_jsonl(source: Source, options: ReadOptions) -> Table | None:
     table = read_jsonl(source)
-    if (log := log_in(table)) is None:
+    if table is None or (log := log_in(table)) is None:
         return table
     return read_text(replace(source, content=log, path=None, whole=True, tail=b"")) or table
 

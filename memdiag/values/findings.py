@@ -124,12 +124,14 @@ class NeedMore:
     """How much longer the run must be for a verdict.
 
     more_x: further units of the axis. more_s: further seconds. Both are null if no length is known
-    to be enough. why: the reason, as part of a sentence.
+    to be enough. why: the reason, as part of a sentence. is_beyond_plan: the run is planned to end
+    before.
     """
 
     more_x: float | None
     more_s: float | None
     why: str = ""
+    is_beyond_plan: bool = False
 
 
 class KnownSize(enum.Enum):

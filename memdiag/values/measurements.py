@@ -113,6 +113,7 @@ class Series:
         pid changes), shape (n,), or None.
     phases: phase tags, or None.
     falling: the column counts downwards (`available`, `free`).
+    may_be_free: its name has a word that is not known, and may say the same.
     resolution: the rounding of the values in `unit` (printed in MB: 1e6), 0 if unknown.
     x_per_epoch: length of one epoch on the axis, None if unknown or if the axis counts epochs.
     is_rank: the process is a rank of a distributed job.
@@ -132,6 +133,7 @@ class Series:
     generation: Ints | None = None
     phases: Phases | None = None
     falling: bool = False
+    may_be_free: bool = False
     resolution: float = 0.0
     x_per_epoch: float | None = None
     is_rank: bool = False

@@ -45,6 +45,7 @@ class Reason(enum.Enum):
     UNCERTAIN_TREND = "uncertain_trend"  # growth is neither confirmed nor ruled out
     AT_LIMIT = "at_limit"  # flat only because a limit is reached
     UNREAD_CELLS = "unread_cells"  # too many cells of the series could not be read
+    MAY_BE_FREE = "may_be_free"  # a leak if it is free memory, which its name leaves open
     FEW_PAGES = "few_pages"  # small enough to be first-touch page faults
     FILLING = "filling"  # may be a fixed-size buffer filling up
     NOT_COLLECTED = "not_collected"  # a garbage-collected heap that was rarely collected so far

@@ -268,6 +268,16 @@ def test_a_leak_is_new_where_an_open_base_did_not_grow() -> None:
     assert compare([opened(run(series(noise=400)))], leak).effect is not Effect.NEW_LEAK
 
 
+def test_a_run_that_settled_is_not_worse_than_one_that_is_open() -> None:
+    """The start of a leak against a warm-up that is over: over the same steps, it rose more."""
+    start = opened(run(series(steps=80, rate=2, noise=0.1)))
+    y = 800 + 900 * (1 - np.exp(-np.arange(800) / 5)) + np.random.default_rng(1).normal(0, 0.1, 800)
+    warm = diagnose(Recording(source="test", series=(series_of(y * MB, np.arange(800.0)),)))
+    assert warm.verdict is Verdict.WARMUP
+    assert compare([start], [warm]).series[0].why is Why.BASE_UNSETTLED
+    assert compare([warm], [start]).series[0].why is Why.CANDIDATE_UNSETTLED
+
+
 def test_pool_of_one_run_keeps_its_value_and_admits_that_runs_differ() -> None:
     pooled = pooled_estimate.pool([Estimate(value=100.0, error=0.0)])
     assert pooled is not None

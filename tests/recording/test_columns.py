@@ -143,9 +143,45 @@ def test_memory_without_a_unit_has_none(name: str) -> None:
     assert (meaning.part, meaning.unit) == (Part.METRIC, None)
 
 
-@pytest.mark.parametrize("name", ["available", "available_mb", "mem_free", "MemAvailable"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("available", "available_mb", "mem_free", "MemAvailable", "mem_left", "memory not used"),
+        *("memoria disponible (GiB)", "mémoire libre", "memória livre", "Freier Speicher (MB)"),
+        *("可用内存", "显存剩余", "空きメモリ", "여유 메모리", "unused_mem_mb", "свободная память"),
+    ],
+)
 def test_what_is_left_falls(name: str) -> None:
     assert recognise(name).falling
+
+
+@pytest.mark.parametrize(
+    "name", ["heap left by GC", "free_not_returned_mb", "已用内存", "使用メモリ"]
+)
+def test_what_is_kept_does_not_fall(name: str) -> None:
+    meaning = recognise(name)
+    assert not meaning.falling
+
+
+@pytest.mark.parametrize(
+    ("name", "may_be"),
+    [
+        *(
+            ("memoria sobrante (GiB)", True),
+            ("idle_mem_mb", True),
+            ("nicht belegter Speicher", True),
+        ),
+        *(("rss_mb", False), ("GPU memory used [MiB]", False), ("host_memory_percent", False)),
+        *(
+            ("内存占用", False),
+            ("gpu0 mem", False),
+            ("mem_free", False),
+            ("peak rss of rank 3", False),
+        ),
+    ],
+)
+def test_an_unknown_word_may_say_that_memory_is_free(name: str, may_be: bool) -> None:
+    assert recognise(name).may_be_free is may_be
 
 
 @pytest.mark.parametrize("name", ["%MEM", "host_used_percent", "memory_percent", "mem (%)"])

@@ -338,6 +338,12 @@ def test_falling_columns_are_marked(tmp_path: Path) -> None:
     assert series.role is Role.HOST
 
 
+def test_the_user_can_say_that_memory_is_free(tmp_path: Path) -> None:
+    content = "step,sobrante_mb\n1,5\n2,4\n"
+    series = _only(read_log(tmp_path, content, metrics=(parse_metric("sobrante_mb=free"),)))
+    assert (series.falling, series.may_be_free, series.y[0]) == (True, False, 5e6)
+
+
 def test_columns_of_types_that_numpy_does_not_know(tmp_path: Path) -> None:
     decimals = pl.Series([Decimal(f"{5000 + n}.25") for n in range(8)])
     path = tmp_path / "log.parquet"

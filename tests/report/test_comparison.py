@@ -92,6 +92,13 @@ def test_effect_and_what_it_comes_to_are_the_first_line() -> None:
     assert text(FOUND, detail=Detail.VERDICT) == f"{last}\n"
 
 
+def test_a_peak_that_is_higher_without_the_leak_is_named() -> None:
+    higher = replace(PEAK, candidate=Interval.around(17.9e9), change=Interval.around(3.8e9, 1e9))
+    shown = " ".join(text(of(replace(SERIES, differences=(RATE, higher)))).split())
+    assert "But its peak is higher: 17.9 GB instead of 14.1 GB. To keep it so" in shown
+    assert "Nothing to fix" not in shown
+
+
 def test_runs_that_were_kept_have_the_names_that_list_shows() -> None:
     names = ("20261123-183934-train-24254", "20261123-184106-train-24254")
     paths = [(f".memdiag/runs/{name}/recording.csv",) for name in names]

@@ -164,7 +164,9 @@ def _least_change(pair: Pair, share: float) -> float:
 
 
 def _unsettled(pair: Pair) -> Decision:
-    """At least one side is open. What they rose over the same steps may still speak."""
+    """At least one side is open. What they rose over the same steps may still speak, unless the one
+    that rose more has settled: then it is the rise of a warm-up.
+    """
     why = (
         Why.BASE_UNSETTLED if pair.base.verdict is Verdict.INCONCLUSIVE else Why.CANDIDATE_UNSETTLED
     )
@@ -173,6 +175,9 @@ def _unsettled(pair: Pair) -> Decision:
         return open_
     change = pair.difference(Measure.RISE).change
     base, candidate = pair.estimates[Measure.RISE]
+    more = pair.base if change.value < 0 else pair.candidate
+    if more.verdict in STABLE_OR_WARMUP:
+        return open_
     if change.high < 0 and _surely_less(candidate, base):
         return Decision(effect=Effect.IMPROVED, why=Why.SLOWER_SO_FAR, by=Measure.RISE)
     if change.low > 0 and _surely_less(base, candidate):

@@ -126,7 +126,8 @@ class Context:
     planned_x: where the run is planned to end. records: how many of torch's flight recorders (one
     of each rank) the series' memory includes. limits: of the recording. merges: of a run that is
     watched: how often its readings were merged in pairs; None for a finished recording.
-    unread_share: part of the series' cells, 0..1, that could not be read.
+    unread_share: part of the series' cells, 0..1, that could not be read. leaks_if_free: the
+    series may be one of free memory, which would be a leak.
     """
 
     planned_x: float | None = None
@@ -134,6 +135,7 @@ class Context:
     limits: Sequence[Limit] = ()
     merges: int | None = None
     unread_share: float = 0.0
+    leaks_if_free: bool = False
 
 
 class Case:

@@ -19,6 +19,7 @@ from memdiag.analysis.decision.growth import not_evidence, slowing, weak_evidenc
 from memdiag.analysis.decision.stability import (
     at_limit,
     at_once,
+    may_be_free,
     may_grow,
     no_growth,
     unread_cells,
@@ -42,6 +43,7 @@ WAVES = windows.turning_points
 NOT_EVIDENCE = (
     not_evidence.negligible,
     not_evidence.not_a_meter,
+    not_evidence.in_proportion,
     not_evidence.free_list,
     not_evidence.first_touch,
     not_evidence.uncollected_heap,
@@ -97,7 +99,12 @@ SETTLES = (
     ),
 )
 # What objects to any stable verdict, whatever its readings look like.
-IN_CONTEXT = (at_once.too_few, at_limit.at_limit, unread_cells.unread_cells)
+IN_CONTEXT = (
+    at_once.too_few,
+    at_limit.at_limit,
+    unread_cells.unread_cells,
+    may_be_free.may_be_free,
+)
 
 
 def everything() -> tuple[Rule, ...]:

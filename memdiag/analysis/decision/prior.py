@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from memdiag.analysis.decision.regimes import RegimeFit, r_squared
-from memdiag.analysis.policy import EXACT_ROLES, HELD, Policy
+from memdiag.analysis.policy import EXACT_ROLES, HELD, Policy, while_watched
+from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.analysis.stats.changepoint import Piece, stretches
 from memdiag.analysis.stats.median import median
 from memdiag.values.measurements import AxisKind, Role
@@ -148,3 +149,21 @@ def is_exact(fit: RegimeFit, policy: Policy) -> bool:
         return False
     rates = np.diff(y) / np.diff(x)
     return bool(np.ptp(rates) <= policy.common.immaterial_share * abs(float(rates.mean())))
+
+
+def most_of_leak(posterior: float, length_x: float, prepared: Prepared, policy: Policy) -> float:
+    """Most confidence, 0..1, in a leak of this length and posterior that so many readings show.
+
+    The first readings of a run meet a warm-up in its middle, as a run that is watched does. So of
+    few readings these are the odds of a leak while a run is watched; those of fewer yet are lower
+    by the square of their number. Twice as many are seldom the start of a run: from there on the
+    odds rise in the same way.
+    """
+    kind = prepared.axis.kind
+    finished = policy.prior.warmup_length(kind)
+    watched = while_watched(policy, prepared.role).prior.warmup_length(kind)
+    heavier = watched.survival(length_x) / finished.survival(length_x)
+    times = prepared.samples / policy.common.few_samples
+    readings = min(times, 1.0) * max(times / 2, 1.0)
+    against = (1 - posterior) * heavier
+    return 1 / (1 + against / (posterior * readings**2))

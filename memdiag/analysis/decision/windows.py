@@ -151,15 +151,18 @@ def _continues(steps: Staircase, common: Common) -> bool:
 def block_trend(case: Case) -> Window | str:
     """A line through a few coarse blocks, which does not see treads, teeth and noise.
 
-    From the earliest regime on from which the blocks climb on a line. R2 of eight blocks from .9 on
-    is t >= 7.3 at 6 degrees of freedom, above the 5.6 that hold for every AR(1) noise at 95%.
+    From the earliest regime on from which the blocks climb on a line, but not from one that is
+    level for a whole block. R2 of eight blocks from .9 on is t >= 7.3 at 6 degrees of freedom,
+    above the 5.6 that hold for every AR(1) noise at 95%.
     """
     fit, common = case.fit, case.policy.common
     for piece in fit.segmentation.pieces:
         first = int(fit.binned.start[piece.first])
         if len(fit.prepared.x) - first < common.window_samples:
             break
-        if _is_steady_line(fit, first, case.policy):
+        bins = len(fit.binned.x) - piece.first
+        is_rest = piece.flat and (piece.last - piece.first) * common.blocks > bins
+        if not is_rest and _is_steady_line(fit, first, case.policy):
             return _window(fit.from_bin(piece.first), case.policy)
     return "averages over long parts of the run are too few or do not grow steadily"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from memdiag.analysis.decision.case import Decision
+from memdiag.analysis.decision.growth.not_evidence import in_proportion
 from memdiag.analysis.policy import Policy
 from memdiag.analysis.preprocessing.prepare import Prepared
 from memdiag.values.findings import NeedMore
@@ -21,30 +22,41 @@ _AS_LONG_AGAIN = {
     Reason.RECLAIMED_BEFORE: "as long again",
     Reason.SLOWING: "at least as long again",
 }
+# What no more of the same changes.
+_OF_THE_LOG = frozenset({Reason.UNREAD_CELLS, Reason.MAY_BE_FREE})
 NEVER = NeedMore(more_x=None, more_s=None, why="not decidable in this run")
 
 
-def need_more(decision: Decision, prepared: Prepared, policy: Policy) -> NeedMore | None:
+def need_more(
+    decision: Decision, prepared: Prepared, policy: Policy, planned_x: float | None = None
+) -> NeedMore | None:
     """Further axis units (and seconds) after which the verdict is expected to be settled.
 
-    None for a series that is decided. "Not decidable in this run" where more than
-    `Policy.reporting.hopeless_runs` times what was recorded would be needed, or the length of a
-    usual warm-up if that is more, or where no more of the same helps (address space, a metric
-    overruled by another).
+    None for a series that is decided, or whose log has to be read or written in another way. "Not
+    decidable in this run" where more than `Policy.reporting.hopeless_runs` times what was recorded
+    would be needed, or the length of a usual warm-up if that is more, or where no more of the same
+    helps (address space, a metric overruled by another).
     """
-    if decision.verdict is not Verdict.INCONCLUSIVE:
+    if decision.verdict is not Verdict.INCONCLUSIVE or decision.reason in _OF_THE_LOG:
         return None
     more, why = _more(decision, prepared, policy)
     run = max(prepared.run, policy.prior.warmup_length(prepared.axis.kind).median)
     if more is None or (len(prepared.x) >= 12 and more > policy.reporting.hopeless_runs * run):
         return NEVER if not why else NeedMore(more_x=None, more_s=None, why=why)
     pace = prepared.seconds_per_x
-    return NeedMore(more_x=more, more_s=None if pace is None else more * pace, why=why)
+    return NeedMore(
+        more_x=more,
+        more_s=None if pace is None else more * pace,
+        why=why,
+        is_beyond_plan=planned_x is not None and prepared.x[-1:].sum() + more > planned_x,
+    )
 
 
 def _more(decision: Decision, prepared: Prepared, policy: Policy) -> tuple[float | None, str]:
     stride = prepared.run / max(len(prepared.x) - 1, 1)
     reason, margin = decision.reason, policy.reporting.need_margin
+    if decision.by is not None and decision.by.check == in_proportion.name:
+        return decision.need_x, "until its counter ends"
     if reason is Reason.TOO_FEW_SAMPLES:
         if len(prepared.x) < 2:
             return None, "one position is not enough"

@@ -56,7 +56,8 @@ class InputOptions:
     metric: tuple[str, ...] = repeatable(
         "--metric",
         "NAME[=UNIT]",
-        "Judge this column, in this unit (MB, GiB, bytes, count, percent). Repeatable.",
+        "Judge this column, in this unit (MB, GiB, bytes, count, percent), or as free memory "
+        "(free). Repeatable.",
         panel="Reading",
         typical=True,
     )

@@ -13,6 +13,7 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import EPOCH_SCALES
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.tables.named_values import STATISTICS
 from memdiag.recording.tables.table import Table
 from memdiag.values import units
 
@@ -22,7 +23,7 @@ _COLUMNS_AT_MOST = 5000
 _LOOKED_AT = 1 << 12
 # What says beside the rows which metric they are of, in CloudWatch, Azure, Plotly and others.
 _TITLES = ("Label", "name", "metric", "title", "id")
-_NAME, _VALUE = "metric", "value"  # as tables of one row per reading have them
+_NAME, _VALUE, _UNIT = "metric", "value", "unit"  # as tables of one row per reading have them
 _WHICH = "series"
 _POINTS_AT_LEAST = 4
 _SERIES_AT_MOST = 1000
@@ -116,10 +117,15 @@ def _title(document: Row) -> str:
     for key in _TITLES:
         title = document.get(key)
         title = title.get("value", title.get("type")) if isinstance(title, dict) else title
-        if isinstance(title, str) and recognise(title).part is Part.METRIC:
+        if isinstance(title, str) and _is_of_memory(title):
             unit = str(document.get("unit", ""))
             return f"{title} ({unit.lower()})" if units.bytes_per_unit(unit) else title
     return ""
+
+
+def _is_of_memory(title: str) -> bool:
+    """Return True for a name of memory, also if it is one of a share: `MemoryUtilization`."""
+    return any(recognise(name).part is Part.METRIC for name in (title, f"{title} (%)"))
 
 
 def _has_memory(row: Row) -> bool:
@@ -164,17 +170,31 @@ def _below(series: Sequence[_Columns]) -> Table | None:
 
 
 def _points(columns: _Columns, title: str) -> _Columns:
-    """Positions (`x` or the name of an axis) and one column of numbers, which the title is of; {}
-    for anything else. Of several positions, as of an interval, the last is kept.
+    """Positions (`x` or the name of an axis) and a column of numbers, which the title is of, with
+    its unit from the rows; {} for anything else. Of several positions, as of an interval, the last
+    is kept.
     """
     axes = [name for name in columns if recognise(name).part is Part.AXIS or name == "x"]
     numbers = [
         name for name, cells in columns.items() if name not in axes and any(map(_is_number, cells))
     ]
-    if not axes or len(numbers) != 1:
+    value = _value_of(numbers)
+    if not axes or not value:
         return {}
-    others = {name: cells for name, cells in columns.items() if name not in (*numbers, *axes[:-1])}
-    return {**others, _NAME: [title] * len(columns[numbers[0]]), _VALUE: columns[numbers[0]]}
+    left_out = {*numbers, *axes[:-1]}
+    others = {name: cells for name, cells in columns.items() if name not in left_out}
+    of_unit = (others.pop(name) for name in list(others) if name.lower() == _UNIT)
+    unit = next((str(cells[0]).lower() for cells in of_unit if len(set(cells)) == 1), "")
+    named = f"{title} ({unit})" if unit else title
+    return {**others, _NAME: [named] * len(columns[value]), _VALUE: columns[value]}
+
+
+def _value_of(names: Sequence[str]) -> str:
+    """The column of readings: the only one, or the most exact statistic; "" if neither exists."""
+    if len(names) == 1:
+        return names[0]
+    lower = {name.lower(): name for name in names}
+    return next((lower[name] for name in STATISTICS if name in lower), "")
 
 
 def _is_number(cell: Any) -> bool:

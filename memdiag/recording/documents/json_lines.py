@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 from memdiag.errors import ReadError
 from memdiag.recording.inputs.opening import HEAD_BYTES
@@ -12,7 +13,6 @@ from memdiag.recording.parsing.cells import EPOCH_SCALES
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table, without_lists
 from memdiag.values.measurements import AxisKind
-from memdiag.values.sanitize import printable
 
 _NESTING = 4
 # Log messages: a share of them have a number and a word or unit of memory. Heuristic.
@@ -31,8 +31,10 @@ def is_jsonl(source: Source) -> bool:
     return (is_object and bool(others.strip())) or _is_endless(source)
 
 
-def read_jsonl(source: Source) -> Table:
-    """The objects' members as columns, with nested names joined by dots."""
+def read_jsonl(source: Source) -> Table | None:
+    """The objects' members as columns, with nested names joined by dots; None if most lines are
+    something else.
+    """
     if _is_endless(source):
         raise ReadError(
             "its first object has thousands of members: too many to analyze at once",
@@ -42,18 +44,56 @@ def read_jsonl(source: Source) -> Table:
         )
     raw = source.all_bytes()
     notes: tuple[str, ...] = ()
+    first_line: int | None = 1
     if not raw.endswith(b"\n") and not raw.rstrip().endswith(b"}"):
         raw, notes = raw[: raw.rfind(b"\n") + 1], ("the last line is torn off and was left out",)
+    if (frame := _frame(raw)) is None:
+        objects, others = _objects(raw)
+        if len(objects) < len(others):
+            return None
+        if (frame := _frame("\n".join(objects).encode())) is None:
+            raise ReadError(
+                "its lines are not JSON objects of the same kind",
+                source=source.name,
+                line=1,
+                remedy="check that members of one name hold values of one type",
+            )
+        first_line = None
+        notes += _left_out(others)
+    return Table.of(without_lists(_flat(frame)), first_line=first_line, notes=notes)
+
+
+def _frame(raw: bytes) -> pl.DataFrame | None:
+    """The objects as rows, None if a line cannot be read."""
     try:
-        frame = pl.read_ndjson(io.BytesIO(raw), infer_schema_length=None, ignore_errors=True)
-    except (pl.exceptions.PolarsError, ValueError) as error:
-        raise ReadError(
-            f"its lines are not JSON objects: {printable(str(error))[:120]}",
-            source=source.name,
-            line=1,
-            remedy="check that each line is one object",
-        ) from error
-    return Table.of(without_lists(_flat(frame)), first_line=1, notes=notes)
+        return pl.read_ndjson(io.BytesIO(raw), infer_schema_length=None, ignore_errors=True)
+    except (pl.exceptions.PolarsError, ValueError):
+        return None
+
+
+def _objects(raw: bytes) -> tuple[list[str], list[int]]:
+    """The lines that are objects, without numbers that JSON does not know, and which lines hold
+    something else.
+    """
+    objects, others = [], []
+    for at, line in enumerate(raw.decode("utf-8", errors="replace").split("\n"), 1):
+        try:
+            found = json.loads(line, parse_constant=lambda _: None)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            objects.append(json.dumps(found))
+        elif line.strip():
+            others.append(at)
+    return objects, others
+
+
+def _left_out(lines: list[int]) -> tuple[str, ...]:
+    """A note about lines that are not objects, () if there are none."""
+    if not lines:
+        return ()
+    number = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    return (f"no JSON objects, and left out: {number}, the first is line {lines[0]}",)
 
 
 def log_in(table: Table) -> bytes | None:

@@ -24,7 +24,7 @@ _HTML_TABLE = re.compile(rb"<table\b", re.I)
 # Of a second rule, and of the types that polars prints below the names.
 _NO_CELL = re.compile(r"[-:=]*|[iuf](?:8|16|32|64)|str|bool|date|datetime\[.*\]")
 _MAX_BYTES = 64 << 20
-_ROWS_AT_LEAST = 3
+_ROWS_AT_LEAST, _SHARE = 3, 0.25
 _ROWS_IN_MESSAGE = 8
 
 
@@ -41,11 +41,12 @@ class _Found:
 
     @property
     def has_memory(self) -> bool:
-        """Return True if most rows of a column have memory readings, and there are enough rows."""
+        """Return True if enough rows of a column have memory readings: a monitor may fail often."""
         length = len(self.table)
         return length >= _ROWS_AT_LEAST and any(
             recognise(name).part is Part.METRIC
-            and int(np.isfinite(to_numbers(column).values).sum()) * 2 > length
+            and int(np.isfinite(to_numbers(column).values).sum())
+            >= max(_ROWS_AT_LEAST, _SHARE * length)
             for name, column in zip(self.table.names, self.table.columns, strict=True)
         )
 

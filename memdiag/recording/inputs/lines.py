@@ -16,11 +16,15 @@ LINE_LIMIT = 2000
 # again: new pages take longer than reading.
 _FIRST_BYTES, _BLOCK_BYTES = 4 << 20, 2 << 20
 
+_HALF = r"(?:\s?[AaPp][Mm]\b)?"
 _STAMP = (
-    r"([0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
-    r"|(?:^|[\s\[(<])[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?)"
+    r"([0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
+    rf"|(?:^|[\s\[(<])[0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][0-9]+)?{_HALF})"
 )
 _STAMP_HEAD = 48
+# Without seconds only at the start of a line: `09:05`, `[9:05 PM]`, `09h05`, `09.05 Uhr`.
+_CLOCK = rf"[0-9]{{1,2}}[:h][0-9]{{2}}{_HALF}|[0-9]{{1,2}}[:.][0-9]{{2}} Uhr"
+_CLOCK_IN_FRONT = re.compile(rf"^([\s\[(<]{{0,3}})({_CLOCK})(:?[\s\])>|,;–-]|:?$)")
 _IN_FRONT = re.compile(rf"^([\s\[(<]{{0,3}}?){_STAMP}")
 
 
@@ -44,6 +48,8 @@ class Stamped:
 
 def split_stamp(line: str) -> Stamped:
     """Split one line as `chunks` splits all."""
+    if (found := _CLOCK_IN_FRONT.match(line)) is not None:
+        return Stamped(stamp=found.span(2), line=line[found.end(2) :])
     if (found := _IN_FRONT.match(line)) is not None:
         begin, end = found.span(2)
         begin += len(found.group(2)) - len(found.group(2).lstrip(" \t[(<"))
@@ -58,8 +64,8 @@ def split_stamp(line: str) -> Stamped:
 
 
 def chunks(source: Source) -> Iterator[pl.DataFrame]:
-    """Frames of `stamp` (date or time of day near the start of the line, null without one) and
-    `line` (the rest), of at most about 8 MB of text each. Blank lines may be missing.
+    """Frames of `stamp` (date or time of day near the start of the line, null without one), `line`
+    (the rest) and `whole` (both), of at most about 8 MB of text each. Blank lines may be missing.
     """
     return (stamped(block) for block in blocks(source))
 
@@ -88,15 +94,19 @@ def _lines(block: bytes) -> pl.Series:
 
 def _without_stamps(lines: pl.Series) -> pl.DataFrame:
     """`split_stamp` for all lines at once."""
-    head = lines.str.head(_STAMP_HEAD)
+    whole, head = lines, lines.str.head(_STAMP_HEAD)
+    clock = head.str.extract(_CLOCK_IN_FRONT.pattern, 2)
     stamp = head.str.extract(_STAMP, 1).str.strip_chars(" [(<")
+    stamp = clock.zip_with(clock.is_not_null(), stamp)
     if stamp.null_count() < len(stamp):
         elsewhere = head.str.replace(_STAMP, " ")
         cut = head.str.replace(_IN_FRONT.pattern, "").zip_with(
             head.str.contains(_IN_FRONT.pattern), elsewhere
         )
+        behind = head.str.replace(_CLOCK_IN_FRONT.pattern, "${3}")
+        cut = behind.zip_with(clock.is_not_null(), cut)
         lines = cut + lines.str.slice(_STAMP_HEAD)
-    return pl.DataFrame({"stamp": stamp, "line": lines.alias("line")})
+    return pl.DataFrame({"stamp": stamp, "line": lines, "whole": whole})
 
 
 def _blocks(source: Source) -> Iterator[bytes]:

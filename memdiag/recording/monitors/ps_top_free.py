@@ -90,7 +90,7 @@ def has_processes(source: Source) -> bool:
 def read_processes(source: Source) -> Table | None:
     """Tables with a header like `PID ... RSS ... COMMAND`, once or repeated."""
     table = _read_blocks(all_lines(source), _is_process_header, _process_rows)
-    return None if table is None else _largest_processes(table)
+    return None if table is None else _largest_processes(table.with_decimal_points())
 
 
 def is_free(source: Source) -> bool:
@@ -102,7 +102,9 @@ def is_free(source: Source) -> bool:
 def read_free(source: Source) -> Table | None:
     """`free` in a loop. Numbers without a unit are in the one that the machine's size shows."""
     table = _read_blocks(_in_english(all_lines(source)), _is_free_header, _free_rows)
-    return None if table is None else in_unit_of_machine(table, "host_total", "free")
+    if table is None:
+        return None
+    return in_unit_of_machine(table.with_decimal_points(), "host_total", "free")
 
 
 def in_unit_of_machine(table: Table, size: str, command: str) -> Table:
@@ -289,7 +291,7 @@ def _free_rows(header: Header, lines: Sequence[str]) -> list[Row]:
 
 
 def _free_cell(cell: str) -> str:
-    number = re.match(r"[0-9.]+", cell)
+    number = re.match(r"[0-9.,]+", cell)
     unit = cell[number.end() :] if number else ""
     if number is None or units.bytes_per_unit(unit or "KiB") is None:
         return ""

@@ -19,11 +19,9 @@ from memdiag.recording.tables.table import Table
 
 _RULE = re.compile(r"\s*(?:-{2,}(?:\s+-{2,})+|={2,}(?:\s+={2,})+)\s*")
 _MARK = re.compile(r"-+|=+")
-# A line between two tables that is only a date, a time, or seconds since 1970.
-_DATED = re.compile(
-    r"\W*(?:[A-Z][a-z]{2,8},? )?[0-9A-Za-z, /.-]*[0-9]{1,2}:[0-9]{2}(?::[0-9.,]+)?"
-    r"(?:\s*[AaPp][Mm])?[A-Z0-9 +:-]*\W*"
-)
+_AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?")
+# "Tuesday, March 11, 2025 9:00:00 AM", not "2025-03-11 09:00:00".
+_IN_WORDS = re.compile(r"[^\W\d_]{3}")
 _TABLES_AT_LEAST = 2
 # What these tools call a process.
 _PROCESSES = {"JobID": "process", "Image Name": "process", "ProcessName": "process", "Id": "pid"}
@@ -44,7 +42,7 @@ def has_ruled_tables(source: Source) -> bool:
 
 
 def read_ruled_tables(source: Source) -> Table | None:
-    """One row per row of each table. A date on a line between two tables dates the next."""
+    """One row per row of each table. A time on a line between two tables dates the next."""
     lines = all_lines(source)
     headers = dict(_headers(lines))
     spans: Spans = []
@@ -55,16 +53,24 @@ def read_ruled_tables(source: Source) -> Table | None:
         if at in headers:
             spans, names = _spans(line), headers[at]
             number += 1
-        elif _DATED.fullmatch(line):
-            worded = (
-                re.search("[A-Za-z]{3}", line) is not None
-            )  # "Tuesday, March 11, 2025 9:00:00 AM"
-            time, spans = clock_in(line) if worded else line.strip(), []
-        elif spans and line.strip() and at + 1 not in headers and not _RULE.fullmatch(line):
-            cells = (line[begin:end].strip() for begin, end in spans)
-            moment = {"time": time} if time else {TICK: str(number)}
-            rows.append(moment | dict(zip(names, cells, strict=True)))
+            continue
+        row = _row(line, spans, names) if spans else None
+        if row is not None:
+            rows.append(({"time": time} if time else {TICK: str(number)}) | row)
+        elif clock := clock_in(line):
+            time, spans = clock if _IN_WORDS.search(line) else line.strip(), []
     return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
+
+
+def _row(line: str, spans: Spans, names: Sequence[str]) -> dict[str, str] | None:
+    """The cells of a row; None for a line without a number below a name of memory, and for a date,
+    whose words go across columns.
+    """
+    row = {name: line[begin:end].strip() for name, (begin, end) in zip(names, spans, strict=True)}
+    if not any(_is_memory(name) and _AMOUNT.fullmatch(cell) for name, cell in row.items()):
+        return None
+    across = any(re.fullmatch(r"\S\S", line[end - 1 : end + 1]) for _, end in spans if end)
+    return None if across and clock_in(line) else row
 
 
 def _headers(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.number_marks import DIGITS, decimal_commas, plain
 from memdiag.recording.parsing.timestamps import is_clock, seconds_of, spans_of
 from memdiag.values import units
 from memdiag.values.measurements import Unit
@@ -22,11 +23,7 @@ NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Per
 
 # A number may have a prefix (`t+240`, `~12`), a total (`3/100`) and a unit.
 _PREFIX = r"^[\s*`~#]*(?:[A-Za-z]{1,10}\s*[+=:#]\s*)?"
-_DIGITS = (
-    r"[-+]?(?:[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+"  # 1.204,5
-    r"|(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+|[0-9][0-9_]*,?[0-9]*)(?:\.[0-9]*)?)"
-)
-_NUMBER = rf"{_PREFIX}({_DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
+_NUMBER = rf"{_PREFIX}([-+]?{DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
 # After it: a remark in brackets, the total, signs: `580 MB (+62 MB)`, `1.2GiB / 8GiB`.
 _REMARK = r"(?:\s*[(\[].*|\s*/\s*[0-9].*|\s*[^\x00-\x7f]+)?"
 _UNIT = rf"{_NUMBER}(?:/[0-9]+)?\s*([A-Za-z%]*){_REMARK}[\s*`]*$"
@@ -38,8 +35,6 @@ _OF_TOTAL = r"^([^/A-Za-z]*[0-9])\s*/\s*[0-9][0-9.,]*\s*([A-Za-z]+)"
 _WITH_UNIT = re.compile(_UNIT)
 _PERHAPS_BYTES = re.compile(r"[0-9.,_]\s*[BKMGTPbkmgtp]")
 _CELL_LENGTH = 200
-_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[,' _][0-9]{3})+(?:\.[0-9]+)?")
-_DOTTED = re.compile(r"[-+]?[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?")
 _LOOKED_AT = 2000
 _MOST = 1e30
 # Times since 1970 are larger than the times of any run: 1e8 s is 1973.
@@ -93,6 +88,11 @@ def holds_bytes(column: pl.Series) -> bool:
     return any(units.bytes_per_unit(unit) is not None for unit in found)
 
 
+def numbers_in(text: pl.Series) -> pl.Series:
+    """The numbers of cells as they are written, null for other texts."""
+    return _without_earlier(text.str.strip_chars()).str.extract(_UNIT, 1)
+
+
 def to_seconds(column: Column, factor: float) -> Floats:
     """Seconds of a time column: numbers times `factor`, dates, times of day, or durations in
     words; NaN if none.
@@ -106,12 +106,21 @@ def to_seconds(column: Column, factor: float) -> Floats:
         if np.isfinite(spans := spans_of(text)).any():
             return spans
     values = to_numbers(column).values
+    since_first = since_first_of_1970(values, factor)
+    return values * factor if since_first is None else since_first
+
+
+def since_first_of_1970(values: Floats, factor: float = 1.0) -> Floats | None:
+    """Seconds since the first of times since 1970, None for other numbers.
+
+    factor: seconds in the unit of the numbers, 1 if it is not known.
+    """
     seen: Floats = values[np.isfinite(values)]
-    top = float(np.abs(seen).max()) if seen.size else 0.0
-    scale = next((scale for above, scale in EPOCH_SCALES if top > above), None)
-    if scale is None or factor != 1.0:
-        return values * factor
-    since_first: Floats = (values - float(seen.min())) * scale
+    latest = float(np.abs(seen).max()) * factor if seen.size else 0.0
+    scale = next((scale for above, scale in EPOCH_SCALES if latest > above), None)
+    if scale is None:
+        return None
+    since_first: Floats = (values - float(seen.min())) * (factor * scale)
     return since_first
 
 
@@ -155,7 +164,7 @@ def _floats(column: pl.Series) -> Floats:
 
 
 def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:
-    text = text.str.replace(_BEFORE, "").str.replace(_SPREAD, "").str.replace(_OF_TOTAL, "$1 $2")
+    text = _without_earlier(text).str.replace(_OF_TOTAL, "$1 $2")
     numbers = text.str.extract(_NUMBER, 1).str.strip_chars()
     suffix = text.str.extract(_UNIT, 2).str.to_lowercase()
     known = {unit: _factor(unit) for unit in suffix.drop_nulls().unique().to_list()}
@@ -167,6 +176,10 @@ def _with_units(text: pl.Series) -> tuple[Floats, Unit | None]:
     return values, Unit.PERCENT if seen & {"%"} else None
 
 
+def _without_earlier(text: pl.Series) -> pl.Series:
+    return text.str.replace(_BEFORE, "").str.replace(_SPREAD, "")
+
+
 def _factor(unit: str) -> float:
     if unit in {"", "%"}:
         return 1.0
@@ -175,11 +188,4 @@ def _factor(unit: str) -> float:
 
 
 def _plain(numbers: pl.Series) -> pl.Series:
-    """Without thousands separators; any other comma is a decimal comma, also in "1.204,5"."""
-    grouped = numbers.drop_nulls().unique().to_list()
-    commas = [number for number in grouped if "," in number]
-    is_decimal = commas and not all(_THOUSANDS.fullmatch(number) for number in commas)
-    if is_decimal and all(map(_DOTTED.fullmatch, (n for n in grouped if "." in n))):
-        numbers = numbers.str.replace_all(".", "", literal=True)
-        return numbers.str.replace_all(",", ".", literal=True).str.replace_all("[_' ]", "")
-    return numbers.str.replace_all("[,_' ]", "")
+    return plain(numbers, commas=bool(decimal_commas(numbers.drop_nulls().unique().to_list())))

@@ -6,7 +6,7 @@ The words are in `column_vocabulary`; the first rule that fits decides.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -15,6 +15,8 @@ from memdiag.recording.parsing.column_names import Name, take_apart
 from memdiag.recording.parsing.column_vocabulary import (
     ALLOCATED,
     AMOUNTS,
+    AVAILABLE,
+    AVAILABLE_PARTS,
     AXES,
     AXIS_FILLERS,
     BARE_NUMBERS,
@@ -23,9 +25,12 @@ from memdiag.recording.parsing.column_vocabulary import (
     DEVICE,
     FALLING,
     FALLING_FILLERS,
+    FALLING_PARTS,
     FREE_FIRST,
     GENERATIONS,
+    HOLDERS,
     HOST,
+    IN_USE,
     LABEL_FILLERS,
     LABELS,
     MEMORY,
@@ -33,6 +38,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     MEMORY_PARTS,
     NO_AMOUNTS,
     NO_LEVELS,
+    NOT_USED,
     NVIDIA_MEMORY,
     PAIRS,
     PHASE_FILLERS,
@@ -41,6 +47,9 @@ from memdiag.recording.parsing.column_vocabulary import (
     POOLS,
     SETTINGS,
     TOTAL_OF,
+    TOTAL_PARTS,
+    USED,
+    USED_PARTS,
     UTILIZATION,
 )
 from memdiag.values.measurements import AxisKind, Role, Unit
@@ -66,8 +75,10 @@ class Meaning:
     unit: unit of the canonical metric; None if the name does not have one.
     factor: multiply a METRIC's cell by this for `unit`, an AXIS's cell for seconds.
     falling: less of it is more memory in use.
+    may_be_free: a word of its name is unknown, and could say that.
     capacity: a total, not an amount in use, if it is constant.
     rank: of several axes the one with the lowest rank is used.
+    by_unit: only its unit shows that it may be memory: the size of a file has one too.
     """
 
     part: Part
@@ -76,12 +87,19 @@ class Meaning:
     unit: Unit | None = None
     factor: float = 1.0
     falling: bool = False
+    may_be_free: bool = False
     capacity: bool = False
     axis: AxisKind | None = None
     rank: int = 0
+    by_unit: bool = False
 
 
 _OF_FREE = FALLING | FALLING_FILLERS | MEMORY | DEVICE | HOST | LABELS | LABEL_FILLERS
+# Words that cannot say that memory is free.
+_NOT_FREE = _OF_FREE | CAPACITY | AXIS_FILLERS | POOLS
+_NOT_FREE |= {word for _, any_of, and_any_of in AMOUNTS for word in any_of | and_any_of}
+_NOT_FREE |= {word for _, words in AXES for word in words}
+_OF_AMOUNTS = IN_USE.union(*(one | beside for _, one, beside in AMOUNTS))
 OTHER = Meaning(part=Part.OTHER)
 
 
@@ -102,26 +120,37 @@ def is_setting(column: str) -> bool:
     return not SETTINGS.isdisjoint(take_apart(column).words[-1:])
 
 
+def is_available(column: str) -> bool:
+    """Return True for what programs may get, which includes what a machine has cached."""
+    return _has_word(take_apart(column).words, AVAILABLE, AVAILABLE_PARTS)
+
+
 def is_bare_number(column: str) -> bool:
     """Return True for the name of an axis that does not say what it counts, such as `index`."""
     words = set(take_apart(column).words)
     return not BARE_NUMBERS.isdisjoint(words) and words <= BARE_NUMBERS | AXIS_FILLERS
 
 
-def as_metric(column: str, unit: Unit | None = None, factor: float = 1.0) -> Meaning:
-    """The meaning of a column that the user chose as a metric, in this unit if one is given."""
+def as_metric(
+    column: str, unit: Unit | None = None, factor: float = 1.0, *, is_free: bool = False
+) -> Meaning:
+    """The meaning of a column that the user chose as a metric, in this unit if one is given.
+
+    is_free: the user says that it is free memory.
+    """
     name = take_apart(column)
     found = _metric(name)
     role = found.role if found else (_role(name) if unit is not Unit.COUNT else Role.COUNTER)
     if unit is None and found is not None:
-        return found
+        return replace(found, falling=True, may_be_free=False) if is_free else found
     return Meaning(
         part=Part.METRIC,
         metric=_canonical(name, unit),
         role=role,
         unit=unit,
         factor=factor,
-        falling=_is_falling(name.words),
+        falling=is_free or _is_falling(name.words),
+        may_be_free=not is_free and _may_be_free(name.words),
     )
 
 
@@ -184,6 +213,7 @@ def _metric(name: Name) -> Meaning | None:
     if not name.bytes_per_unit and not _is_memory(words):
         return None
     unit = Unit.BYTES if name.bytes_per_unit else Unit.PERCENT if name.percent else None
+    is_capacity = bool(words & CAPACITY) or _is_total(words)
     return Meaning(
         part=Part.METRIC,
         metric=_canonical(name, unit),
@@ -191,7 +221,9 @@ def _metric(name: Name) -> Meaning | None:
         unit=unit,
         factor=float(name.bytes_per_unit or 1),
         falling=_is_falling(name.words),
-        capacity=bool(words & CAPACITY) or _is_total(words),
+        may_be_free=_may_be_free(name.words),
+        capacity=is_capacity,
+        by_unit=not (is_capacity or _is_memory(words) or _is_amount(words)),
     )
 
 
@@ -220,33 +252,65 @@ def _is_falling(words: Sequence[str]) -> bool:
 
     Other words after it make it memory that is kept: `free_not_returned`.
     """
-    if set(words) >= FREE_FIRST:
+    if set(words) >= FREE_FIRST or set(words) >= NOT_USED:
         return True
-    named = [at for at, word in enumerate(words) if word in FALLING]
-    others = set(words[named[0] :] if named else ()) - _OF_FREE
-    return bool(named) and not any(map(str.isalpha, others))
+    named = [at for at, word in enumerate(words) if _has_word((word,), FALLING, FALLING_PARTS)]
+    return bool(named) and not _unknown(words[named[0] + 1 :], _OF_FREE)
+
+
+def _may_be_free(words: Sequence[str]) -> bool:
+    """Return True for `memory spare room` and `nicht belegter Speicher`: a word qualifies memory,
+    and is not known.
+    """
+    others = [word for word in words if not _has_word((word,), USED, USED_PARTS)]
+    return not _is_falling(words) and _unknown(others, _NOT_FREE)
+
+
+def _unknown(words: Sequence[str], known: frozenset[str]) -> bool:
+    return any(word.isalpha() for word in words if not _is_of_memory(word) and word not in known)
+
+
+def _has_word(words: Sequence[str], known: frozenset[str], parts: Sequence[str]) -> bool:
+    return any(word in known for word in words) or _has_part(words, parts)
 
 
 def _is_total(words: set[str]) -> bool:
-    return words == {"total"} or ("total" in words and bool(words & TOTAL_OF))
+    if not ("total" in words or _has_part(words, TOTAL_PARTS)):
+        return False
+    return words == {"total"} or bool(words & TOTAL_OF) or _has_part(words, MEMORY_PARTS)
 
 
 def _is_memory(words: set[str]) -> bool:
     if "space" in words and words & MEMORY <= FALLING:  # of a disk
         return False
-    glued = any(word.endswith(MEMORY_ENDINGS) for word in words)
-    glued = glued or any(part in word for word in words for part in MEMORY_PARTS)
-    return glued or bool(words & MEMORY) or any(pair <= words for _, pair in PAIRS)
+    return any(map(_is_of_memory, words)) or any(pair <= words for _, pair in PAIRS)
+
+
+def _is_of_memory(word: str) -> bool:
+    return word.endswith(MEMORY_ENDINGS) or _has_word((word,), MEMORY, MEMORY_PARTS)
+
+
+def _has_part(words: Iterable[str], parts: Iterable[str]) -> bool:
+    return any(part in word for word in words for part in parts)
+
+
+def _is_amount(words: set[str]) -> bool:
+    """Return True if the words say which amount in use it is, or only what has it."""
+    return not _OF_AMOUNTS.isdisjoint(words | _devices(words)) or (bool(words) and words <= HOLDERS)
+
+
+def _devices(words: set[str]) -> set[str]:
+    """The kinds of devices that the words begin with: `gpu` of `gpu0`."""
+    return {device for device in DEVICE for word in words if word.startswith(device)}
 
 
 def _role(name: Name) -> Role:
     words = set(name.words)
-    words |= {device for device in DEVICE for word in words if word.startswith(device)}
+    words |= _devices(words)
     for role, pair in PAIRS:
         if pair <= words:
             return role
-    if not _is_falling(name.words):
-        words -= FALLING
+    words = words - FALLING | {"free"} if _is_falling(name.words) else words - FALLING
     is_cache = any(a in {"mem", "memory"} and b == "cache" for a, b in pairwise(name.words))
     if is_cache and DEVICE.isdisjoint(words):  # of pages, as cAdvisor calls it
         return Role.CACHE

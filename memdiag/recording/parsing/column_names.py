@@ -13,15 +13,15 @@ from memdiag.values import units
 
 _BRACKETS = re.compile(r"[\[(]\s*(?:in\s+)?([^\W\d_]{1,8}|%)\s*[\])]")
 # "memory per rank" is an amount.
-_HOLDER = r"[\s_]*(?:rank|gpu|device|card|node|host|process|proc|worker|pod|container)"
+HOLDER = "(?:rank|gpu|device|card|node|host|process|proc|worker|pod|container)"
 _RATE = re.compile(
     r"/\s*(?:s|sec|second|min|h|it|iter|step)\b|(?:\b|_)[kmgt]?i?bps\b"
-    rf"|(?:\bper\b|_per_)(?!{_HOLDER})",
+    rf"|(?:\bper\b|_per_)(?![\s_]*{HOLDER})",
     re.I,
 )
 _WORD = re.compile(
     r"[kKMGT]i?[Bb](?:ytes)?(?![A-Za-z])"  # a unit glued to the name: rssMB, usedMiB
-    r"|[A-Z]+(?![a-z])[0-9]*"  # RSS, GPU in GPUMemory
+    r"|[A-Z]+(?![a-zà-öø-ÿĀ-ž])[0-9]*"  # RSS, GPU in GPUMemory
     r"|[A-Z]?[a-zà-öø-ÿĀ-ž]+[0-9]*"  # heap, Used, mémoire, pamięć
     r"|[^\W_]+"  # digits, other scripts
     r"|%"

@@ -114,7 +114,46 @@ POOLS = _words("all pool")
 ALLOCATED = _words("alloc allocated")
 # Of memory in percent: used, not busy. (A device's drivers call the load of its bus the same.)
 UTILIZATION = _words("util utilization")
-FALLING = _words("available avail free remaining headroom")
+# Memory that is left, in the languages of `MEMORY`. What is available includes caches.
+AVAILABLE = _words(
+    "available avail disponible disponibles disponível disponíveis disponibile disponibili"
+    " verfügbar verfügbarer verfügbares verfügbare beschikbaar beschikbare"
+    " dostępna dostępnej dostupná tillgängligt tilgængelig tilgjengelig käytettävissä"
+    " kullanılabilir доступно доступная доступной"
+)
+FREE = _words(
+    "free libre libres livre livres libera frei freier freies freie vrij vrije wolna wolnej volná"
+    " ledigt ledig vapaa boş свободно свободная свободной"
+)
+FALLING = (
+    AVAILABLE
+    | FREE
+    | _words(
+        "remaining headroom left unused spare restante restantes restant rimanente verbleibend"
+        " verbleibender осталось"
+    )
+)
+# The same in scripts without blanks.
+AVAILABLE_PARTS = ("可用", "利用可能", "가용", "사용가능")
+FALLING_PARTS = (
+    *AVAILABLE_PARTS,
+    "空闲",
+    "剩余",
+    "未使用",
+    "空き",
+    "残り",
+    "여유",
+    "남은",
+    "미사용",
+)
+NOT_USED = _words("not used")
+# Words of other names of memory.
+USED = _words(
+    "used use uses using usage in consumed consumption current now cur total peak max maximum min"
+    " minimum avg average mean footprint size python main tree rank usada utilisée utilizada"
+    " usata belegt belegter verwendet gebruikt zajęta использовано занято"
+)
+USED_PARTS = ("占用", "使用", "已用", "사용")
 # Words that may follow, besides those of memory and machines.
 FALLING_FILLERS = _words(
     "physical virtual phys proc process left space bytes kernel pod container instance worker rank"
@@ -142,6 +181,7 @@ FREE_FIRST = _words("mem get info")
 
 # Words of scripts without blanks, which stand anywhere among others: `内存占用`.
 MEMORY_PARTS = ("内存", "显存", "メモリ", "메모리")
+TOTAL_PARTS = ("总", "總", "合計", "전체")
 
 # Counts: the noun decides, whatever the other words are.
 COUNTS: tuple[tuple[Role, frozenset[str]], ...] = (
@@ -166,16 +206,26 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.PROPORTIONAL, _words("pss"), frozenset()),
     (Role.DEVICE_RESERVED, _words("reserved"), frozenset()),
     (Role.DEVICE_RESERVED, _words("cached pool"), DEVICE),
+    (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), DEVICE),
+    (Role.IN_USE, _words("allocated alloc"), _words("heap malloc jemalloc tcmalloc memstats")),
+    (Role.HOST, _words("active"), HOST),
     (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), frozenset()),
     (Role.DEVICE, DEVICE, frozenset()),
     (Role.CACHE, _words("cached cach buff pagecache slab"), frozenset()),
     (Role.CACHE, _words("cache buffers"), HOST),
     (Role.RESIDENT, _words("rss vmrss rssanon"), frozenset()),
     (Role.HOST, HOST, frozenset()),
-    (Role.HOST, FALLING, frozenset()),
+    (Role.HOST, _words("free"), frozenset()),
     (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),
     (Role.COLLECTED_HEAP, _words("heap external managed gc"), frozenset()),
 )
+# Words of an amount at a moment, beside a size.
+IN_USE = _words(
+    "used use uses using usage consumed current now peak consumes consuming consumption occupied"
+    " footprint resident held"
+)
+# What has memory, if the name says nothing else: "cpu (MB)" beside "gpu (MB)".
+HOLDERS = _words("process proc python main cpu kernel grand total") | HOST | LABELS | LABEL_FILLERS
 # Pairs of words with one meaning.
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),

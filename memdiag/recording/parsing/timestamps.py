@@ -21,9 +21,12 @@ _DAY_S = 86400.0
 # Seconds below this are of a day, above since 1970: a week.
 _FIRST_DATE_S = 7 * _DAY_S
 _CLOCK = re.compile(
-    r"(?:([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})[T ])?([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
-    r"(?:[.,]([0-9]{1,9}))?"
+    r"(?:([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})[T ])?([0-9]{1,2})[:h.]([0-9]{2})(?::([0-9]{2}))?"
+    r"(?:[.,]([0-9]{1,9}))?(?:\s?([AaPp])[Mm]| Uhr)?"
 )
+# What it reads beyond `moments`: hours and minutes alone, and twelve hours.
+_NO_SECONDS = r"^((?:.*[T ])?[0-9]{1,2})[:h.]([0-9]{2})(?: Uhr)?$"
+_HALF = r"\s?([AaPp])[Mm]$"
 
 
 _TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*([AaPp][Mm])?"
@@ -100,6 +103,15 @@ def moments(text: pl.Series) -> Floats:
     different = text.unique()  # interleaved times of several processes
     seconds = pl.Series(_moments(different), nan_to_null=False)
     return _floats(text.replace_strict(different, seconds, return_dtype=pl.Float64))
+
+
+def moments_of_stamps(stamps: pl.Series) -> Floats:
+    """`moments` of times cut out of lines, which may have no seconds, or be of twelve hours."""
+    half = stamps.str.extract(_HALF, 1).str.to_lowercase()
+    seconds = moments(stamps.str.replace(_HALF, "").str.replace(_NO_SECONDS, "${1}:${2}:00"))
+    is_half = half.is_not_null().to_numpy()
+    noon = np.where((half == "p").fill_null(value=False).to_numpy(), _DAY_S / 2, 0.0)
+    return np.where(is_half, seconds % (_DAY_S / 2) + noon, seconds)
 
 
 def since_first(moments: Floats) -> Floats:
@@ -217,7 +229,7 @@ def _floats(column: pl.Series) -> Floats:
 
 
 def moments_of_marks(marks: Bytes, text: str) -> Floats:
-    """`moments` of equally long texts that differ from `text` only in their digits.
+    """`moments_of_stamps` of equally long texts that differ from `text` only in their digits.
 
     marks: their bytes, shape (n, length). NaN if the text has another form.
     """
@@ -244,8 +256,13 @@ def _clock_seconds(marks: Bytes, found: re.Match[str]) -> Floats:
         whole_number(marks[:, slice(*found.span(group))]) if found.group(group) else None
         for group in range(1, 8)
     ]
-    year, month, day, *clock, fraction = numbers
-    hour, minute, second = (part for part in clock if part is not None)
+    year, month, day, hour, minute, second, fraction = numbers
+    if hour is None or minute is None:
+        return np.full(len(marks), np.nan)
+    if second is None:
+        second = np.zeros_like(minute)
+    if half := found.group(8):
+        hour = hour % 12 + (12 if half in "Pp" else 0)
     seconds: Floats = hour * 3600.0 + minute * 60.0 + second
     if fraction is not None:
         seconds = seconds + fraction / 10.0 ** len(found.group(7))

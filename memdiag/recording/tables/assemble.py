@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.errors import ReadError, TooShort
-from memdiag.recording.lazy_polars import as_series, pl
+from memdiag.recording.lazy_polars import as_series, is_text, pl
 from memdiag.recording.parsing.cells import Cells, has_numbers, measurable, resolution, to_numbers
 from memdiag.recording.parsing.column_meaning import Meaning
 from memdiag.recording.parsing.column_names import take_apart
@@ -21,6 +21,7 @@ from memdiag.recording.tables.axis import (
     before_first_step_unknown,
     between_known_steps,
     choose,
+    contradicts,
     end_early,
     length_of_epoch,
     resolve_resets,
@@ -37,8 +38,10 @@ from memdiag.recording.tables.impossible_readings import without_impossible
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import Axis, AxisKind, Phases, Recording, Series, Unit
 from memdiag.values.sanitize import printable
+from memdiag.values.units import bytes_per_unit
 
 if TYPE_CHECKING:
+    from memdiag.recording.lazy_polars import Column
     from memdiag.values.measurements import Floats, Ints
 
 _MAX_NAME, _MAX_CELL = 120, 40
@@ -56,6 +59,8 @@ _PHASES_AT_MOST = 200
 # What torch's allocator gives away, and pages, are multiples of it; numbers of KB mostly are not.
 _BLOCK_BYTES = 512
 _SURELY_NO_KB = 1e6
+# So many cells of text below a name of memory are readings that cannot be read.
+_LOST_AT_LEAST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +113,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     )
     _refuse_single_rows(table, groups, source)
     axes = without_durations(plan.axes, [group.rows for group in groups])
+    notes += _no_clock(plan.axes, axes)
     chosen = _chosen(choose(axes, notes), _rows_with_readings(metrics), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
@@ -124,9 +130,25 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     if plan.phase is not None:
         phase = _phase_codes(as_series(table.columns[plan.phase]), notes)
     series: list[Series] = []
+    without: list[str] = []
     for group in groups:
-        series.extend(_series_of(group, metrics, chosen, clock, epoch, phase, notes))
+        found = _series_of(group, metrics, chosen, clock, epoch, phase, notes)
+        if not found and group.label:
+            without.append(group.label)
+        series.extend(found)
+    if without:
+        notes.append(f"no readings of {_listed(without)}")
     return Recording(source=source, series=tuple(series), notes=tuple(dict.fromkeys(notes)))
+
+
+def _no_clock(candidates: Sequence[Candidate], axes: Sequence[Candidate]) -> list[str]:
+    """A note about times that are not read as a clock, [] if another is."""
+    if any(candidate.axis.kind is AxisKind.SECONDS for candidate in axes):
+        return []
+    kept = {candidate.axis.name for candidate in axes}
+    names = [c.axis.name for c in candidates if c.axis.kind is AxisKind.SECONDS]
+    out = [name for name in names if name not in kept]
+    return [f"not read as a clock, since it goes back often: {_listed(out)}"] if out else []
 
 
 def _repeated(
@@ -197,7 +219,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_Metric]:
-    found, reasons = [], []
+    found, reasons, lost = [], [], 0.0
     for at, meaning in plan.metrics:
         name = printable(table.names[at][:_MAX_NAME])
         cells = to_numbers(table.columns[at])
@@ -208,6 +230,7 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
                 )
             reasons.append(_no_number(cells, at, table))
             notes.extend([f"not read: {reasons[-1]}"] if cells.unread else [])
+            lost = max(lost, _share_lost(table.columns[at], meaning, cells))
             continue
         notes.extend(_unread(cells, at, table))
         metric = _in_final_unit(name, meaning, cells)
@@ -235,7 +258,18 @@ def _metrics(table: Table, plan: Plan, source: str, notes: list[str]) -> list[_M
             source=source,
             remedy="write its readings as plain numbers, or with a unit: 812.5 or 812.5 MB",
         )
-    return found
+    return [replace(metric, unread_share=max(metric.unread_share, lost)) for metric in found]
+
+
+def _share_lost(column: Column, meaning: Meaning, cells: Cells) -> float:
+    """The share of readings that nothing is known of where a column of memory is text without a
+    number: all, unless it is a limit, a count, the unit of another column, or a few cells only.
+    """
+    is_amount = meaning.unit is not Unit.COUNT and not meaning.capacity
+    if not (is_text(column) and is_amount and cells.unread >= _LOST_AT_LEAST):
+        return 0.0
+    different = as_series(column).drop_nulls().unique().to_list()
+    return float(any(bytes_per_unit(text) is None for text in different))
 
 
 def _unread(cells: Cells, at: int, table: Table) -> list[str]:
@@ -389,6 +423,9 @@ def _series_of(
         if reset is not None:
             x, generation = reset.x, reset.generation
             notes.append(reset.note)
+    if clock is not None and contradicts(x, clock.values[rows], generation):
+        notes.append(f"time goes back where {axis.name} goes on: {clock.axis.name} is the axis")
+        axis, x = clock.axis, clock.values[rows]
     phases = _phases_of(phase, rows)
     whole = chosen if clock is None or axis is chosen.axis else clock
     x_per_epoch = _length_of_epoch(epoch, x, rows, whole)
@@ -406,6 +443,7 @@ def _series_of(
             generation=generation,
             phases=phases,
             falling=metric.meaning.falling,
+            may_be_free=metric.meaning.may_be_free,
             resolution=metric.resolution,
             unread_share=metric.unread_share,
             x_per_epoch=x_per_epoch,

@@ -20,7 +20,8 @@ _MANY_SAMPLES_PER_STEP = 4
 # Steps that end so much earlier than the readings, of the time since they began, are those of a
 # part of the run only: what comes later may grow as well. Heuristic.
 _WITHOUT_STEPS = 1 / 3
-# A clock may be set back, or several threads may write a log: at most this share of the rows.
+# A clock may be set back, or several threads may write a log: at most this share of the rows, or of
+# the time.
 _BACKWARDS = 0.05
 # A position does not move in either direction more often than this. Heuristic.
 _BOTH_WAYS = 0.2
@@ -87,14 +88,24 @@ def choose(candidates: list[Candidate], notes: list[str]) -> Candidate | None:
 
 def end_early(x: Floats, at_s: Floats) -> bool:
     """Return True if the steps `x` end long before the readings at times `at_s`."""
-    is_timed = np.isfinite(at_s)
-    x, at_s = x[is_timed], at_s[is_timed]
+    order = np.argsort(at_s, kind="stable")[: np.isfinite(at_s).sum()]  # NaN comes last
+    x, at_s = x[order], at_s[order]
     known = np.flatnonzero(np.isfinite(x))
     moves = known[1:][np.diff(x[known]) != 0]
     if not len(moves):
         return False
     began_s, last_s, ended_s = at_s[known[0]], at_s[moves[-1]], at_s[-1]
     return bool(ended_s - last_s > _WITHOUT_STEPS * (ended_s - began_s))
+
+
+def contradicts(x: Floats, at_s: Floats, generation: Ints | None) -> bool:
+    """Return True if time goes back where the positions `x` go on, except at a restart."""
+    known = np.flatnonzero(np.isfinite(x) & np.isfinite(at_s))
+    lives = np.zeros(known.size) if generation is None else generation[known]
+    order = np.lexsort((at_s[known], x[known], lives))
+    moves = np.diff(at_s[known][order])[np.diff(lives[order]) == 0]
+    back_s, on_s = -moves[moves < 0].sum(), moves[moves > 0].sum()
+    return bool(back_s > _BACKWARDS * on_s)
 
 
 def without_durations(
@@ -104,8 +115,10 @@ def without_durations(
     clock, leave out counts that go up and down: requests in each interval are no position.
 
     groups: the rows of each process. A time that is the only axis stays in any order, except run
-    times of 60 to 64 s.
+    times of 60 to 64 s, which are not spaced as samples are.
     """
+    if all(_increases(-c.values, groups) for c in candidates):  # the newest rows are first
+        return list(candidates)
     clocks = [c for c in candidates if c.axis.kind is AxisKind.SECONDS]
     running = [c for c in clocks if _increases(c.values, groups)]
     others = [c for c in candidates if c.axis.kind is not AxisKind.SECONDS]
@@ -113,7 +126,22 @@ def without_durations(
         others = [c for c in others if not _goes_both_ways(c.values, groups)]
     if others or running:
         return others + running
-    return [c for c in clocks if not _lasts_less_than_it_begins(c.values)]
+    return [
+        clock
+        for clock in clocks
+        if not _lasts_less_than_it_begins(clock.values) or _is_even(clock.values, groups)
+    ]
+
+
+def _is_even(values: Floats, groups: Sequence[Ints | slice]) -> bool:
+    """Return True if the values of most processes are evenly spaced once they are sorted."""
+    spaces = [np.diff(np.sort(values[rows][np.isfinite(values[rows])])) for rows in groups]
+    usual = [float(np.median(one)) if one.size else 0.0 for one in spaces]
+    near = sum(
+        int(((one > each / 2) & (one < each * 2)).sum())
+        for one, each in zip(spaces, usual, strict=True)
+    )
+    return near >= _REGULAR * sum(one.size for one in spaces)
 
 
 def _lasts_less_than_it_begins(values: Floats) -> bool:
@@ -173,8 +201,8 @@ def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Res
         return Reset(x=x, generation=generation, note=note)
     if resumes:
         return None
-    lengths = x[falls] - x[starts[:-1]] + stride
-    offsets = np.concatenate(([0.0], np.cumsum(lengths)))
+    onwards = x[falls] + stride - x[starts[1:]]  # each block begins after the one before
+    offsets = np.concatenate(([0.0], np.cumsum(onwards)))
     block = np.searchsorted(falls, np.arange(x.size), side="left")
     note = f"{name} restarts {_times(falls.size)}: counted on from block to block"
     return Reset(x=x + offsets[block], generation=None, note=note)
@@ -221,8 +249,9 @@ def between_known_steps(x: Floats, at_s: Floats) -> Floats | None:
     told = np.concatenate(([0], np.flatnonzero(moves) + 1)) if known.size else known
     if told.size < _TOLD_AT_LEAST:
         return None
-    usual = np.median(moves[moves > 0])
-    if moves.min() < 0 or np.diff(times).min() < 0 or usual < _FEWEST_BETWEEN:
+    if moves.min() < 0 or np.diff(times).min() < 0:
+        return None
+    if (usual := np.median(moves[moves > 0])) < _FEWEST_BETWEEN:
         return None
     if np.mean(moves[moves > 0] % usual == 0) < _REGULAR:
         return None

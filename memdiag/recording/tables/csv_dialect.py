@@ -12,6 +12,7 @@ from itertools import accumulate, dropwhile, islice, pairwise, takewhile
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.moments import axis_of
+from memdiag.recording.parsing.number_marks import DIGITS
 
 WHITESPACE = " "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
@@ -26,14 +27,13 @@ _USUAL = 0.7
 _ROWS_IN_PROSE = 4
 # A printed number, perhaps with a unit or a percent sign: 17,412 MB; 2.6G; 1e-3; inf.
 NUMBER = re.compile(
-    r"[\s*`~\"]*[-+]?(?:[0-9]{1,3}(?:[,_' ][0-9]{3})+\.?[0-9]*|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+"
-    r"|[0-9][0-9_]*[.,]?[0-9]*|\.[0-9]+"
-    r"|nan|inf)(?:[eE][-+]?[0-9]+)?"
+    rf"[\s*`~\"]*[-+]?(?:{DIGITS}|\.[0-9]+|nan|inf)(?:[eE][-+]?[0-9]+)?"
     r"\s*[A-Za-z%]{0,5}[\s*`\"]*",
     re.I,
 )
 # A float has at most 24 characters; with blanks, quotes and a unit around it. Heuristic.
 _LONGEST_NUMBER = 100
+_BLANK = re.compile(r"[ \t]+")
 _CELL_ENDS = re.compile(r"[,;|\s]+")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 _DATE = re.compile(
@@ -122,7 +122,7 @@ def is_header_alone(head: str) -> bool:
 def split_line(line: str, delimiter: str) -> list[str]:
     """The cells of one line."""
     if delimiter == WHITESPACE:
-        return line.split()
+        return _BLANK.split(line.strip())
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:
@@ -154,6 +154,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if width < 2 or often < max(1, _USUAL * len(cells)):
         return None
     first = next(n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1})
+    first += _padded([row for _, row in cells[first:]])
     if delimiter == WHITESPACE and first:
         spread = _BLANKS.split(rows[first - 1][1].strip())  # "epoch  gpu used  peak"
         if len(spread) == width and not any(map(is_number, spread)):
@@ -178,6 +179,17 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         return None
     header = _completed(header, body) if len(header) < width else header
     return _named(header, cells[first][0] + 1, width, delimiter)
+
+
+def _padded(rows: list[list[str]]) -> int:
+    """The number of lines of text above a header, which a spreadsheet fills up with empty cells. A
+    single one may have names of groups.
+    """
+    above = list(takewhile(lambda row: "" in row, rows))
+    below = rows[len(above)] if len(above) < len(rows) else []
+    is_header = recognisable(below) and not any(map(is_number, below))
+    is_group = len(above) == 1 and sum(map(bool, above[0])) > 1
+    return len(above) if is_header and not is_group else 0
 
 
 def _completed(header: list[str], body: list[list[str]]) -> list[str]:

@@ -11,11 +11,18 @@ import numpy as np
 
 from memdiag.errors import ReadError
 from memdiag.recording.lazy_polars import as_series, is_numeric, is_text, pl
-from memdiag.recording.parsing.cells import has_numbers, holds_bytes, to_numbers, to_seconds
+from memdiag.recording.parsing.cells import (
+    has_numbers,
+    holds_bytes,
+    since_first_of_1970,
+    to_numbers,
+    to_seconds,
+)
 from memdiag.recording.parsing.column_meaning import (
     Meaning,
     Part,
     as_metric,
+    is_available,
     is_bare_number,
     recognise,
 )
@@ -23,6 +30,7 @@ from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import (
     ALLOCATED,
     DEVICE,
+    FREE,
     MEMORY,
     NO_AMOUNTS,
     REQUESTS,
@@ -48,12 +56,13 @@ _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
 _NO_COUNT = r"(?i)[0-9]\s*[kmgt]?i?b(?:ytes?)?\s*$"
-_AVAILABLE = {"available", "avail"}
+_ALL_ALLOCATIONS = {"total", "alloc"}
+# Of a machine: its disks have this label as well as its GPUs.
+_ANY_DEVICE = {"device"}
 # What an allocator of the host has in use; the sum of all that was ever allocated soon comes to so
 # many times of it, the memory that it holds does not. Heuristic.
 _IN_USE = {Role.IN_USE, Role.COLLECTED_HEAP}
 _TIMES_IN_USE = 4
-_BESIDE_ALLOCATED = ({"resident"}, {"total", "alloc"})
 
 
 def plan(table: Table, options: ReadOptions, source: str) -> Plan:
@@ -180,6 +189,7 @@ def _metrics(
         if meaning.part is Part.METRIC and at not in taken
     ]
     if found:
+        found = found if table.is_chosen else _known_by_words(found)
         return _on_host(table, _without_sums(table, _without_free(found)))
     looked_at = islice(table.columns, _COLUMNS_LOOKED_AT)
     numeric = [at for at, column in enumerate(looked_at) if _has_numbers(column)]
@@ -217,6 +227,17 @@ def _may_be_memory(name: str) -> bool:
     )
 
 
+def _known_by_words(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """Drop what only its unit shows to be memory if words show it of others: beside `RSS (MB)`,
+    `Processed (GB)` is data.
+    """
+    has_words = any(
+        not (meaning.by_unit or meaning.capacity) and meaning.unit is not Unit.COUNT
+        for _, meaning in metrics
+    )
+    return [(at, m) for at, m in metrics if not (has_words and m.by_unit)]
+
+
 def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
     """Drop the machine's free memory if available memory is known, or both used memory and cache.
 
@@ -225,9 +246,9 @@ def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning
     host = [(at, m) for at, m in metrics if m.falling and m.role is Role.HOST]
     roles = {meaning.role for _, meaning in metrics if not meaning.falling}
     is_split = Role.CACHE in roles and not roles.isdisjoint({Role.HOST, Role.RESIDENT})
-    if not is_split and not any(_AVAILABLE & set(m.metric.split("_")) for _, m in host):
+    if not is_split and not any(is_available(m.metric) for _, m in host):
         return metrics
-    free = {at for at, meaning in host if "free" in meaning.metric.split("_")}
+    free = {at for at, meaning in host if not FREE.isdisjoint(meaning.metric.split("_"))}
     return [(at, meaning) for at, meaning in metrics if at not in free]
 
 
@@ -297,23 +318,29 @@ def _amount(table: Table, at: int, meaning: Meaning) -> Floats:
 
 def _on_host(table: Table, metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
     """Where resident memory or the sum of all allocations stands beside it, and nothing is of a
-    device, an allocator of the host tells what is allocated, and mapped: jemalloc, Go.
+    device, an allocator of the host tells what is allocated, and mapped: jemalloc, Go. Beside
+    memory of a machine, `active` is of the machine.
     """
     words = [set(take_apart(name).words) for name in table.names[:_COLUMNS_LOOKED_AT]]
-    if not any(one in _BESIDE_ALLOCATED for one in words) or not all(map(DEVICE.isdisjoint, words)):
+    if any(DEVICE & one for one in words if one != _ANY_DEVICE):
         return metrics
+    has_allocator = any("resident" in one or one == _ALL_ALLOCATIONS for one in words)
+    has_machine = any(meaning.role is Role.HOST for _, meaning in metrics)
     found = []
     for at, meaning in metrics:
-        is_mapped = set(take_apart(table.names[at]).words) == {"mapped"}
-        role = Role.VIRTUAL if is_mapped else meaning.role
-        role = Role.IN_USE if role is Role.DEVICE_ALLOCATED else role
+        own, role = set(take_apart(table.names[at]).words), meaning.role
+        if has_machine and "active" in own:
+            role = Role.HOST
+        elif has_allocator:
+            role = Role.VIRTUAL if own == {"mapped"} else role
+            role = Role.IN_USE if role is Role.DEVICE_ALLOCATED else role
         found.append((at, replace(meaning, role=role)))
     return found
 
 
 def _chosen(table: Table, choice: MetricChoice, source: str) -> tuple[int, Meaning]:
     at = _find(table, choice.name, source)
-    return at, as_metric(table.names[at], choice.unit, choice.factor)
+    return at, as_metric(table.names[at], choice.unit, choice.factor, is_free=choice.is_free)
 
 
 def _has_numbers(column: Column) -> bool:
@@ -345,7 +372,8 @@ def _of_restarts(
     for at in islice(words, _COLUMNS_LOOKED_AT):
         codes, values = encode(as_series(table.columns[at]).fill_null(""))
         changes = np.flatnonzero(np.diff(codes))
-        if 1 < len(values) == len(changes) + 1 and any(set(changes.tolist()) == f for f in falls):
+        are_runs = 1 < len(values) == len(changes) + 1 <= len(codes) / _ROWS_PER_LABEL
+        if are_runs and any(set(changes.tolist()) == f for f in falls):
             return [("", at)]
     return []
 
@@ -409,6 +437,8 @@ def _candidate(table: Table, at: int, meaning: Meaning) -> Candidate:
     column = table.columns[at]
     seconds = kind is AxisKind.SECONDS
     values = to_seconds(column, meaning.factor) if seconds else to_numbers(column).values
+    if kind is AxisKind.EPOCH and (since_first := since_first_of_1970(values)) is not None:
+        kind, meaning, values = AxisKind.SECONDS, recognise("time"), since_first
     if meaning.axis is None and (_counts_more_than_rows(values) or _is_request(table.names[at])):
         kind = AxisKind.REQUEST  # by its name, or several small units per row
     name = printable(table.names[at][:80])

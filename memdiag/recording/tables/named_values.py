@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from memdiag.recording.tables.table import Table
 
 # From the most exact to the least, where there are several.
-_VALUES = ("value", "_value", "average", "avg", "mean", "maximum", "max", "last", "mean/increment")
+STATISTICS = (
+    "value",
+    "_value",
+    "average",
+    "avg",
+    "mean",
+    "maximum",
+    "max",
+    "last",
+    "mean/increment",
+)
 _NAMES = (
     *("metric", "metric_name", "metricname", "_field", "field", "measurement"),
     *("counter name", "tag", "key", "series", "variable", "label", "name"),
@@ -41,7 +51,7 @@ def with_named_values(table: Table, source: str) -> Table:
     if any(recognise(name).part is Part.METRIC for name in table.names):
         return table
     lower = [name.strip().lower() for name in table.names]
-    value = next((lower.index(name) for name in _VALUES if name in lower), None)
+    value = next((lower.index(name) for name in STATISTICS if name in lower), None)
     if value is None:
         return table
     named_by = [lower.index(name) for name in _NAMES if name in lower]

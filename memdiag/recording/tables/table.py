@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memdiag.errors import ReadError
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import as_series, pl
-from memdiag.recording.parsing.cells import NULLS
+from memdiag.recording.parsing.cells import NULLS, numbers_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.tables.csv_dialect import WHITESPACE, Layout
+from memdiag.recording.parsing.number_marks import decimal_commas
+from memdiag.recording.tables.csv_dialect import WHITESPACE, Layout, split_line
+from memdiag.recording.tables.plain_numbers import (
+    commas_in,
+    has_groups_perhaps,
+    typed,
+    unclear,
+    with_decimal_points,
+)
 from memdiag.values import units
 from memdiag.values.metrics import is_native
 from memdiag.values.sanitize import printable
@@ -29,6 +37,11 @@ _SMALL = 8
 # Longer lists hold samples or a histogram, not a value for each device.
 _PLACES_AT_MOST = 64
 _RAGGED_BYTES = 16 << 20
+_LINES_LOOKED_AT = 200
+_BY_DELIMITER = (
+    "1.000 is read as one thousand: semicolons stand between the cells, as where commas stand"
+    " before decimals"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +53,9 @@ class Table:
     first_line: line of the first row in the source, None if rows are not lines.
     notes: what had to be left out.
     unread_share: of the readings, before their cells are read: another number may be the right one.
+    totals: by the name of an axis, what it counts up to: 40 in `3/40`.
+    assumed: names of axes that only their place in a line gave.
+    is_chosen: the reader left out the sizes that the words around them do not show to be memory.
     """
 
     names: tuple[str, ...]
@@ -47,6 +63,9 @@ class Table:
     first_line: int | None
     notes: tuple[str, ...] = ()
     unread_share: float = 0.0
+    totals: Mapping[str, float] = field(default_factory=dict)
+    assumed: frozenset[str] = frozenset()
+    is_chosen: bool = False
 
     @classmethod
     def of(
@@ -72,6 +91,12 @@ class Table:
     def series(self) -> tuple[pl.Series, ...]:
         return tuple(map(as_series, self.columns))
 
+    def with_decimal_points(self) -> Table:
+        """The table with points for commas before decimals, if its cells have them there."""
+        if commas_in(self.columns):
+            return replace(self, columns=with_decimal_points(self.columns))
+        return self
+
     def filter(self, kept: pl.Series, *notes: str) -> Table:
         """The rows that are kept, which are no longer lines of the source."""
         columns = tuple(column.filter(kept) for column in self.series)
@@ -85,10 +110,14 @@ def read_text_table(source: Source, layout: Layout) -> Table:
     in_place = in_place and layout.delimiter != WHITESPACE and _header_alone(source, layout)
     raw = None if in_place else _rows(source, layout, torn)
     frame = _parse(source, raw, layout)
+    marks: tuple[str, ...] = ()
+    if _may_have_commas(source, layout):
+        frame, marks = _with_points(frame, _parse(source, raw, layout, typed=False), layout)
     if all(column.has_nulls() for column in frame.get_columns()):
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     frame = _without_headers(frame, layout)
     notes: tuple[str, ...] = ("the last line is torn off and was left out",) if torn else ()
+    notes += marks
     notes += () if raw is None else _ragged(raw, layout)
     names = layout.names + tuple("" for _ in range(frame.width - len(layout.names)))
     names, first_line = names[: frame.width], layout.skip_lines + 1
@@ -96,6 +125,35 @@ def read_text_table(source: Source, layout: Layout) -> Table:
         names = tuple(f"{n} ({u})" if u else n for n, u in zip(names, units_, strict=True))
         frame, first_line = frame.slice(1), first_line + 1
     return Table.of(frame, names, first_line=first_line, notes=notes)
+
+
+def _may_have_commas(source: Source, layout: Layout) -> bool:
+    """Return True if commas may stand before decimals, by the first lines."""
+    if layout.delimiter == "," and b'"' not in source.content:
+        return False
+    lines = source.head().split("\n")[layout.skip_lines :][:_LINES_LOOKED_AT]
+    cells = [cell for line in lines for cell in split_line(line, layout.delimiter)]
+    numbers = numbers_in(pl.Series(cells, dtype=pl.String)).drop_nulls()
+    marked = numbers.filter(numbers.str.contains("[.,]")).to_list()
+    return bool(marked) and decimal_commas(marked) is not False
+
+
+def _with_points(
+    frame: pl.DataFrame, text: pl.DataFrame, layout: Layout
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The table, with points for commas before decimals if its cells have them there, and a note if
+    only the delimiter shows that.
+
+    frame, text: the table with numbers, and as it was written.
+    """
+    columns = text.get_columns()
+    shown = commas_in(columns)
+    notes: tuple[str, ...] = ()
+    if shown is None and layout.delimiter == ";" and has_groups_perhaps(columns):
+        shown, notes = True, (_BY_DELIMITER,)
+    if not shown:
+        return frame, unclear(columns) if shown is None else ()
+    return pl.DataFrame([typed(as_series(one)) for one in with_decimal_points(columns)]), notes
 
 
 def _ragged(raw: bytes, layout: Layout) -> tuple[str, ...]:
@@ -255,19 +313,23 @@ def _plain_numbers(place: Path, head: bytes, layout: Layout) -> pl.DataFrame | N
     return None
 
 
-def _parse(source: Source, raw: bytes | None, layout: Layout) -> pl.DataFrame:
-    """Typed columns if the types of the first rows hold for all, text columns otherwise.
+def _parse(
+    source: Source, raw: bytes | None, layout: Layout, *, typed: bool = True
+) -> pl.DataFrame:
+    """Typed columns if the types of the first rows hold for all, text columns otherwise, or if they
+    are not to be typed.
 
     Reads `raw`; if it is None, the source in place, below its header.
     """
     place = source.path if raw is None else io.BytesIO(raw)
     assert place is not None
-    if isinstance(place, Path):
+    if isinstance(place, Path) and typed:
         frame = _plain_numbers(place, source.content, layout)
         if frame is not None:
             return frame
     failure: Exception | None = None
-    for infer, quote in ((True, '"'), (False, '"'), (False, None)):
+    ways = ((True, '"'), (False, '"'), (False, None))
+    for infer, quote in ways if typed else ways[1:]:
         try:
             return pl.read_csv(
                 place,

@@ -14,11 +14,13 @@ from statistics import median
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.parsing.column_vocabulary import IN_USE
 from memdiag.recording.textlog.number_spans import (
     ARROW,
     BY_UNIT,
     FRACTION,
-    NO_UNIT,
+    NO_RATE,
+    NO_UNIT_OR_TIME,
     NUMBER,
     OF,
     OF_TOTAL,
@@ -42,17 +44,13 @@ _SHARE = 0.05
 SEEN_AT_LEAST = 3
 
 # Words beside a size whose unit is a letter.
-_IN_USE = frozenset({"used", "use", "uses", "using", "usage", "consumed", "current", "now", "peak"})
-_IN_USE |= frozenset(
-    {"consumes", "consuming", "consumption", "occupied", "footprint", "resident", "held"}
-)
 _BARE_SIZE = "size"
-_OF_AMOUNTS = _IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
+_OF_AMOUNTS = IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 # What has memory: "cuda 1.2 GB, cpu 3.1 GB".
 _HOLDERS = frozenset({"process", "python", "cpu", "host"})
 
-# The name of a number without words at the start of lines.
-LEADING = "index"
+# The name of a number without words at the start of lines, and of one before a total: `3/40`.
+LEADING, COUNTED = "index", "iteration"
 LEAST_EPOCH_S = 1e8  # in 1973
 
 _ONE = re.compile(r"[^0-9]*[0-9][0-9.,]*\s*[A-Za-z%]{0,5}\s*")
@@ -64,7 +62,7 @@ _PRINTED = re.compile(r"\b[A-Za-z_]\w*\((?=\w+=)")
 _IN_FRONT = re.compile(r"^(?:\s*(?:\[[^\]0-9]*[0-9][^\]]*\]|\([^)0-9]*[0-9][^)]*\)))+\s*")
 _HEADING_ENDS = re.compile("[:|=0-9]")
 # A position at the start of a line, not the size at the start of another: `4.2 GB`.
-_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT}"
+_LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT_OR_TIME}"
 _GARBAGE = frozenset({"gc", "garbage"})
 _MEMORY_WORD = re.compile(
     r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card)\b"
@@ -128,7 +126,7 @@ class Field:
 
 
 def find_fields(
-    lines: Sequence[str], counted: str = "iteration", leading: str = LEADING
+    lines: Sequence[str], counted: str = COUNTED, leading: str = LEADING
 ) -> list[Field]:
     """The fields of these lines that are an axis or a metric, metrics first.
 
@@ -233,7 +231,7 @@ def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
         for f in metrics
     ):
         return [f for f in metrics if not f.by_unit]
-    named = [f for f in metrics if not f.by_unit or not _has_name(f, metrics, lines)]
+    named = _without_repeated(metrics, lines)
     if any(map(_MEMORY_WORD.search, lines)):
         return named
     return [f for f in named if not f.by_unit or not _is_of_things(f, lines)]
@@ -266,15 +264,27 @@ def _has_size(thing: str) -> bool:
     return not is_moment or not _SIZED.isdisjoint(words)
 
 
-def _has_name(field: Field, others: Sequence[Field], lines: Sequence[str]) -> bool:
-    named = [re.compile(other.pattern) for other in others if not other.by_unit]
-    shared = found = 0
-    for line in lines if named else ():
-        if (match := re.search(field.pattern, line)) is not None:
-            found += 1
-            hits = (pattern.search(line) for pattern in named)
-            shared += any(hit is not None and hit.span(1) == match.span(1) for hit in hits)
-    return shared * 2 > found
+def _without_repeated(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
+    """Of fields that find the same numbers by their unit and by words that are not of memory, those
+    that find more of them: "epoch 1: 3.2 GB" and "epoch 2 done, now at 3.9 GB".
+    """
+    places = {f.name: _places(f, lines) for f in metrics}
+    dropped: set[str] = set()
+    for unnamed in (f for f in metrics if f.by_unit):
+        ours = places[unnamed.name]
+        named = [f for f in metrics if not f.by_unit]
+        most = max((len(ours & places[f.name]) for f in named), default=0)
+        if most * 2 > len(ours):
+            dropped.add(unnamed.name)
+        else:
+            dropped |= {f.name for f in named if not f.is_of_memory and places[f.name] <= ours}
+    return [f for f in metrics if f.name not in dropped]
+
+
+def _places(field: Field, lines: Sequence[str]) -> set[tuple[int, int]]:
+    """The lines in which the field has a number, and where it begins."""
+    found = ((n, field.find(line)) for n, line in enumerate(lines))
+    return {(n, place[0][0]) for n, place in found if place is not None}
 
 
 def _numbers_once(
@@ -341,7 +351,8 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
 def _is_of_memory(name: str) -> bool:
     """Return True if the words say memory, or count objects, without the unit after them."""
     label = name.rpartition("(")[0] if name.endswith(")") else name
-    return recognise(label).part is Part.METRIC
+    meaning = recognise(label)
+    return meaning.part is Part.METRIC and not meaning.by_unit
 
 
 def _is_level(place: Place, labels: Sequence[str]) -> bool:
@@ -351,8 +362,8 @@ def _is_level(place: Place, labels: Sequence[str]) -> bool:
     """
     words = take_apart(place.text).words
     has_peak = any(take_apart(label).words == ("max", *words) for label in labels)
-    is_amount = (_OF_AMOUNTS | _HOLDERS).issuperset(words) or not _IN_USE.isdisjoint(words)
-    is_amount = is_amount and words != (_BARE_SIZE,)
+    is_amount = (_OF_AMOUNTS | _HOLDERS).issuperset(words) or not IN_USE.isdisjoint(words)
+    is_amount = is_amount and words not in {(), (_BARE_SIZE,)}
     is_moment = not PREPOSITIONS.isdisjoint(words[:1])
     return place.kind != "label" or has_peak or is_amount or is_moment
 
@@ -435,7 +446,7 @@ def _pattern_of_size(kind: str, label: str) -> str:
     if kind == "part":
         return rf"{amount}[ ]?({SIZE_UNIT})\s*(?:/|of\s)"
     part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""
-    return rf"{part}{amount}(?:{OF})?[ ]?({SIZE_UNIT})(?:[^0-9A-Za-z_]|$)"
+    return rf"{part}{amount}(?:{OF})?[ ]?({SIZE_UNIT}){NO_RATE}"
 
 
 def _before(text: str) -> str:

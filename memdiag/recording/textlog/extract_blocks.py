@@ -12,7 +12,7 @@ from memdiag.recording.inputs.lines import stamped
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part
 from memdiag.recording.parsing.fast_digits import numbers_of
-from memdiag.recording.parsing.timestamps import moments, moments_of_marks
+from memdiag.recording.parsing.timestamps import moments_of_marks, moments_of_stamps
 from memdiag.recording.textlog.line_templates import Alike, Lines, Plan, plan
 from memdiag.recording.textlog.minmax_decimation import decimated
 from memdiag.recording.textlog.search_lines import CARRIED, HEADING, TAGS, search
@@ -230,7 +230,7 @@ class Collector:
         for number in range(len(self.fields)):
             found.values[number, rows] = searched[f"field {number}"].to_numpy()
         if searched["stamp"].null_count() < len(rows):
-            found.stamps[rows] = moments(searched["stamp"])
+            found.stamps[rows] = moments_of_stamps(searched["stamp"])
         for name in TAGS:
             if name in searched.columns:
                 different = searched[name].drop_nulls().unique(maintain_order=True).to_list()

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import HOLDER
 from memdiag.values.measurements import AxisKind, Unit
 
 FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
@@ -20,8 +21,11 @@ NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
 _SPELT_OUT = "(?:[Kk]ilo|[Mm]ega|[Gg]iga|[Kk]ibi|[Mm]ebi|[Gg]ibi)[Bb]ytes?|[Mm]egs?|[Gg]igs?"
 SIZE_UNIT = rf"(?:{_SPELT_OUT}|[kKMGT]i?B|[kKMG]i?o|[КМГТ]Б|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
 UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
-NO_UNIT = r"(?:\s*$|\s*[^\w\s%.]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z]))"
-"""What may follow a number that is not a size."""
+_NO_TIME = r":(?:$|[^0-9]|[0-9](?:$|[^0-9])|[0-9]{3})"
+_NO_SIZE = r"\s*[^\w\s%.:]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z])"
+NO_UNIT_OR_TIME = rf"(?:\s*$|{_NO_TIME}|{_NO_SIZE})"
+"""What may follow a number that is not a size and not the hour of a time, `45:10`."""
+_OF_TIME = re.compile(":[0-9]{2}(?![0-9])")
 # Used and total, with one unit: `2571/15817MB`, `2571 / 15817 MB`.
 OF = r"[ ]?/[ ]?[0-9][0-9.]*"
 # (Words of other scripts touch their numbers.)
@@ -49,14 +53,24 @@ _BEHIND = re.compile(
 # "memory_monitor.py:21": a line of code.
 _FIGURE = re.compile(r"[0-9][0-9.]*[A-Za-z]")
 _CODE = re.compile(r"\w\.[a-z]{1,4}:$")
+# "utils.mem:report:12 - ": also one.
+_FUNCTION = re.compile(r"[\w.]+:[\w<>]+:$")
+_FUNCTION_ENDS = re.compile(r"\s*[-|]\s")
 # "malloc(12 KB)": one allocation.
 _ALLOCATES = re.compile(r"(?i)(?:[mc]alloc|realloc|mmap|sbrk)\($")
 # "1342 objects collected": no level.
 _HAPPENED = re.compile(
     r"\s*\w+\s+(?:collected|freed|released|removed|deleted|created|reclaimed|loaded|processed)\b"
 )
-# "118MB/s", "5 MB per step": no amount.
-_PER = re.compile(r"\s?/\s?(?:s|sec|min|h|it|iter|step)\b|\s+per\b")
+# "118MB/s", "5 MB per step", "0.7 GB/epoch": no amount.
+_PER = re.compile(rf"\s?/\s?(?![0-9.]|(?i:{HOLDER}))\w|\s+per\b")
+NO_RATE = (
+    rf"(?:\s*$|\s*[^\s\w/]|\s*/\s*(?:[^A-Za-z\s]|(?i:{HOLDER}))"
+    r"|\s+(?:[^\Wp]|p(?:[^e]|$)|pe(?:[^r]|$)|per\w))"
+)
+"""What may follow an amount, as a pattern without look-ahead."""
+# "45%|███   |": how much is done.
+_BAR = re.compile(r"\s*\|[^|\w]*\|")
 _AFTER = re.compile(r"\s*([A-Za-z_]+)(?:\(s\))?(?!\s*[=:]|\w)")
 # "after 3 run(s)", "at step 5": the number belongs to the word that follows.
 PREPOSITIONS = frozenset({"after", "at", "for", "in", "on", "during", "before"})
@@ -72,9 +86,11 @@ _SOFT_CUT = (
 )
 # "rss_mb=nan vram_mb=812": a value in words ends the name before it.
 _WORDED = r"""=(?:"[^"]*"|'[^']*'|[^\s='"][^\s=]*)\s+(?=[A-Za-z_])"""
+# "INFO:root:step 20", as Python's logging prints it.
+_LOGGER = r"\b[A-Z]{4,}:[\w.]*:(?=[A-Za-z])"
 _SENTENCE = r"(?<=[a-z]{4})\.\s+(?=[A-Z])"  # not of "Max. RSS"
 _HARD_CUT = (
-    rf"[,|;\t{{}}\u3001\uff0c\uff1b]|{_SENTENCE}|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
+    rf"[,|;\t{{}}\u3001\uff0c\uff1b]|{_LOGGER}|{_SENTENCE}|[>\])]:|\s{{2,}}|:\s+(?=\S)|\s-+\s|\s?->\s?|:\["
     rf"|{_WORDED}|=[\"'](?=[A-Za-z])|(?<=[a-z])[\"']\s+(?=[A-Za-z])"
 )
 _CUT = re.compile(f"{_HARD_CUT}|{_SOFT_CUT}")
@@ -249,9 +265,14 @@ def without_when(text: str) -> str:
 
 def _is_no_reading(between: str, label: str, match: re.Match[str]) -> bool:
     """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a line of code, a start, an
-    increase, a single allocation, a total ("of 32 GB", "/ 32 GB"), or a size that comes again.
+    increase, a single allocation, a total ("of 32 GB", "/ 32 GB"), a progress bar, or a size that
+    comes again.
     """
     figure, unit = match.group("figure"), match.group("unit") or ""
+    if unit == "%" and _BAR.match(match.string, match.end()):
+        return True
+    if _FUNCTION.search(between) and not unit and _FUNCTION_ENDS.match(match.string, match.end()):
+        return True
     if label.lower() in _TOTALS or _CODE.search(between) or _ALLOCATES.search(between):
         return True
     if re.fullmatch(SIZE_UNIT, unit):
@@ -280,7 +301,7 @@ def _unlabelled(
     if match.group("total"):
         return Place("fraction", counter)
     if first and not match.string[: match.start()].strip(_STRIP):
-        return Place("start", "")
+        return None if _OF_TIME.match(match.string, match.end()) else Place("start", "")
     return None if unit else Place("plain", "")
 
 

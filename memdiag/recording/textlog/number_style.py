@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_SIZE_ENDS = rb"(?=[ ]?[KMGTkmgt]i?[Bb]\b)"
+from memdiag.recording.parsing.number_marks import decimal_marks, may_be_address
+
+_SIZE_ENDS = rb"(?=[ ]?[KMGTkmgt]i?[Bbo]\b)"
 # Spaces that do not break a line, thin and narrow ones, in UTF-8.
 _SPACES = rb"(?:\xc2\xa0|\xe2\x80\x89|\xe2\x80\xaf)"
 _ALONE = rb"(?<![\w.])()"
@@ -19,12 +21,18 @@ _ALONE = rb"(?<![\w.])()"
 # `GPU 0 512 MB` has two numbers, `RSS: 3 996 854 kB` has one.
 _GROUPED = (
     re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:_[0-9]{3})+)(?!\w)"),
+    re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:(?:'|\xe2\x80\x99)[0-9]{3})+)(?!\w)"),
     re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:" + _SPACES + rb"[0-9]{3})+)(?![0-9])"),
     re.compile(rb"([:=][ ]{0,8})([1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?)" + _SIZE_ENDS),
     re.compile(rb"(?<![\w.,])()([1-9][0-9]?(?:,[0-9]{2}){1,6},[0-9]{3})" + _SIZE_ENDS),  # lakhs
 )
 # Points between thousands, where commas are decimal.
-_POINTED = re.compile(_ALONE + rb"([1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?=,[0-9])")
+_POINTED = re.compile(rb"(?<![\w.])(?<![0-9]:)[1-9][0-9]{0,2}(?:\.[0-9]{3})+(?![0-9]|\.[0-9])")
+# Numbers with marks, no times and no pairs such as `0,1`.
+_MARKED = re.compile(
+    rb"(?<![\w.,/-])(?<![0-9]:)(?![0-9],[0-9]\b)[0-9]+(?:[.,][0-9]+)+(?![0-9:/-]|[.,][0-9])"
+)
+_FEW_OTHERS = 0.1
 _COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
 _COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2}" + _SIZE_ENDS)
 _POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+" + _SIZE_ENDS)
@@ -106,7 +114,7 @@ class NumberStyle:
             block = _NAMED_BEHIND.sub(_named_before, block)
         if not self.decimal_commas:
             return block
-        return _COMMA.sub(b".", _POINTED.sub(lambda one: one[2].replace(b".", b""), block))
+        return _COMMA.sub(b".", _POINTED.sub(_without_points, block))
 
     def _with_year(self, found: re.Match[bytes]) -> bytes:
         month = _month(found)
@@ -117,12 +125,15 @@ class NumberStyle:
 def number_style(block: bytes) -> NumberStyle:
     """The style of a log, from the start of its first block.
 
-    Commas are decimal if several sizes have one or two digits after one, and none has a point.
+    Commas are decimal if several sizes have one or two digits after one, and none has a point; or
+    if hardly any number shows anything else.
     """
     block = block[:_LOOKED_AT]
     grouped = (one for one in _GROUPED if len(one.findall(block)) >= _AT_LEAST)
     sizes = len(_COMMA_SIZE.findall(block))
     commas = sizes >= _AT_LEAST and _POINT_SIZE.search(block) is None
+    marks = decimal_marks(number.decode() for number in set(_MARKED.findall(block)))
+    commas |= marks[","] >= _AT_LEAST and marks["."] <= _FEW_OTHERS * marks[","]
     listed = len(_HAS_LIST.findall(block)) >= _AT_LEAST
     behind = sum(_IN_USE.search(one["parts"]) is not None for one in _NAMED_BEHIND.finditer(block))
     held = len(_USED_AND_HELD.findall(block)) >= _AT_LEAST
@@ -146,6 +157,10 @@ def _without_separators(found: re.Match[bytes]) -> bytes:
     digits = re.sub(rb"[^0-9.,]", b"", found[2])
     is_grouped = digits.count(b",") > 1  # one may be decimal
     return found[1] + (digits.replace(b",", b"") if is_grouped else digits)
+
+
+def _without_points(found: re.Match[bytes]) -> bytes:
+    return found[0] if may_be_address(found[0].decode()) else found[0].replace(b".", b"")
 
 
 def _of_24_hours(found: re.Match[bytes]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice, pairwise
 from typing import TYPE_CHECKING
@@ -19,7 +19,9 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
+from memdiag.recording.textlog.axis_totals import totals
 from memdiag.recording.textlog.discover_fields import (
+    COUNTED,
     LEADING,
     LEAST_EPOCH_S,
     Field,
@@ -29,7 +31,7 @@ from memdiag.recording.textlog.extract_blocks import ROWS_AT_MOST, Collector, Fo
 from memdiag.recording.textlog.line_templates import Lines, lines_of
 from memdiag.recording.textlog.number_style import NumberStyle, number_style
 from memdiag.recording.textlog.search_lines import TAGS
-from memdiag.recording.textlog.unread_sizes import left_out, share_left_out
+from memdiag.recording.textlog.unread_sizes import left_out, share_left_out, without_number
 from memdiag.recording.textlog.wordings import by_wording
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
@@ -38,23 +40,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memdiag.recording.lazy_polars import Column
-    from memdiag.values.measurements import Floats
+    from memdiag.values.measurements import Floats, Ints
 
 _LOOKED_AT = 600
 _ROWS_AT_LEAST = 4
 # An axis increases in this share of its steps; it may also stay or restart.
 _ONWARDS = 0.6
+# Readings end early where more than this share of the positions is beyond the last one.
+_BEYOND = 0.05
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
 # too.
 _DENSE = 0.2
-_HINT = (
-    r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|[0-9]\s?bytes|uss|pss|vms"
-)
+_HINT = r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?\b|bytes|uss|pss|vms"
 # Screens of a monitor: so many times, and such a share of the lines.
 _TIMES_AT_LEAST = 8
 _NEARLY_ALL = 0.95
 _REPEATS_WITHIN = 1 << 18
 _DIGIT = "[0-9]"
+# Tags that are not of a process.
+_OF_MOMENTS = {"phase", "restart"}
 _BEGINS_WITH_NUMBER = re.compile(rb"\s*[0-9]")
 _FORMS_AT_MOST = 4000
 _FORMS_NOTED = 500
@@ -67,7 +71,7 @@ def read_text(source: Source) -> Table | None:
     """The table in a log, None if its lines have no memory values, or too few."""
     collector: Collector | None = None
     filled = 0
-    of_memory: list[str] = []
+    of_memory: dict[str, int] = {}
     style: NumberStyle | None = None
     repeats = False
     for block in blocks(source):
@@ -76,7 +80,7 @@ def read_text(source: Source) -> Table | None:
         lines = lines_of(style.plain(block))
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
-            of_memory, repeats = list(_each_of_memory(lines)), _repeats(lines)
+            of_memory, repeats = _each_of_memory(lines), _repeats(lines)
         if collector is not None:
             collector.read(lines)
     if collector is None:
@@ -90,6 +94,8 @@ def read_text(source: Source) -> Table | None:
     metrics, axes = [fields[n] for n in chosen.metrics], [fields[n] for n in chosen.axes]
     notes = left_out(of_memory, metrics, axes, own=chosen.own)
     unread = share_left_out(of_memory, metrics, axes, own=chosen.own)
+    ended, share = _end_early(collector.fields, found, chosen)
+    notes, unread = (*notes, *without_number(of_memory, metrics), *ended), max(unread, share)
     for name, each in _several(collector, found, chosen).items():
         notes += (f"{name}: the {each:g} amounts at each position or time are one series",)
         unread = max(unread, 1 - 1 / each)
@@ -97,11 +103,13 @@ def read_text(source: Source) -> Table | None:
         table,
         notes=(*notes, _DECIMATED) if collector.coarseness else notes,
         unread_share=unread,
+        totals=totals(of_memory, fields),
+        assumed=frozenset(f.name for f in axes if f.is_guessed and f.name == COUNTED),
     )
 
 
 def _collector_for(lines: Lines) -> Collector | None:
-    counted = "epoch" if _OF_EPOCHS.search(lines.raw) else "iteration"
+    counted = "epoch" if _OF_EPOCHS.search(lines.raw) else COUNTED
     looked_at = _to_look_at(lines)
     fields = by_wording(find_fields(looked_at, counted, _leading_name(lines)), looked_at)
     if not fields:
@@ -146,15 +154,16 @@ def _to_look_at(lines: Lines) -> Sequence[str]:
     return [_without_stamp(lines.line(n)) for n in (*chosen, *others)]
 
 
-def _each_of_memory(lines: Lines) -> Iterator[str]:
-    """One line of each form that mentions memory, in their order."""
+def _each_of_memory(lines: Lines) -> dict[str, int]:
+    """One line of each form that mentions memory, in their order, and how often the form occurs."""
     first: dict[bytes, int] = {}
-    forms = (form for form in lines.zeroed().split(b"\n") if form)
+    forms = [form for form in lines.zeroed().split(b"\n") if form]
     for n, form in enumerate(forms):
         first.setdefault(form, n)
     _, of_memory = _relevant(list(first))
-    chosen = (n for form, n in first.items() if form in of_memory)
-    return (_without_stamp(lines.line(n)) for n in islice(chosen, _FORMS_NOTED))
+    often = Counter(forms)
+    chosen = islice((form for form in first if form in of_memory), _FORMS_NOTED)
+    return {_without_stamp(lines.line(first[form])): often[form] for form in chosen}
 
 
 def _repeats(lines: Lines) -> bool:
@@ -208,8 +217,7 @@ def read_pattern(source: Source, pattern: str) -> Table:
         )
     try:
         parts = [
-            chunk["line"].str.extract_groups(pattern).struct.unnest().drop_nulls(names[:1])
-            for chunk in chunks(source)
+            _groups(chunk, pattern, names[0]).drop_nulls(names[:1]) for chunk in chunks(source)
         ]
     except pl.exceptions.PolarsError as error:
         raise UsageError(
@@ -223,6 +231,13 @@ def read_pattern(source: Source, pattern: str) -> Table:
         )
     columns = tuple(frame[name] for name in names)
     return Table(names=tuple(names), columns=columns, first_line=None)
+
+
+def _groups(chunk: pl.DataFrame, pattern: str, first: str) -> pl.DataFrame:
+    """The groups of a pattern in each line without its time, or else in the whole line."""
+    rest, whole = (chunk[name].str.extract_groups(pattern) for name in ("line", "whole"))
+    found: pl.DataFrame = whole.zip_with(rest.struct.field(first).is_null(), rest).struct.unnest()
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,10 +271,21 @@ def _chosen(fields: Sequence[Field], found: Found) -> _Chosen:
 def _leading(
     fields: Sequence[Field], axes: Sequence[int], found: Found, metrics: Sequence[int]
 ) -> list[int]:
-    """The axes that lead in the lines with one of these metrics."""
+    """The axes that lead in the lines with one of these metrics, of each process."""
     wanted = _have_any(found, metrics)
-    there = ((n, _those(found.values[n], wanted)) for n in axes)
+    order = _by_process(found, np.flatnonzero(wanted))
+    there = (
+        (n, _those(found.values[n], wanted) if order is None else found.values[n][order])
+        for n in axes
+    )
     return [n for n, x in there if _leads(_positions(x) if fields[n].leads else x)]
+
+
+def _by_process(found: Found, rows: Ints) -> Ints | None:
+    """These rows, those of each process together; None if there is one."""
+    tags = [codes[rows] for name, codes in found.tags.items() if name not in _OF_MOMENTS]
+    tags = [codes for codes in tags if codes.size and (codes != codes[0]).any()]
+    return rows[np.lexsort(tags)] if tags else None
 
 
 def _as_table(
@@ -325,6 +351,23 @@ def _of_blocks(rows: Found) -> Found:
     return merged
 
 
+def _end_early(
+    fields: Sequence[Field], found: Found, chosen: _Chosen
+) -> tuple[tuple[str, ...], float]:
+    """A note where positions go on well beyond the last reading, and their share of all."""
+    has_reading = _have_any(found, chosen.metrics)
+    for n in chosen.axes if chosen.own else ():
+        placed = np.flatnonzero(np.isfinite(found.values[n]))
+        read = np.flatnonzero(has_reading[placed])
+        beyond = placed.size - 1 - read[-1]
+        if beyond > max(2 * np.diff(read, prepend=0).max(), _BEYOND * placed.size):
+            last, end = found.values[n][placed[[read[-1], -1]]]
+            name = fields[n].name
+            note = f"readings of memory end at {name} {last:g} of {end:g}"
+            return (note,), float(beyond / placed.size)
+    return (), 0.0
+
+
 def _several(collector: Collector, found: Found, chosen: _Chosen) -> dict[str, float]:
     """The fields of which most positions or times, on lines of their own, have several different
     amounts below them, with their number: of things that nothing else than their order tells apart.
@@ -336,7 +379,10 @@ def _several(collector: Collector, found: Found, chosen: _Chosen) -> dict[str, f
         field = collector.fields[n]
         if field.meaning.unit is not Unit.COUNT:
             least, apart = (2, 1.0) if field.by_unit else (3, 2.0)
-            each = _amounts_at_once(found.values[n], moments, apart)
+            rows = np.flatnonzero(np.isfinite(found.values[n]))
+            order = _by_process(found, rows)
+            rows = rows if order is None else order
+            each = _amounts_at_once(found.values[n][rows], [at[rows] for at in moments], apart)
             several |= {_column_name(field): each} if each >= least else {}
     return several
 
@@ -345,16 +391,15 @@ def _amounts_at_once(values: Floats, moments: Sequence[Floats], apart: float) ->
     """The median number of values at each moment, 0 if the largest of most is not that many times
     the smallest.
     """
-    rows = np.flatnonzero(np.isfinite(values))
-    changes = np.zeros(max(0, rows.size - 1), dtype=bool)
+    changes = np.zeros(max(0, values.size - 1), dtype=bool)
     for at in moments:
-        changes |= np.diff(np.nan_to_num(at[rows])) != 0
+        changes |= np.diff(np.nan_to_num(at)) != 0
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
     if len(starts) < _ROWS_AT_LEAST:
         return 0.0
-    highest = np.maximum.reduceat(values[rows], starts)
-    lowest = np.minimum.reduceat(values[rows], starts)
-    each = float(np.median(np.diff(np.append(starts, rows.size))))
+    highest = np.maximum.reduceat(values, starts)
+    lowest = np.minimum.reduceat(values, starts)
+    each = float(np.median(np.diff(np.append(starts, values.size))))
     return each if np.median(highest >= apart * lowest) > 0 else 0.0
 
 
@@ -365,7 +410,7 @@ def _generations(
     so; None without restarts, if the readings do not fall at each, or if the lines are of several
     processes.
     """
-    if not found.tags.keys() <= {"phase", "restart"} or "restart" not in found.tags:
+    if not found.tags.keys() <= _OF_MOMENTS or "restart" not in found.tags:
         return None
     restarts = np.cumsum((found.tags["restart"] >= 0) & ~_have_any(found, metrics)).astype(float)
     y, generation = found.values[metrics[0]], restarts[wanted]
@@ -436,7 +481,7 @@ def _named(collector: Collector, rows: Found, chosen: Sequence[int]) -> Table:
         if name in rows.tags and (rows.tags[name] >= 0).any():
             names.append(name)
             columns.append(collector.tags(name, rows.tags[name]))
-    return Table(names=tuple(names), columns=tuple(columns), first_line=None)
+    return Table(names=tuple(names), columns=tuple(columns), first_line=None, is_chosen=True)
 
 
 def _is_clock(leading: Floats) -> bool:

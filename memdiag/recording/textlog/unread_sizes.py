@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
@@ -13,12 +13,14 @@ from memdiag.recording.textlog.number_spans import (
     NUMBER,
     OF_TOTAL,
     SIZE_UNIT,
-    Place,
     numbers_in,
 )
 from memdiag.values.sanitize import printable
 
-_SIZE = re.compile(rf"(?<![A-Za-z0-9_.])({NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_]|-[A-Za-z])(?:/s\b)?")
+_SIZE = re.compile(
+    rf"(?<![A-Za-z0-9_.])([0-9]+,[0-9]{{1,2}}|{NUMBER})[ ]?{SIZE_UNIT}"
+    r"(?![A-Za-z0-9_]|-[A-Za-z])(?:/s\b)?"
+)
 # A number and a word of memory, in any order, as in "estimated size (MB): 813".
 _OF_MEMORY = re.compile(
     r"(?i)(?=.*[0-9])(?:.*[(\[][kmgt]i?b[)\]]|.*(?<![a-z])(?:mem(?:ory)?|rss|vram|alloc\w*)(?![a-z]))"
@@ -27,6 +29,9 @@ _OF_MEMORY = re.compile(
 _ROW = re.compile(rf"(?:\s+{NUMBER}(?=\s|$)){{2,}}")
 _LATER = re.compile(ARROW)
 _STARTS = re.compile(r"[,;|{(\t]|\s-\s|\.\s|->")
+_FIGURES = re.compile("[0-9][0-9.,]*")
+_AFTER_NAME = " :=\t"
+_IN_WORDS = re.compile(r"\s*[^\s0-9+.]")
 _LONGEST = 48
 _SHOWN = 4
 
@@ -73,6 +78,41 @@ def share_left_out(
     return 1 - len(here) / sizes if sizes > len(here) else 0.0
 
 
+def without_number(lines: Mapping[str, int], metrics: Sequence[Field]) -> tuple[str, ...]:
+    """Notes about fields that have words instead of the number in some lines: "gpu mem n/a".
+
+    lines: one of each form, with the number of its lines.
+    """
+    shares = {field.name: _without_number(lines, field) for field in metrics}
+    return tuple(
+        f"{printable(name)}: {share:.0%} of its readings are words instead of numbers: left out"
+        for name, share in shares.items()
+        if share
+    )
+
+
+def _without_number(lines: Mapping[str, int], field: Field) -> float:
+    name = field.name.rpartition("(")[0].strip() or field.name
+    read = unread = 0
+    starts: set[str] = set()
+    others: list[tuple[str, int]] = []
+    for line, often in lines.items():
+        if (place := field.find(line)) is None:
+            others.append((_form(line), often))
+        else:
+            start = _form(line[: place[0][0]])
+            read += often
+            starts |= {start} if start.rstrip(_AFTER_NAME).endswith(name) else set()
+    for form, often in others if starts else ():
+        rests = (form.removeprefix(start) for start in starts if form.startswith(start))
+        unread += often if any(_IN_WORDS.match(rest) for rest in rests) else 0
+    return unread / (read + unread) if read else 0.0
+
+
+def _form(line: str) -> str:
+    return _FIGURES.sub("0", line)
+
+
 def _share_in_rows(lines: Sequence[str], metrics: Sequence[Field]) -> float:
     """The share of numbers that are not read of `Mem: 64215 9145 47033`, 0 if most have names."""
     found = sum(field.find(line) is not None for line in lines for field in metrics)
@@ -105,18 +145,24 @@ def _unread(line: str, metrics: Sequence[Field], axes: Sequence[tuple[int, int]]
         if not any(a < size.end(1) and size.start(1) < b for a, b in read)
         and not _LATER.match(line, size.end())
     ]
-    labels = [number.place.text for number in numbers_in(line) if _is_of_memory(number.place)]
+    named = [number.place for number in numbers_in(line) if number.place.kind == "label"]
+    labels = [
+        place.text
+        for place in named
+        if _is_of_allocations(place.text)
+        or (recognise(place.text).by_unit and not any(field.by_unit for field in metrics))
+    ]
     if unread or labels or sizes or found or _OF_MEMORY.match(line) is None:
         rows = _rows_behind(line, metrics)
         return [_around(line, size) for size in unread] + labels + rows
     return [line.strip()[:_LONGEST].strip()]
 
 
-def _is_of_memory(place: Place) -> bool:
+def _is_of_allocations(label: str) -> bool:
     """Return True for a number that allocations name and that is no amount in use."""
-    if place.kind != "label" or recognise(place.text).part is not Part.OTHER:
+    if recognise(label).part is not Part.OTHER:
         return False
-    return any(word.startswith("alloc") for word in take_apart(place.text).words)
+    return any(word.startswith("alloc") for word in take_apart(label).words)
 
 
 def _around(line: str, size: re.Match[str]) -> str:

@@ -171,15 +171,24 @@ def next_step(compared: Comparison) -> str:
         return "Compare recordings of the same metric, or name it on both sides with --metric."
     match found.effect:
         case Effect.FIXED:
-            return (
-                "Nothing to fix. To keep it so, gate the job: memdiag run exits with 1 on a leak."
-            )
+            higher = _higher(found)
+            gate = "To keep it so, gate the job: memdiag run exits with 1 on a leak."
+            return f"{higher} {gate}" if higher else f"Nothing to fix. {gate}"
         case Effect.NEW_LEAK | Effect.WORSE:
             return "Run memdiag analyze on the run after to see where it grows."
         case Effect.INCONCLUSIVE:
             return _more(found)
         case Effect.NO_EFFECT | Effect.IMPROVED:
             return _what_is_left(found)
+
+
+def _higher(found: SeriesComparison) -> str:
+    """What the run after the leak needs more than the one before, "" if it does not."""
+    for one in found.differences:
+        if one.measure in (Measure.LEVEL, Measure.PEAK) and one.change.low > 0:
+            before, after = (shown(found, one, side.value) for side in (one.base, one.candidate))
+            return f"But its {measure(found, one)} is higher: {after} instead of {before}."
+    return ""
 
 
 def _what_is_left(found: SeriesComparison) -> str:

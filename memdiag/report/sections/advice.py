@@ -157,6 +157,7 @@ _MORE_DATA = {
     Reason.TOO_FEW_SAMPLES: "Sample more often (--interval) if the run cannot be longer.",
     Reason.AT_LIMIT: "Raise the limit or lower the batch size and record again.",
     Reason.UNREAD_CELLS: "Write numbers in all cells of the column, or name it with --metric.",
+    Reason.MAY_BE_FREE: "If it is free memory, say so with --metric NAME=free.",
     Reason.NOT_COLLECTED: "Record longer, or call the collector (gc.collect()) at each epoch.",
     Reason.NOT_MEMORY: "Record resident memory (RSS) or device memory as well.",
 }

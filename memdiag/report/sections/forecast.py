@@ -134,6 +134,7 @@ def forecasts(finding: Finding) -> str:
 
 # With fewer, verdicts are rare and less sure (docs/decide.md). Of a recording at one position.
 _READINGS = 20
+_READ_MORE_OFTEN = "Read memory more often: memdiag run reads it at every step."
 
 
 def more_memory(finding: Finding, need: NeedMore, limit_bytes: int | None) -> str:
@@ -150,6 +151,11 @@ def needs(finding: Finding, need: NeedMore, screen: Screen) -> str:
     if need.more_x is None and need.more_s is None:
         why = need.why or "not decidable in this run"
         return f"{longer(finding)}: {series_names.stopped(why, screen)}"
+    if need.is_beyond_plan:
+        return (
+            f"A verdict needs {amount(finding, need)}, and the run is planned to end before. "
+            f"{_READ_MORE_OFTEN}"
+        )
     if finding.reason is Reason.TOO_FEW_SAMPLES:
         return f"Run for {amount(finding, need)} at least; many warm-ups take minutes."
     why = f": {series_names.stopped(need.why, screen)}" if need.why else "."

@@ -154,8 +154,9 @@ def last_line(found: RecordingFinding, screen: Screen) -> Text:
     forms = [f" {said} ({given})" if given else f" {said}", f" {said}"]
     forms += [f" {gist(found)}"] + ([f" {rate.brief()}"] if rate is not None else [])
     finding = found.deciding
-    if finding is not None and finding.need_more is not None:
-        forms.insert(2, f": run {forecast.brief(finding, finding.need_more)}")
+    need = None if finding is None else finding.need_more
+    if finding is not None and need is not None and not need.is_beyond_plan:
+        forms.insert(2, f": run {forecast.brief(finding, need)}")
     verdict = found.verdict.name
     room = screen.measure - cell_len(before + verdict + after)
     shortest = "" if rate is None else forms[-1]

@@ -38,6 +38,7 @@ REASONS = {
     Reason.UNCERTAIN_TREND: "growth possible but not confirmed",
     Reason.AT_LIMIT: "flat only because a limit is reached",
     Reason.UNREAD_CELLS: "too many cells could not be read",
+    Reason.MAY_BE_FREE: "falls, and may be free memory",
     Reason.FEW_PAGES: "growth may be start-up only",
     Reason.FILLING: "may be a fixed-size buffer filling up",
     Reason.NOT_COLLECTED: "garbage rarely collected so far",

@@ -1,4 +1,4 @@
-"""Two readings above a level are no regime."""
+"""Two readings above a level are no regime, and most starts of few readings are warm-ups."""
 
 from __future__ import annotations
 
@@ -27,3 +27,10 @@ def test_six_epochs_that_rise_are_one() -> None:
     found = asked("few_readings", epochs(400, 800, 1200, 1600, 2000, 2400))
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_five_readings_of_a_start_are_no_leak() -> None:
+    """Of such starts, more are warm-ups: a leak would have a confidence below one half."""
+    found = asked("few_readings", series_of(9e8 + 25 * MB * np.arange(5), 100.0 * np.arange(5)))
+    assert found.sides == {Side.AGAINST_LEAK}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)

@@ -6,7 +6,7 @@
 2. A leak of one process's memory is a leak. So is one of Python's blocks, each of which is memory:
    small ones come out of arenas of 1 MB, so that pages show them late, and in steps.
 3. Without one, an inconclusive series of memory leaves the recording inconclusive, unless other
-   series settle it.
+   series settle it. One that grows is named before one that is level.
 4. Else the series that people ask for first decides, a warm-up before a stable one.
 Other counts (tensors, objects, processes) decide only where no memory was recorded.
 """
@@ -104,6 +104,8 @@ _MOST_INFORMATIVE = (
 )
 # What people ask for first when nothing grows.
 _SPEAK = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED, Role.RESIDENT)
+# Why a series is left open that does grow.
+_GROWS = frozenset({Reason.STILL_CLIMBING, Reason.SLOWING, Reason.IRREGULAR})
 _ASKED_FIRST = (
     *_SPEAK,
     Role.UNIQUE,
@@ -163,7 +165,7 @@ def decide(
     if leaks:
         at = most_informative(leaks, series)
     elif unsettled:
-        at = max(unsettled, key=lambda i: (findings[i].samples, -_rank(findings[i], _ASKED_FIRST)))
+        at = max(unsettled, key=lambda i: _openness(findings[i]))
     elif stable:
         at = _asked_first(stable, series)
     else:
@@ -203,6 +205,13 @@ def _pool(findings: Sequence[Finding]) -> list[int]:
     usable = [i for i, f in enumerate(findings) if f.role not in NOT_EVIDENCE_ROLES]
     memory = [i for i in usable if findings[i].role not in COUNTS]
     return memory or usable or [*range(len(findings))]
+
+
+def _openness(finding: Finding) -> tuple[bool, int, int, float]:
+    """What is open before what is less so: growth, what was read often, what people ask for."""
+    grows = finding.reason in _GROWS
+    rank = _rank(finding, _ASKED_FIRST)
+    return grows, finding.samples, -rank, speed(finding) if grows else 0.0
 
 
 def _rank(finding: Finding, order: Sequence[Role]) -> int:

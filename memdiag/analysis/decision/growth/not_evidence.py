@@ -76,6 +76,34 @@ def extrapolate(
     return horizon, grown, max(least, _background(prepared, policy) * horizon)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InProportion:
+    """What is in proportion to the position of the run."""
+
+    off: float = number(0.02, "largest value", "how far a reading may be off, besides rounding")
+    start: float = number(0.5, "last position", "where the first reading must be at the latest")
+
+
+@rule(InProportion())
+def in_proportion(case: Case, window: Window, parameters: InProportion) -> Argument | None:
+    """An amount of nothing at position 0 that grows in proportion to a counter with a known end is
+    what the run is for, such as a cache that it fills; no process is without memory at its start.
+    """
+    x, y, end_x = case.prepared.all_x, case.prepared.all_y, case.context.planned_x
+    if end_x is None or not 0 < x[-1] < end_x or x[0] > parameters.start * x[-1] or y[-1] <= 0:
+        return None
+    per_x = float((x * y).sum() / (x * x).sum())
+    off = np.abs(y - per_x * x).max()
+    if off > parameters.off * y[-1] + case.prepared.quantum:
+        return None
+    return Argument(
+        text="it grows in proportion to a counter that ends at {end_x}, and would be {end_y} then",
+        numbers={"end_x": end_x, "end_y": per_x * end_x},
+        reason=Reason.FILLING,
+        need_x=end_x - float(x[-1]),
+    )
+
+
 @Rule
 def not_a_meter(case: Case, window: Window) -> Argument | None:
     """A metric that also grows without a leak.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from memdiag.analysis.decision.case import Case, Rule, Window
+from memdiag.analysis.decision.prior import most_of_leak
 from memdiag.analysis.decision.regimes import r_squared
 from memdiag.analysis.policy import HELD
 from memdiag.analysis.stats.changepoint import bins
@@ -105,9 +106,10 @@ def step_due(case: Case, window: Window) -> Argument | None:
 
 @Rule
 def few_readings(case: Case, window: Window) -> Argument | None:
-    """A regime of a few readings is not evidence of a leak."""
-    readings = window.fit.tail_samples
-    if readings >= case.policy.common.fewest:
+    """So few readings show the growth that most of such starts are warm-ups."""
+    readings, prepared = window.fit.tail_samples, case.prepared
+    sure = most_of_leak(window.posterior, window.span_x, prepared, case.policy)
+    if readings >= case.policy.common.fewest and sure >= case.policy.common.most:
         return None
     return Argument(
         text="only {readings} readings show this growth",

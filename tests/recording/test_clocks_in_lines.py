@@ -1,0 +1,87 @@
+"""Times of day in the lines of a text log: cut out of each line, and read as seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from logs import read_log
+
+from memdiag.recording.inputs.lines import split_stamp, stamped
+from memdiag.recording.parsing.timestamps import moments_of_marks, moments_of_stamps
+from memdiag.values.measurements import AxisKind
+
+LINES = {
+    "2026-03-11 09:05:10,250 rss 5 MB": "2026-03-11 09:05:10,250",
+    "2026-03-11 09:05 rss 5 MB": "2026-03-11 09:05",
+    "INFO [09:05:10] rss 5 MB": "09:05:10",
+    "[09:05:10 PM] rss 5 MB": "09:05:10 PM",
+    "09:05 rss 5 MB": "09:05",
+    "[9:05] rss 5 MB": "9:05",
+    "  9:05 AM - rss 5 MB": "9:05 AM",
+    "09:05: rss 5 MB": "09:05",
+    "09:05": "09:05",
+    "09h05 rss 5 Mo": "09h05",
+    "09.05 Uhr: 5 MB": "09.05 Uhr",
+    "step 09:05 rss 5 MB": None,
+    "09:512 MB": None,
+    "9.05 MB": None,
+    "00:05<00:10, 3.1it/s": None,
+}
+
+
+@pytest.mark.parametrize(("line", "stamp"), LINES.items())
+def test_a_time_is_cut_out_of_one_line_as_out_of_many(line: str, stamp: str | None) -> None:
+    many = stamped(line.encode() + b"\n").row(0, named=True)
+    one = split_stamp(line)
+    assert many["stamp"] == stamp
+    assert (None if one.stamp is None else line[slice(*one.stamp)]) == stamp
+    assert one.line.strip() == many["line"].strip()
+
+
+@pytest.mark.parametrize("stamp", [stamp for stamp in LINES.values() if stamp])
+def test_a_time_is_the_same_moment_alone_and_among_others_of_its_form(stamp: str) -> None:
+    marks = np.frombuffer(stamp.encode(), dtype=np.uint8).reshape(1, -1)
+    assert moments_of_stamps(pl.Series([stamp]))[0] == moments_of_marks(marks, stamp)[0]
+
+
+def test_twelve_hours_have_two_halves() -> None:
+    seconds = moments_of_stamps(pl.Series(["12:30 AM", "1:00 AM", "12:30 PM", "1:00 PM"]))
+    assert seconds.tolist() == [1800, 3600, 45000, 46800]
+
+
+FORMS: dict[str, Callable[[str, int], str]] = {
+    "plain": lambda clock, m: f"{clock} rss {m} MB\n",
+    "in brackets": lambda clock, m: f"[{clock}] rss: {m}MB\n",
+    "a dash": lambda clock, m: f"{clock} - rss {m} MB\n",
+    "on a line of its own": lambda clock, m: f"{clock}\nRSS: {m} MB\n\n",
+    "French": lambda clock, m: f"{clock.replace(':', 'h')} : mémoire {m} Mo\n",
+    "German": lambda clock, m: f"{clock.replace(':', '.')} Uhr: Speicher {m} MB\n",
+    "in words": lambda clock, m: f"{clock} and {m % 60} seconds\nrss {m} MB\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hours_and_minutes_at_the_front_are_a_clock(tmp_path: Path, form: str) -> None:
+    minutes = [1435 + 3 * n for n in range(40)]  # beyond midnight
+    clocks = [f"{at // 60 % 24:02d}:{at % 60:02d}" for at in minutes]
+    log = "".join(FORMS[form](clock, 812 + 7 * n) for n, clock in enumerate(clocks))
+    (series,) = read_log(tmp_path, log).series
+    assert series.axis.kind is AxisKind.SECONDS
+    assert series.x.tolist() == [180 * n for n in range(40)]
+
+
+def test_the_hour_of_a_longer_time_is_no_index(tmp_path: Path) -> None:
+    log = "".join(f"{40 + n // 60}:{n % 60:02d} rss {812 + n} MB\n" for n in range(100))
+    (series,) = read_log(tmp_path, log).series
+    assert series.axis.name != "index"
+
+
+def test_a_pattern_may_name_the_time_of_a_line(tmp_path: Path) -> None:
+    lines = "".join(f"09:{n:02d} uses {800 + n}\n" for n in range(30))
+    pattern = r"^(?P<time>\d+:\d+) uses (?P<rss_mb>\d+)"
+    (series,) = read_log(tmp_path, lines, pattern=pattern).series
+    assert series.axis.kind is AxisKind.SECONDS
