@@ -82,6 +82,7 @@ def build_finding(
         planned=ahead == (context.planned_x,),
         dropped_start=prepared.dropped_start,
         dropped_end=prepared.dropped_end,
+        falling=series.falling,
         trail=decision.trail,
     )
 
@@ -314,10 +315,10 @@ def _phases(series: Series, prepared: Prepared, decision: Decision) -> Attribute
 
 
 def _peak(prepared: Prepared) -> float:
-    """The highest of all readings; of a column that falls, of those that are judged."""
+    """The highest of all readings; of a column that falls, the lowest of those that are judged."""
     if prepared.sign > 0 or not len(prepared.all_y):
         return prepared.highest
-    return float(prepared.recorded_y.max())
+    return float(prepared.recorded_y.min())
 
 
 def _tops(prepared: Prepared) -> tuple[tuple[float, float], ...]:

@@ -69,7 +69,7 @@ def _verdict(found: Finding | None, view: View, width: int) -> Text:
     growth = "" if rate is None else rate.brief()
     if found.verdict is Verdict.INCONCLUSIVE:
         word, gist = " NO VERDICT YET ", wording.REASONS[found.reason]
-        if rate is not None and rate.growth.low > 0:
+        if found.growth_per_x is not None and found.growth_per_x.low > 0:
             gist = f"{growth}, {gist}"
     elif found.verdict is Verdict.LEAK:
         since = (

@@ -234,6 +234,8 @@ class Finding:
     reason: the rule that decided. samples: number of samples.
     first_x: position of the first sample. last_x: position of the last sample.
     start_value: value at the start. latest_value: value at the end. peak_value: highest value.
+    falling: the column counts downwards (`available`, `free`): its peak is the lowest value, and
+    positive growth is a fall.
     segments: the parts with one slope each, in order.
     growth_per_x: growth rate of the last segment per unit of the axis; null if unknown.
     growth_per_s: the same rate per second; null without a clock.
@@ -285,6 +287,7 @@ class Finding:
     planned: bool = False
     dropped_start: int = 0
     dropped_end: int = 0
+    falling: bool = False
     trail: tuple[Argument, ...] = ()
 
 

@@ -136,6 +136,22 @@ def test_available_memory_counts_downwards() -> None:
     assert verdict(y, role=Role.HOST) is Verdict.STABLE
 
 
+def test_peak_of_available_memory_is_its_lowest_and_sizes_no_card() -> None:
+    y = noisy(np.full(3000, 15e9))
+    found = judge(series_of(y, falling=True, role=Role.DEVICE))
+    (finding,) = found.series
+    assert finding.falling
+    assert finding.peak_value <= finding.latest_value
+    assert found.capacity == ()
+
+
+def test_what_a_constant_sawtooth_has_in_common_are_its_floors() -> None:
+    (found,) = judge(series_of(5e8 + 1e6 * (np.arange(300) % 9.0))).series
+    assert "lowest readings of its cycles are the same" in found.trail[-1].text
+    (found,) = judge(series_of(np.full(300, 5e8))).series
+    assert found.trail[-1].text == "all {readings} readings are the same"
+
+
 def test_restart_is_set_apart_and_the_last_run_judged() -> None:
     y = np.concatenate([5e8 + 20 * MB * np.arange(50.0), noisy(np.full(200, 6e8))])
     generation = np.repeat([0, 1], [50, 200])

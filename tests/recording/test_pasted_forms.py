@@ -40,6 +40,9 @@ def test_decimal_commas_with_points_between_thousands_are_read() -> None:
         ["3/11/2025 9:30 AM", "3/13/2025 9:30 PM"],
         ["11.03.2025 09:30", "13.03.2025 21:30"],
         ["11/03/2025 09:30", "13/03/2025 21:30"],
+        ["03/11/25 09:30", "03/13/25 21:30"],
+        ["11.03.25 09:30", "13.03.25 21:30"],
+        ["25/03/11 09:30:00", "25/03/13 21:30:00"],
     ],
 )
 def test_dates_with_the_day_or_the_month_first_are_read(dates: list[str]) -> None:

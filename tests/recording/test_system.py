@@ -11,7 +11,7 @@ import pytest
 from logs import read_log, series_of
 
 from memdiag.analysis.diagnose import diagnose
-from memdiag.values.measurements import AxisKind, Role
+from memdiag.values.measurements import AxisKind, Role, Unit
 from memdiag.values.verdict import Verdict
 
 KIB, MIB, GIB = 1024.0, 2.0**20, 2.0**30
@@ -349,3 +349,13 @@ def test_ticks_of_a_monitor_are_judged_as_steps(
     """A minute of steady growth is what a job does that loads its data; a quarter of an hour..."""
     text = "".join(TOOLS["kubectl top pod"].says(i) for i in range(samples))
     assert diagnose(read_log(tmp_path, text)).verdict is verdict
+
+
+def test_buffers_of_free_are_memory_and_no_count(tmp_path: Path) -> None:
+    screen = (
+        "             total       used       free     shared    buffers     cached\n"
+        "Mem:         15872      {used}      13872          0        100        400\n"
+    )
+    recording = read_log(tmp_path, "".join(screen.format(used=2000 + n) for n in range(20)))
+    buffers = series_of(recording, "host_buffers_bytes")
+    assert (buffers.unit, buffers.role) == (Unit.BYTES, Role.CACHE)

@@ -156,3 +156,9 @@ def test_empty_column_beside_a_limit_is_named_as_empty(tmp_path: Path) -> None:
     lines = ["step,memory_limit_mb,rss_mb", *(f"{i},16000," for i in range(20))]
     with pytest.raises(ReadError, match="no numbers"):
         read_log(tmp_path, lines, "empty.csv")
+
+
+def test_a_size_that_is_a_part_of_a_word_is_reported_with_the_word(tmp_path: Path) -> None:
+    block = "Filesystem     1K-blocks     Used Available Use% Mounted on\nstep {} rss 812 MB\n"
+    recording = read_log(tmp_path, "".join(block.format(n) for n in range(20)))
+    assert 'not read as memory in use: "Filesystem     1K-blocks"' in recording.notes

@@ -51,3 +51,23 @@ def test_other_lines_with_a_word_of_memory_are_no_readings(tmp_path: Path) -> No
         f"step {n} gpu mem {8000 + n % 3} MiB\nstep {n} done, gpu mem is fine\n" for n in range(100)
     )
     assert not any("words instead" in note for note in read_log(tmp_path, log).notes)
+
+
+@pytest.mark.parametrize("reading", ["800..900MB", "800|900MB", "<800|err>MB", "~800-900MB"])
+def test_figures_that_cannot_be_read_leave_the_verdict_open(tmp_path: Path, reading: str) -> None:
+    log = "".join(
+        f"step {n} rss={reading if n % 3 == 0 else f'{800 + n % 2}.5MB'} lr 0.1\n"
+        for n in range(300)
+    )
+    found = diagnose(read_log(tmp_path, log))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert any("33% of its readings cannot be read" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("reading", ["n/a", "5", "5 objects", "(5%)", "5/9,"])
+def test_words_and_plain_numbers_in_its_place_do_not(tmp_path: Path, reading: str) -> None:
+    log = "".join(
+        f"step {n} rss: {reading if n % 3 == 0 else f'{800 + n % 2}.5 MB'}\n" for n in range(600)
+    )
+    found = diagnose(read_log(tmp_path, log))
+    assert not any("cannot be read" in note for note in found.notes)

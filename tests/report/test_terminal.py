@@ -23,7 +23,7 @@ from memdiag.values.findings import (
     Interval,
 )
 from memdiag.values.measurements import Axis, AxisKind, Role, Unit
-from memdiag.values.verdict import Reason, Verdict
+from memdiag.values.verdict import Argument, Reason, Side, Verdict
 
 WIDTHS = (40, 60, 80, 100, 160)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -140,6 +140,35 @@ def test_leak_that_python_objects_alone_show_has_a_plain_name() -> None:
     )
     assert "number of Python objects grows 1,000 per step" in one(leak)
     assert "open_sockets: +1,000 per step" in one(replace(leak, metric="open_sockets"))
+
+
+def test_free_memory_falls_and_memory_in_use_grows() -> None:
+    trace = [(0.0, 15.9e9), (900.0, 15.0e9)]
+    leak = diagnoses.series(trace, Verdict.LEAK, Reason.OUTLASTS_WARMUP)
+    growth = Interval(value=1e6, low=0.99e6, high=1.01e6)
+    grew = Argument(
+        check="growth",
+        reason=Reason.OUTLASTS_WARMUP,
+        text="it grew for 900 steps",
+        numbers={},
+        side=Side.FOR_LEAK,
+        is_decisive=True,
+    )
+    leak = replace(
+        leak,
+        metric="gpu_memory_free_bytes",
+        role=Role.DEVICE,
+        growth_per_x=growth,
+        falling=True,
+        trail=(grew,),
+    )
+    shown = one(leak)
+    assert "LEAK   free GPU memory falls 1.00 MB per step" in shown
+    assert "-1.000 ± 0.010 MB per step: 15.9 GB at step 0, 15.0 GB at step 900." in shown
+    assert "Memory in use grew for 900 steps" in shown
+    assert "host_free falls 1.00 MB per step" in one(
+        replace(leak, metric="host_free_bytes", role=Role.HOST)
+    )
 
 
 def one(finding: Finding, width: int = 100, detail: Detail = Detail.FACTS) -> str:

@@ -105,7 +105,8 @@ def _representative(memory: Memory, findings: Sequence[Finding]) -> int | None:
     does, because they may not share a container. Each has a card to itself.
     """
     for role in _REPRESENTS[memory]:
-        fit = [i for i, f in enumerate(findings) if f.role is role and f.unit is Unit.BYTES]
+        used = ((i, f) for i, f in enumerate(findings) if not f.falling)
+        fit = [i for i, f in used if f.role is role and f.unit is Unit.BYTES]
         single = [i for i in fit if one_gpu(findings[i].metric)]
         trees = [i for i in fit if findings[i].process == "tree"]
         candidates = single or trees or fit

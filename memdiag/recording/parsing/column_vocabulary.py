@@ -212,7 +212,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.DEVICE_ALLOCATED, _words("allocated alloc active"), frozenset()),
     (Role.DEVICE, DEVICE, frozenset()),
     (Role.CACHE, _words("cached cach buff pagecache slab"), frozenset()),
-    (Role.CACHE, _words("cache"), HOST),
+    (Role.CACHE, _words("cache buffers"), HOST),
     (Role.RESIDENT, _words("rss vmrss rssanon"), frozenset()),
     (Role.HOST, HOST, frozenset()),
     (Role.HOST, _words("free"), frozenset()),
@@ -235,4 +235,6 @@ PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.HOST, _words("host used")),
     (Role.DEVICE, _words("gpu used")),
     (Role.PEAK, _words("gpu peak")),
+    (Role.DEVICE, _words("emptying cache")),
+    (Role.DEVICE, _words("empty cache")),
 )

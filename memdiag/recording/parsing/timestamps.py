@@ -30,8 +30,9 @@ _HALF = r"\s?([AaPp])[Mm]$"
 
 
 _TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*([AaPp][Mm])?"
-# `3/11/2025 9:30 PM`, `11.03.2025 21:30`.
-_DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})"
+# `3/11/2025 9:30 PM`, `11.03.2025 21:30`, `03/11/25 21:30`.
+_DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9]{2}\b)"
+_CENTURY, _FIRST_YEAR = 100, 2000
 _LAST_MONTH = 12
 _NOON = 12
 _HOUR_AND_MINUTE = "^[0-9]{2}:[0-9]{2}$"
@@ -177,10 +178,17 @@ def _with_day_and_month(text: pl.Series) -> Floats:
     clock = _clock_of(groups.select(groups.columns[3:]))
     if not np.isfinite(year).any():
         return year
-    ways = [(first, second), (second, first)]  # (day, month)
-    dates = [_days(year, month, day) * _DAY_S + clock for day, month in ways]
+    is_short = bool((year < _CENTURY).any())
+    ways = [(first, second, year), (second, first, year)]  # (day, month, year)
+    ways += [(year, second, first)] if is_short else []
+    dates = [_days(_whole(year), month, day) * _DAY_S + clock for day, month, year in ways]
     separator = "." in (text.drop_nulls().filter(np.isfinite(year)).first() or "")[:3]
     return min(dates[:: 1 if separator else -1], key=_disorder)
+
+
+def _whole(year: Floats) -> Floats:
+    """Years with those of two digits in this century."""
+    return np.where(year < _CENTURY, year + _FIRST_YEAR, year)
 
 
 def _disorder(seconds: Floats) -> tuple[int, int, float]:

@@ -117,10 +117,7 @@ def assemble(table: Table, plan: Plan, source: str) -> Recording:
     chosen = _chosen(choose(axes, notes), _rows_with_readings(metrics), plan.x_is, notes)
     clock = next((c for c in axes if c.axis.kind is AxisKind.SECONDS), None)
     epoch = next((c for c in axes if c.axis.kind is AxisKind.EPOCH), None)
-    apart = _repeated(table, plan, groups, metrics, chosen, clock)
-    if apart and all(follow_each_other(one.values, [g.rows for g in apart]) for one in metrics):
-        notes.append(f"each {chosen.axis.name} has {len(apart)} readings, which follow each other")
-    elif apart:
+    if apart := _repeated(table, plan, groups, metrics, chosen, clock, notes):
         groups = apart
         notes.append(
             f"each {chosen.axis.name} has {len(groups)} readings and nothing tells whose: taken"
@@ -158,9 +155,10 @@ def _repeated(
     metrics: Sequence[_Metric],
     chosen: Candidate,
     clock: Candidate | None,
+    notes: list[str],
 ) -> list[Group]:
     """The rows of processes without names, [] if another column may tell the rows of a step apart,
-    such as the number of a micro-batch.
+    such as the number of a micro-batch, or if they are those of one process, with a note.
     """
     is_step = chosen.axis.kind is AxisKind.STEP  # within an epoch, one process may print often
     if len(groups) > 1 or plan.phase is not None or not is_step:
@@ -177,6 +175,9 @@ def _repeated(
         if len(own) == len(apart):
             apart = [np.union1d(*both) for both in zip(apart, own, strict=True)]
             left &= np.isnan(metric.values)
+    if apart and all(follow_each_other(metric.values, apart) for metric in metrics):
+        notes.append(f"each {chosen.axis.name} has {len(apart)} readings, which follow each other")
+        return []
     return [
         Group(label=f"process {at} of {len(apart)}", rows=rows) for at, rows in enumerate(apart, 1)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -149,7 +150,7 @@ def follow_each_other(y: Floats, parts: Sequence[Ints]) -> bool:
     """
     moves = _mean_move(y[np.sort(np.concatenate(parts))])
     apart = float(np.mean([_mean_move(y[part]) for part in parts]))
-    return moves <= _AS_CLOSE * len(parts) ** 0.5 * apart
+    return moves <= _AS_CLOSE * math.sqrt(len(parts)) * apart
 
 
 def _mean_move(y: Floats) -> float:

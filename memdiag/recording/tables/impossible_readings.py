@@ -72,7 +72,8 @@ def _far_above(values: Floats) -> NDArray[np.bool_] | None:
     jump = _gap(ranked, _NO_GROWTH)
     if jump is None or ranked[jump - 1] <= 0:
         return None
-    return values >= ranked[jump]
+    above: NDArray[np.bool_] = values >= ranked[jump]
+    return above
 
 
 def _at_most(readings: int, least: int) -> int:

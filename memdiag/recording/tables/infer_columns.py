@@ -55,6 +55,7 @@ _LAST_RANK = 10_000
 _CELLS_LOOKED_AT = 200
 # For messages, and for columns that distinguish runs.
 _COLUMNS_LOOKED_AT = 1000
+_NO_COUNT = r"(?i)[0-9]\s*[kmgt]?i?b(?:ytes?)?\s*$"
 _ALL_ALLOCATIONS = {"total", "alloc"}
 # Of a machine: its disks have this label as well as its GPUs.
 _ANY_DEVICE = {"device"}
@@ -103,12 +104,15 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
 def _meaning(name: str, column: Column) -> Meaning:
     """The meaning of a column by its name, or by units of memory in its cells."""
     meaning = recognise(name)
-    if meaning.part is not Part.OTHER or not is_text(column):
+    is_count = meaning.unit is Unit.COUNT
+    if not (is_count or meaning.part is Part.OTHER) or not is_text(column):
         return meaning
     if (NO_AMOUNTS | {"cpu"}) & set(take_apart(name).words):  # 990m of a core are not megabytes
         return meaning
     cells = as_series(column[:_CELLS_LOOKED_AT])
     if not holds_bytes(cells) or _are_durations(cells):
+        return meaning
+    if is_count and not cells.str.contains(_NO_COUNT).any():  # "12K" objects are thousands
         return meaning
     return recognise(f"{name} (bytes)")
 

@@ -95,7 +95,8 @@ def read_text(source: Source) -> Table | None:
     notes = left_out(of_memory, metrics, axes, own=chosen.own)
     unread = share_left_out(of_memory, metrics, axes, own=chosen.own)
     ended, share = _end_early(collector.fields, found, chosen)
-    notes, unread = (*notes, *without_number(of_memory, metrics), *ended), max(unread, share)
+    without, unreadable = without_number(of_memory, metrics)
+    notes, unread = (*notes, *without, *ended), max(unread, share, unreadable)
     for name, each in _several(collector, found, chosen).items():
         notes += (f"{name}: the {each:g} amounts at each position or time are one series",)
         unread = max(unread, 1 - 1 / each)

@@ -18,7 +18,8 @@ from memdiag.recording.textlog.number_spans import (
 from memdiag.values.sanitize import printable
 
 _SIZE = re.compile(
-    rf"(?<![A-Za-z0-9_.])([0-9]+,[0-9]{{1,2}}|{NUMBER})[ ]?{SIZE_UNIT}(?![A-Za-z0-9_])(?:/s\b)?"
+    rf"(?<![A-Za-z0-9_.])([0-9]+,[0-9]{{1,2}}|{NUMBER})[ ]?{SIZE_UNIT}"
+    r"(?:-[A-Za-z]+)*(?![A-Za-z0-9_])(?:/s\b)?"
 )
 # A number and a word of memory, in any order, as in "estimated size (MB): 813".
 _OF_MEMORY = re.compile(
@@ -28,9 +29,11 @@ _OF_MEMORY = re.compile(
 _ROW = re.compile(rf"(?:\s+{NUMBER}(?=\s|$)){{2,}}")
 _LATER = re.compile(ARROW)
 _STARTS = re.compile(r"[,;|{(\t]|\s-\s|\.\s|->")
-_FIGURES = re.compile("[0-9][0-9.,]*")
+_FIGURES = re.compile("[0-9]+(?:[.,][0-9]+)*")
 _AFTER_NAME = " :=\t"
 _IN_WORDS = re.compile(r"\s*[^\s0-9+.]")
+# Of a form, in which each figure is a zero: not `0`, `0MB` or `0/0GB,`.
+_IN_FIGURES = re.compile(r"(?=\s*\S*0)(?!\s*[(\[]?[+\-~]?0(?:/0)?[A-Za-z%]*[)\],;.]*(?:\s|$))")
 _LONGEST = 48
 _SHOWN = 4
 
@@ -77,22 +80,32 @@ def share_left_out(
     return 1 - len(here) / sizes if sizes > len(here) else 0.0
 
 
-def without_number(lines: Mapping[str, int], metrics: Sequence[Field]) -> tuple[str, ...]:
-    """Notes about fields that have words instead of the number in some lines: "gpu mem n/a".
+def without_number(
+    lines: Mapping[str, int], metrics: Sequence[Field]
+) -> tuple[tuple[str, ...], float]:
+    """Notes about fields that have something else than a number in some lines, and the largest
+    share of readings that are figures which cannot be read: "gpu mem 800|900MB". Words ("gpu mem
+    n/a") say that there is no reading.
 
     lines: one of each form, with the number of its lines.
     """
-    shares = {field.name: _without_number(lines, field) for field in metrics}
-    return tuple(
-        f"{printable(name)}: {share:.0%} of its readings are words instead of numbers: left out"
-        for name, share in shares.items()
-        if share
-    )
+    notes: tuple[str, ...] = ()
+    most = 0.0
+    for field in metrics:
+        words, figures = _without_number(lines, field)
+        name, left_out = printable(field.name), "of its readings"
+        if words:
+            notes += (f"{name}: {words:.0%} {left_out} are words instead of numbers: left out",)
+        if figures:
+            notes += (f"{name}: {figures:.0%} {left_out} cannot be read: left out",)
+        most = max(most, figures)
+    return notes, most
 
 
-def _without_number(lines: Mapping[str, int], field: Field) -> float:
+def _without_number(lines: Mapping[str, int], field: Field) -> tuple[float, float]:
+    """The shares of words and of figures that cannot be read."""
     name = field.name.rpartition("(")[0].strip() or field.name
-    read = unread = 0
+    read = words = figures = 0
     starts: set[str] = set()
     others: list[tuple[str, int]] = []
     for line, often in lines.items():
@@ -103,9 +116,13 @@ def _without_number(lines: Mapping[str, int], field: Field) -> float:
             read += often
             starts |= {start} if start.rstrip(_AFTER_NAME).endswith(name) else set()
     for form, often in others if starts else ():
-        rests = (form.removeprefix(start) for start in starts if form.startswith(start))
-        unread += often if any(_IN_WORDS.match(rest) for rest in rests) else 0
-    return unread / (read + unread) if read else 0.0
+        rests = [form.removeprefix(start) for start in starts if form.startswith(start)]
+        if any(map(_IN_FIGURES.match, rests)):
+            figures += often
+        elif any(map(_IN_WORDS.match, rests)):
+            words += often
+    told = read + words + figures
+    return (words / told, figures / told) if read else (0.0, 0.0)
 
 
 def _form(line: str) -> str:

@@ -53,6 +53,9 @@ def announcement(found: RecordingFinding, screen: Screen) -> str:
     name, reason = _memory(finding, screen), _reason(finding)
     rate = rates.whole(found)
     match found.verdict:
+        case Verdict.LEAK if rate is not None and finding.falling:
+            brief = rate.brief().removeprefix("-")
+            return f"{name}{_of_process(finding, screen)} falls {brief}{_since(finding)}"
         case Verdict.LEAK if rate is not None and rate.growth.value > 0 and name in _PLAIN:
             brief = rate.brief().removeprefix("+")
             return f"{name}{_of_process(finding, screen)} grows {brief}{_since(finding)}"
@@ -60,7 +63,8 @@ def announcement(found: RecordingFinding, screen: Screen) -> str:
             return f"{name}{_of_process(finding, screen)}: {gist(found)}"
         case Verdict.WARMUP if finding.plateau and finding.reason is not Reason.BOUNDED_CYCLES:
             since = series_names.place(finding, finding.plateau.since_x.value)
-            return f"{name}{_of_process(finding, screen)} grew until {since}, then stopped"
+            grew = "fell" if finding.falling else "grew"
+            return f"{name}{_of_process(finding, screen)} {grew} until {since}, then stopped"
         case Verdict.STABLE if finding.reason is Reason.FLAT:
             latest = numbers.quantity(finding.latest_value, finding.unit)
             return f"{name}{_of_process(finding, screen)} is flat at {latest}"
@@ -71,6 +75,8 @@ def announcement(found: RecordingFinding, screen: Screen) -> str:
 def _memory(finding: Finding, screen: Screen) -> str:
     """`host memory`, `GPU memory`, `number of Python objects`, or the name of another metric."""
     memory = _MEMORY.get(finding.role) if finding.unit is Unit.BYTES else None
+    if memory is not None and finding.falling:
+        memory = f"free {memory}"
     known = memory or _NUMBER.get(finding.metric)
     return known or series_names.metric(finding.metric, screen)
 
@@ -349,7 +355,8 @@ def stabilized(finding: Finding, name: str) -> str:
         return f"{name} goes up and down within {level}."
     since = series_names.place(finding, plateau.since_x.value)
     lasted = series_names.stretch(finding, plateau.lasted_x)
-    return f"{name} rose until {since}, then stayed at {level} for {lasted}."
+    rose = "fell" if finding.falling else "rose"
+    return f"{name} {rose} until {since}, then stayed at {level} for {lasted}."
 
 
 def held(finding: Finding, name: str) -> str:

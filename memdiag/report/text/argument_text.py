@@ -43,6 +43,8 @@ def sentence(argument: Argument, finding: Finding) -> str:
 def clause(text: str, argument: Argument, finding: Finding) -> str:
     """`text` with the argument's numbers."""
     shown = _NUMBER.sub(lambda found: _shown(found[1], argument, finding), text)
+    if finding.falling:
+        shown = re.sub("^[Ii]t ", f"{wording.IN_USE} ", shown)
     return re.sub(r"\b1 readings\b", "1 reading", shown)
 
 

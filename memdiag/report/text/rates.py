@@ -31,10 +31,10 @@ class Rate:
 
 
 def of(finding: Finding) -> Rate | None:
-    """The rate of the last segment; None if unknown."""
+    """The rate of the last segment, below zero for free memory that falls; None if unknown."""
     if finding.growth_per_x is None:
         return None
-    return rate(finding.growth_per_x, finding.axis, finding.unit)
+    return rate(_recorded(finding.growth_per_x, finding), finding.axis, finding.unit)
 
 
 def whole(found: RecordingFinding) -> Rate | None:
@@ -42,14 +42,22 @@ def whole(found: RecordingFinding) -> Rate | None:
     finding = found.deciding
     if finding is None or found.growth is None:
         return None if finding is None else of(finding)
-    return rate(found.growth.growth_per_x, finding.axis, finding.unit)
+    return rate(_recorded(found.growth.growth_per_x, finding), finding.axis, finding.unit)
+
+
+def _recorded(growth: Interval, finding: Finding) -> Interval:
+    """The growth of the column's values."""
+    if not finding.falling:
+        return growth
+    return Interval(value=-growth.value, low=-growth.high, high=-growth.low)
 
 
 def per_epoch(finding: Finding) -> Rate | None:
     """The same rate per epoch; None if epochs are unknown beside the axis."""
     if finding.growth_per_epoch is None:
         return None
-    return Rate(growth=finding.growth_per_epoch, unit=finding.unit, per=wording.EPOCH)
+    growth = _recorded(finding.growth_per_epoch, finding)
+    return Rate(growth=growth, unit=finding.unit, per=wording.EPOCH)
 
 
 def rate(growth: Interval, axis: Axis, unit: Unit, *, largest: float | None = None) -> Rate:

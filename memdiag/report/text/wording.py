@@ -153,6 +153,7 @@ _METRICS = {
     "probe_readings": "steps, tensors and memory in use",
 }
 EPOCH = "epoch"
+IN_USE = "memory in use"
 _AXIS_WORDS = {
     AxisKind.STEP: "step",
     AxisKind.EPOCH: EPOCH,

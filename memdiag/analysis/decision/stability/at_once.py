@@ -45,8 +45,9 @@ def constant(case: Case, window: Window | None) -> Argument | None:
     y = case.prepared.y
     if float(y.max()) > float(y.min()):
         return None
+    which = "lowest readings of its cycles" if case.prepared.floors else "readings"
     return Argument(
-        text="all {readings} readings are the same",
+        text=f"all {{readings}} {which} are the same",
         numbers={"readings": float(len(y)), "level_y": float(y[0])},
         reason=Reason.FLAT,
         verdict=Verdict.STABLE,
