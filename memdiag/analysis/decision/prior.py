@@ -116,15 +116,15 @@ def regular_odds(fit: RegimeFit, policy: Policy) -> float:
     odds = 1.0
     if in_use and fit.prepared.axis.kind is AxisKind.STEP:
         odds = policy.common.margin  # (pages, pools and holes, which fill for long, are not in it)
-    if _is_paced(fit, policy):
-        odds *= length.paced_odds
+    pace = length.paced_odds if _is_paced(fit, policy) else 1.0
     if is_exact(fit, policy):
-        return length.exact_odds * odds
+        return length.exact_odds * pace * odds
     half = len(x) // 2
     early = (y[half] - y[0]) / (x[half] - x[0])
     late = (y[-1] - y[half]) / (x[-1] - x[half])
     is_line = r_squared(x, y) >= policy.common.regular_r2
-    return length.regular_odds * odds if is_line and late > policy.common.slowing * early else 1.0
+    is_regular = is_line and late > policy.common.slowing * early
+    return max(length.regular_odds, pace) * odds if is_regular else 1.0
 
 
 def _is_paced(fit: RegimeFit, policy: Policy) -> bool:
