@@ -176,7 +176,8 @@ def test_steps_that_contradict_the_clock_are_not_the_axis(tmp_path: Path) -> Non
 def test_a_column_of_memory_without_any_reading_is_not_called_stable(tmp_path: Path) -> None:
     rows = [f"{n},<ERR>,{400 + n % 3}" for n in range(5 * N)]
     recording = read_log(tmp_path, ["step,rss,handles", *rows])
-    assert "not read: rss has no numbers" in recording.notes
+    first = '"<ERR>" about line 2'
+    assert f"not read: no cell of rss is a number, the first is {first}" in recording.notes
     assert diagnose(recording).verdict is Verdict.INCONCLUSIVE
 
 
