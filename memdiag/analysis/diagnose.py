@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from memdiag.analysis.build_finding import build_finding
@@ -39,17 +38,17 @@ def _judged(
         (series, _find(series, recording, policy, with_segments=with_segments))
         for series in recording.series
     ]
-    ended = ended_processes(recording.series, policy)
+    recorded = recording.series
     findings = across.correct(
-        [f for _, f in found if f is not None], ended, policy, kept(recording.holders)
+        [f for _, f in found if f is not None], recorded, policy, kept(recording.holders)
     )
-    verdict, confidence, decided_by = across.decide(findings, ended, policy)
+    verdict, confidence, decided_by = across.decide(findings, recorded, policy)
     empty = tuple(f"{s.column} holds no readings" for s, f in found if f is None)
     judged = RecordingFinding(
         source=recording.source,
         verdict=verdict,
         confidence=confidence,
-        series=across.settled(findings, ended, policy),
+        series=across.settled(findings, recorded, policy),
         decided_by=decided_by,
         notes=recording.notes + empty,
         missing=recording.missing,
@@ -67,7 +66,8 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
     judged, series = _judged(recording, policy, with_segments=True)
     findings, decided_by = judged.series, judged.decided_by
     kind = leaking(findings, decided_by)
-    held = cause(findings, decided_by, kind, recording.holders, series)
+    growth = whole_growth(findings, decided_by, policy)
+    held = cause(findings, decided_by, kind, recording.holders, series, growth)
     return replace(
         judged,
         notes=judged.notes + watching(judged.verdict, recording.holders),
@@ -78,25 +78,13 @@ def diagnose(recording: Recording, policy: Policy = DEFAULT) -> RecordingFinding
         capacity=capacity(findings, recording.limits),
         first_limit=first_limit(findings, judged.verdict),
         leaking=leaking_by_names(kind, held),
-        growth=whole_growth(findings, decided_by, policy),
+        growth=growth,
         early_forecast=backtest(
             recording,
             list(enumerate(series)),
             lambda one, given: _find(one, given, policy, with_segments=False),
         ),
     )
-
-
-def ended_processes(series: Sequence[Series], policy: Policy) -> frozenset[str]:
-    """Processes of a tree that were gone well before the recording's end."""
-    times = [(s.process, s.at_s) for s in series if s.at_s is not None and len(s.at_s)]
-    if not times:
-        return frozenset()
-    began_s = min(float(at_s[0]) for _, at_s in times)
-    end_s = max(float(at_s[-1]) for _, at_s in times)
-    late_s = end_s - policy.common.little * (end_s - began_s)
-    alive = {process for process, at_s in times if float(at_s[-1]) >= late_s}
-    return frozenset(process for process, _ in times) - alive
 
 
 def _find(

@@ -176,6 +176,12 @@ class Prior:
     regular_odds: float = number(
         4.0, "odds", "factor for equal increments per epoch, request or cycle: few warm-ups do so"
     )
+    regular_odds_s: float = number(
+        1.5,
+        "odds",
+        "the same on an axis of time: of 11 warm-ups, 7 rise as regularly",
+        "fixtures/corpus, bounded series that rise by a twentieth or more",
+    )
     exact_odds: float = number(
         10.0, "odds", "factor for the same increment of an exact metric per request or cycle"
     )
@@ -206,7 +212,10 @@ class Prior:
                 )
             case AxisKind.SECONDS:
                 return WarmupLength(
-                    median=self.median_s, shape=self.shape_s, paced_odds=self.paced_odds
+                    median=self.median_s,
+                    shape=self.shape_s,
+                    regular_odds=self.regular_odds_s,
+                    paced_odds=self.paced_odds,
                 )
             case AxisKind.REQUEST:
                 return WarmupLength(
@@ -288,6 +297,11 @@ class Reporting:
     )
     hopeless_runs: float = number(
         40.0, "runs or usual warm-ups", "beyond which it is not decidable in this run"
+    )
+    fork_bytes: float = number(
+        40e6,
+        "bytes",
+        "of pages shared with its parent that a fork copies as it runs: 24 MB with torch's loaders",
     )
     stop_gaps: int = number(8, "gaps", "fewest of which the longest may be a stop of the clock")
     open_confidence: float = number(0.9, "1", "most confidence in an inconclusive verdict")

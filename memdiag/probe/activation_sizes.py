@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from .guard import is_foreign
+from .guard import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ActivationSizes:
             if dynamo is None or not dynamo.counters.get("frames"):
                 modules: Any = sys.modules["torch.nn.modules.module"]
                 self._handle = modules.register_module_forward_hook(self._saw)
-        except Exception:
+        except ours(Exception):
             return  # another version, or another module of this name
 
     def end(self) -> None:
@@ -52,7 +52,7 @@ class ActivationSizes:
         try:
             if handle is not None:
                 handle.remove()
-        except Exception:
+        except ours(Exception):
             return
 
     def _saw(self, module: Any, arguments: Any, output: Any) -> None:
@@ -64,6 +64,5 @@ class ActivationSizes:
                 name = type(module).__name__
                 if classes is not None and name not in classes and len(classes) < _MOST_CLASSES:
                     classes.append(name)
-        except Exception as error:
-            if is_foreign(error):
-                raise
+        except ours(Exception):
+            return

@@ -13,7 +13,7 @@ import sys
 from _thread import get_ident
 from time import monotonic, thread_time
 
-from .guard import is_foreign
+from .guard import ours
 from .program_code import is_users
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class AllocationRecording:
         for recorder in recorders:
             try:
                 self._recorders.append(recorder(self.is_too_slow))
-            except Exception:
+            except ours(Exception):
                 continue  # not supported, or in use by the program
         if not self._recorders:
             self.is_closed = True
@@ -84,7 +84,7 @@ class AllocationRecording:
                 self.close()
             if any(one.is_over() for one in self._recorders) or self.is_too_slow():
                 self.close()
-        except Exception:
+        except ours(Exception):
             self.failed = True
             self.close()
         self._step_began_s = thread_time()
@@ -95,7 +95,7 @@ class AllocationRecording:
             try:
                 if one.is_over() or self.is_overdue():
                     one.pause()
-            except Exception:
+            except ours(Exception):
                 self.failed = True
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class AllocationRecording:
         for one in self._recorders:
             try:
                 one.close()
-            except Exception:
+            except ours(Exception):
                 self.failed = True
         self._recorders = []
 
@@ -162,10 +162,8 @@ class Tensors:
                 try:
                     if recorder._is_active:
                         recorder.saw(func, result)
-                except Exception as error:
+                except ours(Exception):
                     recorder._is_active = False
-                    if is_foreign(error):
-                        raise
                 return result
 
         self._modes = modes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from .guard import ours
 from .process_identity import started_ticks
 from .ring_format import DIRECTORY_VARIABLE
 
@@ -32,7 +33,7 @@ def arm(directory: str = "") -> None:
         after = _variables()
         probe.on_detach(lambda: _restore(before, after))
         sys.modules[PACKAGE].detach = probe.detach  # type: ignore[attr-defined]
-    except Exception:
+    except ours(Exception):
         return
 
 
@@ -56,7 +57,7 @@ def own_channel() -> str:
     base = _base()
     try:
         os.mkdir(base, 0o700)  # noqa: PTH102
-    except FileExistsError:
+    except ours(FileExistsError):
         if not _is_private(base):
             raise
     name = f"{os.getpid()}-{started_ticks()}-{os.urandom(4).hex()}"
@@ -78,7 +79,7 @@ def _is_private(directory: str) -> bool:
     """Return True if this is a directory of this user (not a link) that nobody else may enter."""
     try:
         found = os.lstat(directory)
-    except OSError:
+    except ours(OSError):
         return False
     return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 from time import monotonic, process_time
 
 from . import framework_allocators
-from .guard import never_raises
+from .collector import CollectionCallback
+from .guard import never_raises, ours
 from .heartbeat import Heartbeat
 from .import_hooks import ImportHook
 from .multiprocessing_role import on_multiprocessing_child, on_worker_exit
@@ -41,9 +41,9 @@ _FRAMEWORK_S = 30.0
 # run inside of an import. Heuristic.
 _LONGEST_IMPORT_S = 20.0
 # A process of this age that collects garbage computes, whatever it imports. So does one that
-# memdiag has started, if it has used this much CPU time by then, or more than a process that waits
-# in the second after that. Shorter programs, and launchers that wait for others, are not measured.
-# Heuristic.
+# memdiag or multiprocessing has started, if it has used this much CPU time by then, or more than a
+# process that waits in the second after that. Shorter programs, and launchers that wait for others,
+# are not measured. Heuristic.
 _COMPUTES_AFTER_S, _COMPUTES_CPU_S, _WAITS_CPU_S, _WAITS_S = 2.0, 0.1, 0.001, 1.0
 # An attribute that each framework has only once its import is complete.
 _COMPLETE = {
@@ -66,7 +66,9 @@ def boot(directory: str) -> Probe:
     package.listener = session  # type: ignore[attr-defined]
     maker = os.path.basename(directory).partition("-")[0]  # noqa: PTH119
     is_first = maker in (str(os.getppid()), str(os.getpid()))
-    probe = Probe(session, find_watcher(directory), is_first=is_first)
+    # (It may compute without the libraries by which others are noticed, as may forked children.)
+    may_work = is_first or session.is_spawned
+    probe = Probe(session, find_watcher(directory), may_work=may_work)
     os.register_at_fork(
         before=probe.before_fork,
         after_in_parent=probe.after_fork_in_parent,
@@ -88,9 +90,9 @@ def boot(directory: str) -> Probe:
 class Probe:
     """Passes what happens in the process on to the parts of the probe. No method raises."""
 
-    def __init__(self, session: Session, watcher: Watcher | None, *, is_first: bool) -> None:
-        """watcher: detach when it exits. is_first: memdiag has started this process, or it is the
-        one that has made the channel."""
+    def __init__(self, session: Session, watcher: Watcher | None, *, may_work: bool) -> None:
+        """watcher: detach when it exits. may_work: memdiag has started this process, it is the one
+        that has made the channel, or multiprocessing has spawned it."""
         self._session = session
         self._watcher = watcher
         self._tensor_sampler: TensorSampler | None = None
@@ -106,8 +108,9 @@ class Probe:
         self._began_s = monotonic()
         self._framework_until_s = 0.0
         self._heartbeat = Heartbeat(self._beat)
+        self._collections = CollectionCallback(self._collected)
         self._paused = self._detached = False
-        self._computes_at_s = self._began_s + _COMPUTES_AFTER_S
+        self._await_work()
         # A process is measured once it computes (imports a framework, collects garbage after a
         # while, or has used the processor by then), or if memdiag attached.
         self._measures = watcher is not None
@@ -124,10 +127,8 @@ class Probe:
             self._find_holders()
             self._heartbeat.start()
         else:
-            gc.callbacks.append(self._collected)
-            self._began_cpu_s = process_time()
-            self._looked_s = self._looked_cpu_s = 0.0
-            if is_first:
+            self._collections.begin()
+            if may_work:
                 self._heartbeat.start(_COMPUTES_AFTER_S)
         session.follow_pressure = self._follow_pressure
         self._follow_pressure()
@@ -158,8 +159,7 @@ class Probe:
         self._census_sampler = self._interventions = self._pressure = None
         for one in undo:  # a failure of one must not leave the others behind
             never_raises(one)()
-        if self._collected in gc.callbacks:
-            gc.callbacks.remove(self._collected)
+        self._collections.remove()
         if self._on_detach is not None:
             self._on_detach()
 
@@ -198,7 +198,9 @@ class Probe:
             return
         if not (self._measures or self._computes()):
             return
-        self._measures = True
+        if not self._measures:
+            self._measures = True
+            self._collections.end()
         session = self._session
         self._count_loops()
         self._find_holders()
@@ -221,6 +223,12 @@ class Probe:
         if self._census_sampler is not None:
             self._census_sampler.tick(is_idle=is_idle)
         self._steps_seen = session.steps_recorded
+
+    def _await_work(self) -> None:
+        """This process is young: it may be one that only waits."""
+        self._computes_at_s = monotonic() + _COMPUTES_AFTER_S
+        self._began_cpu_s = process_time()
+        self._looked_s = self._looked_cpu_s = 0.0
 
     def _computes(self) -> bool:
         """Return True if the program has used enough CPU time; stop to look if it only waits.
@@ -255,10 +263,9 @@ class Probe:
             self._session.work_begins()
 
     def _start_measuring(self) -> None:
-        self._measures = True
         self._count_loops()
         self._find_holders()
-        self._heartbeat.start()
+        self._start_thread()
 
     @never_raises
     def _find_holders(self) -> None:
@@ -318,7 +325,7 @@ class Probe:
         for metric, begin in parts.items():  # a failure of one must not affect the others
             try:
                 begin(torch)
-            except Exception:
+            except ours(Exception):
                 self._session.note("not supported by this version of torch", metric)
         self._session.update_ranks()
 
@@ -344,7 +351,7 @@ class Probe:
             fits = KerasFits(self._session, self._fit_began)
             self._frameworks.append(fits)
             fits.install(keras)
-        except Exception:
+        except ours(Exception):
             self._session.note("this version of keras does not support the callback hook")
 
     @never_raises
@@ -428,25 +435,23 @@ class Probe:
         Some versions of Python count the threads for their warning only after this. So the thread
         starts again with the next step, or the next garbage collection.
         """
-        if self._paused and self._collected not in gc.callbacks:
-            gc.callbacks.append(self._collected)
+        if self._paused:
+            self._collections.begin()
         self._session.measure_next()
 
+    @never_raises
     def _collected(self, when: str, info: dict[str, int]) -> None:
         """Start the thread that a fork has stopped, or that the program was too young for.
 
         Called before and after each garbage collection, at any place of the program: it does
         nothing else.
         """
-        try:
-            if self._paused or not (self._measures or monotonic() < self._computes_at_s):
-                self._measures = True
-                self._start_thread()
-        except Exception:
-            return
+        if self._paused or not (self._measures or monotonic() < self._computes_at_s):
+            self._start_thread()
 
     def _start_thread(self) -> None:
-        self._paused = False
+        self._paused, self._measures = False, True
+        self._collections.end()
         self._heartbeat.start()
 
     @never_raises
@@ -455,7 +460,7 @@ class Probe:
         self._paused = False
         if self._detached:
             return
-        self._computes_at_s = monotonic() + _COMPUTES_AFTER_S
+        self._await_work()
         self._heartbeat.after_fork_in_child()
         self._session.after_fork_in_child()
         samplers = (
@@ -474,5 +479,4 @@ class Probe:
     def _worker_started(self, role: str) -> None:
         self._session.write_role(role)
         on_worker_exit(self._session.record_exit)
-        if self._measures:
-            self._heartbeat.start()
+        self._heartbeat.start(0.0 if self._measures else _COMPUTES_AFTER_S)

@@ -15,6 +15,7 @@ from time import monotonic, thread_time
 
 from . import ring_format
 from .framework_allocators import ReadAt
+from .guard import Attempts, never_raises, ours
 from .kept_bytes import Arrays
 from .memory_census import census
 from .oom_at_exit import failed_frames
@@ -33,9 +34,9 @@ OUT_OF_MEMORY, REQUEST, REGULAR = "out_of_memory", "request", "regular"
 # Share of the process's time for regular ones, what the first may take beyond it, and when they
 # begin. One takes 100 ms beside torch. Heuristic.
 _SHARE, _CREDIT_S, _AT_LEAST_S = 0.005, 0.6, 2.0
-# Requests are checked this often, and a program that catches errors of its device's memory does not
-# pay for a census at each of them. Heuristic.
-_CHECK_S, _BETWEEN_ERRORS_S = 0.4, 30.0
+# Requests are checked this often, which takes 2 us, and a program that catches errors of its
+# device's memory does not pay for a census at each of them. Heuristic.
+_CHECK_S, _BETWEEN_ERRORS_S = 0.1, 30.0
 _MOST_KEPT = 6
 # Where memory has run out: the time after which nothing more is begun, of the 0.2 s that it may
 # take. Heuristic: an orchestrator may kill the program.
@@ -56,12 +57,14 @@ class CensusSampler:
         """holders: gives what walks, None if nothing may walk."""
         self._session, self._holders = session, holders
         self._is_regular = os.environ.get(ring_format.CENSUS_VARIABLE) == "1"
-        self._is_off = self._observes = self._running = False
+        self._attempts = Attempts()
+        self._observes = self._running = False
         self._check_s = self._next_error_s = 0.0
         self._request = self._answer = ""
         self._reserve = _reserve()
         self._begin()
 
+    @never_raises
     def tick(self, *, is_idle: bool = True) -> None:
         """Take a census if one is due. Called at steps, and by the heartbeat.
 
@@ -69,7 +72,7 @@ class CensusSampler:
         """
         try:
             now_s = monotonic()
-            if self._is_off or self._running:
+            if self._running or not self._attempts.may_begin():
                 return
             if now_s >= self._check_s:
                 self._check_s = now_s + _CHECK_S
@@ -80,34 +83,36 @@ class CensusSampler:
             elif is_idle and self._is_regular and self._spacing.is_due():
                 cost_s = self._take(REGULAR)
                 self._spacing.took(cost_s, cost_s)
-        except Exception:
-            self._fail()
+        except ours(Exception) as error:
+            self._fail(error)
 
+    @never_raises
     def out_of_memory(self) -> None:
         """The program ends because it is out of memory."""
         try:
             self.before_exit()  # (a worker comes here at once)
-            if not self._is_off and not self._running:
+            if not self._attempts.is_over and not self._running:
                 self._take(OUT_OF_MEMORY, failed_frames())
-        except Exception:
-            self._fail()
+        except ours(Exception) as error:
+            self._fail(error)
 
     def before_exit(self) -> None:
         """The program has ended: the address space that was set aside may be used from now on."""
         if self._reserve is not None:
             self._reserve.close()
 
+    @never_raises
     def take_now(self) -> None:
         """Take a census in this thread."""
         try:
             if not self._running:
                 self._take(REQUEST)
-        except Exception:
-            self._fail()
+        except ours(Exception) as error:
+            self._fail(error)
 
     def stop(self) -> None:
         """Take no further census. (Torch cannot remove an observer.)"""
-        self._is_off = True
+        self._attempts.is_over = True
 
     def after_fork_in_child(self) -> None:
         """Start from zero in a forked child."""
@@ -142,15 +147,16 @@ class CensusSampler:
         for one in filter(None, attach[:1] if attach[0] else attach):
             one(self._allocation_failed)
 
+    @never_raises
     def _allocation_failed(self, *_: Any) -> None:
         """An allocation on a GPU has failed; the program may catch the error."""
         try:
             now_s = monotonic()
-            if now_s >= self._next_error_s and not self._is_off and not self._running:
+            if now_s >= self._next_error_s and not self._attempts.is_over and not self._running:
                 self._next_error_s = now_s + _BETWEEN_ERRORS_S
                 self._take(OUT_OF_MEMORY)
-        except Exception:
-            self._fail()
+        except ours(Exception) as error:
+            self._fail(error)
 
     def _take(self, why: str, frames: Sequence[Any] = ()) -> float:
         """Take a census and write it. Returns its CPU time."""
@@ -191,9 +197,10 @@ class CensusSampler:
         data = json.dumps(document).encode("ascii")
         self._session.write_beside(data, ring_format.CENSUS_SUFFIX)
 
-    def _fail(self) -> None:
-        self._is_off = True  # it would fail again
-        self._session.note("the census of memory failed", "census")
+    def _fail(self, error: Exception) -> None:
+        if self._attempts.failed(error):
+            text = f"the census of memory failed ({type(error).__name__})"
+            self._session.note(text, "census")
 
 
 def _reserve() -> mmap | None:
@@ -204,5 +211,5 @@ def _reserve() -> mmap | None:
         size = max(PAGESIZE, min(size, most_bytes // _RESERVE_PART))
     try:
         return mmap(-1, size, MAP_PRIVATE | MAP_ANONYMOUS)
-    except (OSError, ValueError):
+    except ours(OSError, ValueError):
         return None

@@ -13,12 +13,48 @@ from .guard import never_raises
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
     Thresholds = tuple[int, int, int]
 
 # More objects than a look creates.
 _ROOM = 1_000_000
+
+
+class CollectionCallback:
+    """A function in `gc.callbacks`, as long as it is wanted.
+
+    Python runs the handlers of signals that have come during a collection in the first function
+    that it calls afterwards, and ignores what they raise in one of these. So another one, without
+    code in Python, takes its place later. (An entry that is removed during a collection would have
+    Python leave out the next one.)
+    """
+
+    def __init__(self, function: Callable[[str, dict[str, Any]], None]) -> None:
+        self._function = function
+        kept: dict[str, Any] = {}
+        self._idle = kept.__setitem__
+
+    def begin(self) -> None:
+        """Have the function called from now on."""
+        if self._function not in gc.callbacks:
+            self._replace(self._idle, self._function)
+            if self._function not in gc.callbacks:
+                gc.callbacks.append(self._function)
+
+    def end(self) -> None:
+        """Have it called no more."""
+        self._replace(self._function, self._idle)
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        for one in (self._function, self._idle):
+            if one in gc.callbacks:
+                gc.callbacks.remove(one)
+
+    def _replace(self, before: Any, after: Any) -> None:
+        if before in gc.callbacks:
+            gc.callbacks[gc.callbacks.index(before)] = after
 
 
 class OwnObjects:
@@ -31,7 +67,7 @@ class OwnObjects:
         self._programs: Thresholds = (0, 0, 0)
         self._set: Thresholds | None = None
         self._extra = self._count = 0
-        self._is_called = False
+        self._callback = CollectionCallback(self._collected)
         # Inside of `with`: what is measured now has the probe's own objects in it.
         self.exist = False
 
@@ -49,17 +85,13 @@ class OwnObjects:
         if self._set is None or gc.get_threshold() != self._set:
             return
         self._extra += max(0, gc.get_count()[0] - self._count)
-        if not self._is_called:
-            self._is_called = True
-            gc.callbacks.append(self._collected)
+        self._callback.begin()
         self._raise_by(self._extra)
 
     def remove(self) -> None:
         """Leave the collector as the program has set it."""
         self._restore()
-        if self._collected in gc.callbacks:
-            gc.callbacks.remove(self._collected)
-        self._is_called = False
+        self._callback.remove()
 
     def _raise_by(self, extra: int) -> None:
         self._set = (self._programs[0] + extra, *self._programs[1:])
@@ -69,6 +101,7 @@ class OwnObjects:
     def _collected(self, phase: str, info: dict[str, Any]) -> None:
         """Python calls this before and after each collection, which begins to count anew."""
         if phase == "stop" and self._set is not None:
+            self._callback.end()
             self._restore()
 
     def _restore(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
+from .guard import ours
 from .process_metrics import BudgetedMetric
 from .ring_format import ABSENT, ALLOCATOR_READINGS
 
@@ -84,7 +85,7 @@ class Allocators:
         readers = self._readers.get(name)
         try:
             return None if readers is None else readers[at]()
-        except Exception:
+        except ours(Exception):
             self._readers.pop(name, None)
             text = "reading the allocator failed in this version of the framework"
             self._note(text, _metric(name))

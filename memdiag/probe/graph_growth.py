@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 from heapq import heapify, heappop, heappush
 
+from .guard import ours
 from .plain_access import inherited_attribute
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ def number_of(node: Any) -> int:
         number = inherited_attribute(type(node), "_sequence_nr")
         found = number(node) if type(number) is types.MethodDescriptorType else -1
         return int(found) if found < _NO_NUMBER else -1
-    except Exception:
+    except ours(Exception):
         return -1
 
 

@@ -12,6 +12,8 @@ import os
 import sys
 from time import monotonic
 
+from .guard import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -64,7 +66,7 @@ class Heartbeat:
             thread = [0]
             _thread.start_new_thread(self._live, (self._stop, after_s, thread))
             self._threads.append(thread)
-        except Exception:
+        except ours(Exception):
             self._stop = None  # the user's limit of threads is reached: measure at steps only
         finally:
             _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
@@ -144,7 +146,7 @@ class Heartbeat:
                 self._beat()
                 self._is_first = self._is_beating = False
                 next_s = monotonic() + (EARLY_S if early > 0 else TICK_S)
-        except Exception:
+        except ours(Exception):
             self._is_first = self._is_beating = False
 
     def _pause_s(self, next_s: float) -> float:
@@ -167,8 +169,8 @@ def _is_first_interpreter() -> bool:
     """
     try:
         _signal.set_wakeup_fd(_NO_DESCRIPTOR)
-    except OSError:
+    except ours(OSError):
         return True
-    except ValueError:
+    except ours(ValueError):
         return False
     return True

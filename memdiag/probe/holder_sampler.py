@@ -14,7 +14,7 @@ from time import monotonic, thread_time
 from . import ring_format
 from .activation_sizes import ActivationSizes
 from .allocation_recording import AllocationRecording
-from .guard import is_foreign
+from .guard import Attempts, never_raises, ours
 from .kept_bytes import Arrays, Kept, of_object, per_item
 from .line_windows import LineWindows, growth_in_use, growth_on_devices, is_program_thread
 from .main_thread import MainThreadCall
@@ -31,6 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Sequence, TypeVar
 
+    from .name_walk import Found
     from .session import Session
 
     T = TypeVar("T")
@@ -81,7 +82,8 @@ class HolderSampler:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._is_off = self._running = self._is_in_program = False
+        self._running = self._is_in_program = False
+        self._attempts, self._attempts_beside = Attempts(), Attempts()
         self._main_thread = MainThreadCall(self._tick_in_main_thread)
         self._activations = ActivationSizes()
         explain = os.environ.get(ring_format.EXPLAIN_VARIABLE)
@@ -93,10 +95,11 @@ class HolderSampler:
             self._look_often()
         self._begin()
 
+    @never_raises
     def tick(self, *, at_step: bool = False) -> None:
         """Walk if it is due. Called at steps, and by the heartbeat."""
         try:
-            if self._running or self._is_off:
+            if self._running or not self._attempts.may_begin():
                 return
             self._is_in_program = at_step and is_program_thread()
             if self._recording is not None and (at_step or not self._recording.is_overdue()):
@@ -111,8 +114,8 @@ class HolderSampler:
                 self._take()
             elif self._growing and self._reading_spacing.is_due():
                 self._read_sizes()
-        except Exception:
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
     def _follows_lines(self) -> bool:
         """Go on with a window of lines, or open one; True while there is one."""
@@ -128,44 +131,48 @@ class HolderSampler:
         self._in_window()
         return True
 
+    @never_raises
     def _tick_in_main_thread(self) -> None:
         """Open a window of lines, or go on with it, where no step ends in the main thread."""
-        if self._running or self._is_off:
+        if self._running or not self._attempts.may_begin():
             return
         try:
             if self._windows.is_wanted:
                 self._alone(lambda: self._windows.open_wanted(in_program=True))
             elif self._windows.is_open:
                 self._in_window()
-        except Exception as error:
-            if is_foreign(error):
-                raise
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
-    def _failed(self) -> None:
-        self._is_off = True  # it would fail again
-        self._session.note("the walk of the program's names failed", "cause")
-        self.close()
-
-    def close(self) -> None:
-        """Undo everything: the probe detaches, or fails."""
-        try:
+    def _failed(self, error: Exception) -> None:
+        if self._attempts.failed(error):
+            text = f"the walk of the program's names failed ({type(error).__name__})"
+            self._session.note(text, "cause")
             self._main_thread.close()
+        self._undo()
+
+    @never_raises
+    def close(self) -> None:
+        """Undo everything: the probe detaches, or the program ends."""
+        self._main_thread.close()
+        self._undo()
+
+    def _undo(self) -> None:
+        """End what changes how the program runs."""
+        try:
             self._windows.close()
             self._activations.end()
             if self._recording is not None:
                 self._recording.close()
-        except Exception:
-            self._is_off = True
+        except ours(Exception):
+            self._attempts.is_over = True
 
+    @never_raises
     def at_exit(self) -> None:
         """Write what was read since the last walk."""
-        try:
-            self.close()
-            if self._walked and not self._running and not self._is_off:
-                self._write()
-        except Exception:
-            self._is_off = True
+        self.close()
+        if self._walked and not self._running and not self._attempts.is_over:
+            self._write()
 
     def walk_now(
         self,
@@ -180,7 +187,7 @@ class HolderSampler:
         on the monotonic clock; half of the time is for `then`. Raises what `then` raises.
         """
         is_following = self._windows.is_open and not self._windows.rest()
-        if self._is_off or self._running or is_following:
+        if self._attempts.is_over or self._running or is_following:
             then(Arrays(), None)
         else:
             self._looked(then, frames, (monotonic() + until_s) / 2)
@@ -333,7 +340,7 @@ class HolderSampler:
         nodes: set[int] = set()
         for place, found in walk.found.items():
             _mark_seen(place, number)
-            found.set_size_of(place, number, nodes)
+            never_raises(found.set_size_of)(place, number, nodes)
         for place, about in self._unreached.found.items():
             _mark_seen(place, number)
             self._measured[place] = place.sizes[-1][1], about
@@ -351,6 +358,7 @@ class HolderSampler:
         self._walked = {
             "visits": walk.visits,
             "is_cut": walk.is_cut,
+            "unread": list(walk.unread.items()),
             "model_bytes": self._model_bytes(),
             "batch_bytes": self._session.batch_bytes(),
             "activations": list(self._activations.found.items()),
@@ -383,6 +391,7 @@ class HolderSampler:
         may_look = self._is_in_program or not self._windows.has_steps
         is_look = age_s >= self._look_due_s and self._unnamed.looks < MOST_LOOKS
         is_count = age_s >= self._count_due_s and self._unreached.looks < MOST_COUNTS
+        may_look = may_look and self._attempts_beside.may_begin()
         return age_s, is_look and may_look, is_count and may_look
 
     def _look_beside(self, walk: NameWalk, arrays: Arrays, unexplained: float) -> float:
@@ -399,15 +408,16 @@ class HolderSampler:
                 least = inf if has_new else _LEAST_PART * unexplained
                 self._unreached.look(self._number, walk.seen, arrays, least)
                 self._count_due_s = (_LATER if self._unreached.found else _SOONER) * age_s
-        except Exception:
-            self._look_due_s = self._count_due_s = inf  # it would fail again
-            self._session.note("the look beside the program's names failed", "cause")
+        except ours(Exception) as error:
+            if self._attempts_beside.failed(error):
+                text = f"the look beside the program's names failed ({type(error).__name__})"
+                self._session.note(text, "cause")
         return thread_time() - began_s
 
     def _model_bytes(self) -> int:
         try:
             return self._session.model_bytes()
-        except Exception:
+        except ours(Exception):
             return 0
 
     def _unexplained(self, walk: NameWalk) -> float:
@@ -439,15 +449,9 @@ class HolderSampler:
             found = walk.found.get(place)
             if found is None or thread_time() > cpu_until_s or monotonic() > until_s:
                 continue
-            if place.unit == "items":
-                about = per_item(found.samples, arrays, counted)
-                about["container"] = container_name(found.samples[0])
-            else:
-                first_bytes = place.sizes[0][1] if place.unit == "bytes" else None
-                about = of_object(found.samples[0], arrays, counted, first_bytes=first_bytes)
-                about["container"] = ""
-            about["is_estimated"] = found.is_estimated
-            self._measured[place] = place.sizes[-1][1], about
+            about = _measured(place, found, arrays, counted)
+            if about is not None:
+                self._measured[place] = place.sizes[-1][1], about
 
     def _write(self) -> None:
         import json
@@ -490,6 +494,20 @@ class HolderSampler:
             "is_chain": place.is_chain(),
             **self._measured[place][1],
         }
+
+
+@never_raises
+def _measured(place: Place, found: Found, arrays: Arrays, counted: Kept) -> dict[str, Any] | None:
+    """What one more unit of a place keeps, None if an object of it cannot be read."""
+    if place.unit == "items":
+        about = per_item(found.samples, arrays, counted)
+        about["container"] = container_name(found.samples[0])
+    else:
+        first_bytes = place.sizes[0][1] if place.unit == "bytes" else None
+        about = of_object(found.samples[0], arrays, counted, first_bytes=first_bytes)
+        about["container"] = ""
+    about["is_estimated"] = found.is_estimated
+    return about
 
 
 def _order(place: Place) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
+from .guard import ours
 from .hidden_loader import IMPORT_SYSTEM
 
 TYPE_CHECKING = False
@@ -56,7 +57,7 @@ class ImportHook:
             if spec is not None:
                 self._follow(name, spec.loader)
             return spec
-        except Exception:
+        except ours(Exception):
             return None  # the other finders are called again, and raise their own errors
 
     def _follow(self, name: str, loader: Any) -> None:
@@ -65,20 +66,20 @@ class ImportHook:
             load = loader.exec_module
 
             def exec_module(module: Any) -> None:
-                try:  # noqa: SIM105
+                try:
                     del loader.exec_module
-                except Exception:
+                except ours(Exception):
                     pass
                 load(module)
                 try:
                     self._awaited.pop(name)(module)
-                except Exception:
+                except ours(Exception):
                     return
 
             # Its frame is in all tracebacks from the import of the module.
             exec_module.__code__ = exec_module.__code__.replace(co_filename=IMPORT_SYSTEM)
             loader.exec_module = exec_module
-        except Exception:
+        except ours(Exception):
             return  # a loader without attributes: its module is not noticed
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from itertools import islice
 
+from .guard import ours
 from .plain_access import module_file
 
 # (Not sys.prefix: it is /usr where a container's job lies in /usr/src/app.)
@@ -53,5 +54,5 @@ def _is_installed_into(folder: str) -> bool:
     try:
         with os.scandir(folder) as entries:
             return any(one.name.endswith(_RECORD) for one in islice(entries, _MOST_ENTRIES))
-    except OSError:
+    except ours(OSError):
         return False

@@ -12,6 +12,7 @@ from time import monotonic
 
 from . import ring_format
 from .framework_allocators import ReadAt
+from .guard import Attempts, never_raises, ours
 from .process_metrics import MallocInUse, ResidentSize, malloc_bytes, python_blocks
 from .ring_format import ABSENT
 
@@ -39,18 +40,21 @@ class Interventions:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._is_off = False
+        self._attempts = Attempts()
         self._resident = ResidentSize()
         self._blocks = python_blocks()
         self._malloc: MallocInUse | None = None
         self._done: list[dict[str, Any]] = []
         self._began_s = self._due_s = self._spent_s = 0.0
 
+    @never_raises
     def tick(self) -> None:
         """Intervene if it is due. Called after a step, in its thread."""
         try:
             now_s = monotonic()
-            if now_s < self._due_s or self._is_off or not self._session.is_in_main_thread():
+            if now_s < self._due_s or not self._attempts.may_begin():
+                return
+            if not self._session.is_in_main_thread():
                 return
             if not self._began_s:
                 self._begin(now_s)
@@ -60,14 +64,15 @@ class Interventions:
             age_s = now_s - self._began_s
             enough_s = (self._spent_s - _CREDIT_S) / _SHARE
             self._due_s = self._began_s + max(_TIMES * age_s, enough_s)
-            self._is_off = len(self._done) >= _MOST
-        except Exception:
-            self._is_off = True  # it would fail again
-            self._session.note("an intervention failed", "interventions")
+            self._attempts.is_over = len(self._done) >= _MOST
+        except ours(Exception) as error:
+            if self._attempts.failed(error):
+                text = f"an intervention failed ({type(error).__name__})"
+                self._session.note(text, "interventions")
 
     def after_fork_in_child(self) -> None:
         """A child process does not intervene: it mostly shares its memory with its parent."""
-        self._is_off = True
+        self._attempts.is_over = True
 
     def _begin(self, now_s: float) -> None:
         self._began_s, self._due_s = now_s, now_s + _FIRST_S

@@ -11,9 +11,9 @@ import gc
 import sys
 import types
 from collections import deque
-from contextlib import suppress
 from time import thread_time
 
+from .guard import ours
 from .plain_access import (
     Fields,
     LruCache,
@@ -87,14 +87,18 @@ class Arrays:
         # Made by asking tensors for them. Identities.
         self.storage_classes: tuple[int, ...] = ()
         # Another version, or another module of this name, lacks what is read here.
-        with suppress(AttributeError):
+        try:
             array: Any = numpy.ndarray  # type: ignore[union-attr]
             self._array_bytes, self._array_base = array.nbytes.__get__, array.base.__get__
             self._array_shape, self._array_dtype = array.shape.__get__, array.dtype.__get__
             self._array_flat = array.ravel
             self.array = array
-        with suppress(AttributeError):
+        except ours(AttributeError):
+            self.array = None
+        try:
             self._use_torch(torch)
+        except ours(AttributeError):
+            self.tensors = ()
 
     def _use_torch(self, torch: Any) -> None:
         base, storage = torch._C.TensorBase, torch._C.StorageBase
@@ -110,6 +114,7 @@ class Arrays:
             if hasattr(torch, layout) and all(hasattr(base, name) for name in names)
         }
         self._is_leaf, self._grad = base.is_leaf.__get__, base.grad.__get__
+        self._numel, self._element_size = base.numel, base.element_size
         self._saved_by: dict[int, list[str]] = {}
         # The getters of other subclasses would call `__torch_function__`.
         self.tensors = (torch.Tensor, torch.nn.Parameter)
@@ -162,10 +167,17 @@ class Arrays:
                 is_on_device = self._device(tensor).type not in ("cpu", "meta")
                 return int(self._address(storage)), int(self._bytes(storage)), is_on_device
             parts = [self.storage(part) for part in self._parts(tensor)]
-        except Exception:  # a wrapper without a storage
+        except ours(Exception):  # a wrapper without a storage
             parts = []
         address, _, is_on_device = parts[-1] if parts else (id(tensor), 0, False)
         return address, sum(size for _, size, _ in parts), is_on_device
+
+    def own_bytes(self, tensor: Any) -> int:
+        """The bytes of a tensor's elements, of which its storage may have more."""
+        try:
+            return int(self._numel(tensor) * self._element_size(tensor))
+        except Exception:
+            return 0
 
     def _parts(self, tensor: Any) -> list[Any]:
         """The indices and values of a sparse tensor; [] of others."""
@@ -176,7 +188,7 @@ class Arrays:
         try:
             found = list(map(self._storage, tensors))
             return list(map(self._address, found)), list(map(self._bytes, found))
-        except Exception:  # some are sparse
+        except ours(Exception):  # some are sparse
             some = [self.storage(one) for one in tensors]
             return [one[0] for one in some], [one[1] for one in some]
 
@@ -189,14 +201,14 @@ class Arrays:
             if self._is_inference(tensor) or (self._is_view(tensor) and self._version(tensor)):
                 return None
             return self._node(tensor)
-        except Exception:
+        except ours(Exception):
             return None
 
     def version(self, tensor: Any) -> int:
         """How often a tensor was changed in place, -1 if that is not counted."""
         try:
             return -1 if self._is_inference(tensor) else int(self._version(tensor))
-        except Exception:
+        except ours(Exception):
             return -1
 
     def hooks(self, tensor: Any) -> Any:
@@ -207,7 +219,7 @@ class Arrays:
         """The gradient of a leaf of a graph, None without one."""
         try:
             return self._grad(tensor) if self._is_leaf(tensor) else None
-        except Exception:
+        except ours(Exception):
             return None
 
     def referents(self, thing: Any) -> list[Any]:
@@ -216,9 +228,11 @@ class Arrays:
         if self.is_tensor(kind):
             found += [self.node(thing), self.grad(thing)]
         elif self.tensors and has_getter(kind, "next_functions"):
-            with suppress(Exception):  # freed by a backward pass
+            try:
                 found += [node for node, _ in thing.next_functions]
                 found += self.saved(thing)
+            except ours(Exception):  # freed by a backward pass
+                pass
             if has_getter(kind, "variable"):
                 found.append(thing.variable)
         return found
@@ -240,7 +254,7 @@ class Arrays:
                 for one in raw if type(raw) in (tuple, list) else (raw,):
                     if one.unpack_hook is None and self.is_tensor(type(one.data)):
                         found.append(one.data)
-            except Exception:  # freed by a backward pass
+            except ours(Exception):  # freed by a backward pass
                 continue
         return found
 
@@ -259,6 +273,9 @@ class Kept:
         self._hiding: set[int] = set()  # classes
         self._on_device: set[Any] = set()
         self._in_tensors: set[Any] = set()
+        # Bytes of which only a part is kept by itself: the rest of what a view is of.
+        self._beside_views = 0
+        self._has_traceback = False
         # Else an address may be used again: objects of this one, and of those that count with it.
         # (Lists: if `Kept` held each other, what was counted would stay until a collection.)
         self._held: list[Any] = []
@@ -306,6 +323,13 @@ class Kept:
             sizes[of] += size
         return max(sizes, key=lambda of: sizes[of])
 
+    def through(self) -> str:
+        """What leads to most of the bytes and could do without: "view" (of a part of an array), or
+        "traceback" (of an exception), else ""."""
+        if self._has_traceback:
+            return "traceback"
+        return "view" if 2 * self._beside_views > self.total()[0] else ""
+
     def small_bytes(self) -> float:
         """The mean size of the small blocks among them, 0 if there are few."""
         small = [
@@ -339,6 +363,7 @@ class Kept:
         else:
             found[id(one)] = self._size_of(one, kind)
             self._held.append(one)
+            self._has_traceback = self._has_traceback or kind is types.TracebackType
             if gc.is_tracked(one) or kind in (tuple, dict):
                 todo += gc.get_referents(one)
 
@@ -365,6 +390,7 @@ class Kept:
             if base is not None and self._lends(base, type(base), size):
                 size = 0
             self.found[id(owner)] = _ARRAY_BYTES + size
+            self._beside_views += max(0, size - self._arrays.array_bytes(one))
         if owner is not one:
             self.found[id(one)] = _ARRAY_BYTES
         self._held += [one, owner]
@@ -392,6 +418,7 @@ class Kept:
         self._in_tensors.update((key, id(tensor)))
         if key not in self.found:
             self.found[key] = size
+            self._beside_views += max(0, size - self._arrays.own_bytes(tensor))
             if is_on_device:
                 self._on_device.add(key)
         node = self._arrays.node(tensor)
@@ -432,8 +459,9 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
     """What one more item of a container keeps: what the newest items keep together, without what
     an old one keeps as well, divided by their number.
 
-    The result has `bytes`, `device_bytes`, `small_bytes`, `type`, `kind`, `bound`, `hiding` and
-    `hiding_type`. counted: what other places keep, which is left out; what this one keeps is added.
+    The result has `bytes`, `device_bytes`, `small_bytes`, `type`, `kind`, `through`, `bound`,
+    `hiding` and `hiding_type`. counted: what other places keep, which is left out; what this one
+    keeps is added.
     """
     old = Kept(arrays, without=counted)
     recent: list[tuple[Any, ...]] = []  # key and value of a dictionary, or the item alone
@@ -477,6 +505,7 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
         "small_bytes": new.small_bytes(),
         "type": name,
         "kind": new.kind(),
+        "through": new.through(),
         "bound": bound if type(bound) is int else None,
     }
 
@@ -547,5 +576,6 @@ def _per_unit(thing: Any, kept: Kept, units: float) -> dict[str, Any]:
         "small_bytes": kept.small_bytes(),
         "type": simple_name(type(thing)),
         "kind": kept.kind(),
+        "through": kept.through(),
         "bound": None,
     }

@@ -12,6 +12,7 @@ from _thread import get_ident
 from functools import wraps
 from time import monotonic
 
+from .guard import ours
 from .loops import BAR, LIBRARY, Loop, is_package, is_standard_library
 from .wrap import put_back, undo_all, wrap
 
@@ -51,7 +52,7 @@ class Libraries:
             try:
                 # `map` adds no frame to tracebacks of the program.
                 items: Iterator[Any] = map(counter(self), iterate(self))
-            except Exception:
+            except ours(Exception):
                 items = iterate(self)
             return items
 
@@ -76,7 +77,7 @@ class Libraries:
         def config_context(*args: Any, **kwargs: Any) -> Any:
             try:
                 return _Fit(enter(*args, **kwargs), depths, ended)
-            except Exception:
+            except ours(Exception):
                 return enter(*args, **kwargs)
 
         base.config_context = config_context
@@ -98,7 +99,7 @@ class Libraries:
                 if not known:
                     known.append(loop_of(bar, sys._getframe(1)))
                 loop = known[0]
-            except Exception:
+            except ours(Exception):
                 return item
             loop.count(monotonic())
             return item
@@ -166,7 +167,7 @@ class _Fit:
         try:
             thread = get_ident()
             self._depths[thread] = self._depths.get(thread, 0) + 1
-        except Exception:
+        except ours(Exception):
             return self._context.__enter__()
         return self._context.__enter__()
 
@@ -177,7 +178,7 @@ class _Fit:
             if depth > 0:
                 self._depths[thread] = depth
             self._ended(depth)
-        except Exception:
+        except ours(Exception):
             return self._context.__exit__(*error)
         return self._context.__exit__(*error)
 

@@ -14,7 +14,7 @@ from _thread import get_ident
 from time import perf_counter
 
 from . import plain_access
-from .guard import is_foreign
+from .guard import ours
 from .loop_events import TOOLS, monitoring
 from .plain_access import (
     class_attributes,
@@ -270,9 +270,7 @@ class TracedLines:
                         self._on_calls(_MANY_CALLS + 1)
                     return None
                 return trace(frame, event)
-            except Exception as error:
-                if is_foreign(error):
-                    raise
+            except ours(Exception):
                 self._on_error()
                 return None
 
@@ -313,16 +311,12 @@ def _nothing() -> None:
 
 
 def _guarded(function: Callable[..., Any], on_error: Callable[[], None]) -> Callable[..., Any]:
-    """Keep our exceptions out of the program; not those of its signal handlers, which may run
-    meanwhile.
-    """
+    """Keep our exceptions out of the program."""
 
     def guarded(*arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except Exception as error:
-            if is_foreign(error):
-                raise
+        except ours(Exception):
             on_error()
             return None
 
@@ -408,7 +402,7 @@ def _add_function(value: Any, found: dict[int, Any]) -> None:
 def _is_set(cell: Any) -> bool:
     try:
         return cell.cell_contents is not None
-    except ValueError:
+    except ours(ValueError):
         return False
 
 

@@ -13,7 +13,9 @@ import sys
 from _thread import get_ident
 from time import monotonic
 
+from .guard import ours
 from .loops import ENDED_AFTER_S, LIBRARY, OWN, Loop, is_package, is_standard_library
+from .main_thread import raise_soon
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,11 +117,14 @@ class LoopEvents:
                     return None
                 if offset > loop.end:  # noqa: PLR1730 (twice as fast)
                     loop.end = offset
-                loop = loop.into or loop
-            except Exception:
+                return disable if (loop.into or loop).count(monotonic()) else None
+            except ours(Exception):
                 return disable
-            # (Outside the try block: a signal handler of the program may raise in there.)
-            return disable if loop.count(monotonic()) else None
+            except BaseException as error:
+                # Python 3.12 and 3.13 do not find the `try` block around the jump.
+                if not raise_soon(error):
+                    raise
+                return None
 
         return jumped
 
@@ -135,7 +140,7 @@ class LoopEvents:
         try:
             if len(self._found) < _MAX_FOUND:
                 self._found.append((code, get_ident()))
-        except Exception:
+        except ours(Exception):
             return self._module.DISABLE
         return self._module.DISABLE
 

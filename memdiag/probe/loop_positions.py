@@ -21,6 +21,7 @@ import sys
 from _thread import get_ident
 from time import monotonic
 
+from .guard import ours
 from .loops import ENDED_AFTER_S, LIBRARY, OWN, Loop, is_package, is_standard_library, line_at
 
 TYPE_CHECKING = False
@@ -90,7 +91,7 @@ def open_positions() -> LoopPositions | None:
     try:
         found = LoopPositions()
         return found if found.is_right_about_itself() else None
-    except OSError:
+    except ours(OSError):
         return None
 
 
@@ -160,7 +161,7 @@ class LoopPositions:
             for thread, calls in stacks:
                 try:
                     self._follow(memory, calls, thread, now_s)
-                except (OSError, OverflowError, struct.error):
+                except ours(OSError, OverflowError, struct.error):
                     continue
         finally:
             os.close(memory)

@@ -13,7 +13,7 @@ import sys
 from time import monotonic
 
 from . import loops
-from .guard import never_raises
+from .guard import never_raises, ours
 from .multiprocessing_role import multiprocessing_role
 
 TYPE_CHECKING = False
@@ -114,7 +114,7 @@ class LoopSteps:
                 return
             if now_s >= self._next_check_s or self._is_silent(now_s):
                 self._update(now_s)
-        except Exception as error:
+        except ours(Exception) as error:
             self._give_up(error)
 
     def _others_count(self) -> bool:
@@ -237,7 +237,7 @@ class LoopSteps:
         """Record an iteration of the selected loop. Called in the program's thread."""
         try:
             self._session.loop_step(loop.n + loop.extra - self._offset, now_s)
-        except Exception:
+        except ours(Exception):
             return
 
     def _note_end(self, loop: Loop, now_s: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from .guard import ours
 from .installed import STANDARD_LIBRARY, package_folder
 
 TYPE_CHECKING = False
@@ -92,7 +93,7 @@ class Loop:
                     self.short += 1
                     self.is_hot = on_iteration is None or self.short >= _WINDOWS_OF_STEPS
                 self.window_s = now_s
-        except Exception:
+        except ours(Exception):
             return True
         if on_iteration is not None:
             on_iteration(self, now_s)

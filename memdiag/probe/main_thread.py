@@ -7,14 +7,15 @@ meanwhile is raised in the program.
 
 from __future__ import annotations
 
+import sys
 from time import monotonic
 
-from .guard import is_foreign
+from .guard import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any, Callable
-
 
 # A call is lost if a signal handler of the program raises an exception just before it. Heuristic.
 _LOST_AFTER_S = 2.0
@@ -52,10 +53,47 @@ class MainThreadCall:
         self._pending_until_s = 0.0
         try:
             self._function()
-        except Exception as error:
-            if is_foreign(error):
-                raise
+        except ours(Exception):
+            return False
         return False
+
+
+def raise_soon(error: BaseException) -> bool:
+    """Have an exception of the program raised in the main thread, once the functions of the probe
+    that are called now have returned. Returns False where that is not possible.
+    """
+    try:
+        return _Raising(error).request()
+    except ours(Exception):
+        return False
+
+
+class _Raising:
+    """Raises an exception once."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error: BaseException | None = error
+        self._add = _pending_call(self)
+
+    def request(self) -> bool:
+        return self._add() == 0
+
+    def __bool__(self) -> bool:
+        """Called by Python in the main thread, between any two instructions."""
+        if _is_probe_called(sys._getframe(1)) and self.request():
+            return False
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return False
+
+
+def _is_probe_called(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__package__") == __package__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _pending_call(thing: Any) -> Callable[[], int]:

@@ -15,6 +15,7 @@ from math import inf
 from operator import is_
 from time import monotonic, thread_time
 
+from .guard import ours
 from .plain_access import (
     basic_bytes,
     class_name,
@@ -204,7 +205,7 @@ class _Census:
         """The forms of tensors, None of those that have none: nested ones have no shape."""
         try:
             return list(_forms(torch, tensors))
-        except Exception as error:
+        except ours(Exception) as error:
             if len(tensors) == 1:
                 self._leave_out(error)
                 return [None]
@@ -314,7 +315,7 @@ class _Census:
             try:
                 if found.bytes:
                     self._count_place(place, found)
-            except Exception as error:
+            except ours(Exception) as error:
                 self._leave_out(error)
 
     def _count_place(self, place: Place, found: Found) -> None:

@@ -21,6 +21,7 @@ from operator import not_
 from time import monotonic, thread_time
 
 from .graph_growth import nodes_since, number_of
+from .guard import ours
 from .kept_bytes import NODE_BYTES, Arrays
 from .places import ITEM, Place, Places
 from .plain_access import (
@@ -41,6 +42,7 @@ from .plain_access import (
     oldest,
     simple_name,
     spread,
+    why_not_read,
 )
 from .program_code import (
     GENERATORS,
@@ -67,7 +69,7 @@ _ALL_ITEMS, _OLDEST, _NEWEST = 100, 10, 50
 # Keys of larger dictionaries are not names. Heuristic: axes of matplotlib have 83 attributes.
 _MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, _ALL_ITEMS, 40
 _LONG_TEXT = 1024
-_MOST_NODES = 10_000
+_MOST_NODES, _MOST_UNREAD = 10_000, 8
 # Objects of a place that are measured more closely, and further names of one.
 _MOST_SAMPLES, _MOST_ALIASES = 8, 4
 # The kind of place that is a function with calls that have not returned.
@@ -140,6 +142,7 @@ class NameWalk:
         self._failed, self._until_s = failed, until_s
         self.found: dict[Place, Found] = {}
         self.files: set[str] = set()
+        self.unread: dict[str, str] = {}  # functions whose variables are left out, and why
         self.visits = 0
         self.is_cut = self.has_all_names = False
         self._places, self._arrays, self._unnamed = places, arrays, unnamed
@@ -257,6 +260,9 @@ class NameWalk:
         function = getattr(code, "co_qualname", code.co_name)
         about = functools.partial(_about, function, file, code.co_firstlineno)
         variables = locals_of(frame)
+        reader = why_not_read(code) if file else ""
+        if reader and len(self.unread) < _MOST_UNREAD:
+            self.unread[function] = reader
         if file and place is self._places.root:
             self._count_call(frame.f_lineno, variables, about)
         shared = {*code.co_cellvars, *code.co_freevars}  # with functions in this one or around it
@@ -295,12 +301,12 @@ class NameWalk:
         self._todo.append((thing, child, weight, depth + 1))
 
     def _visit(self, thing: Any, kind: type, place: Place, weight: float, depth: int) -> None:
-        visit = self._visit_of.get(id(kind))
-        if visit is None:
-            visit = self._visit_of[id(kind)] = self._visitor(kind)
         try:
+            visit = self._visit_of.get(id(kind))
+            if visit is None:
+                visit = self._visit_of[id(kind)] = self._visitor(kind)
             visit(self, thing, kind, place, weight, depth)
-        except Exception:  # another thread has changed it meanwhile
+        except ours(Exception):  # another thread has changed it meanwhile
             return
 
     def _visitor(self, kind: type) -> Callable[..., None]:
@@ -481,7 +487,7 @@ class NameWalk:
         for name, cell in zip(code.co_freevars, function.__closure__ or ()):
             try:
                 value = cell.cell_contents
-            except ValueError:  # not assigned yet
+            except ours(ValueError):  # not assigned yet
                 continue
             self._put(value, place, ("closure", name), weight, depth, about)
         if not is_ours:
@@ -556,7 +562,7 @@ class NameWalk:
         for name, get in fields.slots:
             try:
                 value = get(thing)
-            except AttributeError:  # not assigned yet
+            except ours(AttributeError):  # not assigned yet
                 continue
             self._put(value, place, ("attribute", name), weight, depth, about)
         for value in inside:

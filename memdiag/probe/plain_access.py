@@ -12,7 +12,10 @@ import sys
 import types
 from collections import deque
 from itertools import islice
-from opcode import opmap
+from math import inf
+from opcode import HAVE_ARGUMENT, hasjabs, hasjrel, opmap, stack_effect
+
+from .guard import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,18 +29,25 @@ _HEAP_TYPE = 1 << 9
 _FOLLOWED = 1 << 14  # by the garbage collector
 _OPTIMIZED = 1  # of code objects: the locals are not in a dictionary
 # Functions with these names may hold the dictionary that `f_locals` updates. Up to Python 3.12.
-_GIVES_LOCALS = frozenset(("locals", "vars", "eval", "exec", "dir"))
+# The values are the numbers of arguments with which they do not.
+_GIVES_LOCALS = {"locals": inf, "vars": 1, "dir": 1, "eval": 2, "exec": 2}
 _GIVES_FRAMES = frozenset(("_getframe", "currentframe"))
-_LOAD_GLOBAL, _EXTENDED = map(opmap.__getitem__, ("LOAD_GLOBAL", "EXTENDED_ARG"))
+_LOAD_GLOBAL, _EXTENDED, _CONSTANT = map(
+    opmap.__getitem__, ("LOAD_GLOBAL", "EXTENDED_ARG", "LOAD_CONST")
+)
+# (In Python 3.11 what is called before `CALL`, with the same number.)
+_CALL = next(opmap[one] for one in ("PRECALL", "CALL_FUNCTION", "CALL") if one in opmap)
+_CACHE = 0
 _NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
+_JUMPS = frozenset((*hasjrel, *hasjabs))
 _MOST_CODES = 1000  # whose names were looked at
 SHARES_LOCALS = sys.version_info < (3, 13)
 # The trace function of a window (`line_events`), if there is one; and whether it may be running:
 # then what is emptied here would be deleted from the function that has called it.
 own_trace: Any = None
 is_tracing = False
-_mro: Any = type.__dict__["__mro__"].__get__
-_namespace: Any = vars(type)["__dict__"].__get__
+_bases_of: Any = type.__dict__["__mro__"].__get__
+_dictionary_of: Any = vars(type)["__dict__"].__get__
 _name: Any = type.__dict__["__name__"].__get__
 _qualname: Any = type.__dict__["__qualname__"].__get__
 _basic_bytes: Any = type.__dict__["__basicsize__"].__get__
@@ -54,6 +64,16 @@ _OF_CTYPES = ("Array", "Structure", "Union")
 # (Before Python 3.10, those that are part of it.)
 _STANDARD = getattr(sys, "stdlib_module_names", frozenset(sys.builtin_module_names))
 _module_dict: Any = vars(types.ModuleType)["__dict__"].__get__
+
+
+# (Classes in C may lack both: Python makes them with the first use by a program.)
+def _mro(kind: type) -> tuple[type, ...]:
+    found: tuple[type, ...] = _bases_of(kind) or (kind, object)
+    return found
+
+
+def _namespace(kind: type) -> Any:
+    return _dictionary_of(kind) or {}
 
 
 def context_value(variable: Any) -> Any:
@@ -205,33 +225,69 @@ def locals_of(frame: types.FrameType) -> dict[str, Any]:
     return found
 
 
-# By the identity of their code, functions that have such names, and whether they are globals:
-# `model.eval()` is a method.
-_use_locals: dict[int, tuple[Any, bool]] = {}
+# By the identity of their code, functions that have such names, and what they call that gives the
+# local variables, "" for nothing: `model.eval()` is a method, and `vars(options)` of an object.
+_use_locals: dict[int, tuple[Any, str]] = {}
 
 
-def uses_locals(code: Any) -> bool:
-    """Return True if a function may hold the dictionary of its local variables."""
-    if not code.co_flags & _OPTIMIZED or not _GIVES_FRAMES.isdisjoint(code.co_names):
-        return True
-    if _GIVES_LOCALS.isdisjoint(code.co_names):
-        return False
+def uses_locals(code: Any) -> str:
+    """The function that this one calls to get the dictionary of its local variables, which it may
+    hold; "" if it calls none.
+    """
+    for name in code.co_names:
+        if name in _GIVES_FRAMES:
+            return str(name)
+    if not code.co_flags & _OPTIMIZED:
+        return "locals"
+    if _GIVES_LOCALS.keys().isdisjoint(code.co_names):
+        return ""
     known = _use_locals.get(id(code))
     if known is None or known[0] is not code:
-        known = code, not _GIVES_LOCALS.isdisjoint(_globals_of(code))
+        known = code, _calls_for_locals(code)
         if len(_use_locals) < _MOST_CODES:
             _use_locals[id(code)] = known
     return known[1]
 
 
-def _globals_of(code: Any) -> Iterator[str]:
-    """The names of globals that a function reads."""
+def why_not_read(code: Any) -> str:
+    """What a function calls so that `locals_of` leaves out its variables, "" for nothing."""
+    return uses_locals(code) if SHARES_LOCALS and code.co_flags & _OPTIMIZED else ""
+
+
+def _calls_for_locals(code: Any) -> str:
+    instructions = list(_instructions(code))
+    for at, (operation, argument) in enumerate(instructions):
+        if operation == _LOAD_GLOBAL:
+            name = code.co_names[argument >> _NAME_SHIFT]
+            enough = _GIVES_LOCALS.get(name)
+            if enough is not None and _arguments(instructions[at + 1 :], code.co_consts) < enough:
+                return str(name)
+    return ""
+
+
+def _instructions(code: Any) -> Iterator[tuple[int, int]]:
     before = 0
     for operation, argument in zip(code.co_code[::2], code.co_code[1::2]):
         whole = argument | before
         before = whole << 8 if operation == _EXTENDED else 0
-        if operation == _LOAD_GLOBAL:
-            yield code.co_names[whole >> _NAME_SHIFT]
+        if operation not in (_EXTENDED, _CACHE):
+            yield operation, whole
+
+
+def _arguments(after: list[tuple[int, int]], constants: tuple[Any, ...]) -> int:
+    """With how many arguments, None left out, the function is called that was put on the stack
+    before these instructions. 0 if that is not clear: it is called in another way, or jumps lie
+    between.
+    """
+    above = nones = 0
+    for operation, argument in after:
+        if operation == _CALL and above == argument:
+            return argument - nones
+        if operation in _JUMPS or above < 0:
+            break
+        nones += operation == _CONSTANT and constants[argument] is None
+        above += stack_effect(operation, argument if operation >= HAVE_ARGUMENT else None)
+    return 0
 
 
 def cached(cache: Any) -> tuple[int, Any, dict[Any, Any] | None]:
@@ -314,7 +370,7 @@ def size_getter(kind: type) -> Callable[[Any], int]:
     def size(thing: Any) -> int:
         try:
             return max(own(thing), int(elsewhere(thing)) + beside)
-        except Exception:  # closed, or deleted, as arrays of JAX are that were donated
+        except ours(Exception):  # closed, or deleted, as arrays of JAX are that were donated
             return own(thing)
 
     return size

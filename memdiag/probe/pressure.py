@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
+from .guard import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable
@@ -42,7 +44,7 @@ class PressureCalls:
                     self._waiting.append(level)
             if self._waiting:
                 self._session.measure_next()
-        except Exception:
+        except ours(Exception):
             return
 
     def tick(self) -> None:
@@ -73,7 +75,7 @@ class PressureCalls:
         result = "was called"
         try:
             function()
-        except Exception as error:
+        except ours(Exception) as error:
             result = f"failed ({type(error).__name__})"
             _log(level, name)
         except BaseException as error:
@@ -93,5 +95,5 @@ def _log(level: str, name: str) -> None:
 
         logger = logging.getLogger("memdiag")
         logger.exception("on_pressure(%r): %s failed; the training continues", level, name)
-    except Exception:
+    except ours(Exception):
         return

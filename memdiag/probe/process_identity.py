@@ -7,6 +7,7 @@ import sys
 import time
 
 from . import ring_format
+from .guard import ours
 
 _UNKNOWN = -1
 # Variables of torchrun and compatible launchers, then Slurm, Open MPI and MPICH.
@@ -76,7 +77,7 @@ def started_ticks() -> int:
     try:
         with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
             return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
+    except ours(OSError, ValueError, IndexError):
         return 0
 
 
@@ -84,7 +85,7 @@ def _command_line() -> str:
     try:
         with open("/proc/self/cmdline", "rb") as file:  # noqa: PTH123
             raw = file.read(4096)
-    except OSError:
+    except ours(OSError):
         return " ".join(getattr(sys, "argv", ()))
     return raw.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "backslashreplace")
 

@@ -7,6 +7,7 @@ import os
 import sys
 from time import monotonic, thread_time
 
+from .guard import ours
 from .ring_format import ABSENT
 
 TYPE_CHECKING = False
@@ -148,7 +149,7 @@ class ResidentSize:
                 self._check()
             self._until_check -= 1
             return int(self._fields()[1]) * self._page_bytes
-        except (OSError, ValueError, IndexError):
+        except ours(OSError, ValueError, IndexError):
             self._until_check = 0
             return ABSENT
 
@@ -177,7 +178,7 @@ class ResidentSize:
     def _is_ours(self) -> bool:
         try:
             return self._identify() == self._identity
-        except OSError:
+        except ours(OSError):
             return False
 
     def _identify(self) -> tuple[int, int]:
@@ -192,7 +193,7 @@ def _high(fd: int) -> int:
     for lowest in (800, 200, 50):
         try:
             high = fcntl(fd, F_DUPFD_CLOEXEC, lowest)
-        except OSError:
+        except ours(OSError):
             continue
         os.close(fd)
         return high
@@ -216,7 +217,7 @@ def gc_counts() -> tuple[int, int, int]:
         *young, full = gc.get_stats()
         freed = sum(generation["collected"] for generation in young)
         return full["collections"], full["collected"], freed
-    except Exception:  # another implementation of Python, or the program has replaced it
+    except ours(Exception):  # another implementation of Python, or the program has replaced it
         return ABSENT, ABSENT, ABSENT
 
 
@@ -241,7 +242,7 @@ def malloc_bytes() -> MallocInUse | str:
         return reason
     try:
         call: Any = _mallinfo2()
-    except (ImportError, OSError, AttributeError):
+    except ours(ImportError, OSError, AttributeError):
         return "this C library does not report it (glibc 2.33 and later do)"
 
     read = MallocInUse(call)
@@ -272,7 +273,7 @@ def _foreign_malloc() -> str:
     try:
         with open("/proc/self/maps", "rb") as file:  # noqa: PTH123
             maps = file.read()
-    except OSError:
+    except ours(OSError):
         return ""
     for library in _LIBRARIES_WITH_MALLOC:
         if library in maps:

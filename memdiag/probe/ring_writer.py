@@ -11,6 +11,7 @@ from itertools import count
 from time import monotonic, monotonic_ns
 
 from . import ring_format
+from .guard import ours
 from .ring_format import NO_NAME, NO_READINGS, NO_VALUE, RECORD_BYTES, RECORDS, RECORDS_AT
 
 TYPE_CHECKING = False
@@ -109,14 +110,14 @@ class Ring:
         path = self.path[: -len(ring_format.SUFFIX)] + suffix
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
+        except ours(OSError):
             return ""
         try:
             found = os.read(fd, _MOST_REQUEST_BYTES)
             if found:  # else it is being written
                 os.unlink(path)  # noqa: PTH108
             return found.decode("ascii", "replace")
-        except OSError:  # another thread has taken it, or it is no file
+        except ours(OSError):  # another thread has taken it, or it is no file
             return ""
         finally:
             os.close(fd)

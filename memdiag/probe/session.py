@@ -15,6 +15,7 @@ from time import monotonic, thread_time
 from . import ring_format
 from .collector import OwnObjects
 from .framework_allocators import packed
+from .guard import never_raises, ours
 from .multiprocessing_role import multiprocessing_role, on_worker_exit
 from .oom_at_exit import out_of_memory
 from .process_identity import UNNAMED_CHILD, ProcessIdentity, ranks
@@ -36,6 +37,8 @@ _MIN_STEP, _MAX_STEP = ring_format.NO_STEP + 1, (1 << 63) - 1
 EPOCH = "epoch"
 # After this many failed writes in a row the ring is abandoned: its disk is full or gone.
 _PATIENCE = 3
+_LONGEST_REASON = 60
+_NOTHING = ring_format.NO_VALUE, ring_format.NO_READINGS
 # Heuristic: programs tag a step after each iteration, or after an epoch of hundreds.
 _GRACE_STEPS = 200
 _AUTO_STEP, _BEAT = ring_format.STEP | ring_format.AUTO, ring_format.SAMPLE | ring_format.AUTO
@@ -51,8 +54,8 @@ def _counts_failures(method: F) -> F:
     def guarded(self: Session, *args: Any, **kwargs: Any) -> Any:
         try:
             return method(self, *args, **kwargs)
-        except Exception:
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
     return guarded  # type: ignore[return-value]
 
@@ -108,8 +111,8 @@ class Session:
                 ring.step(ring_format.STEP, self._thread(), number)
             else:
                 self._end_step(ring_format.STEP)
-        except Exception:
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
     def phase_begin(self, name: object) -> None:
         """Phase `name` begins in this thread."""
@@ -121,8 +124,8 @@ class Session:
             stack = self._stack()
             stack.append(text)
             self._boundary(ring_format.PHASE_BEGIN, text, len(stack))
-        except Exception:
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
     def phase_end(self, name: object) -> None:
         """The innermost open phase `name` of this thread ends, and those inside it."""
@@ -134,8 +137,8 @@ class Session:
             while stack.pop() != text:
                 pass
             self._boundary(ring_format.PHASE_END, text, len(stack))
-        except Exception:
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
     def counter(self, name: object, value: Any) -> None:
         """The program's counter `name` has `value`. Anything but a finite number is ignored."""
@@ -145,10 +148,10 @@ class Session:
                 text = name if type(name) is str else str(name)
                 self._tags_epochs = self._tags_epochs or text == EPOCH
                 self._write(ring_format.COUNTER, text, number)
-        except (TypeError, ValueError, OverflowError):
+        except ours(TypeError, ValueError, OverflowError):
             self._note_once(f"counter({name!r:.40}, ...) was ignored: its value is not a number")
-        except Exception:
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
     # -- events of the probe ---------------------------------------------------------------
 
@@ -164,8 +167,8 @@ class Session:
                 self._end_step(_AUTO_STEP)
             else:
                 self._pass_boundary()
-        except Exception:
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
     def loop_step(self, n: int, now_s: float) -> None:
         """Iteration `n` of a loop has ended. Ignored if another source reports steps."""
@@ -183,8 +186,8 @@ class Session:
                 self._end_step(_LOOP_STEP)
             else:
                 self._pass_boundary()
-        except Exception:
-            self._failed()
+        except ours(Exception) as error:
+            self._failed(error)
 
     def has_better_steps(self) -> bool:
         """Return True if the program tags its steps or a framework reports them."""
@@ -265,6 +268,11 @@ class Session:
         self._write(_WORK, value=0)
         if found is not None and self.at_out_of_memory is not None:
             self.at_out_of_memory()
+
+    @property
+    def is_spawned(self) -> bool:
+        """Return True in a child that multiprocessing has spawned, until it knows its task."""
+        return self._role_unknown
 
     @property
     def main_thread(self) -> int:
@@ -400,10 +408,21 @@ class Session:
     def _boundary(self, kind: int, name: str, depth: int) -> None:
         self._write(kind, name or " ", depth, self.schedule.at_phase())
 
-    def _failed(self) -> None:
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, RecursionError):
+            return  # the stack of the program is deep: another time it is not
         self._failures += 1
-        if self._failures >= _PATIENCE:
+        if self._failures == _PATIENCE:
+            self._note_end(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
             self._release_ring()
+
+    @never_raises
+    def _note_end(self, why: str) -> None:
+        """Note in the ring that nothing more is recorded, if it can be written."""
+        ring = self._ring
+        if ring is not None:
+            name = ring.name(f"recording ended after {_PATIENCE} failures in a row ({why})")
+            ring.write(ring_format.NOTE, name, 0, self._step, *_NOTHING)
 
     @_counts_failures
     def _note_once(self, text: str) -> None:
@@ -471,6 +490,6 @@ def _main_thread() -> int:
 def _whole(n: object) -> int | None:
     try:
         number = int(n) if isinstance(n, float) and n.is_integer() else index(n)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except ours(TypeError, ValueError, OverflowError):
         return None
     return number if _MIN_STEP <= number <= _MAX_STEP else None

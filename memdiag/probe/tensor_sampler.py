@@ -8,6 +8,7 @@ from __future__ import annotations
 from time import thread_time
 
 from . import ring_format
+from .guard import Attempts, never_raises, ours
 from .live_tensors import TensorCount
 from .ring_format import ABSENT
 from .spacing import Spacing
@@ -33,30 +34,30 @@ class TensorSampler:
         self._session = session
         self._running: bool
         self._has_begun: bool
-        self._is_off: bool
+        self._attempts: Attempts
         self._spacing: Spacing
         self._count = TensorCount(torch)
         session.schedule.count_tensors = self._count.running
-        self._running = self._said = self._is_off = False
-        self._spacing = Spacing(SHARE, CREDIT_S, _AT_LEAST_S)
         self._begin()
 
     def _begin(self) -> None:
-        self._running = self._said = self._is_off = self._has_begun = False
+        self._running = self._said = self._has_begun = False
+        self._attempts = Attempts()
         self._spacing = Spacing(SHARE, CREDIT_S, _AT_LEAST_S)
         self._spacing.is_due()  # from now on
 
+    @never_raises
     def tick(self, *, at_step: bool = False) -> None:
         """Count if it is due. Called at steps, and by the heartbeat."""
         try:
             if at_step and not self._has_begun:
                 self._has_begun = True
                 self._count.begin()
-            if self._spacing.is_due() and not (self._running or self._is_off):
+            if self._spacing.is_due() and self._attempts.may_begin() and not self._running:
                 self._take(at_step=at_step)
-        except Exception:
-            self._is_off = True  # it would fail again
-            self._session.note("counting failed in this version of torch", "tensors")
+        except ours(Exception) as error:
+            if self._attempts.failed(error):
+                self._session.note(f"counting failed ({type(error).__name__})", "tensors")
 
     def has_seen(self, kind: str) -> bool:
         """Return True if there was a tensor on this kind of device ("mps") at a count."""

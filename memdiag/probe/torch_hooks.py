@@ -11,7 +11,7 @@ import weakref
 from functools import wraps
 from time import monotonic
 
-from .guard import never_raises
+from .guard import never_raises, ours
 from .wrap import nothing, put_back, undo_all, wrap
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ class TorchHooks:
         for name, hook in parts.items():
             try:
                 hook()
-            except Exception:
+            except ours(Exception):
                 missing.append(name)
         return missing
 
@@ -77,7 +77,7 @@ class TorchHooks:
             try:
                 if step_state.sole is None:
                     training.optimizer_begins()
-            except Exception:
+            except ours(Exception):
                 return
 
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -87,7 +87,7 @@ class TorchHooks:
                     step_state.reached = reached
                 else:
                     stepped(optimizer)
-            except Exception:
+            except ours(Exception):
                 return
 
         self._undo.append(module.register_optimizer_step_pre_hook(before).remove)
@@ -113,13 +113,11 @@ class TorchHooks:
         if key in self._optimizers:
             return
 
+        @never_raises
         def forget(_: Any) -> None:
-            try:
-                self._trained = None
-                del self._optimizers[key]
-                self._training.optimizer_gone(key)
-            except Exception:
-                return
+            self._trained = None
+            del self._optimizers[key]
+            self._training.optimizer_gone(key)
 
         self._trained = None
         self._optimizers[key] = weakref.ref(optimizer, forget)
@@ -154,16 +152,16 @@ class TorchHooks:
                 is_ignored = step_state.sole is not None
                 if not is_ignored:
                     training.backward_begins()
-            except Exception:
+            except ours(Exception):
                 is_ignored = True
             if is_ignored:
                 return original(*args, **kwargs)
             try:
                 return original(*args, **kwargs)
             finally:
-                try:  # noqa: SIM105
+                try:
                     training.backward_ended()
-                except Exception:
+                except ours(Exception):
                     pass
 
         def on_change(follows_everything: bool) -> None:
@@ -222,7 +220,7 @@ class TorchHooks:
                 is_ignored = step_state.sole is not None and self._num_yielded > 0
                 if not is_ignored:
                     training.fetch_begins()
-            except Exception:
+            except ours(Exception):
                 is_ignored = True
             if is_ignored:
                 return fetch(self)
@@ -231,7 +229,7 @@ class TorchHooks:
             try:
                 if self._num_yielded == 0:
                     begins = id(self._dataset)
-            except Exception:
+            except ours(Exception):
                 begins = None
             try:
                 batch = fetch(self)
@@ -242,7 +240,7 @@ class TorchHooks:
             finally:
                 try:
                     training.fetch_ended(got_one=got_one, begins=begins if got_one else None)
-                except Exception:
+                except ours(Exception):
                     got_one = False
 
         loader.__next__ = __next__

@@ -16,6 +16,7 @@ import types
 from collections import Counter
 from time import thread_time
 
+from .guard import ours
 from .kept_bytes import per_object
 from .plain_access import Fields, class_attribute, class_name, module_file, module_name
 from .program_code import is_ours, is_users
@@ -261,7 +262,7 @@ def _attributes(thing: Any, arrays: Arrays) -> Iterator[tuple[str, Any]]:
     for name, get in fields.slots:
         try:
             yield name, get(thing)
-        except AttributeError:  # not assigned yet
+        except ours(AttributeError):  # not assigned yet
             continue
 
 

@@ -10,6 +10,7 @@ import gc
 import types
 from sys import getrefcount
 
+from .guard import ours
 from .plain_access import (
     CONTEXT_VALUE,
     SHARES_LOCALS,
@@ -199,7 +200,7 @@ def _slot(get: Any) -> Any:
     def read(owner: Any, _: str) -> Any:
         try:
             return get(owner)
-        except AttributeError:
+        except ours(AttributeError):
             return None
 
     return read
@@ -208,7 +209,7 @@ def _slot(get: Any) -> Any:
 def _cell(cell: Any, _: str) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:
+    except ours(ValueError):
         return None
 
 

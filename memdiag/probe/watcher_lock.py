@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from time import monotonic
 
+from .guard import ours
 from .ring_format import WATCHER
 
 _EVERY_S = 1.0
@@ -42,14 +43,14 @@ class Watcher:
             # Non-blocking: the program must not wait, whatever kind of file this is.
             flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             fd = os.open(self._path, flags)
-        except FileNotFoundError:
+        except ours(FileNotFoundError):
             return True
-        except OSError:
+        except ours(OSError):
             return False  # no descriptor left: try later
         try:
             flock(fd, LOCK_SH | LOCK_NB)
             return True
-        except OSError:
+        except ours(OSError):
             return False
         finally:
             os.close(fd)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import wraps
 
-from .guard import never_raises
+from .guard import never_raises, ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def wrap(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             token = before(args, kwargs)
-        except Exception:
+        except ours(Exception):
             return original(*args, **kwargs)
         done = False
         try:
@@ -50,7 +50,7 @@ def wrap(
             if done or also_on_error:
                 try:
                     after(token, args)
-                except Exception:
+                except ours(Exception):
                     done = False
 
     setattr(owner, name, wrapper)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from memdiag.values.budgets import Budget
 from memdiag.values.capacity import Capacity, EarlyForecast
 from memdiag.values.codec import NOT_IN_JSON
+from memdiag.values.holders import UnreadFunction
 from memdiag.values.measurements import Axis, Ending, Mark, Missing, Role, Unit
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.readings import Readings
@@ -371,6 +372,9 @@ class Fix(enum.Enum):
     """What usually ends such a growth."""
 
     DETACH = "detach"  # keep loss.item() or .detach(), not the graph
+    NO_GRAD = "no_grad"  # evaluation under torch.no_grad()
+    COPY = "copy"  # a copy of the part that is kept, not a view of all
+    NO_TRACEBACK = "no_traceback"  # an exception without its traceback
     REMOVE_HOOK = "remove_hook"  # keep the handle, and handle.remove()
     REMOVE_HANDLER = "remove_handler"  # add a handler or callback once, or remove it
     CACHE_SIZE = "cache_size"  # lru_cache with maxsize
@@ -379,6 +383,7 @@ class Fix(enum.Enum):
     BOUND_DICTIONARY = "bound_dictionary"  # delete entries, or a cache with a size
     BOUND_SEQUENCE = "bound_sequence"  # aggregate, clear it, or deque(maxlen=...)
     SMALLER_BOUND = "smaller_bound"  # a smaller maxlen or maxsize
+    RELEASE = "release"  # free or close what a line gets from a library
     AGGREGATE = "aggregate"  # one array or text that is made larger again and again
     BREAK_CYCLE = "break_cycle"  # objects that refer to themselves
     END_CALLS = "end_calls"  # threads or tasks that wait for ever
@@ -400,11 +405,13 @@ class Culprit:
 
     file: source file of the line; null if no line was found. line: line that adds to the place.
     code: text of the line; null if it was not recorded. function: function of the line.
-    holder: the place in words. process: label of its process.
+    holder: the place in words. process: label of its process; of several, the one with most of it.
+    processes: labels of all of them if the line is one in several processes, else empty.
     bytes_per_step: what it grows by; null without steps. bytes_per_s: the same per second.
     count_per_step: new items or objects per step; null without steps, or if one object grows.
-    share: part of the growth, 0 to 1. since_step: step at which it began to grow; null if unknown.
-    how: how it was found.
+    share: part of the growth of the job, 0 to 1. since_step: step at which it began to grow; null
+    if unknown. how: how it was found. is_certain: false if most of it is what nothing else
+    explains, in objects that do not say how much memory they have.
     """
 
     file: str | None
@@ -419,6 +426,8 @@ class Culprit:
     share: float
     since_step: int | None
     how: How
+    processes: tuple[str, ...] = ()
+    is_certain: bool = True
 
 
 class Advice(enum.Enum):
@@ -486,6 +495,7 @@ class GrowthCause:
     culprits: the places, the largest first; empty if they hold less than half of the growth.
     fix: what usually ends such a growth; null if unknown.
     interventions: what each way to free memory has returned; empty without `--intervene`.
+    unread: running functions whose local variables were not read, if no place was found.
     """
 
     kind: MemoryKind | None
@@ -493,6 +503,7 @@ class GrowthCause:
     culprits: tuple[Culprit, ...]
     fix: Fix | None
     interventions: tuple[InterventionFinding, ...] = ()
+    unread: tuple[UnreadFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -501,7 +512,7 @@ class GrownPlace:
 
     holder: the place in words. process: label of its process. size: items, objects or bytes in it.
     unit: what `size` counts. grown_bytes: what it grew by. since_step: the step at which it was
-    first looked at; null without steps.
+    first looked at; null without steps. still_grows: false if it barely grew at the end.
     file: source file of the line that adds to it; null if no line was found. line: that line.
     code: text of the line; null if it was not recorded. function: function of the line.
     """
@@ -516,6 +527,7 @@ class GrownPlace:
     line: int | None
     code: str | None
     function: str | None
+    still_grows: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

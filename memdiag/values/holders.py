@@ -85,10 +85,13 @@ class Holder:
     bytes_per_unit: what one more of them keeps, of it device_bytes_per_unit on devices.
     small_bytes: mean size of the small blocks in that, 0 if there are few.
     hiding_per_unit: objects in C, of class hiding_type, that do not say how much memory they have.
-    item_type: class of the newest item. kind: what most of that is.
+    item_type: class of the newest item. kind: what most of that is. through: what leads to most of
+    it and could do without, "view" (of a part of an array or tensor), "traceback" (of an exception)
+    or "".
     container: class of the container, "attributes of X" for those of an instance, "" for others.
     bound: its greatest length, or None. lines: where the program probably adds to it, the most
-    probable first.
+    probable first. makers: of the lines that were seen to get native memory, those that make what
+    it holds; known if it hides memory.
     """
 
     path: tuple[Name, ...]
@@ -101,12 +104,25 @@ class Holder:
     hiding_type: str = ""
     item_type: str = ""
     kind: MemoryKind = MemoryKind.PYTHON_OBJECTS
+    through: str = ""
     container: str = ""
     bound: int | None = None
     is_chain: bool = False
     is_estimated: bool = False
     aliases: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
+    makers: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadFunction:
+    """A function whose local variables were not read.
+
+    function: its name (untrusted text). calls: the function that it calls which prevents that.
+    """
+
+    function: str
+    calls: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +135,7 @@ class ProcessHolders:
     long lines were watched. allocated: lines that allocate what stays in use, the largest first.
     model_bytes, batch_bytes: of the parameters that are trained, and of a batch of data; 0 if
     unknown. activations: bytes of outputs of modules in one step, and the classes of these modules.
+    unread: running functions whose local variables were not read.
     """
 
     pid: int
@@ -134,6 +151,7 @@ class ProcessHolders:
     model_bytes: int = 0
     batch_bytes: int = 0
     activations: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    unread: tuple[UnreadFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,6 +117,7 @@ class Series:
     resolution: the rounding of the values in `unit` (printed in MB: 1e6), 0 if unknown.
     x_per_epoch: length of one epoch on the axis, None if unknown or if the axis counts epochs.
     is_rank: the process is a rank of a distributed job.
+    ends_with_work: readings from after the end of its program, which frees memory, were left out.
     unread_share: part, 0..1, of the column's cells with text that could not be read as numbers, or
         of the sizes of a log's lines where only the place of one shows that it is meant.
     """
@@ -137,6 +138,7 @@ class Series:
     resolution: float = 0.0
     x_per_epoch: float | None = None
     is_rank: bool = False
+    ends_with_work: bool = False
     unread_share: float = 0.0
 
 

@@ -10,7 +10,7 @@ from report import diagnoses
 from report.diagnoses import interval
 
 from memdiag.analysis.cause.find import cause, leaking_by_names, watching
-from memdiag.values.findings import Finding, Fix, How, Leaking
+from memdiag.values.findings import Finding, Fix, GrowthPart, How, Leaking, WholeGrowth
 from memdiag.values.holders import (
     AllocatedLine,
     Holder,
@@ -414,7 +414,7 @@ def test_a_worker_without_steps_is_placed_on_those_of_the_job() -> None:
     found = caused(in_process(holder("cache", sizes)))
     assert found is not None
     assert found.culprits[0].bytes_per_step == pytest.approx(5000)
-    assert found.culprits[0].since_step is None
+    assert found.culprits[0].since_step == 0
 
 
 def test_growth_that_began_later_has_its_step() -> None:
@@ -436,6 +436,12 @@ def test_a_place_without_a_line_is_named_without_one() -> None:
         ({"container": "dict"}, Fix.BOUND_DICTIONARY),
         ({"container": "list"}, Fix.BOUND_SEQUENCE),
         ({"unit": "bytes", "container": ""}, Fix.AGGREGATE),
+        ({"through": "view"}, Fix.COPY),
+        ({"through": "traceback"}, Fix.NO_TRACEBACK),
+        (
+            {"kind": MemoryKind.GRAPH, "lines": (replace(LINE, function="Model.val_step"),)},
+            Fix.NO_GRAD,
+        ),
         ({"unit": "objects", "container": "", "is_chain": True}, Fix.UNLINK),
         (
             {
@@ -553,3 +559,142 @@ def test_places_hold_no_more_than_what_grows_and_estimates_may_be_too_low(
     found = caused(in_process(holder("rows", GROWING, each, is_estimated=is_estimated)))
     assert found is not None
     assert found.culprits[0].bytes_per_step == pytest.approx(held)
+
+
+def hiding(*makers: SourceLine) -> Holder:
+    return holder(
+        "made", GROWING, 100.0, hiding_per_unit=1.0, hiding_type="Generator", makers=makers
+    )
+
+
+def test_objects_in_c_hold_no_more_than_the_lines_that_make_them_get() -> None:
+    """Line 1 gets most of what no place explains, line 2 makes the objects that a place holds."""
+    maker = replace(LINE, line=2)
+    recorded = replace(native(5000.0, 250.0), holders=(hiding(maker),))
+    found = caused(recorded)
+    assert found is not None
+    assert [(one.line, one.how) for one in found.culprits] == [
+        (1, How.ALLOCATED),
+        (9, How.SOURCE),
+    ]
+    shares = [one.share for one in found.culprits]
+    assert shares == pytest.approx([5000 / 5374, 350 / 5374])
+    assert found.fix is Fix.RELEASE
+    assert all(one.is_certain for one in found.culprits)
+
+
+def test_objects_in_c_hold_what_the_lines_that_make_them_get() -> None:
+    found = caused(replace(native(5000.0, 40.0), holders=(hiding(replace(LINE, line=1)),)))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.holder.endswith("with native memory of Generator objects")
+    assert culprit.bytes_per_step == pytest.approx(5100)
+    assert culprit.is_certain
+
+
+def test_what_objects_in_c_hold_is_not_certain_where_no_line_was_measured() -> None:
+    found = caused(in_process(hiding()))
+    assert found is not None
+    assert [one.is_certain for one in found.culprits] == [False]
+
+
+def test_a_line_that_gets_what_the_places_leave_is_named_beside_them() -> None:
+    recorded = replace(native(4400.0), holders=(holder("replay", GROWING, 800.0),))
+    found = caused(recorded)
+    assert found is not None
+    assert [one.line for one in found.culprits] == [1, 9]
+    assert found.share_explained == pytest.approx(5200 / 5374)
+
+
+def job(*parts: tuple[str, float]) -> WholeGrowth:
+    whole = sum(size for _, size in parts)
+    return WholeGrowth(
+        growth_per_x=interval(whole),
+        growth_per_s=None,
+        parts=tuple(
+            GrowthPart(
+                process=process,
+                metric="malloc_bytes",
+                growth_per_x=interval(size),
+                share=size / whole,
+            )
+            for process, size in parts
+        ),
+    )
+
+
+def test_shares_are_of_the_growth_of_the_job() -> None:
+    by = (
+        finding("rss_bytes", 7500.0, "tree"),
+        finding("malloc_bytes", 5500.0, "a"),
+        finding("malloc_bytes", 2000.0, "b"),
+    )
+    first = in_process(holder("rows_a", GROWING, 3000.0), process="a")
+    line = replace(LINE, line=7)
+    second = in_process(holder("rows_b", GROWING, 2000.0, lines=(line,)), process="b")
+    growth = job(("a", 5500.0), ("b", 2000.0))
+    found = cause(by, 0, None, (second, first), [series(one) for one in by], growth)
+    assert found is not None
+    assert [one.process for one in found.culprits] == ["a", "b"]
+    shares = [one.share for one in found.culprits]
+    assert shares == pytest.approx([3000 / 7500, 2000 / 7500], rel=0.01)
+    assert found.share_explained == pytest.approx(5000 / 7500, rel=0.01)
+    alone = cause(by, 0, None, (second,), [series(one) for one in by], growth)
+    assert alone is not None
+    assert alone.culprits == ()
+
+
+def test_a_line_in_several_processes_is_one_culprit() -> None:
+    names = ("worker 0", "worker 1")
+    by = (
+        finding("rss_bytes", 10_000.0, "tree"),
+        *(finding("malloc_bytes", 5000.0, name) for name in names),
+    )
+    recorded = [in_process(holder("cache", GROWING, 5000.0), process=name) for name in names]
+    growth = job(*((name, 5000.0) for name in names))
+    found = cause(by, 0, None, recorded, [series(one) for one in by], growth)
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.processes == names
+    assert culprit.holder == "list `cache`, local variable of main()"
+    assert culprit.share == pytest.approx(1.0, rel=0.01)
+    assert culprit.bytes_per_step == pytest.approx(10_000)
+
+
+@pytest.mark.parametrize("with_steps", [True, False])
+def test_growth_that_began_between_two_readings_is_traced_back(with_steps: bool) -> None:
+    sizes = history(0, 0, 250, 1250, 2250, with_steps=with_steps)  # 2 items per step
+    found = caused(in_process(holder("late", sizes, 2500.0)))
+    assert found is not None
+    assert found.culprits[0].since_step == 875
+
+
+@pytest.mark.parametrize(("phase", "fix"), [("eval", Fix.NO_GRAD), ("train", Fix.DETACH)])
+def test_graphs_that_evaluation_keeps_need_none(phase: str, fix: Fix) -> None:
+    grown = replace(diagnoses.leak().phases[0], phase=phase, share=0.9, p_value=1e-6)
+    malloc = replace(LEAK[0], phases=(grown,))
+    recorded = in_process(holder("outputs", GROWING, kind=MemoryKind.GRAPH))
+    found = caused(recorded, by=(malloc, LEAK[1]))
+    assert found is not None
+    assert found.fix is fix
+
+
+def test_a_chain_that_grew_before_the_first_step_that_is_known_has_grown_from_the_start() -> None:
+    sizes = history(2, 2, 3, 4, 5)
+    found = caused(in_process(holder("links", sizes, 2.5e6, unit="objects", is_chain=True)))
+    assert found is not None
+    assert found.culprits[0].since_step == 0
+
+
+def test_the_call_of_a_function_in_one_line_is_that_in_its_body() -> None:
+    line = replace(LINE, code="def __init__(self, n: int) -> None: self.data = np.ones(n)")
+    found = caused(replace(in_process(), native=(NativeLine(line=line, bytes_per_step=5000.0),)))
+    assert found is not None
+    assert found.culprits[0].holder.startswith("native memory from `np.ones()`")
+
+
+def test_a_line_that_makes_reference_cycles_is_not_freed_by_a_call() -> None:
+    metrics = Leaking(kind=MemoryKind.CYCLES, share=0.9)
+    found = cause(LEAK, 0, metrics, [native(5000.0)], SERIES)
+    assert found is not None
+    assert found.fix is Fix.BREAK_CYCLE

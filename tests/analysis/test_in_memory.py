@@ -7,7 +7,7 @@ from dataclasses import replace
 from report import diagnoses
 from report.diagnoses import interval
 
-from memdiag.analysis.cause.in_memory import census, grown, last_census
+from memdiag.analysis.cause.in_memory import census, grown, grown_places, last_census
 from memdiag.values.findings import Plateau
 from memdiag.values.holders import (
     Census,
@@ -148,3 +148,14 @@ def test_places_of_other_runs_are_not_listed() -> None:
     assert grown(recording(holder(1, 2, 3), ending=None)) == ()
     with_census = recording(holder(1, 2, 3), ending=None, censuses=(process(taken(1, 256)),))
     assert len(grown(with_census)) == 1
+
+
+def test_places_that_still_grow_come_before_those_that_have_ended() -> None:
+    ended = holder(0, 500, 1000, 1000, 1000, 1000, 1000)
+    path = (Name(kind="local", name="late", owner="main", file="/t.py"),)
+    late = replace(holder(0, 0, 0, 10, 20, 30, 40), path=path)
+    found = grown_places([ProcessHolders(pid=1, walks=7, last_s=6.0, holders=(ended, late))])
+    assert [(one.holder.split("`")[1], one.still_grows) for one in found] == [
+        ("late", True),
+        ("outs", False),
+    ]

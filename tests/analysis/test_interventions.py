@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdiag.analysis.cause.interventions import with_interventions
-from memdiag.values.findings import Advice, GrowthCause, InterventionFinding
+from memdiag.values.findings import Advice, Fix, GrowthCause, InterventionFinding
 from memdiag.values.holders import Intervention, ProcessInterventions
 
 MB = 1_000_000
@@ -91,3 +91,17 @@ def test_cause_of_a_leak_keeps_what_was_found() -> None:
     assert both is not None
     assert both.share_explained == 0.7
     assert len(both.interventions) == 1
+
+
+@pytest.mark.parametrize(
+    ("fix", "then"), [(Fix.RELEASE, Fix.BREAK_CYCLE), (Fix.DETACH, Fix.DETACH), (None, None)]
+)
+def test_what_a_collection_returns_is_not_freed_by_a_call(
+    fix: Fix | None, then: Fix | None
+) -> None:
+    done = tuple(once("gc_collect", step, malloc_bytes=step * 50_000) for step in (100, 500, 2000))
+    one = ProcessInterventions(pid=1, process="main", began_s=10.0, done=done)
+    before = GrowthCause(kind=None, share_explained=1.0, culprits=(), fix=fix)
+    cause = with_interventions(before, [one])
+    assert cause is not None
+    assert cause.fix is then

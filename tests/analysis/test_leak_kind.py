@@ -244,3 +244,25 @@ def test_what_accumulates_beside_stable_memory_is_told(counted: str, kind: Evide
     told = evidence([meter("rss_bytes", 0), meter(counted, 2)], 0)
     assert [(e.kind, e.against) for e in told] == [(kind, f"main {counted}")]
     assert not evidence([meter("rss_bytes", 0), meter(counted, 0)], 0)
+
+
+def test_growth_within_free_memory_is_not_called_holes_while_memory_in_use_is_open() -> None:
+    malloc = replace(
+        meter("malloc_bytes", 0.0),
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.RECLAIMED_BEFORE,
+    )
+    beside = [meter("python_blocks", 0.0), meter("malloc_free_bytes", 0.0)]
+    for in_use, is_holes in ((malloc, False), (meter("malloc_bytes", 0.0), True)):
+        pages = correct([meter("rss_bytes", 300.0), in_use, *beside])[0]
+        (said,) = [one.text for one in pages.trail if one.check == "holes"]
+        assert ("is holes between blocks" in said) is is_holes
+        assert ("leaks is not decided" in said) is not is_holes
+
+
+def test_memory_of_a_process_that_does_not_grow_says_nothing_of_the_job() -> None:
+    workers = [meter("rss_bytes", 3e4, process=name) for name in ("Process-1", "Process-2")]
+    job = [meter("rss_bytes", 6e4, process="tree"), *workers, meter("malloc_bytes", 0)]
+    assert evidence(job, 0) == ()
+    alone = [meter("rss_bytes", 6e4, process="tree"), meter("rss_bytes", 6e4), job[-1]]
+    assert [e.kind for e in evidence(alone, 0)] == [EvidenceKind.IN_USE_FLAT]

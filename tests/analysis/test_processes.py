@@ -11,7 +11,7 @@ from report import diagnoses
 from report.diagnoses import interval
 
 from memdiag.analysis.cross_series.evidence import evidence
-from memdiag.analysis.decision.across.decide import decide
+from memdiag.analysis.decision.across.decide import correct, decide
 from memdiag.values.findings import EvidenceKind, Finding
 from memdiag.values.measurements import AxisKind, Role, Series, Unit
 from memdiag.values.verdict import Reason, Verdict
@@ -83,7 +83,7 @@ def job(*, processes: Verdict, helper: Finding) -> tuple[Verdict, float, int | N
     tree = replace(of("tree", 0.0), verdict=Verdict.INCONCLUSIVE, reason=Reason.RECENT_STEP)
     tree = replace(tree, latest_value=2e9)
     number = replace(of("tree", 0.0), metric="processes", role=Role.PROCESSES, verdict=processes)
-    return decide([tree, of("main", 0.0), helper, number])
+    return decide(correct([tree, of("main", 0.0), helper, number]))
 
 
 def test_a_doubt_about_all_processes_is_decided_by_the_verdict_of_each() -> None:
@@ -110,6 +110,41 @@ def test_growth_of_pythons_objects_is_not_put_down_to_holes() -> None:
     assert told(pages, malloc) == {EvidenceKind.IN_USE_FLAT}
     blocks = replace(of("main", 5e3), metric="python_blocks", role=Role.OBJECTS, unit=Unit.COUNT)
     assert told(pages, malloc, blocks) == {EvidenceKind.OBJECTS_GROW}
+
+
+def test_growth_that_malloc_does_not_hold_free_is_not_put_down_to_holes() -> None:
+    """A file that is mapped: malloc has neither handed it out nor kept it."""
+    pages = of("main", 10e3)
+    malloc = replace(of("main", 28.0), metric="malloc_bytes", role=Role.IN_USE)
+    free = replace(of("main", 100.0), metric="malloc_free_bytes", role=Role.HOLES)
+    assert told(pages, malloc, free) == set()
+    assert told(pages, malloc, replace(of("main", 8e3), metric=free.metric, role=Role.HOLES)) == {
+        EvidenceKind.IN_USE_FLAT
+    }
+
+
+@pytest.mark.parametrize(("copied", "is_told"), [(70e6, False), (200e6, True)])
+def test_pages_that_each_fork_copies_are_not_called_un_sharing(
+    copied: float, *, is_told: bool
+) -> None:
+    """Two workers that are started anew, by PSS that is read at any age of theirs."""
+    trace = tuple((float(x), 300e6 + copied * x / 99) for x in range(100))
+    tree = replace(of("tree", 0.0), peak_value=1e9)
+    whole = replace(
+        tree,
+        metric="pss_bytes",
+        role=Role.PROPORTIONAL,
+        verdict=Verdict.WARMUP,
+        trace=trace,
+        latest_value=trace[-1][1],
+        peak_value=trace[-1][1],
+    )
+    private = replace(whole, metric="uss_bytes", role=Role.UNIQUE)
+    findings = (of("main", 0.0), of("worker 0", 0.0), of("worker 1", 0.0), tree, whole, private)
+    assert (EvidenceKind.UNSHARED in told(*findings)) is is_told
+    at = decide(findings)[2]
+    assert at is not None
+    assert findings[at].metric == ("pss_bytes" if is_told else "rss_bytes")
 
 
 def test_pages_that_hide_a_leak_are_told_without_the_rate_at_which_they_fall() -> None:

@@ -24,6 +24,7 @@ def document() -> dict[str, Any]:
         "model_bytes": 4096,
         "batch_bytes": 8192,
         "activations": [[5120, ["Linear", "ReLU"]]],
+        "unread": [["main", "locals"]],
         "files": ["/train.py"],
         "window": {
             "steps": 5,
@@ -50,6 +51,7 @@ def document() -> dict[str, Any]:
                 "hiding_type": "",
                 "type": "Tensor",
                 "kind": "graph",
+                "through": "",
                 "bound": None,
                 "container": "list",
             }

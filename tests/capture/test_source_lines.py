@@ -486,3 +486,90 @@ def test_object_that_a_line_calls_or_changes(tmp_path: Path, statement: str, rec
     found = sources.with_receiver(at)
     assert (found.code, found.receiver) == (statement, receiver)
     assert sources.with_code(at).receiver == ""
+
+
+def test_lines_that_run_with_the_steps_come_before_loops_that_run_once(tmp_path: Path) -> None:
+    source = """
+    class Fit:
+        def __init__(self):
+            self.history = []
+            self.fill()
+        def fill(self):
+            for number in range(4):
+                self.history.append(None)
+        def step(self, i):
+            self.note(i * 2000)
+        def note(self, row):
+            self.history = self.history + [row]
+    def main():
+        fit = Fit()
+        for i in range(250):
+            fit.step(i)
+    main()
+    """
+    path = (
+        Name(kind="local", name="fit", owner="main", file=str(tmp_path / "train.py")),
+        Name(kind="attribute", name="history", owner="Fit", file=str(tmp_path / "train.py")),
+    )
+    assert line(tmp_path, source, holder(*path, container="list")).line == 12
+
+
+def test_of_two_loops_that_run_once_the_one_with_more_code_is_that_of_the_steps(
+    tmp_path: Path,
+) -> None:
+    source = """
+    def main(net, rows):
+        kept = []
+        for row in rows[:3]:
+            kept.append(row)
+        for row in rows:
+            loss = net(row).sum()
+            loss.backward()
+            kept.append(loss)
+    main(1, [])
+    """
+    kept = Name(kind="local", name="kept", owner="main", file=str(tmp_path / "train.py"))
+    assert line(tmp_path, source, holder(kept)).line == 9
+
+
+def test_a_lambda_that_is_made_once_may_be_called_at_each_step(tmp_path: Path) -> None:
+    source = """
+    outputs = []
+    for layer in layers:
+        layer.register_forward_hook(lambda module, given, made: outputs.append(made))
+    outputs.append(None)
+    for step in range(100):
+        train(step, step + 1, step + 2)
+    """
+    kept = Name(kind="global", name="outputs", file=str(tmp_path / "train.py"))
+    assert line(tmp_path, source, holder(kept)).line == 4
+
+
+def test_lines_that_make_what_a_place_holds(tmp_path: Path) -> None:
+    source = """
+    def decode(path):
+        return library.read(path)
+    def opened(path):
+        image = Image.open(path)
+        return image.convert("RGB")
+    def keep(images, image):
+        images.append(image)
+    def main(paths):
+        images = []
+        for path in paths:
+            pixels = decode(path)
+            image = opened(path)
+            small = image.resize((8, 8))
+            keep(images, small)
+    main([])
+    """
+    file = tmp_path / "train.py"
+    file.write_text(dedent(source), encoding="utf-8")
+    lines = [
+        SourceLine(file=str(file), line=number, code="", function="") for number in range(1, 17)
+    ]
+    held = holder(
+        Name(kind="local", name="images", owner="main", file=str(file)), lines=(lines[7],)
+    )
+    found = SourceFiles([str(file)]).with_makers(held, lines)
+    assert [one.line for one in found.makers] == [5, 6, 8, 10, 11, 13, 14, 15, 16]

@@ -174,6 +174,16 @@ def test_threshold_that_is_crossed_calls_for_a_census(tmp_path: Path) -> None:
     assert census["groups"][0]["name"] == "kept[]"
 
 
+def test_a_job_that_is_ended_for_its_memory_has_a_census_first(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(RUNS_OUT.replace("700 << 20", "9000 << 20"), encoding="utf-8")
+    options = ("-o", "r.csv", "--json-file", "r.json", "--critical-at", "300MB")
+    ends = ("--on", "critical=stop")
+    memdiag(tmp_path, "run", *options, *ends, "--", sys.executable, program)
+    (found,) = json.loads((tmp_path / "r.json").read_text())["recordings"]
+    assert [one["why"] for one in found["census"]] == ["critical"]
+
+
 @pytest.mark.slow
 def test_regular_censuses_and_interventions_of_a_run(tmp_path: Path) -> None:
     program = tmp_path / "train.py"

@@ -13,6 +13,7 @@ from memdiag.analysis.live.sequential import LiveVerdict
 from memdiag.cli.measurement.live_verdict import ConfirmedVerdict, verdict_on
 from memdiag.recording.native.atomic_file import RecordingFiles
 from memdiag.recording.native.writer import Writer
+from memdiag.values.holders import Holder, Name, ProbeFindings, ProcessHolders, Size
 from memdiag.values.measurements import Sample
 from memdiag.values.verdict import Verdict
 
@@ -137,3 +138,29 @@ def test_leak_is_not_shown_of_a_recording_that_cannot_be_judged(tmp_path: Path) 
     files = RecordingFiles(tmp_path / "x.csv", force=False)
     assert shown(files, lambda: None) == [Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE]
     files.close()
+
+
+def filling(step: int) -> ProbeFindings:
+    """A deque of the program that has taken an item a step since the plateau, and is not full."""
+    items = max(0, step - PLATEAU)
+    place = Holder(
+        path=(Name(kind="global", name="recent", owner="__main__"),),
+        unit="items",
+        sizes=tuple(
+            Size(at_s=(PLATEAU + n) / 10, step=PLATEAU + n, size=float(n))
+            for n in range(0, items, 50)
+        ),
+        bytes_per_unit=200_000.0,
+        bound=2 * items,
+    )
+    return ProbeFindings(holders=(ProcessHolders(pid=7, walks=9, last_s=170.0, holders=(place,)),))
+
+
+def test_leak_is_not_shown_while_a_container_with_a_greatest_length_fills(recorded) -> None:
+    files, writer = recorded(leak)
+
+    def flush() -> None:
+        writer.flush()
+        writer.describe(limits=(), processes=(), found=filling(STEPS))
+
+    assert shown(files, flush) == [Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE]

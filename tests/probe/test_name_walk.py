@@ -14,6 +14,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -186,9 +187,8 @@ def test_names_of_the_program_come_before_those_of_libraries(program) -> None:
     source = "def step(rows, look):\n  look()\n"
     exec(compile(source, "/usr/lib/site-packages/a_library.py", "exec"), library)  # noqa: S102
     places = Places()
-    rows = program.trainer.state["rows"]
     for number in range(1, 5):
-        rows += [[i] for i in range(10)]
+        program.trainer.state["rows"] += [[i] for i in range(10)]
 
         def look() -> None:
             walk = NameWalk(places, Arrays())
@@ -196,10 +196,10 @@ def test_names_of_the_program_come_before_those_of_libraries(program) -> None:
             for place, found in walk.found.items():
                 place.measured(number, "items", found.items)  # noqa: B023 - called in the loop
 
-        library["step"](rows, look)
+        library["step"](program.trainer.state["rows"], look)
     names = [[one.name for one in place.path()] for place in places.growing()]
     assert ["trainer", "state", "rows"] in names
-    assert ["rows"] not in [path for path in names if path[:1] == ["rows"]]
+    assert ["rows"] not in names
 
 
 def test_what_several_places_keep_counts_once(program) -> None:
@@ -285,6 +285,38 @@ def test_what_was_measured_is_freed_without_a_collection(program) -> None:
 def test_the_kind_is_that_of_most_bytes(program, item: str, kind: str) -> None:
     run_in(program, f"rows = [{item} for i in range(50)]")
     assert per_item([program.rows], Arrays())["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("item", "through"),
+    [
+        ("numpy.ones(5000)[:5]", "view"),
+        ("numpy.ones(5000)[:4000]", ""),
+        ("numpy.ones((50, 100)).T", ""),
+        ("failed()", "traceback"),
+        ("ValueError('x' * 5000)", ""),
+    ],
+)
+def test_what_leads_to_bytes_that_nobody_needs(program, item: str, through: str) -> None:
+    source = """
+    import numpy
+    def failed():
+        rows = numpy.ones(5000)
+        try:
+            raise ValueError(len(rows))
+        except ValueError as error:
+            return error
+    """
+    run_in(program, dedent(source) + f"rows = [{item} for i in range(50)]")
+    assert per_item([program.rows], Arrays())["through"] == through
+
+
+def test_a_part_of_a_tensor_keeps_all_of_it(program) -> None:
+    pytest.importorskip("torch")
+    run_in(program, "import torch\nrows = [torch.ones(5000)[:5] for i in range(50)]")
+    assert per_item([program.rows], Arrays())["through"] == "view"
+    run_in(program, "rows = [torch.ones(5000) for i in range(50)]")
+    assert per_item([program.rows], Arrays())["through"] == ""
 
 
 def test_locals_of_running_functions_and_of_other_threads(program) -> None:
@@ -817,3 +849,30 @@ class TestTensors:
 
         assert "mine" in grown(grow)
         per_item([program.mine], Arrays())
+
+
+def test_an_object_that_cannot_be_read_is_left_out(program, monkeypatch) -> None:
+    run_in(program, "class Odd: pass\nodd = Odd()\nodd.rows = []\nrows = []")
+    visitor = NameWalk._visitor
+
+    def fails(walk: NameWalk, kind: type) -> Any:
+        if kind is program.Odd:
+            raise ValueError
+        return visitor(walk, kind)
+
+    monkeypatch.setattr(NameWalk, "_visitor", fails)
+    places = Places()
+    walk = NameWalk(places, Arrays())
+    walk.run()
+    names = [[one.name for one in place.path()] for place in walk.found]
+    assert ["rows"] in names
+    assert ["odd", "rows"] not in names
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="reads them without effects")
+def test_functions_whose_variables_are_not_read_are_named(program) -> None:
+    source = "def run(look):\n  locals()\n  look()\ndef plain(look):\n  vars(look)\n  look()\n"
+    run_in(program, source)
+    walk = NameWalk(Places(), Arrays())
+    program.run(lambda: program.plain(walk.run))
+    assert walk.unread == {"run": "locals"}

@@ -6,6 +6,7 @@ import mmap
 import subprocess
 import sys
 from collections import namedtuple
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +58,18 @@ MANY = "\n".join(f"    name{n}()" for n in range(600))
         ("model.eval()", False),
         ("model.exec(locals)", True),
         ("return eval('1')", True),
+        ("return vars(model)", False),
+        ("return {**vars(model.of(1, b=2)), 'a': dir(model)}", False),
+        ("return vars()", True),
+        ("return vars(model), vars()", True),
+        ("return dir()", True),
+        ("return locals()", True),
+        ("return eval('1', {}), exec('1', {}, {})", False),
+        ("return eval('1', None)", True),
+        ("exec('1')", True),
+        ("return list(map(vars, model))", True),
+        ("return vars(*model)", True),
+        ("return vars(model if model else 1)", True),
         ("return sys._getframe()", True),
         (f"model.eval()\n{MANY}\n    return eval('1')", True),
         (f"model.eval()\n{MANY}", False),
@@ -65,4 +78,28 @@ MANY = "\n".join(f"    name{n}()" for n in range(600))
 def test_a_method_named_eval_gives_no_local_variables(body: str, uses: bool) -> None:
     names: dict[str, Any] = {}
     exec(f"def run(model):\n    {body}", names)  # noqa: S102
-    assert plain_access.uses_locals(names["run"].__code__) is uses
+    assert bool(plain_access.uses_locals(names["run"].__code__)) is uses
+
+
+def test_a_class_in_c_that_was_never_used_has_no_attributes(any_python: str) -> None:
+    # Before Python 3.10 the elements of a cache with a bound are of one without a dictionary.
+    code = """
+import functools, gc
+from memdiag.probe import plain_access
+def twice(n): return 2 * n
+cache = functools.lru_cache(maxsize=4)(twice)
+cache(3)
+kinds = {type(one) for one in gc.get_referents(cache)} | {type(one) for one in gc.get_objects()}
+for kind in kinds:
+    plain_access.module_name(kind), plain_access.Fields(kind), plain_access.hides_memory(kind)
+print(len(kinds) > 3)
+"""
+    root = str(Path(__file__).parents[2])
+    ran = subprocess.run(
+        [any_python, "-c", code],
+        env={"PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stderr, ran.stdout) == ("", "True\n")

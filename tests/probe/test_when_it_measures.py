@@ -59,3 +59,13 @@ def test_beats_do_not_measure_the_objects_of_a_look(session, tmp_path) -> None:
     assert not reader.drain()
     session.beat()
     assert [event for event in reader.drain() if "rss_bytes" in event.readings]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_that_computes_is_measured_whatever_it_imports(watched, python, method) -> None:
+    program = str(Path(__file__).parent / "programs" / "workers.py")
+    done = watched.run(python, program, method, "4")
+    assert (done.stdout, done.stderr) == ("0\n", "")
+    measured = {event.process for event in watched.events() if "rss_bytes" in event.readings}
+    roles = {one.process: one.role for one in watched.reader.processes()}
+    assert {roles[one] for one in measured} == {f"{method.title()}Process-1"}

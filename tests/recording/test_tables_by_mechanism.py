@@ -171,13 +171,15 @@ def test_steps_that_contradict_the_clock_are_not_the_axis(tmp_path: Path) -> Non
     recording = read_log(tmp_path, ["time_s,step,rss_mb", *rows])
     assert recording.series[0].axis.name == "time_s"
     assert "time goes back where step goes on: time_s is the axis" in recording.notes
+    (asked_for,) = read_log(tmp_path, ["time_s,step,rss_mb", *rows], x="step").series
+    assert asked_for.axis.name == "step"
+    assert asked_for.at_s is None
 
 
 def test_a_column_of_memory_without_any_reading_is_not_called_stable(tmp_path: Path) -> None:
     rows = [f"{n},<ERR>,{400 + n % 3}" for n in range(5 * N)]
     recording = read_log(tmp_path, ["step,rss,handles", *rows])
-    first = '"<ERR>" about line 2'
-    assert f"not read: no cell of rss is a number, the first is {first}" in recording.notes
+    assert any("no cell of rss is a number" in note for note in recording.notes)
     assert diagnose(recording).verdict is Verdict.INCONCLUSIVE
 
 

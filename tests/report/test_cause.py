@@ -7,10 +7,20 @@ from dataclasses import replace
 from report import diagnoses
 from report.diagnoses import HOSTILE
 
-from memdiag.report.formats import markdown
+from memdiag.report.formats import markdown, terminal
 from memdiag.report.sections import advice, cause
 from memdiag.report.text.screen import Screen
-from memdiag.values.findings import Culprit, Fix, GrowthCause, How, Leaking
+from memdiag.values.findings import (
+    Culprit,
+    Evidence,
+    EvidenceKind,
+    Fix,
+    GrowthCause,
+    How,
+    Leaking,
+)
+from memdiag.values.holders import UnreadFunction
+from memdiag.values.measurements import Unit
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Reason, Verdict
 
@@ -44,8 +54,8 @@ def text(found: GrowthCause, width: int = 100) -> str:
 
 def test_line_place_rate_and_fix() -> None:
     assert " ".join(text(FOUND).split()) == (
-        "Cause: train.py:41, in main(): losses.append(loss) - list `losses`, local variable of "
-        "main() grows by 5.83 KB (1 object) per step, since step 1,200 (97% of the growth). "
+        "Cause: train.py:41, in main(): losses.append(loss) - 5.83 KB (1 object) per step, since "
+        "step 1,200 (97% of the growth): list `losses`, local variable of main(). "
         "Usual fix: keep a number (loss.item()); a tensor whose values are needed, without its "
         "graph (.detach())."
     )
@@ -70,9 +80,17 @@ def test_a_cause_that_could_not_be_found_says_what_to_try() -> None:
     assert "memray" in said
 
 
+def test_functions_whose_variables_were_not_read_are_named() -> None:
+    unread = UnreadFunction(function="main", calls="locals")
+    found = GrowthCause(kind=None, share_explained=0.2, culprits=(), fix=None, unread=(unread,))
+    assert "Local variables of main() are not read because it calls locals()." in " ".join(
+        text(found).split()
+    )
+
+
 def test_without_steps_the_rate_is_per_second() -> None:
     without = replace(CULPRIT, bytes_per_step=None, count_per_step=None, since_step=None)
-    assert "grows by 1.00 MB/s (97% of the growth)" in " ".join(
+    assert "- 1.00 MB/s (97% of the growth): list" in " ".join(
         text(replace(FOUND, culprits=(without,))).split()
     )
 
@@ -102,3 +120,43 @@ def test_advice_about_where_to_look_ends_where_the_line_is_named() -> None:
 def test_every_fix_has_its_words() -> None:
     for fix in Fix:
         assert "Usual fix: " in text(replace(FOUND, fix=fix))
+
+
+def test_the_figures_come_before_long_names_which_may_be_cut() -> None:
+    long = replace(CULPRIT, code="x" * 70, holder="list `a`, held by " + "b" * 400)
+    shown = terminal.render(
+        diagnoses.of(replace(LEAK, cause=replace(FOUND, culprits=(long,)))), width=60
+    )
+    said = " ".join(" ".join(map(str, shown.renderables)).split())
+    assert "5.83 KB (1 object) per step, since step 1,200 (97% of the growth)" in said
+
+
+def test_a_line_in_several_processes() -> None:
+    two = ("DataLoader worker 0", "DataLoader worker 1")
+    for more, said in (
+        ((), "DataLoader worker 0 and DataLoader worker 1."),
+        (("DataLoader worker 2",), "DataLoader worker 0 and 2 more processes."),
+    ):
+        culprit = replace(CULPRIT, process=two[0], processes=two + more)
+        shown = " ".join(text(replace(FOUND, culprits=(culprit,))).split())
+        assert f"local variable of main() in {said}" in shown
+        assert "(.detach()); workers that end free it" in shown
+
+
+def test_what_nothing_else_explains_is_not_certain() -> None:
+    culprit = replace(CULPRIT, is_certain=False)
+    said = " ".join(text(replace(FOUND, culprits=(culprit,))).split())
+    assert "(up to 97% of the growth, as nothing else explains it): list" in said
+
+
+def test_a_counter_that_rises_with_a_named_place_has_bytes_per_count() -> None:
+    leak = diagnoses.leak_over_time().recordings[0]
+    (memory,) = leak.series
+    assert memory.growth_per_x is not None
+    slower = memory.growth_per_x.scaled(1 / 2e6)
+    copies = replace(memory, metric="copies", process="", unit=Unit.COUNT, growth_per_x=slower)
+    grows = Evidence(kind=EvidenceKind.COUNTER_GROWS, subject="rss_bytes", against="copies")
+    found = replace(leak, series=(memory, copies), evidence=(grows,), cause=FOUND)
+    assert "copies rises as well: memory grows by 2.00 MB per count." in cause.sentences(
+        found, SCREEN
+    )

@@ -11,7 +11,7 @@ from memdiag.report.formats import terminal
 from memdiag.report.sections.evidence_and_notes import ending
 from memdiag.report.text.screen import Screen
 from memdiag.values.capacity import EarlyForecast
-from memdiag.values.findings import RecordingFinding
+from memdiag.values.findings import GrownPlace, NeedMore, RecordingFinding
 from memdiag.values.measurements import Cause, Ending
 from memdiag.values.verdict import Reason, Verdict
 
@@ -86,3 +86,33 @@ def test_swap_that_was_never_used_is_not_among_the_last_readings() -> None:
     said = shown(replace(found, ending=Ending(signal=9)))
     assert "more than at the start" in said
     assert "swap" not in said
+
+
+def test_more_memory_is_not_advised_where_a_verdict_would_take_many_times_as_much() -> None:
+    (doubt,) = diagnoses.inconclusive().recordings
+    assert doubt.decided_by is not None
+    finding = doubt.series[doubt.decided_by]
+    far = replace(finding, need_more=NeedMore(more_x=1e6, more_s=1e6))
+    said = shown(ended(replace(doubt, series=(far, *doubt.series[1:]))))
+    assert "Give it more memory" not in said
+    assert "would need about 169 TB more memory at this rate" in said
+
+
+def test_a_place_that_holds_most_of_what_grew_is_advised_instead_of_more_memory() -> None:
+    (doubt,) = diagnoses.inconclusive().recordings
+    assert doubt.deciding is not None
+    place = GrownPlace(
+        holder="list `rows`, global of __main__",
+        process="main",
+        size=500,
+        unit="items",
+        grown_bytes=0.9 * (doubt.deciding.latest_value - doubt.deciding.start_value),
+        since_step=None,
+        file="/t.py",
+        line=4,
+        code="rows.append(x)",
+        function=None,
+    )
+    said = shown(ended(replace(doubt, grown=(place,))))
+    assert "adds to list `rows`, global of __main__ first: it holds 90% of what" in said
+    assert "Give it more memory" not in said

@@ -113,10 +113,17 @@ def whole(found: RecordingFinding, width: int = 80) -> str:
 def test_crash_names_what_grew_most_before_all_tables() -> None:
     text = whole(CRASHED)
     assert (
-        " grew train.py:14: outs.append(y) - list `outs`, local variable of main() grew by "
-        "428 MB to 3,366 items since step 124." in " ".join(text.split())
+        " grew train.py:14: outs.append(y) - grew by 428 MB to 3,366 items since step 124: "
+        "list `outs`, local variable of main()." in " ".join(text.split())
     )
-    assert text.index(" grew ") < text.index("In memory")
+    assert text.index(" grew ") < text.index(" last ") < text.index("In memory")
+
+
+def test_places_that_ended_growing_are_no_suspects_of_a_leak() -> None:
+    (place,) = CRASHED.grown
+    ended = replace(CRASHED, grown=(replace(place, still_grows=False),))
+    assert "since step 124, but not at the end: list `outs`" in " ".join(whole(ended).split())
+    assert "outs.append(y)" not in whole(replace(ended, verdict=Verdict.LEAK))
 
 
 def test_groups_types_and_notes_of_a_census() -> None:

@@ -1,27 +1,37 @@
 """Which places in the program keep the memory that leaks, by their share of its growth.
 
-The growth is measured by what is in use (malloc and Python's own allocator), not by resident pages,
-which fragmentation makes many times larger. A place is named only if the recording leaks, if the
-place still grows, and if all places together hold at least half of the growth.
+The growth of a process is measured by what is in use (malloc and Python's own allocator), not by
+resident pages, which fragmentation makes many times larger; shares are of the growth of the job, of
+which each process has a part. A place is named only if the recording leaks, if the place still
+grows, and if all places together hold at least half of the growth.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from memdiag.analysis.attribution.known_sizes import activation_of, as_large_as
 from memdiag.analysis.cause.fixes import UNDECIDED, fix_of, fix_of_kind, kind_of
 from memdiag.analysis.cause.holder_words import UNNAMED, words
+from memdiag.analysis.cause.size_history import Points, placed, since, still_grows
 from memdiag.analysis.cross_series.leak_kind import rate
 from memdiag.analysis.decision.across.kept_by_names import late_rate
 from memdiag.analysis.decision.across.series_set import ON_DEVICE, SeriesSet
 from memdiag.analysis.policy import DEFAULT
 from memdiag.probe.ring_format import BLOCK_BYTES
-from memdiag.values.findings import Culprit, Finding, GrowthCause, How, KnownSize, Leaking
+from memdiag.values.findings import (
+    Culprit,
+    Finding,
+    Fix,
+    GrowthCause,
+    How,
+    KnownSize,
+    Leaking,
+    WholeGrowth,
+)
 from memdiag.values.holders import AllocatedLine, Holder, ProcessHolders, Size, SourceLine
 from memdiag.values.measurements import AxisKind, Series, Unit
 from memdiag.values.memory_kind import MemoryKind
@@ -39,13 +49,53 @@ _MOST_ALLOCATED = 2.0
 # What a place may hold beyond an estimate from some of its objects. Heuristic.
 _MOST_MORE = 0.5
 _MOST_CULPRITS = 4
+# Of the growth, what the places must leave for a line that gets native memory to be named beside
+# them. Heuristic: what is said to be unexplained.
+_LEAST_REST = 0.1
 # A line that gives what it makes a name, "row = ", "x, y = ", or returns it.
 _NAMED = re.compile(r"[\w\s,*()]+=(?!=)|return\b")
 # The call that a line makes, the outermost first.
 _CALL = re.compile(r"(?<!\w)([A-Za-z_][\w.]*)\(")
-# The growth of the last part of a history, beside that of all of it, that counts as still growing.
-# Heuristic: a cache that fills grows ever more slowly.
-_LAST_PART, _STILL = 1 / 3, 0.25
+# The head of a function that is in one line.
+_DEFINITION = re.compile(r"(?:async )?def .*?\)\s*(?:->[^:]+)?:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A culprit, and what follows from what holds the memory.
+
+    place: the same for what is one culprit.
+    """
+
+    culprit: Culprit
+    place: object
+    kind: MemoryKind | None
+    fix: Fix | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Leak:
+    """The leak that a cause is looked for. subject, series: what decides. leaking: what the metrics
+    show of its kind. parts: the part of its growth that each process has.
+    """
+
+    findings: Sequence[Finding]
+    subject: Finding
+    series: Series
+    leaking: Leaking | None
+    parts: Mapping[str, float]
+
+    @property
+    def is_by_step(self) -> bool:
+        return self.subject.axis.kind is AxisKind.STEP
+
+    @property
+    def is_on_device(self) -> bool:
+        return self.subject.role in ON_DEVICE
+
+    @property
+    def is_mapped(self) -> bool:
+        return self.leaking is not None and self.leaking.kind is MemoryKind.MAPPED
 
 
 def cause(
@@ -54,80 +104,109 @@ def cause(
     leaking: Leaking | None,
     recorded: Sequence[ProcessHolders],
     series: Sequence[Series],
+    growth: WholeGrowth | None = None,
 ) -> GrowthCause | None:
     """What keeps the memory that leaks; None for other verdicts, and if nothing was looked for.
 
-    series: those of the findings.
+    series: those of the findings. growth: of the job.
     """
     if decided_by is None or findings[decided_by].verdict is not Verdict.LEAK or not recorded:
         return None
-    subject, processes = findings[decided_by], recorded
-    if inside := [one for one in recorded if one.process == subject.process]:
-        processes = inside
+    leak = _Leak(
+        findings=findings,
+        subject=findings[decided_by],
+        series=series[decided_by],
+        leaking=leaking,
+        parts=_parts(findings[decided_by], growth, recorded),
+    )
     found = _merged(
         [
-            pair
-            for one in processes
-            for pair in _culprits(one, subject, series[decided_by], findings, leaking)
+            _of_job(one, leak)
+            for process in recorded
+            if process.process in leak.parts
+            for one in _of_process(process, leak)
         ]
     )
-    explained = min(1.0, sum(culprit.share for culprit, _ in found))
-    named = [pair for pair in found if pair[0].share >= _LEAST_SHARE][:_MOST_CULPRITS]
-    by_process = (
-        _allocating(one, subject, series[decided_by], findings, leaking) for one in processes
-    )
-    allocating = next((one for one in by_process if one is not None), None)
+    explained = min(1.0, sum(one.culprit.share for one in found))
+    named = [one for one in found if one.culprit.share >= _LEAST_SHARE][:_MOST_CULPRITS]
     if explained < LEAST_EXPLAINED or not named:
-        if allocating is not None:
-            return allocating
-        getting = [
-            culprit
-            for one in processes
-            for culprit in _getting(one, subject, series[decided_by], findings)
-        ]
-        return _of_one_line(getting, explained, findings, leaking)
-    first = named[0][1]
+        kind = None if leaking is None else leaking.kind
+        unread = (one for process in recorded for one in process.unread)
+        return GrowthCause(
+            kind=kind,
+            share_explained=explained,
+            culprits=(),
+            fix=fix_of_kind(kind),
+            unread=tuple(dict.fromkeys(unread)),
+        )
     return GrowthCause(
-        kind=kind_of(first, leaking),
+        kind=named[0].kind,
         share_explained=explained,
-        culprits=tuple(_with_line(culprit, allocating) for culprit, _ in named),
-        fix=fix_of(first),
+        culprits=tuple(one.culprit for one in named),
+        fix=named[0].fix,
     )
 
 
-def _of_one_line(
-    getting: Sequence[Culprit],
-    explained: float,
-    findings: Sequence[Finding],
-    leaking: Leaking | None,
-) -> GrowthCause:
-    """The cause if a single line gets the memory that no name leads to, else an unknown one."""
-    kind = None if leaking is None else leaking.kind
-    only = getting[0] if len(getting) == 1 else None
-    if only is not None:
-        explained = min(1.0, only.share)
-        kind = _kind_of_malloc(kind, only.process, findings)
-    return GrowthCause(
-        kind=kind,
-        share_explained=explained,
-        culprits=() if only is None else (only,),
-        fix=fix_of_kind(kind),
-    )
+def _parts(
+    subject: Finding, growth: WholeGrowth | None, recorded: Sequence[ProcessHolders]
+) -> Mapping[str, float]:
+    """The part of the job's growth that each process has. If it is not known, all of it is in the
+    process that decides, or in any of them.
+    """
+    parts: dict[str, float] = {}
+    for part in () if growth is None else growth.parts:
+        parts[part.process] = parts.get(part.process, 0.0) + part.share
+    processes = [one.process for one in recorded]
+    if any(process in parts for process in processes):
+        return parts
+    return dict.fromkeys([subject.process] if subject.process in processes else processes, 1.0)
 
 
-def _with_line(culprit: Culprit, allocating: GrowthCause | None) -> Culprit:
+def _of_job(one: _Found, leak: _Leak) -> _Found:
+    """With its share of the growth of the job, of which it has that of its process."""
+    share = min(1.0, one.culprit.share * leak.parts[one.culprit.process])
+    return replace(one, culprit=replace(one.culprit, share=share))
+
+
+def _of_process(one: ProcessHolders, leak: _Leak) -> list[_Found]:
+    """What keeps the growth of a process: places, lines that allocate what stays in use, lines that
+    get native memory. Shares are of the growth of the process.
+    """
+    places, rest = _places(one, leak)
+    allocating = _allocating(one, leak)
+    if _share(places) >= LEAST_EXPLAINED:
+        return [_with_line(each, allocating) for each in places] + _beside(one, rest, leak)
+    if allocating:
+        return allocating
+    both = places + _beside(one, rest, leak)
+    if _share(both) >= LEAST_EXPLAINED:
+        return both
+    return _single(_getting(one, _whole(one, leak, BLOCK_BYTES), leak)) or places
+
+
+def _share(found: Sequence[_Found]) -> float:
+    return sum(one.culprit.share for one in found)
+
+
+def _single(found: list[_Found]) -> list[_Found]:
+    """The only one; of several it is not known which keeps what it gets."""
+    return found if len(found) == 1 else []
+
+
+def _with_line(found: _Found, allocating: Sequence[_Found]) -> _Found:
     """A culprit without a line with the one that allocates most of what grows."""
-    if culprit.line is not None or allocating is None or not allocating.culprits:
-        return culprit
-    line = allocating.culprits[0]
-    return replace(
-        culprit,
+    if found.culprit.line is not None or not allocating:
+        return found
+    line = allocating[0].culprit
+    culprit = replace(
+        found.culprit,
         file=line.file,
         line=line.line,
         code=line.code,
         function=line.function,
         how=How.ALLOCATED,
     )
+    return replace(found, culprit=culprit, place=allocating[0].place)
 
 
 def leaking_by_names(metrics: Leaking | None, found: GrowthCause | None) -> Leaking | None:
@@ -151,85 +230,148 @@ def watching(verdict: Verdict, recorded: Sequence[ProcessHolders]) -> tuple[str,
     )
 
 
-def _merged(found: Sequence[tuple[Culprit, Holder]]) -> list[tuple[Culprit, Holder]]:
-    """One culprit for all places that the same line adds to, such as a hook of each layer; the
-    largest share first.
+def _merged(found: Sequence[_Found]) -> list[_Found]:
+    """One culprit for all places that the same line adds to, such as a hook of each layer, and for
+    a line in several processes; the largest share first.
     """
-    alike: dict[object, list[tuple[Culprit, Holder]]] = {}
-    for culprit, holder in sorted(found, key=lambda pair: -pair[0].share):
-        place = (culprit.file, culprit.line) if culprit.line else holder.path[-1]
-        alike.setdefault((culprit.process, place), []).append((culprit, holder))
-    merged = [(_together([culprit for culprit, _ in same]), same[0][1]) for same in alike.values()]
-    return sorted(merged, key=lambda pair: -pair[0].share)
+    alike: dict[object, list[_Found]] = {}
+    for one in sorted(found, key=_by_share):
+        alike.setdefault(one.place, []).append(one)
+    return sorted(map(_together, alike.values()), key=_by_share)
 
 
-def _together(same: Sequence[Culprit]) -> Culprit:
+def _by_share(one: _Found) -> float:
+    return -one.culprit.share
+
+
+def _together(same: Sequence[_Found]) -> _Found:
     """The first of several culprits, with what all of them grow by."""
-    first = same[0]
+    culprits = [one.culprit for one in same]
+    first = culprits[0]
     if len(same) == 1:
-        return first
-    steps = [one.bytes_per_step for one in same if one.bytes_per_step is not None]
-    counts = [one.count_per_step for one in same if one.count_per_step is not None]
-    return replace(
+        return same[0]
+    processes = Counter(one.process for one in culprits)
+    more = max(processes.values()) - 1
+    since = [one.since_step for one in culprits if one.since_step is not None]
+    together = replace(
         first,
-        holder=f"{first.holder} and {len(same) - 1} more",
-        bytes_per_step=sum(steps) if steps else None,
-        bytes_per_s=sum(one.bytes_per_s for one in same),
-        count_per_step=sum(counts) if counts else None,
-        share=min(1.0, sum(one.share for one in same)),
+        holder=f"{first.holder} and {more} more" if more else first.holder,
+        processes=tuple(processes),
+        bytes_per_step=_sum(one.bytes_per_step for one in culprits),
+        bytes_per_s=sum(one.bytes_per_s for one in culprits),
+        count_per_step=_sum(one.count_per_step for one in culprits),
+        share=min(1.0, sum(one.share for one in culprits)),
+        since_step=min(since, default=None),
+        is_certain=all(one.is_certain for one in culprits),
     )
+    return replace(same[0], culprit=together)
 
 
-def _culprits(
-    one: ProcessHolders,
-    subject: Finding,
-    series: Series,
-    findings: Sequence[Finding],
-    leaking: Leaking | None,
-) -> list[tuple[Culprit, Holder]]:
-    """The places of a process that still grow, each with its share of the process's growth."""
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return sum(known) if known else None
+
+
+def _places(one: ProcessHolders, leak: _Leak) -> tuple[list[_Found], float]:
+    """The places of a process that still grow, each with its share of the growth of the process,
+    and the growth that is left.
+    """
     grown = [
         (holder, per_x)
         for holder in one.holders
-        if (points := _placed(holder.sizes, series))
-        and _still_grows(points)
+        if (points := placed(holder.sizes, leak.series))
+        and still_grows(points)
         and (per_x := late_rate(points)) is not None
         and per_x > 0
     ]
     small = max((holder.small_bytes for holder, _ in grown), default=0.0) or BLOCK_BYTES
-    is_mapped = leaking is not None and leaking.kind is MemoryKind.MAPPED
-    whole = _growth(one.process, subject, findings, small, is_mapped=is_mapped)
-    if whole is None or whole <= 0:
-        return []
-    is_on_device = subject.role in ON_DEVICE
-    is_in_use = not is_on_device and not is_mapped and _reads_malloc(one.process, findings)
-    known, rest = _without_twice(grown, whole, is_on_device=is_on_device)
+    whole = _whole(one, leak, small)
+    if whole <= 0:
+        return [], 0.0
+    is_in_use = _is_in_use(one, leak)
+    known, rest = _without_twice(grown, whole, is_on_device=leak.is_on_device)
     if is_in_use:
         known, rest = _fitted(known, whole)
-    hiding = sum(per_x * holder.hiding_per_unit for holder, per_x, _ in known)
-    hidden = rest / hiding if is_in_use and hiding > 0 else 0.0
-    out = []
-    for holder, per_x, each in known:
-        is_hidden = holder.hiding_per_unit * hidden > each
-        whole_each = each + holder.hiding_per_unit * hidden
-        share = min(1.0, per_x * whole_each / whole)
-        by_step = per_x if subject.axis.kind is AxisKind.STEP else None
-        culprit = _culprit(holder, one.process, by_step, whole_each, share)
-        if holder.unit == "items" and (what := _size_of_item(holder, whole_each, one)):
-            text = f"{culprit.holder}, each item as large as {what}"
-            culprit = replace(culprit, holder=text)
-        if is_hidden:
-            what = f"{holder.hiding_type} objects" if holder.hiding_type else "objects in C"
-            text = f"{culprit.holder}, with native memory of {what}"
-            culprit = replace(culprit, holder=text)
-        kind = MemoryKind.NATIVE if is_hidden else holder.kind
-        out.append((culprit, replace(holder, kind=kind)))
-    return out
+    hidden, is_measured = (
+        _hidden(one, known, rest, leak) if is_in_use else ([0.0] * len(known), True)
+    )
+    found = []
+    for (holder, per_x, each), more in zip(known, hidden, strict=True):
+        rest = max(0.0, rest - per_x * more)
+        found.append(_of_place(holder, per_x, each, more, whole, one, leak))
+        if more > each and not is_measured:
+            culprit = replace(found[-1].culprit, is_certain=False)
+            found[-1] = replace(found[-1], culprit=culprit)
+    return found, rest
+
+
+def _is_in_use(one: ProcessHolders, leak: _Leak) -> bool:
+    """Return True if its growth is that of what is in use."""
+    is_read = any(f.process == one.process and f.metric == "malloc_bytes" for f in leak.findings)
+    return is_read and not leak.is_on_device and not leak.is_mapped
+
+
+def _of_place(
+    holder: Holder,
+    per_x: float,
+    each: float,
+    hidden: float,
+    whole: float,
+    one: ProcessHolders,
+    leak: _Leak,
+) -> _Found:
+    """A place of which one more unit keeps `each` bytes, and `hidden` more in objects in C."""
+    culprit = _culprit(holder, one.process, per_x, each + hidden, whole, leak)
+    if holder.unit == "items" and (what := _size_of_item(holder, each + hidden, one)):
+        culprit = replace(culprit, holder=f"{culprit.holder}, each item as large as {what}")
+    if hidden > each:
+        what = f"{holder.hiding_type} objects" if holder.hiding_type else "objects in C"
+        culprit = replace(culprit, holder=f"{culprit.holder}, with native memory of {what}")
+        holder = replace(holder, kind=MemoryKind.NATIVE)
+    return _Found(
+        culprit=culprit,
+        place=(culprit.file, culprit.line) if culprit.line else holder.path[-1],
+        kind=kind_of(holder, leak.leaking),
+        fix=fix_of(holder, leak.subject.phases),
+    )
+
+
+def _hidden(
+    one: ProcessHolders, known: Sequence[_Known], rest: float, leak: _Leak
+) -> tuple[list[float], bool]:
+    """What a unit of each place keeps in objects in C that do not say how much memory they have,
+    and whether that was measured.
+
+    It is not more than what the lines that make these objects were seen to get. If what lines get
+    was not measured, or explains little of the growth that is left, each object has the same of
+    that.
+    """
+    got = {(each.line.file, each.line.line): each.bytes_per_step for each in one.native}
+    if leak.is_by_step and sum(got.values()) >= LEAST_EXPLAINED * rest:
+        made = [
+            sum(got.get(line, 0.0) for line in _made_at(holder)) if holder.hiding_per_unit else 0.0
+            for holder, _, _ in known
+        ]
+        part = min(1.0, rest / sum(made)) if sum(made) else 0.0
+        pairs = zip(known, made, strict=True)
+        return [part * size / per_x for (_, per_x, _), size in pairs], True
+    objects = sum(per_x * holder.hiding_per_unit for holder, per_x, _ in known)
+    each = rest / objects if objects else 0.0
+    return [holder.hiding_per_unit * each for holder, _, _ in known], False
+
+
+def _made_at(holder: Holder) -> set[tuple[str, int]]:
+    """The lines that add to a place and make what it holds."""
+    return {(line.file, line.line) for line in (*holder.lines[:1], *holder.makers)}
+
+
+_Known = tuple[Holder, float, float]
+"""A place, its growth per unit of the axis, and the bytes that one more of it keeps."""
 
 
 def _without_twice(
     grown: Sequence[tuple[Holder, float]], whole: float, *, is_on_device: bool
-) -> tuple[list[tuple[Holder, float, float]], float]:
+) -> tuple[list[_Known], float]:
     """The places with their growth and what one more of each keeps, and the growth that is left.
 
     What was found without a name may have got one since, and would count twice: it gets what the
@@ -247,9 +389,7 @@ def _without_twice(
     return found, rest
 
 
-def _fitted(
-    known: Sequence[tuple[Holder, float, float]], whole: float
-) -> tuple[list[tuple[Holder, float, float]], float]:
+def _fitted(known: Sequence[_Known], whole: float) -> tuple[list[_Known], float]:
     """The places, which hold no more than what has grown, and the growth that is left. Those whose
     sizes are estimated from some of many objects hold up to half more, if so much is left.
     """
@@ -275,12 +415,17 @@ def _size_of_item(holder: Holder, each: float, one: ProcessHolders) -> str:
 
 
 def _culprit(
-    holder: Holder, process: str, by_step: float | None, each: float, share: float
+    holder: Holder, process: str, per_x: float, each: float, whole: float, leak: _Leak
 ) -> Culprit:
-    """by_step: what it grows by per step of the axis, None if that has no steps."""
+    """per_x: what it grows by per unit of the axis. each: bytes of one more. whole: all growth."""
     per_s = late_rate([(one.at_s, one.size) for one in holder.sizes]) or 0.0
-    steps = [(float(one.step), one.size) for one in holder.sizes if one.step is not None]
-    per_step = late_rate(steps) if len(steps) == len(holder.sizes) else by_step
+    points: Points = [(one.step, one.size) for one in holder.sizes if one.step is not None]
+    if len(points) < len(holder.sizes):  # the job has steps that are known otherwise
+        points = placed(holder.sizes, leak.series, only_within=True) if leak.is_by_step else ()
+        per_step = per_x if leak.is_by_step else None
+    else:
+        per_step = late_rate(points)
+    began = since(points, per_step or 0.0, is_count=holder.unit != "bytes")
     line = holder.lines[0] if holder.lines else None
     counts = per_step is not None and holder.unit != "bytes"
     return Culprit(
@@ -293,34 +438,50 @@ def _culprit(
         bytes_per_step=None if per_step is None else per_step * each,
         bytes_per_s=per_s * each,
         count_per_step=per_step if counts else None,
-        share=share,
-        since_step=_since_step(holder.sizes, per_step, is_count=holder.unit == "items"),
+        share=min(1.0, per_x * each / whole),
+        since_step=None if began is None else round(began),
         how=How.NAME if line is None else How.WATCHED if line.hits else How.SOURCE,
     )
 
 
-def _getting(
-    one: ProcessHolders, subject: Finding, series: Series, findings: Sequence[Finding]
-) -> list[Culprit]:
-    """The lines that were seen to get most of the native memory that grows.
+def _beside(one: ProcessHolders, rest: float, leak: _Leak) -> list[_Found]:
+    """The line that gets most of the native memory that the places leave, if that is much."""
+    if rest < _LEAST_REST * _whole(one, leak, BLOCK_BYTES) or not _is_in_use(one, leak):
+        return []
+    known = {line for holder in one.holders for line in _made_at(holder)}
+    return [found for found in _single(_getting(one, rest, leak)) if found.place not in known]
 
-    If all lines get more than that, some of it is freed again: then not those that give it a name,
-    as what has a name is known not to grow.
+
+def _getting(one: ProcessHolders, of: float, leak: _Leak) -> list[_Found]:
+    """The lines that were seen to get most of the native memory that grows by `of`.
+
+    If all lines get more than what grows, some of it is freed again: then not those that give it a
+    name, as what has a name is known not to grow.
     """
-    whole = _growth(one.process, subject, findings, BLOCK_BYTES)
-    if subject.role in ON_DEVICE or subject.axis.kind is not AxisKind.STEP or not whole:
+    whole = _whole(one, leak, BLOCK_BYTES)
+    if leak.is_on_device or not leak.is_by_step or not of:
         return []
     is_freed = sum(native.bytes_per_step for native in one.native) > _MOST_NATIVE * whole
+    kind = _kind_of_malloc(None if leak.leaking is None else leak.leaking.kind, one.process, leak)
     return [
-        _allocated(native.line, native.bytes_per_step, whole, one, series, _native(native.line))
+        _allocated(
+            native.line,
+            native.bytes_per_step,
+            whole,
+            one,
+            leak,
+            _native(native.line),
+            kind=kind,
+            fix=fix_of_kind(kind) or Fix.RELEASE,
+        )
         for native in one.native
-        if LEAST_EXPLAINED <= native.bytes_per_step / whole <= _MOST_NATIVE
+        if LEAST_EXPLAINED <= native.bytes_per_step / of <= _MOST_NATIVE
         and not (is_freed and _NAMED.match(native.line.code))
     ]
 
 
 def _native(line: SourceLine) -> str:
-    call = _CALL.search(line.code)
+    call = _CALL.search(_DEFINITION.sub("", line.code))
     return f"native memory from `{call[1]}()`" if call else "native memory"
 
 
@@ -332,53 +493,47 @@ def _kept(what: str, line: SourceLine) -> str:
     return f"{what}, probably held by `{line.receiver}`{function}"
 
 
-def _kind_of_malloc(
-    kind: MemoryKind | None, process: str, findings: Sequence[Finding]
-) -> MemoryKind | None:
+def _kind_of_malloc(kind: MemoryKind | None, process: str, leak: _Leak) -> MemoryKind | None:
     """The kind of what one line gets from malloc and no name leads to. If it were tensors, their
     number would grow, since a tensor that grows has a name. Without torch, none are counted.
     """
-    counts = [f.verdict for f in findings if f.process == process and f.metric == "tensors"]
+    counts = [f.verdict for f in leak.findings if f.process == process and f.metric == "tensors"]
     is_native = kind is MemoryKind.NATIVE_OR_TENSORS and set(counts) <= {Verdict.STABLE}
     return MemoryKind.NATIVE if is_native else kind
 
 
-def _allocating(
-    one: ProcessHolders,
-    subject: Finding,
-    series: Series,
-    findings: Sequence[Finding],
-    leaking: Leaking | None,
-) -> GrowthCause | None:
-    """The lines that were recorded to allocate what stays in use; None if they do not explain it.
-
-    leaking: what the metrics show.
+def _allocating(one: ProcessHolders, leak: _Leak) -> list[_Found]:
+    """The lines that were recorded to allocate what stays in use, the largest first; none if they
+    do not explain the growth.
     """
-    is_on_device = subject.role in ON_DEVICE
-    whole = _growth(one.process, subject, findings, BLOCK_BYTES)
-    if subject.axis.kind is not AxisKind.STEP or not whole:
-        return None
+    whole = _whole(one, leak, BLOCK_BYTES)
+    if not leak.is_by_step or not whole:
+        return []
     by_line: dict[tuple[str, int], list[AllocatedLine]] = {}
     for each in one.allocated:
-        if each.is_device is is_on_device:
+        if each.is_device is leak.is_on_device:
             by_line.setdefault((each.line.file, each.line.line), []).append(each)
     explained = sum(each.bytes_per_step for same in by_line.values() for each in same) / whole
     if not LEAST_EXPLAINED <= explained <= _MOST_ALLOCATED:
-        return None
+        return []
     first = max((each for same in by_line.values() for each in same), key=_size)
-    kind = first.kind if leaking is None or leaking.kind in UNDECIDED else leaking.kind
-    what = _UNNAMED.get(kind, "memory")
-    culprits = [
-        _allocated(max(same, key=_size).line, sum(map(_size, same)), whole, one, series, what)
+    is_open = leak.leaking is None or leak.leaking.kind in UNDECIDED
+    kind = first.kind if leak.leaking is None or is_open else leak.leaking.kind
+    what, fix = _UNNAMED.get(kind, "memory"), fix_of_kind(kind)
+    found = [
+        _allocated(
+            max(same, key=_size).line,
+            sum(map(_size, same)),
+            whole,
+            one,
+            leak,
+            what,
+            kind=kind,
+            fix=fix,
+        )
         for same in by_line.values()
     ]
-    named = sorted((c for c in culprits if c.share >= _LEAST_SHARE), key=lambda c: -c.share)
-    return GrowthCause(
-        kind=kind,
-        share_explained=min(1.0, explained),
-        culprits=tuple(named[:_MOST_CULPRITS]),
-        fix=fix_of_kind(kind),
-    )
+    return sorted(found, key=_by_share)
 
 
 _SIZES = {
@@ -399,14 +554,22 @@ def _size(line: AllocatedLine) -> float:
 
 
 def _allocated(
-    line: SourceLine, per_step: float, whole: float, one: ProcessHolders, series: Series, what: str
-) -> Culprit:
+    line: SourceLine,
+    per_step: float,
+    whole: float,
+    one: ProcessHolders,
+    leak: _Leak,
+    what: str,
+    *,
+    kind: MemoryKind | None,
+    fix: Fix | None,
+) -> _Found:
     """A line that gets `per_step` bytes, of a growth of `whole`."""
     (first_x, _), (last_x, _) = (
-        _placed([Size(at_s=at_s, step=None, size=0.0) for at_s in (0.0, one.last_s)], series)
+        placed([Size(at_s=at_s, step=None, size=0.0) for at_s in (0.0, one.last_s)], leak.series)
         or [(0.0, 0.0)] * 2
     )
-    return Culprit(
+    culprit = Culprit(
         file=line.file,
         line=line.line,
         code=line.code or None,
@@ -420,32 +583,25 @@ def _allocated(
         since_step=None,
         how=How.ALLOCATED,
     )
+    return _Found(culprit=culprit, place=(line.file, line.line), kind=kind, fix=fix)
 
 
-def _growth(
-    process: str,
-    subject: Finding,
-    findings: Sequence[Finding],
-    small: float,
-    *,
-    is_mapped: bool = False,
-) -> float | None:
-    """Growth of what is in use in a process, per unit of the subject's axis.
+def _whole(one: ProcessHolders, leak: _Leak, small: float) -> float:
+    """Growth of what is in use in a process, per unit of the subject's axis; 0 if it is unknown.
 
-    is_mapped: neither malloc nor Python has mapped it: the growth of its pages.
+    small: the mean size of the small blocks. What neither malloc nor Python has mapped is the
+    growth of pages.
     """
-    series = SeriesSet(findings=findings, policy=DEFAULT)
-    if subject.role in ON_DEVICE or is_mapped:
-        return _growth_of(subject, subject, series)
-    rates = {f.metric: _growth_of(f, subject, series) for f in findings if f.process == process}
+    subject, series = leak.subject, SeriesSet(findings=leak.findings, policy=DEFAULT)
+    own = [f for f in leak.findings if f.process == one.process]
+    rates = {f.metric: _growth_of(f, subject, series) for f in own}
     malloc, blocks = rates.get("malloc_bytes"), rates.get("python_blocks")
-    if malloc is not None:
+    if malloc is not None and not leak.is_on_device and not leak.is_mapped:
         return max(malloc, 0.0) + max(blocks or 0.0, 0.0) * small
-    return _growth_of(subject, subject, series) if subject.unit is Unit.BYTES else None
-
-
-def _reads_malloc(process: str, findings: Sequence[Finding]) -> bool:
-    return any(f.process == process and f.metric == "malloc_bytes" for f in findings)
+    if subject.unit is not Unit.BYTES:
+        return 0.0
+    part = leak.parts[one.process] if subject.process != one.process else 1.0
+    return part * (_growth_of(subject, subject, series) or 0.0)
 
 
 def _growth_of(finding: Finding, subject: Finding, series: SeriesSet) -> float | None:
@@ -456,41 +612,3 @@ def _growth_of(finding: Finding, subject: Finding, series: SeriesSet) -> float |
     if units is None or finding.growth_per_x is None or not is_certain:
         return rate(finding, subject, series)
     return finding.growth_per_x.value * units
-
-
-def _placed(sizes: Sequence[Size], series: Series) -> list[tuple[float, float]]:
-    """The sizes on the axis of a series: (position, size)."""
-    if series.at_s is None:
-        return []
-    known = np.isfinite(series.x) & np.isfinite(series.at_s)
-    at_s, x = series.at_s[known], series.x[known]
-    if not len(x):
-        return []
-    order = np.argsort(at_s, kind="stable")
-    placed = np.interp([one.at_s for one in sizes], at_s[order], x[order]).tolist()
-    return [(at, one.size) for at, one in zip(placed, sizes, strict=True)]
-
-
-def _still_grows(points: Sequence[tuple[float, float]]) -> bool:
-    """Return True if the last part of a history grows about as much as all of it.
-
-    points: (position on the axis of the series, size): what comes after the last step counts for
-    nothing.
-    """
-    (first, smallest), (last, largest) = points[0], points[-1]
-    before = [one for one in points if one[0] <= last - _LAST_PART * (last - first)]
-    if not before or last <= first:
-        return False
-    at, size = before[-1]
-    return (largest - size) / (last - at) >= _STILL * (largest - smallest) / (last - first)
-
-
-def _since_step(sizes: Sequence[Size], per_step: float | None, *, is_count: bool) -> int | None:
-    """The last step before it grew; if it grew already when it was first seen, the step at which it
-    was empty.
-    """
-    if sizes[0].step is None or per_step is None or per_step <= 0:
-        return None
-    before = [one.step for one in sizes if one.size <= sizes[0].size and one.step is not None]
-    first = before[-1]
-    return max(0, round(first - sizes[0].size / per_step)) if is_count else first

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from memdiag.analysis.cause.holder_words import REGISTERED, UNREACHED
-from memdiag.values.findings import Fix, Leaking
+from memdiag.values.findings import Fix, Leaking, PhaseGrowth
 from memdiag.values.holders import RUNNING, Holder
 from memdiag.values.memory_kind import MemoryKind
 
@@ -20,12 +23,17 @@ _BY_ROOT = {
     REGISTERED: Fix.REMOVE_HANDLER,
     RUNNING: Fix.END_CALLS,
 }
+_BY_WAY = {"view": Fix.COPY, "traceback": Fix.NO_TRACEBACK}
+_EVALUATES = re.compile(
+    r"(?<![a-z])(eval|evaluate|evaluation|val|valid|validate|validation|test|predict)(?![a-z])",
+    re.IGNORECASE,
+)
 UNDECIDED = frozenset({MemoryKind.NATIVE, MemoryKind.NATIVE_OR_TENSORS, MemoryKind.HOLES})
 """What the metrics give for the rest, which they have not seen as anything else."""
 
 
-def fix_of(holder: Holder) -> Fix:
-    """What usually ends the growth of this place."""
+def fix_of(holder: Holder, phases: Sequence[PhaseGrowth] = ()) -> Fix:
+    """What usually ends the growth of this place. phases: in which memory grows."""
     if (fix := _BY_ROOT.get(holder.path[0].kind)) is not None:
         return fix
     if holder.bound is not None:
@@ -37,11 +45,23 @@ def fix_of(holder: Holder) -> Fix:
     if holder.container == "_lru_cache_wrapper":
         return Fix.CACHE_SIZE
     if holder.kind is MemoryKind.GRAPH:
-        return Fix.DETACH
+        return Fix.NO_GRAD if _is_in_evaluation(holder, phases) else Fix.DETACH
+    if holder.through in _BY_WAY:
+        return _BY_WAY[holder.through]
     if holder.unit == "items":
         is_sequence = holder.container in ("list", "deque", "tuple", "set")
         return Fix.BOUND_SEQUENCE if is_sequence else Fix.BOUND_DICTIONARY
     return Fix.UNLINK if holder.unit == "objects" else Fix.AGGREGATE
+
+
+def _is_in_evaluation(holder: Holder, phases: Sequence[PhaseGrowth]) -> bool:
+    """Return True if the place grows where a model is only evaluated, by the name of the function
+    of its line, or of the phases that are known to make memory grow."""
+    names = [line.function.rpartition(".")[2] for line in holder.lines[:1]]
+    of_phases = [phase.phase for phase in phases if phase.is_attributed]
+    return any(map(_EVALUATES.search, names)) or (
+        bool(of_phases) and all(map(_EVALUATES.search, of_phases))
+    )
 
 
 def fix_of_kind(kind: MemoryKind | None) -> Fix | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memdiag.analysis.cause.holder_words import expression, place, words
+from memdiag.analysis.cause.size_history import still_grows
 from memdiag.values.findings import CensusFinding, Finding, GrownPlace, InMemory, ObjectType
 from memdiag.values.holders import (
     Census,
@@ -32,11 +33,11 @@ def grown(recording: Recording) -> tuple[GrownPlace, ...]:
 
 
 def grown_places(recorded: Sequence[ProcessHolders]) -> tuple[GrownPlace, ...]:
-    """The places that have grown, the largest growth first."""
+    """The places that have grown: first those that still grow, the largest growth first."""
     found = [
         _grown(holder, one.process) for one in recorded for holder in one.holders if holder.sizes
     ]
-    found.sort(key=lambda one: -one.grown_bytes)
+    found.sort(key=lambda one: (not one.still_grows, -one.grown_bytes))
     return tuple(one for one in found if one.grown_bytes > 0)[:_MOST_PLACES]
 
 
@@ -54,6 +55,7 @@ def _grown(holder: Holder, process: str) -> GrownPlace:
         line=None if line is None else line.line,
         code=None if line is None else line.code or None,
         function=None if line is None else line.function or None,
+        still_grows=still_grows([(one.at_s, one.size) for one in holder.sizes]),
     )
 
 

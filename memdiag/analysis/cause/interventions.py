@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import median
 
 from memdiag.probe.ring_format import BLOCK_BYTES
-from memdiag.values.findings import Advice, Freed, GrowthCause, InterventionFinding
+from memdiag.values.findings import Advice, Fix, Freed, GrowthCause, InterventionFinding
 from memdiag.values.holders import Intervention, ProcessInterventions
 
 # What an intervention has to return to count: more than the noise of pages, and a part of the
@@ -31,8 +31,10 @@ def with_interventions(
     )
     if not found:
         return cause
-    empty = GrowthCause(kind=None, share_explained=None, culprits=(), fix=None)
-    return replace(cause or empty, interventions=found)
+    cause = cause or GrowthCause(kind=None, share_explained=None, culprits=(), fix=None)
+    is_cyclic = any(one.advice is Advice.CYCLES for one in found)
+    fix = Fix.BREAK_CYCLE if is_cyclic and cause.fix is Fix.RELEASE else cause.fix
+    return replace(cause, fix=fix, interventions=found)
 
 
 def _finding(one: ProcessInterventions, action: str) -> InterventionFinding:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memdiag.analysis.cross_series.leak_kind import NODES
+from memdiag.analysis.cross_series.makers import makers
 from memdiag.analysis.decision.across.series_set import (
     ELSEWHERE,
     IN_PART,
     MALLOC,
+    MALLOC_FREE,
     ON_DEVICE,
     PYTHON_BLOCKS,
     SeriesSet,
     is_active,
     is_pair,
-    lost_by,
     name,
     speed,
+    unshared,
 )
 from memdiag.analysis.policy import DEFAULT, PAGES, Policy
 from memdiag.values.findings import Evidence, EvidenceKind, Finding
@@ -53,21 +55,31 @@ def evidence(
     else:
         out += [
             _evidence(kind, subject, other, other.verdict)
-            for other in series.same(subject)
+            for other in _about(subject, series)
             for kind in _statements(subject, other, series)
         ]
-    return (*_consistent(out), *_unshared(series, policy), *_events(findings))
+    return (*_consistent(out), *_unshared(series), *_events(findings))
+
+
+def _about(subject: Finding, series: SeriesSet) -> list[Finding]:
+    """The series that say something about the growth of another: of a job, those of the processes
+    that grow, if these are known. Counters are of no process.
+    """
+    found = series.same(subject)
+    growing = {one.process for one in makers(series, subject)} - {"tree"}
+    if subject.process != "tree" or not growing:
+        return found
+    return [f for f in found if f.role in _GROWS or f.process in {"tree", "", *growing}]
 
 
 def _evidence(kind: EvidenceKind, subject: Finding, against: Finding, says: Verdict) -> Evidence:
     return Evidence(kind=kind, subject=name(subject), against=name(against), supports=says)
 
 
-def _unshared(series: SeriesSet, policy: Policy) -> Iterator[Evidence]:
+def _unshared(series: SeriesSet) -> Iterator[Evidence]:
     """Forked workers that make copies of the parent's pages."""
-    trees = [f for f in series.findings if f.process == "tree" and not series.is_of_one]
-    for finding in sorted(trees, key=lambda f: f.role is not Role.PROPORTIONAL):
-        resident = lost_by(finding, series, policy.common.little)
+    for finding in series.findings:
+        resident = unshared(finding, series)
         if resident is not None:
             yield _evidence(EvidenceKind.UNSHARED, finding, resident, Verdict.WARMUP)
             return
@@ -89,9 +101,21 @@ def _holes_beside(subject: Finding, series: SeriesSet) -> Iterator[Evidence]:
         held = [f for f in series.same(pages) if f.metric == MALLOC]
         if pages.reason is not Reason.OVERRULED or pages.role not in PAGES or not held:
             continue
-        if series.rise(held[0], pages) < series.policy.common.most * series.rise(pages, pages):
+        in_use_rose = series.rise(held[0], pages) >= _most_of(pages, series)
+        if _may_be_free(pages, series) and not in_use_rose:
             yield _evidence(EvidenceKind.IN_USE_FLAT, pages, held[0], subject.verdict)
             return
+
+
+def _may_be_free(pages: Finding, series: SeriesSet) -> bool:
+    """Return True unless it is known that malloc holds less free than most of what pages rose by:
+    the rest is mapped, or shared with other processes before."""
+    own = [f for f in series.same(pages) if f.metric == MALLOC_FREE and f.axis == pages.axis]
+    return not own or any(series.rise(f, pages) >= _most_of(pages, series) for f in own)
+
+
+def _most_of(pages: Finding, series: SeriesSet) -> float:
+    return series.policy.common.most * series.rise(pages, pages)
 
 
 def _counts_beside(subject: Finding, findings: Sequence[Finding]) -> Iterator[Evidence]:
@@ -139,6 +163,8 @@ def _statements(subject: Finding, other: Finding, series: SeriesSet) -> Iterator
     if subject.role in ON_DEVICE:
         yield from _of_allocator(subject, other, series, allocations=allocations)
     kind = None if allocations else _one_says(subject, other)
+    if kind is EvidenceKind.IN_USE_FLAT and not _may_be_free(subject, series):
+        return
     if kind is EvidenceKind.OBJECTS_GROW and _are_nodes(other, series):
         return
     if kind is not None:

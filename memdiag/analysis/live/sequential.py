@@ -20,7 +20,6 @@ from memdiag.analysis.build_finding import build_finding
 from memdiag.analysis.decision.across import decide as across
 from memdiag.analysis.decision.case import Context
 from memdiag.analysis.decision.decide import decide
-from memdiag.analysis.diagnose import ended_processes
 from memdiag.analysis.forecasting.first_limit import first_limit
 from memdiag.analysis.live.streaming_minima import Floors
 from memdiag.analysis.policy import DEFAULT, Policy, while_watched
@@ -142,14 +141,14 @@ class LiveVerdict:
 
     def _together(self, tracks: list[_Track]) -> Finding | None:
         policy = self._policy
-        ended = ended_processes([t.series for t in tracks], policy)
+        recorded = [track.series for track in self._tracks.values()]
         findings = across.correct(
-            [t.finding for t in tracks if t.finding is not None], ended, policy
+            [t.finding for t in tracks if t.finding is not None], recorded, policy
         )
-        verdict, sure, at = across.decide(findings, ended, policy)
+        verdict, sure, at = across.decide(findings, recorded, policy)
         if verdict is Verdict.LEAK:
             known = [_if_known(f, t) for f, t in zip(findings, tracks, strict=True)]
-            verdict, sure, at = across.decide(known, ended, policy)
+            verdict, sure, at = across.decide(known, recorded, policy)
             if verdict is not Verdict.LEAK:
                 verdict = Verdict.INCONCLUSIVE
         self.limit_ahead = _limit_ahead(findings, tracks) if verdict is Verdict.LEAK else None

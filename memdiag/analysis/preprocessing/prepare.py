@@ -102,14 +102,17 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     finite = read & placed
     whole = bool(finite.all())
     dropped_start = 0 if whole else int(np.count_nonzero(keep & np.isfinite(y) & ~finite))
-    x_read, y_read = (x, y) if whole else (x[finite], y[finite])
-    stepping = len(x_read) - _after_the_last(x_read, axis, policy)
-    all_x, all_y, tops = _one_per_position(x_read[:stepping], y_read[:stepping])
+    y_read = y if whole else y[finite]
+    stepping = _until_the_last(series, axis, x, finite, policy)
+    judged = (x, y) if whole and stepping is finite else (x[stepping], y[stepping])
+    all_x, all_y, tops = _one_per_position(*judged)
     xs, ys, width = _blocks(all_x, all_y, given.most_samples)
     level = median(np.abs(ys)) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution, 1 - policy.common.short_share)
     noise, floor, least = _noises(ys, quantum, level, series.role, policy)
-    last = _without_tear_down(xs, ys, noise, level, policy)
+    last = len(ys)
+    if not (axis.kind is AxisKind.STEP and series.ends_with_work):
+        last = _without_tear_down(xs, ys, noise, level, policy)
     cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
         x=cycles.x,
@@ -121,7 +124,7 @@ def prepare(series: Series, policy: Policy) -> Prepared:
         axis=axis,
         role=series.role,
         unit=series.unit,
-        seconds_per_x=_pace(series, _without(finite, len(x_read) - stepping), (axis, x), policy),
+        seconds_per_x=_pace(series, stepping, (axis, x), policy),
         noise=max(math.hypot(cycles.noise, cycles.blur * UNIFORM), least)
         if cycles.floors
         else noise,
@@ -188,7 +191,8 @@ def _while_stepping(series: Series, at_s: Floats, policy: Policy) -> NDBool:
     if few or series.axis.kind is not AxisKind.STEP or not bool((x[1:] >= x[:-1]).all()):
         return timed
     steps_s = at_s[known][: int(np.searchsorted(x, x[-1])) + 1]
-    return np.asarray(timed & (at_s >= np.nanmin(steps_s)) & (at_s <= np.nanmax(steps_s)))
+    ended_s = min(np.nanmax(steps_s), _ended_s(series.x, at_s, policy))
+    return np.asarray(timed & (at_s >= np.nanmin(steps_s)) & (at_s <= ended_s))
 
 
 MOST = 1e30  # exact: no machine has this many bytes
@@ -215,8 +219,20 @@ def _distinct(x: Floats) -> int:
     return len(np.unique(x))
 
 
-def _without(finite: NDBool, last: int) -> NDBool:
-    """The same but for its `last` ones that are true."""
+def _until_the_last(
+    series: Series, axis: Axis, x: Floats, finite: NDBool, policy: Policy
+) -> NDBool:
+    """Which readings come no later than the last step: after it the program saves, leaves, is torn
+    down.
+
+    A last step that continues and grows is not affected: a step counts by its lowest reading.
+    """
+    if axis.kind is not AxisKind.STEP:
+        return finite
+    if series.at_s is not None:
+        ended_s = _ended_s(x, np.asarray(series.at_s, dtype=float), policy)
+        return finite if math.isinf(ended_s) else finite & (series.at_s <= ended_s)
+    last = _after_the_last(x[finite], policy)
     if last == 0:
         return finite
     kept: NDBool = finite.copy()
@@ -224,24 +240,46 @@ def _without(finite: NDBool, last: int) -> NDBool:
     return kept
 
 
-def _after_the_last(x: Floats, axis: Axis, policy: Policy) -> int:
-    """How many of the last readings come after the last step: the program saves, leaves, is torn
-    down.
+def _ended_s(x: Floats, at_s: Floats, policy: Policy) -> float:
+    """When the last step was made, of a process that goes on after it; infinity if it does not.
 
-    A last step that continues and grows is not affected: a step counts by its lowest reading.
+    Steps may be told some at a time, the last of them when the program has long gone on: they are
+    timed by the pace of those before. (Rows without a reading of this series tell of steps, too.)
     """
+    changes = _changes(x, policy)
+    if len(changes) == 0:
+        return math.inf
+    first_s, steps = at_s[changes], x[changes]
+    of_pace = slice(-policy.common.few_samples, -1)
+    pace_s = float(np.ptp(first_s[of_pace]) / np.ptp(steps[of_pace]))
+    ended_s = min(float(first_s[-1]), float(first_s[-2] + (steps[-1] - steps[-2]) * pace_s))
+    goes_on_s = float(np.nanmax(at_s)) - ended_s
+    return ended_s if goes_on_s > policy.common.fewest * median(np.diff(first_s)) else math.inf
+
+
+def _changes(x: Floats, policy: Policy) -> NDArray[np.int64]:
+    """Rows at which there is another step than before; none of steps that are few, do not ascend,
+    or change at the end."""
     # (Looked at first: in most recordings the step changes at the end, too, and they may be long.)
-    fewest = policy.common.fewest
-    if axis.kind is not AxisKind.STEP or len(x) <= fewest or x[-1 - fewest] != x[-1]:
-        return 0
-    if not bool((x[1:] >= x[:-1]).all()):
-        return 0
-    changes = np.flatnonzero(x[1:] > x[:-1])
-    if len(changes) < policy.common.few_samples:
+    fewest, none = policy.common.fewest, np.zeros(0, dtype=np.int64)
+    if len(x) <= fewest or x[-1 - fewest] != x[-1]:
+        return none
+    known = np.flatnonzero(measured(x))
+    steps = x[known]
+    if not bool((steps[1:] >= steps[:-1]).all()):
+        return none
+    changes = known[1:][steps[1:] > steps[:-1]]
+    return changes if len(changes) >= policy.common.few_samples else none
+
+
+def _after_the_last(x: Floats, policy: Policy) -> int:
+    """How many of the last readings come after the last step, where there is no clock."""
+    changes = _changes(x, policy)
+    if len(changes) == 0:
         return 0
     usual = max(median(np.diff(changes)), 1.0)
-    here = len(x) - 1 - int(changes[-1])
-    return here - math.ceil(usual) if here > fewest * usual else 0
+    here = len(x) - int(changes[-1])
+    return here - math.ceil(usual) if here > policy.common.fewest * usual else 0
 
 
 def _one_per_position(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:

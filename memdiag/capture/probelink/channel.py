@@ -337,14 +337,19 @@ def _channels_in(base: Path, owner: int) -> Iterator[Path]:
 
 
 def located(one: ProcessHolders, sources: SourceFiles) -> ProcessHolders:
+    native = tuple(replace(each, line=sources.with_receiver(each.line)) for each in one.native)
+    holders = (
+        sources.located(holder, sees_all_threads=one.sees_all_threads) for holder in one.holders
+    )
     return replace(
         one,
         holders=tuple(
-            sources.located(holder, sees_all_threads=one.sees_all_threads) for holder in one.holders
+            sources.with_makers(holder, [each.line for each in native])
+            if holder.hiding_per_unit
+            else holder
+            for holder in holders
         ),
-        native=tuple(
-            replace(native, line=sources.with_receiver(native.line)) for native in one.native
-        ),
+        native=native,
         allocated=tuple(replace(line, line=sources.with_code(line.line)) for line in one.allocated),
     )
 

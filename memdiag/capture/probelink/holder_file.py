@@ -27,12 +27,13 @@ from memdiag.values.holders import (
     ProcessHolders,
     Size,
     SourceLine,
+    UnreadFunction,
 )
 from memdiag.values.memory_kind import MemoryKind
 
 _MOST_HOLDERS, _MOST_NAMES, _MOST_SIZES, _MOST_FILES, _MOST_ALIASES = 16, 64, 64, 200, 8
 _MOST_LINES = 16
-_MOST_ACTIVATIONS, _MOST_CLASSES = 64, 3
+_MOST_ACTIVATIONS, _MOST_CLASSES, _MOST_UNREAD = 64, 3, 8
 _VERSION = 1
 # Kinds of recorded allocations: what they are, and if they are on a device.
 _ALLOCATED = {
@@ -82,6 +83,10 @@ def _holders(document: Any, pid: int, began_at_s: float) -> ProcessHolders:
             (count_of(size), tuple(text_of(name) for name in names[:_MOST_CLASSES]))
             for size, names in document["activations"][:_MOST_ACTIVATIONS]
         ),
+        unread=tuple(
+            UnreadFunction(function=text_of(function), calls=text_of(calls))
+            for function, calls in document["unread"][:_MOST_UNREAD]
+        ),
         allocated=tuple(
             _allocated(kind, _line(*line), real_of(size))
             for kind, *line, size in document["allocated"][:_MOST_LINES]
@@ -120,6 +125,7 @@ def _holder(one: Any, walks: dict[int, tuple[float, int | None]], began_at_s: fl
         hiding_type=text_of(one["hiding_type"]),
         item_type=text_of(one["type"]),
         kind=MemoryKind(one["kind"]),
+        through=text_of(one["through"]),
         container=text_of(one["container"]),
         bound=bound if isinstance(bound, int) else None,
         is_chain=bool(one["is_chain"]),

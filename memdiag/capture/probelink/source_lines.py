@@ -4,7 +4,7 @@ A line that adds to a container contains the container's name: `NAME.append(...)
 `NAME += ...`, `NAME = f(NAME)`, `heappush(NAME, ...)`, or calls the cached function; a variable
 that was bound to NAME, or to an item of it, stands for it. What only a library holds grows where
 the program calls that library. Lines in the function or class that the name belongs to come first,
-lines that run only once (`call_graph`) come last. Nothing is executed.
+lines that do not run with the steps (`call_graph`) come last. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from memdiag import safe_open
-from memdiag.capture.probelink.call_graph import CallGraph, within
+from memdiag.capture.probelink.call_graph import CallGraph, Loop, within
+from memdiag.capture.probelink.data_flow import DataFlow
 from memdiag.values.holders import RUNNING, Holder, Name, SourceLine
 
 _MOST_FILE_BYTES, _MOST_BYTES = 1 << 20, 8 << 20
@@ -57,7 +58,7 @@ class Use:
     form: "call" (the last name is the method), "keyword" (of a call: the last name), "item",
     "begun" (an empty item), "augmented", "rebound", "bound", "argument" (call: what is called,
     position: of the argument). scope: functions and classes that it is in, function: the innermost
-    function, "" for none.
+    function, "" for none. loop: the outermost loop of the function that it is in.
     """
 
     form: str
@@ -66,7 +67,7 @@ class Use:
     line: int
     scope: tuple[str, ...]
     function: str
-    in_loop: bool
+    loop: Loop | None
     call: str = ""
     position: int = 0
 
@@ -94,6 +95,7 @@ class SourceFiles:
         self._receivers: dict[tuple[str, int], str] = {}
         self._parameters: dict[str, tuple[str, list[str]]] = {}
         self._graph = CallGraph()
+        self._flow = DataFlow(self._graph)
         self._is_read = False
 
     def located(self, holder: Holder, *, sees_all_threads: bool = True) -> Holder:
@@ -135,6 +137,13 @@ class SourceFiles:
         found = self.with_code(line)
         return replace(found, receiver=self._receivers.get((line.file, line.line), ""))
 
+    def with_makers(self, holder: Holder, lines: Sequence[SourceLine]) -> Holder:
+        """The holder with those of the lines that make what it holds."""
+        self._read()
+        at = [(one.file, one.line) for one in holder.lines[:1]]
+        found = self._flow.makers(at, [(one.file, one.line) for one in lines])
+        return replace(holder, makers=tuple(one for one in lines if (one.file, one.line) in found))
+
     def _source_line(self, file: str, line: int, scope: tuple[str, ...]) -> SourceLine:
         return SourceLine(
             file=file, line=line, code=self._code(file, line), function=".".join(scope)
@@ -154,12 +163,13 @@ class SourceFiles:
             room -= len(text)
             try:
                 tree = ast.parse(text)
-                self._uses += _uses_in(tree, file, (), "", in_loop=False)
+                self._uses += _uses_in(tree, file, (), "", None)
                 self._aliases += _aliases_in(tree, file, ())
                 self._imports.update(_imports_in(tree, file))
                 self._receivers.update(_receivers_in(tree, file))
                 self._parameters.update(_parameters_in(tree, file))
-                self._graph.add(tree)
+                self._graph.add(tree, file)
+                self._flow.add(tree, file)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
             self._lines[file] = text.splitlines()
@@ -253,9 +263,9 @@ class SourceFiles:
         return points + place + self._times(use)
 
     def _times(self, use: Use) -> int:
-        if use.in_loop:
-            return _IN_LOOP
-        return _ONCE if self._graph.runs_once(use.function) else 0
+        if not self._graph.runs_with_steps(use.function, use.loop):
+            return _ONCE
+        return 0 if use.loop is None else _IN_LOOP
 
     def _calls_of_library(self, holder: Holder) -> list[tuple[int, Use]]:
         """The calls of the library that holds it: first what is named after the attribute that
@@ -334,14 +344,14 @@ def _text_of(file: str, most_bytes: int) -> str:
 
 
 def _uses_in(
-    node: ast.AST, file: str, scope: tuple[str, ...], function: str, *, in_loop: bool
+    node: ast.AST, file: str, scope: tuple[str, ...], function: str, loop: Loop | None
 ) -> Iterator[Use]:
     for form, names, line, *call in _forms(node):
         if names:
-            yield Use(form, names, file, line, scope, function, in_loop, *call)
-    inner, inner_function, loops = CallGraph.inside(node, scope, function, in_loop=in_loop)
+            yield Use(form, names, file, line, scope, function, loop, *call)
+    inner, inner_function, inner_loop = CallGraph.inside(node, file, scope, function, loop)
     for child in ast.iter_child_nodes(node):
-        yield from _uses_in(child, file, inner, inner_function, in_loop=loops)
+        yield from _uses_in(child, file, inner, inner_function, inner_loop)
 
 
 def _forms(node: ast.AST) -> Iterator[Any]:

@@ -57,6 +57,7 @@ def _holder(one: Holder) -> Holder:
         hiding_type="",
         container=_type(one.container),
         lines=tuple(map(_line, one.lines)),
+        makers=tuple(map(_line, one.makers)),
     )
 
 

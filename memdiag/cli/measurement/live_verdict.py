@@ -75,7 +75,8 @@ class ConfirmedVerdict:
         flush: Callable[[], None],
         start: Start = in_thread,
     ) -> None:
-        """judge: the verdict of the report on what was recorded until `flush` was called."""
+        """judge: the verdict of the report on what was recorded until `flush` was called, which
+        writes everything that the report is made of."""
         self._live, self._judge, self._flush, self._start = live, judge, flush, start
         self._is_judging: Callable[[], bool] = lambda: False
         self._judged: Finding | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -45,6 +45,9 @@ T = TypeVar("T")
 _FLUSH_S = 1.0  # at most this much is lost to a power cut
 _ENDING_S = 1.0  # between two looks at a target that memdiag ends
 _EARLY_S = 0.005  # shortest time between two ticks
+# The target is ended only once its processes have answered, or after this time: memory is critical
+# meanwhile. Heuristic.
+_CENSUS_BEFORE_END_S = 0.2
 
 
 class Measurement:
@@ -85,7 +88,9 @@ class Measurement:
         self._ended_by_key = ""
         self._moments: list[str] = []
         judge = partial(verdict_on, files)
-        self._live = ConfirmedVerdict(live, judge, flush=self._flush) if live is not None else None
+        self._live = (
+            ConfirmedVerdict(live, judge, flush=self._complete) if live is not None else None
+        )
         self._live_failure = ""
         self._alarms = Alarms(options.gate.thresholds, instruments.limits)
         self._clock = MonotonicClock()
@@ -260,7 +265,9 @@ class Measurement:
             self._marked.add((mark.threshold, mark.metric))
             self._writer.mark(mark)
             if mark.level is MarkLevel.CRITICAL:
-                self._instruments.request_census("critical")
+                ends = self._guard.stops_at is not None
+                patience_s = _CENSUS_BEFORE_END_S if ends else 0.0
+                self._instruments.request_census("critical", patience_s=patience_s)
 
     def _facts(self) -> dict[str, Any]:
         """What is known beside a crossing: for the commands and webhooks of `--on`."""
@@ -288,6 +295,18 @@ class Measurement:
         if self._writer is not None:
             with self._guarded():
                 self._writer.flush()
+
+    def _complete(self) -> None:
+        """Write all that the report is made of: also the places that grow, which may be bounded."""
+        self._flush()
+        if self._writer is None:
+            return
+        with suppress(Exception):  # the recording is worth more
+            self._writer.describe(
+                limits=self._instruments.limits(),
+                processes=self._instruments.processes(self._session),
+                found=self._instruments.probe_findings(self._began_s),
+            )
 
     def _ask_live(self, ask: Callable[[ConfirmedVerdict], T]) -> T | None:
         """The answer of the live verdict; None without one. The recording does not depend on it."""

@@ -91,6 +91,24 @@ class Writer:
         with contextlib.suppress(OSError):  # it is written again at the end
             self._files.write_sidecar(text_of(self._sidecar))
 
+    def describe(
+        self, *, limits: Sequence[Limit], processes: Sequence[dict[str, Any]], found: ProbeFindings
+    ) -> None:
+        """Write what is known beside the rows so far, so that they are judged as at the end.
+
+        processes, found: as in `close`, which writes them again.
+        """
+        self._sidecar = replace(
+            self._sidecar,
+            about={**self._sidecar.about, "processes": list(processes)},
+            limits=tuple(limits),
+            holders=found.holders,
+            censuses=found.censuses,
+            interventions=found.interventions,
+        )
+        with contextlib.suppress(OSError):  # it is written again at the end
+            self._files.write_sidecar(text_of(self._sidecar))
+
     def flush(self) -> None:
         """Write everything, and have it synchronized to the disk."""
         if self._skip_flushes > 0:

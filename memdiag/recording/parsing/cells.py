@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.parsing.number_marks import DIGITS, decimal_commas, plain
+from memdiag.recording.parsing.number_marks import (
+    DIGITS,
+    decimal_commas,
+    has_marks_of_thousands,
+    plain,
+)
 from memdiag.recording.parsing.timestamps import is_clock, seconds_of, spans_of
 from memdiag.values import units
 from memdiag.values.measurements import Unit
@@ -188,4 +193,7 @@ def _factor(unit: str) -> float:
 
 
 def _plain(numbers: pl.Series) -> pl.Series:
-    return plain(numbers, commas=bool(decimal_commas(numbers.drop_nulls().unique().to_list())))
+    different = numbers.drop_nulls().unique().to_list()
+    if not has_marks_of_thousands(different):  # as in most columns
+        return numbers
+    return plain(numbers, commas=bool(decimal_commas(different)))

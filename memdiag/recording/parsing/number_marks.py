@@ -50,6 +50,11 @@ def decimal_commas(numbers: Iterable[str], at_least: int = 1) -> bool | None:
     return True if marks[","] >= at_least else None
 
 
+def has_marks_of_thousands(numbers: Iterable[str]) -> bool:
+    """Return True if some number has more than digits and one point."""
+    return any(not number.replace(".", "", 1).isdecimal() for number in numbers)
+
+
 def plain(numbers: pl.Series, *, commas: bool) -> pl.Series:
     """The numbers with digits and at most a point. commas: they stand before decimals."""
     between, before = (".", ",") if commas else (",", ".")

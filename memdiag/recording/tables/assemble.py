@@ -404,6 +404,46 @@ def _series_of(
 ) -> list[Series]:
     """One series per metric that has numbers in the group's rows."""
     rows = group.rows
+    axis, x, generation, at_s = _placed(group, metrics, chosen, clock, epoch, notes)
+    phases = _phases_of(phase, rows)
+    whole = chosen if clock is None or axis is chosen.axis else clock
+    x_per_epoch = _length_of_epoch(epoch, x, rows, whole)
+    return [
+        Series(
+            metric=metric.name,
+            column=metric.column,
+            role=metric.meaning.role,
+            unit=metric.unit,
+            axis=axis,
+            x=x,
+            y=y,
+            process=group.label,
+            at_s=at_s,
+            generation=generation,
+            phases=phases,
+            falling=metric.meaning.falling,
+            may_be_free=metric.meaning.may_be_free,
+            resolution=metric.resolution,
+            unread_share=metric.unread_share,
+            x_per_epoch=x_per_epoch,
+        )
+        for metric in metrics
+        if metric.meaning.role is not None
+        and metric.unit is not None
+        and has_numbers(y := metric.values[rows])
+    ]
+
+
+def _placed(
+    group: Group,
+    metrics: Sequence[_Metric],
+    chosen: Candidate,
+    clock: Candidate | None,
+    epoch: Candidate | None,
+    notes: list[str],
+) -> tuple[Axis, Floats, Ints | None, Floats | None]:
+    """The axis of a group, the positions of its rows, their generations, and their times."""
+    rows = group.rows
     axis, x = chosen.axis, chosen.values[rows]
     if clock is not None and np.isfinite(x).sum() < 2:
         axis, x = clock.axis, clock.values[rows]
@@ -424,36 +464,17 @@ def _series_of(
         if reset is not None:
             x, generation = reset.x, reset.generation
             notes.append(reset.note)
-    if clock is not None and contradicts(x, clock.values[rows], generation):
-        notes.append(f"time goes back where {axis.name} goes on: {clock.axis.name} is the axis")
-        axis, x = clock.axis, clock.values[rows]
-    phases = _phases_of(phase, rows)
-    whole = chosen if clock is None or axis is chosen.axis else clock
-    x_per_epoch = _length_of_epoch(epoch, x, rows, whole)
-    return [
-        Series(
-            metric=metric.name,
-            column=metric.column,
-            role=metric.meaning.role,
-            unit=metric.unit,
-            axis=axis,
-            x=x,
-            y=y,
-            process=group.label,
-            at_s=None if clock is None else clock.values[rows],
-            generation=generation,
-            phases=phases,
-            falling=metric.meaning.falling,
-            may_be_free=metric.meaning.may_be_free,
-            resolution=metric.resolution,
-            unread_share=metric.unread_share,
-            x_per_epoch=x_per_epoch,
-        )
-        for metric in metrics
-        if metric.meaning.role is not None
-        and metric.unit is not None
-        and has_numbers(y := metric.values[rows])
-    ]
+    if clock is None:
+        return axis, x, generation, None
+    at_s = clock.values[rows]
+    if not contradicts(x, at_s, generation):
+        return axis, x, generation, at_s
+    back = f"time goes back where {axis.name} goes on"
+    if chosen.is_asked_for:
+        notes.append(f"{back}: {clock.axis.name} is not used")
+        return axis, x, generation, None
+    notes.append(f"{back}: {clock.axis.name} is the axis")
+    return clock.axis, at_s, generation, at_s
 
 
 def _by_clock(x: Floats, at_s: Floats, name: str, notes: list[str]) -> Floats:

@@ -45,12 +45,14 @@ class Candidate:
     """A column that may be the axis: its values over all rows, in seconds for a clock.
 
     is_assumed: its name does not show what it counts.
+    is_asked_for: the user chose it.
     """
 
     axis: Axis
     values: Floats
     rank: int
     is_assumed: bool = False
+    is_asked_for: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -396,7 +396,7 @@ def _axes(
     found = [candidate for candidate in found if _is_position(candidate)]
     if x is None:
         return found
-    chosen = _candidate(table, x, meanings[x])
+    chosen = replace(_candidate(table, x, meanings[x]), is_asked_for=True)
     if np.isfinite(chosen.values).sum() < 2:
         raise ReadError(
             f"column {printable(table.names[x])} has no numbers for an axis",

@@ -254,6 +254,14 @@ def _end_s(process: dict[str, Any]) -> float:
     return float(ended_s) if isinstance(ended_s, (int, float)) else math.inf
 
 
+def _ended(sidecar: Sidecar) -> set[str]:
+    """The processes whose program has told its end; the whole tree, if its root has."""
+    told = [p for p in _processes(sidecar) if math.isfinite(_end_s(p))]
+    ended = {p["label"] for p in told if isinstance(p.get("label"), str)}
+    root = sidecar.about.get("pid")
+    return ended | {_TREE} if root in [p.get("pid") for p in told] else ended
+
+
 def _with_sidecar(recording: Recording, sidecar: Sidecar | None, path: Path) -> Recording:
     """Add the content of the sidecar."""
     if sidecar is None:
@@ -264,9 +272,13 @@ def _with_sidecar(recording: Recording, sidecar: Sidecar | None, path: Path) -> 
     if not sidecar.complete:
         notes += ("memdiag was stopped before the recording's end: it ends in the middle",)
     ranks = {p["label"] for p in _ranks(sidecar) if isinstance(p.get("label"), str)}
+    ended = _ended(sidecar)
     return replace(
         recording,
-        series=tuple(replace(s, is_rank=s.process in ranks) for s in recording.series),
+        series=tuple(
+            replace(s, is_rank=s.process in ranks, ends_with_work=s.process in ended)
+            for s in recording.series
+        ),
         notes=notes,
         missing=sidecar.missing,
         limits=sidecar.limits,

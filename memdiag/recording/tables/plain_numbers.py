@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from memdiag.recording.parsing.cells import numbers_in
 from memdiag.recording.parsing.number_marks import (
     ONE_GROUP,
     count_needs_groups,
-    decimal_commas,
+    decimal_marks,
     with_points,
 )
 
@@ -27,11 +28,16 @@ def commas_in(columns: Sequence[Column]) -> bool | None:
     """True if the numbers in columns of text have commas before decimals, False if they have
     points, or both; None if they do not show it.
     """
-    texts = [as_series(column).drop_nulls() for column in columns if _is_of_numbers(column)]
-    numbers = (numbers_in(text.filter(text.str.contains(_MARKED))) for text in texts)
-    different = (number for one in numbers for number in one.unique().to_list() if number)
-    shown = decimal_commas(different, _PROOFS_AT_LEAST)
-    return True if shown is None and any(map(count_needs_groups, texts)) else shown
+    texts, commas = [], 0
+    for column in filter(_is_of_numbers, columns):
+        text = as_series(column).drop_nulls()
+        numbers = numbers_in(text.filter(text.str.contains(_MARKED))).drop_nulls()
+        marks = decimal_marks(numbers.unique().to_list())
+        if marks["."]:
+            return False
+        commas += marks[","]
+        texts.append(text)
+    return commas >= _PROOFS_AT_LEAST or any(map(count_needs_groups, texts)) or None
 
 
 def has_groups_perhaps(columns: Sequence[Column]) -> bool:
@@ -57,12 +63,22 @@ def with_decimal_points(columns: Sequence[Column]) -> tuple[Column, ...]:
 
 
 def _is_of_numbers(column: Column) -> bool:
-    """Return True if most cells of a text are numbers, perhaps with a unit or a remark."""
-    if not is_text(column):
+    """Return True if a text has numbers with marks, and most of its cells are numbers, perhaps with
+    a unit or a remark.
+    """
+    if not is_text(column) or not _has_marks(as_series(column)):
         return False
     filled = as_series(column).drop_nulls().head(_LOOKED_AT)
     filled = filled.filter(filled.str.contains("[0-9]"))
     return len(filled) > 0 and 2 * numbers_in(filled).count() >= len(filled)
+
+
+def _has_marks(column: pl.Series) -> bool:
+    """In plain Python for a few cells: polars takes longer for each of many columns."""
+    if len(column) > _LOOKED_AT:
+        return bool(column.str.contains(_MARKED).any())
+    cells = (cell for cell in column.to_list() if cell)
+    return re.search(_MARKED, "\n".join(cells)) is not None
 
 
 def _with_points(column: pl.Series) -> pl.Series:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memdiag.report.sections import forecast, headline
+from memdiag.report.sections import cause, forecast, headline
 from memdiag.report.text import argument_text, numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import joined, paragraphs
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST = 3
 SIZE = "Size for the plateau: "
+# Of what memory has grown by, more than all other places together.
+_MOST_GROWN = 0.5
 # The peak of all processes is reported if it exceeds that of one by this factor.
 _MORE = 1.1
 _EVALUATION = re.compile(r"\b(eval|evaluate|evaluation|val|valid|validation|test|predict)\b", re.I)
@@ -214,7 +216,8 @@ def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterat
             yield from accumulating
         case Verdict.STABLE:
             yield from _accumulating(found)
-            if any(e.kind is EvidenceKind.IN_USE_FLAT for e in found.evidence):
+            grew = finding.reason is Reason.OVERRULED
+            if grew and any(e.kind is EvidenceKind.IN_USE_FLAT for e in found.evidence):
                 yield _HOLES
             if finding.peaks_grow:
                 longer = forecast.longer(finding)
@@ -295,32 +298,36 @@ def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator
     if EvidenceKind.RETRIES_RISE in kinds or EvidenceKind.OOMS_RISE in kinds:
         yield _FULL
     if EvidenceKind.COUNTER_GROWS in kinds:
-        yield _counter(kinds[EvidenceKind.COUNTER_GROWS], found, finding, screen)
+        yield _counter(kinds[EvidenceKind.COUNTER_GROWS], found, screen)
 
 
-def _counter(evidence: Evidence, found: RecordingFinding, finding: Finding, screen: Screen) -> str:
-    counter = series_names.reference(evidence.against or evidence.subject, screen)
-    named = (
-        one for one in found.series if f"{one.process} {one.metric}".strip() == evidence.against
-    )
-    counted = next(named, None)
-    each = "" if counted is None else _per_count(finding, counted)
-    return f"Find what increases {counter} and never decreases it{each}."
+def _counter(evidence: Evidence, found: RecordingFinding, screen: Screen) -> str:
+    each = cause.per_count(evidence, found)
+    name = cause.counter_name(evidence, screen)
+    return f"Find what increases {name} and never decreases it{f': {each}' if each else ''}."
 
 
-def _per_count(finding: Finding, counted: Finding) -> str:
-    """Bytes per count of a counter that rises in step with memory."""
-    grown, counts = finding.growth_per_x, counted.growth_per_x
-    is_alike = finding.unit is Unit.BYTES and finding.axis == counted.axis
-    if grown is None or counts is None or not is_alike or min(grown.value, counts.value) <= 0:
+def _holding_most(found: RecordingFinding, finding: Finding, screen: Screen) -> str:
+    """What to do about the place that holds most of what has grown, "" if none does."""
+    grown = finding.latest_value - finding.start_value
+    if finding.unit is not Unit.BYTES or not found.grown or not grown > 0:
         return ""
-    return f": memory grows by {numbers.size(grown.value / counts.value)} per count"
+    largest = max(found.grown, key=lambda one: one.grown_bytes)
+    part = largest.grown_bytes / grown
+    if part < _MOST_GROWN:
+        return ""
+    return (
+        f"Look at what adds to {screen.show(largest.holder, cells=160)} first: it holds "
+        f"{numbers.share(min(1.0, part))} of what memory has grown by."
+    )
 
 
 def _inconclusive(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
     how = found.ending
     if finding.need_more is not None and how is not None and how.cause is not None:
-        yield forecast.more_memory(finding, finding.need_more, how.limit_bytes)
+        yield _holding_most(found, finding, screen) or forecast.more_memory(
+            finding, finding.need_more, how.limit_bytes
+        )
         return
     if finding.need_more is not None:
         yield forecast.needs(finding, finding.need_more, screen)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
-from memdiag.report.text.text_layout import paragraph, paragraphs
-from memdiag.values.findings import Advice, Culprit, Fix, RecordingFinding
+from memdiag.report.text.text_layout import joined, paragraph, paragraphs
+from memdiag.values.findings import (
+    Advice,
+    Culprit,
+    Evidence,
+    EvidenceKind,
+    Fix,
+    RecordingFinding,
+)
+from memdiag.values.measurements import Unit
 from memdiag.values.memory_kind import MemoryKind
 
 if TYPE_CHECKING:
@@ -18,6 +27,18 @@ if TYPE_CHECKING:
 _FIXES = {
     Fix.DETACH: "keep a number (loss.item()); a tensor whose values are needed, without its graph "
     "(.detach())",
+    Fix.NO_GRAD: (
+        "evaluate under torch.no_grad(), or keep numbers (.item()) and tensors without their graph "
+        "(.detach())"
+    ),
+    Fix.COPY: (
+        "keep a copy of the part that is needed (.copy() of an array, .clone() of a tensor): a "
+        "slice keeps all that it is a part of"
+    ),
+    Fix.NO_TRACEBACK: (
+        "keep str(error) or error.with_traceback(None): a traceback keeps the local variables of "
+        "the functions in it"
+    ),
     Fix.REMOVE_HOOK: "register the hook once, or keep its handle and call handle.remove()",
     Fix.REMOVE_HANDLER: "add the handler or callback once, or remove it when it is done",
     Fix.CACHE_SIZE: "give the cache a maxsize, and do not cache methods by their self",
@@ -36,6 +57,10 @@ _FIXES = {
         "let Python's collector run (gc.enable(), or gc.collect() at each epoch), or break the "
         "cycle: a weak reference, ctx.save_for_backward(), or None once the object is done"
     ),
+    Fix.RELEASE: (
+        "free or close what this line gets: the library's free(), close() or release(), or a with "
+        "block; if these are Python objects, look for reference cycles"
+    ),
     Fix.UNLINK: "do not refer from each object to the one before it",
 }
 _CYCLES = (
@@ -43,6 +68,17 @@ _CYCLES = (
     "time: objects in reference cycles hold it."
 )
 FIX = "Usual fix: "
+# By the names of all processes with culprits: what ends workers, and with them what they keep.
+_OF_WORKERS = (
+    (
+        re.compile(r"DataLoader worker"),
+        "workers that end free it, at each epoch without persistent_workers=True",
+    ),
+    (
+        re.compile(r"\w*PoolWorker|\w*Process-\d"),
+        "workers that end free it (maxtasksperchild or max_tasks_per_child of a pool)",
+    ),
+)
 _CODE_CELLS, _NAME_CELLS = 70, 160
 
 
@@ -68,17 +104,58 @@ def sentences(
     if not cause.culprits:
         is_cyclic = any(one.advice is Advice.CYCLES for one in cause.interventions)
         yield _CYCLES if is_cyclic else _unknown(explained, has_places)
+        for one in cause.unread:
+            function, calls = screen.show(one.function, cells=40), screen.show(one.calls, cells=40)
+            yield f"Local variables of {function}() are not read because it calls {calls}()."
         return
     # Places hold memory in use, which free memory that malloc keeps is not.
     is_fragmented = found.leaking is not None and found.leaking.kind is MemoryKind.HOLES
     growth = "the growth in use" if is_fragmented else "the growth"
     for culprit in cause.culprits:
-        yield f"{_place(culprit, screen)} ({numbers.share(culprit.share)} of {growth})."
+        yield _place(culprit, growth, screen)
     rest = 1.0 - explained
     if rest >= 0.1:
         yield f"{numbers.share(rest)} of {growth} is not explained."
+    yield from _counters(found, screen)
     if cause.fix is not None:
-        yield f"{FIX}{_FIXES[cause.fix]}."
+        yield f"{FIX}{_FIXES[cause.fix]}{_end_workers(cause.culprits)}."
+
+
+def _counters(found: RecordingFinding, screen: Screen) -> Iterator[str]:
+    """The counters of the program that rise with memory, if it is known how much for each count."""
+    for one in found.evidence:
+        if one.kind is EvidenceKind.COUNTER_GROWS and (each := per_count(one, found)):
+            yield f"{counter_name(one, screen)} rises as well: {each}."
+
+
+def counter_name(evidence: Evidence, screen: Screen) -> str:
+    """A counter that rises with memory."""
+    return series_names.reference(evidence.against or evidence.subject, screen)
+
+
+def per_count(evidence: Evidence, found: RecordingFinding) -> str:
+    """Bytes per count of a counter that rises with memory, "" if that is not known."""
+    finding = found.deciding
+    named = (
+        one for one in found.series if f"{one.process} {one.metric}".strip() == evidence.against
+    )
+    counted = next(named, None)
+    if finding is None or counted is None:
+        return ""
+    grown, counts = finding.growth_per_x, counted.growth_per_x
+    is_alike = finding.unit is Unit.BYTES and finding.axis == counted.axis
+    if grown is None or counts is None or not is_alike or min(grown.value, counts.value) <= 0:
+        return ""
+    return f"memory grows by {numbers.size(grown.value / counts.value)} per count"
+
+
+def _end_workers(culprits: Sequence[Culprit]) -> str:
+    """What also ends growth that is in workers alone."""
+    processes = [name for one in culprits for name in one.processes or (one.process,)]
+    for named, text in _OF_WORKERS:
+        if all(map(named.match, processes)):
+            return f"; {text}"
+    return ""
 
 
 def _unknown(explained: float, has_places: bool) -> str:
@@ -97,7 +174,8 @@ def _unknown(explained: float, has_places: bool) -> str:
     )
 
 
-def _place(culprit: Culprit, screen: Screen) -> str:
+def _place(culprit: Culprit, growth: str, screen: Screen) -> str:
+    """The line, the figures, and what holds the memory, which may be long."""
     where = ""
     if culprit.file is not None:
         where = f"{screen.show(Path(culprit.file).name, cells=40)}:{culprit.line}"
@@ -107,10 +185,22 @@ def _place(culprit: Culprit, screen: Screen) -> str:
             where += f": {screen.show(culprit.code, cells=_CODE_CELLS)}"
         where += " - "
     held = screen.show(culprit.holder, cells=_NAME_CELLS)
-    is_other = culprit.process not in ("", "main")
-    process = f" in {series_names.process(culprit.process, screen)}" if is_other else ""
     since = "" if culprit.since_step is None else f", since step {culprit.since_step:,}"
-    return f"{where}{held}{process} grows by {_rate(culprit)}{since}"
+    share = f"{numbers.share(culprit.share)} of {growth}"
+    if not culprit.is_certain:
+        share = f"up to {share}, as nothing else explains it"
+    return f"{where}{_rate(culprit)}{since} ({share}): {held}{_processes(culprit, screen)}."
+
+
+def _processes(culprit: Culprit, screen: Screen) -> str:
+    """The processes that it is in, "" for the main one."""
+    first, *more = culprit.processes or (culprit.process,)
+    if not more and first in ("", "main"):
+        return ""
+    name = series_names.process(first, screen)
+    if len(more) > 1:
+        return f" in {name} and {len(more)} more processes"
+    return f" in {joined([name, *(series_names.process(one, screen) for one in more)])}"
 
 
 def _rate(culprit: Culprit) -> str:

@@ -66,7 +66,7 @@ def of(
     )
     is_drawn = picture and not advice.failed_at_once(found)
     drawn = [Fact(lines=picture, rank=Rank.PICTURE, is_block=True)] if is_drawn else []
-    if found.verdict is Verdict.LEAK:
+    if found.verdict is Verdict.LEAK or in_memory.is_killed(found):
         return [*values, *drawn, *after]
     return [*drawn, *values, *after]
 
@@ -90,13 +90,21 @@ def _labeled(found: RecordingFinding, screen: Screen) -> Iterator[tuple[int, str
     how = found.ending
     if how is not None and how.why and not headline.ended(found, screen)[0]:
         yield Rank.ASKED, "ended", series_names.stopped(how.why, screen), 2
-    for title, text in exit_cause.sentences(found, screen):
-        yield Rank.ASKED, _ENDING[title], text, 3
+    is_killed = in_memory.is_killed(found)
+    said = [(_ENDING[title], text) for title, text in exit_cause.sentences(found, screen)]
+    errors = [one for one in said if one[0] == "error"]
+    for label, text in errors:
+        yield Rank.ASKED, label, text, 3
+    if is_killed:
+        yield from _cause(found, screen)
+    for label, text in said[len(errors) :]:
+        yield Rank.ASKED, label, text, 3
     for text in _budgets(found, screen):
         yield Rank.ASKED, "budget", text, 2
     for mark in found.marks[:2]:
         yield Rank.ASKED, mark.level.value, threshold_events.sentence(mark, screen), 3
-    yield from _cause(found, screen)
+    if not is_killed:
+        yield from _cause(found, screen)
     if finding is not None and not advice.failed_at_once(found):
         yield from _values(found, finding, screen)
 
@@ -135,9 +143,9 @@ def _cause(found: RecordingFinding, screen: Screen) -> Iterator[tuple[int, str, 
     if found.cause is not None:
         for text in cause.sentences(found, screen, has_places=bool(suspects)):
             label, _, rest = text.partition(cause.FIX)
-            yield (Rank.CAUSE, "fix", rest, 2) if not label else (Rank.CAUSE, "cause", text, 4)
+            yield (Rank.CAUSE, "fix", rest, 3) if not label else (Rank.CAUSE, "cause", text, 5)
     for text in suspects:
-        yield Rank.CAUSE, "grew", text, 3
+        yield Rank.CAUSE, "grew", text, 4
 
 
 def _values(

@@ -16,7 +16,7 @@ from memdiag.values.findings import (
     NeedMore,
     RecordingFinding,
 )
-from memdiag.values.measurements import AxisKind
+from memdiag.values.measurements import AxisKind, Unit
 from memdiag.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -135,10 +135,19 @@ def forecasts(finding: Finding) -> str:
 # With fewer, verdicts are rare and less sure (docs/decide.md). Of a recording at one position.
 _READINGS = 20
 _READ_MORE_OFTEN = "Read memory more often: memdiag run reads it at every step."
+# More memory than this many times what there was is not advised. Heuristic.
+_MOST_MORE = 4.0
 
 
 def more_memory(finding: Finding, need: NeedMore, limit_bytes: int | None) -> str:
-    """What a run that ran out of memory needs for a verdict."""
+    """What a run that ran out of memory needs for a verdict, if that is not many times as much."""
+    rate, more_x = finding.growth_per_x, need.more_x
+    needed = 0.0 if rate is None or more_x is None else rate.value * more_x
+    if finding.unit is Unit.BYTES and needed > _MOST_MORE * finding.latest_value:
+        return (
+            f"A longer run would need about {numbers.size(needed)} more memory at this rate: "
+            "look for what grows first."
+        )
     than = "" if limit_bytes is None else f" than {numbers.size(limit_bytes)}"
     longer = "it again"
     if need.more_x is not None or need.more_s is not None:

@@ -12,6 +12,7 @@ from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import Column, first_fitting, paragraph, paragraphs, table
 from memdiag.values.findings import CensusFinding, GrownPlace, InMemory, RecordingFinding
+from memdiag.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ _WHY = {
 
 def suspects(found: RecordingFinding, screen: Screen) -> list[Text]:
     """The places that grew most, if the run was killed or has a census, and no cause is named."""
-    return places(found.grown if _are_suspects(found) else (), screen)
+    return places(_suspects(found), screen)
 
 
 def places(grown: Sequence[GrownPlace], screen: Screen) -> list[Text]:
@@ -41,13 +42,18 @@ def places(grown: Sequence[GrownPlace], screen: Screen) -> list[Text]:
 
 def suspect_sentences(found: RecordingFinding, screen: Screen) -> Iterator[str]:
     """A sentence for each of the places that grew most."""
-    for one in found.grown[:_PLACES] if _are_suspects(found) else ():
+    for one in _suspects(found)[:_PLACES]:
         yield _grown(one, screen)
 
 
-def _are_suspects(found: RecordingFinding) -> bool:
+def _suspects(found: RecordingFinding) -> Sequence[GrownPlace]:
+    """The places that may hold the growth, if no cause is named. A leak has not ended."""
     is_named = found.cause is not None and bool(found.cause.culprits)
-    return not is_named and (is_killed(found) or bool(found.census))
+    if is_named or not (is_killed(found) or found.census):
+        return ()
+    if found.verdict is Verdict.LEAK:
+        return [one for one in found.grown if one.still_grows]
+    return found.grown
 
 
 def is_killed(found: RecordingFinding) -> bool:
@@ -67,8 +73,10 @@ def _grown(one: GrownPlace, screen: Screen) -> str:
     process = f" in {series_names.process(one.process, screen)}" if is_other else ""
     size = "" if one.unit == "bytes" else f" to {numbers.count(round(one.size))} {one.unit}"
     since = "" if one.since_step is None else f" since step {one.since_step:,}"
+    ended = "" if one.still_grows else ", but not at the end"
     held = screen.show(one.holder, cells=_NAME_CELLS)
-    return f"{where}{held}{process} grew by {numbers.size(one.grown_bytes)}{size}{since}."
+    grown = f"grew by {numbers.size(one.grown_bytes)}{size}{since}{ended}"
+    return f"{where}{grown}: {held}{process}."
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:

@@ -31,3 +31,11 @@ def test_more_objects_than_the_lists_take_are_one() -> None:
     found = asked("free_list", python_blocks(blocks(40)))
     assert not found.sides
     assert found.verdicts == (Verdict.LEAK, Verdict.LEAK)
+
+
+def test_what_rises_by_less_in_the_end_is_none() -> None:
+    """A cache has filled, and then lists for tuples do: 5,000 blocks in the last third."""
+    rise = 30.0 * np.maximum(np.arange(500.0) - 330, 0)
+    found = asked("free_list", python_blocks(noisy(1.05e6 + rise, 3e-7)))
+    assert found.sides == {Side.AGAINST_LEAK}
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.LEAK)

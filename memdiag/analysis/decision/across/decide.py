@@ -47,13 +47,13 @@ from memdiag.analysis.decision.across.series_set import (
     beside_malloc,
     decided,
     leaking_pages,
-    lost_by,
     speed,
+    unshared,
 )
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NOT_EVIDENCE_ROLES, Policy
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Role
+from memdiag.values.measurements import Role, Series
 from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Verdict
 
 # What takes a leak away, asked about the findings as they are,
@@ -70,14 +70,13 @@ OVERRULES = (
     bounded_by,
 )
 # First: growth that is bounded, whatever its own verdict; of what is left inconclusive, what cannot
-# grow since the memory that contains it does not.
+# grow since the memory that contains it, or all that it is the sum of, does not.
 EXPLAINS = (lost_sharing, collected, filling_container)
-BOUNDS = (bounded_by,)
+BOUNDS = (bounded_by, stable_processes)
 # then what an exact metric adds.
 CONFIRMS = (exact_meter,)
 # What keeps an inconclusive series from leaving the recording inconclusive.
 SETTLES = (
-    stable_processes,
     counted_again,
     read_more_often,
     bounded_by,
@@ -116,15 +115,15 @@ _ASKED_FIRST = (
 
 def correct(
     findings: Sequence[Finding],
-    ended: frozenset[str] = frozenset(),
+    recorded: Sequence[Series] = (),
     policy: Policy = DEFAULT,
     kept: Mapping[str, Kept] | None = None,
 ) -> tuple[Finding, ...]:
     """The findings, each corrected where other series say more about the same memory.
 
-    ended: processes that were gone well before the recording's end. kept: see `SeriesSet`.
+    recorded, kept: see `SeriesSet`.
     """
-    series = SeriesSet(findings=findings, policy=policy, ended=ended, kept=kept or {})
+    series = SeriesSet(findings=findings, policy=policy, recorded=recorded, kept=kept or {})
     explained = tuple(_corrected(f, EXPLAINS, series) for f in findings)
     series = replace(series, findings=explained)
     bounded = tuple(_corrected(f, BOUNDS, series) if _is_open(f) else f for f in explained)
@@ -143,14 +142,14 @@ def _corrected(finding: Finding, checks: Sequence[Rule], series: SeriesSet) -> F
 
 def decide(
     findings: Sequence[Finding],
-    ended: frozenset[str] = frozenset(),
+    recorded: Sequence[Series] = (),
     policy: Policy = DEFAULT,
 ) -> tuple[Verdict, float, int | None]:
     """Verdict of the recording, its confidence, and the index of the series that decides it.
 
-    ended: processes that were gone well before the recording's end.
+    recorded: see `SeriesSet`.
     """
-    series = SeriesSet(findings=findings, policy=policy, ended=ended)
+    series = SeriesSet(findings=findings, policy=policy, recorded=recorded)
     pool = _pool(findings)
     leaks = [i for i in pool if findings[i].verdict is Verdict.LEAK]
     leaks = leaks or [i for i, f in enumerate(findings) if _is_leak_of_blocks(f)]
@@ -175,11 +174,11 @@ def decide(
 
 
 def settled(
-    findings: Sequence[Finding], ended: frozenset[str], policy: Policy
+    findings: Sequence[Finding], recorded: Sequence[Series], policy: Policy
 ) -> tuple[Finding, ...]:
     """The findings, those that others settle with the argument on their trail. The verdict of one
     becomes stable where the argument is that its memory cannot grow."""
-    series = SeriesSet(findings=findings, policy=policy, ended=ended)
+    series = SeriesSet(findings=findings, policy=policy, recorded=recorded)
     return tuple(_settled(f, series) if _is_open(f) else f for f in findings)
 
 
@@ -281,19 +280,11 @@ def _owns(finding: Finding, series: SeriesSet) -> bool:
 def _asked_first(stable: Sequence[int], series: SeriesSet) -> int:
     """Device and resident memory before the rest; a warm-up is worth reporting, a stable series is
     not, nor is one that was seen for a small part of the run. Where the processes of a tree lose
-    the pages that they shared, RSS does not show it, and the tree's PSS or charge goes first."""
+    the pages that they shared, RSS does not show it, and the tree's PSS goes first."""
     findings = series.findings
-    unshared = [
-        i
-        for i in stable
-        if findings[i].process == "tree"
-        and not series.is_of_one
-        and lost_by(findings[i], series, series.policy.common.little)
-    ]
-    if unshared:
-        return max(
-            unshared, key=lambda i: (findings[i].role is Role.PROPORTIONAL, findings[i].samples)
-        )
+    copied = [i for i in stable if unshared(findings[i], series)]
+    if copied:
+        return max(copied, key=lambda i: findings[i].samples)
     most = max(findings[i].samples for i in stable)
     candidates = [i for i in stable if findings[i].role in _SPEAK] or list(stable)
     return min(

@@ -81,6 +81,16 @@ def _contains(finding: Finding, other: Finding, series: SeriesSet) -> bool:
     return inside and not (other.role is Role.DEVICE_ALLOCATED and waiting)
 
 
+_HOLES = (
+    "it rose by {grown_y} and malloc's free memory by {free_y}, while memory in use does not leak: "
+    "the growth is holes between blocks"
+)
+_OPEN = (
+    "it rose by {grown_y}, which free memory of malloc may explain (it rose by {free_y}), and "
+    "whether memory in use leaks is not decided"
+)
+
+
 @Rule
 def holes(finding: Finding, series: SeriesSet) -> Argument | None:
     """Pages grow with what malloc holds free, while no memory in use leaks.
@@ -105,9 +115,12 @@ def holes(finding: Finding, series: SeriesSet) -> Argument | None:
         untouched = free.peak_value + common.touched_bytes
         explains = risen >= common.most * grown > 0 or (small and untouched >= grown)
         if explains and {MALLOC, PYTHON_BLOCKS} <= not_leaking:
+            is_open = any(
+                f.metric in {MALLOC, PYTHON_BLOCKS} and f.verdict is Verdict.INCONCLUSIVE
+                for f in same
+            )
             return Argument(
-                text="it rose by {grown_y} and malloc's free memory by {free_y}, while memory "
-                "in use does not leak: the growth is holes between blocks",
+                text=_OPEN if is_open else _HOLES,
                 against=name(free),
                 numbers={"grown_y": grown, "free_y": risen},
                 reason=Reason.OVERRULED,

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from memdiag.analysis.decision.across.generations import (
+    generations,
+    moment_s,
+    rise_at_equal_age,
+)
 from memdiag.analysis.decision.across.series_set import (
     COUNTS,
     ON_DEVICE,
@@ -19,28 +26,55 @@ from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Verdict
 
 
 @Rule
-def stable_processes(finding: Finding, series: SeriesSet) -> Argument | None:
-    """No process of a tree grows by the same metric, and together they are nearly all of it.
+def stable_processes(finding: Finding, series: SeriesSet) -> tuple[Argument, Changes] | None:
+    """No process of a tree grows by the same metric, nor is one that replaces another larger at the
+    same age; together they are nearly all of it.
 
-    Small steps of each at different times do not add up to growth of the whole.
+    Small steps of each at different times do not add up to growth of the whole. Workers that each
+    epoch starts anew take as much each time, and a little more of their parent's pages.
     """
     if finding.process != "tree":
         return None
     alike = [f for f in series.findings if f.metric == finding.metric]
     parts = [f for f in alike if f.process not in {"", "tree"}]
     number = [f for f in series.findings if f.role is Role.PROCESSES]
-    if len(parts) < 2 or not all(f.verdict in STABLE_OR_WARMUP for f in (*parts, *number)):
+    replaced = _replaced(finding, parts, series)
+    lasting = [f for f in parts if f.process not in replaced]
+    if len(parts) < 2 or not all(f.verdict in STABLE_OR_WARMUP for f in (*lasting, *number)):
         return None
-    if max(part.samples for part in parts) < finding.samples // 2:
+    if max((part.samples for part in lasting), default=0) < finding.samples // 2:
         return None
-    nearly_all = (1 - series.policy.common.little) * finding.latest_value
-    if sum(part.latest_value for part in parts) < nearly_all:
+    common, least = series.policy.common, series.policy.common.stable_growth * finding.latest_value
+    known = sum(f.latest_value for f in lasting) + sum(most for most, _ in replaced.values())
+    if known < (1 - common.little) * finding.latest_value:
         return None
-    return Argument(
+    if sum(rise for _, rise in replaced.values()) > least:
+        return None
+    argument = Argument(
         text="none of the {parts} processes grows, and together they hold nearly all of the memory",
         numbers={"parts": float(len(parts))},
         reason=Reason.OVERRULED,
+        verdict=Verdict.WARMUP if series.rise(finding, finding.first_x) > least else Verdict.STABLE,
     )
+    sure = min(f.confidence for f in lasting)
+    return argument, {"confidence": min(sure, series.policy.reporting.borrowed_confidence)}
+
+
+def _replaced(
+    tree: Finding, parts: Sequence[Finding], series: SeriesSet
+) -> dict[str, tuple[float, float]]:
+    """The most memory of each process that was replaced again and again since the tree's growth
+    began, and by how much the last one was larger than the first at the same age."""
+    since_x = max(onset(tree), tree.first_x if tree.onset_x else series.warmed_up_x(tree))
+    since_s = moment_s(series.recorded, tree, since_x)
+    found = {}
+    for part in parts:
+        every = generations(series.recorded, part.process, part.metric)
+        recent = [one for one in every if since_s is not None and one.at_s[-1] >= since_s]
+        rise = rise_at_equal_age(recent, series.policy.common)
+        if rise is not None and part.verdict is not Verdict.LEAK:
+            found[part.process] = max(float(one.y.max()) for one in recent), rise
+    return found
 
 
 @Rule

@@ -11,7 +11,7 @@ from memdiag.analysis.decision.across.kept_by_names import Kept
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import Policy
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Axis, AxisKind, Role
+from memdiag.values.measurements import Axis, AxisKind, Role, Series
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Side, Verdict
 
 MALLOC, MALLOC_FREE = "malloc_bytes", "malloc_free_bytes"
@@ -42,13 +42,25 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSet:
-    """The findings of one recording. ended: processes of a tree that were gone before its end.
-    kept: what the names of each process keep, where that was measured."""
+    """The findings of one recording. recorded: its series. kept: what the names of each process
+    keep, where that was measured."""
 
     findings: Sequence[Finding]
     policy: Policy
-    ended: frozenset[str] = frozenset()
+    recorded: Sequence[Series] = ()
     kept: Mapping[str, Kept] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> frozenset[str]:
+        """Processes of a tree that were gone well before the recording's end."""
+        times = [(s.process, s.at_s) for s in self.recorded if s.at_s is not None and len(s.at_s)]
+        if not times:
+            return frozenset()
+        began_s = min(float(at_s[0]) for _, at_s in times)
+        end_s = max(float(at_s[-1]) for _, at_s in times)
+        late_s = end_s - self.policy.common.little * (end_s - began_s)
+        alive = {process for process, at_s in times if float(at_s[-1]) >= late_s}
+        return frozenset(process for process, _ in times) - alive
 
     def same(self, finding: Finding) -> list[Finding]:
         """The findings about the same memory, itself included."""
@@ -166,17 +178,27 @@ def decided(finding: Finding, argument: Argument, changes: Changes) -> Finding:
     return replace(finding, verdict=verdict, reason=argument.reason, trail=trail, **follows)
 
 
-def lost_by(finding: Finding, series: SeriesSet, least_share: float = 0.0) -> Finding | None:
-    """The RSS of the same process or tree, if a USS or PSS rose and RSS did not: the growth is
-    pages that are no longer shared, at most all of RSS.
+def unshared(finding: Finding, series: SeriesSet) -> Finding | None:
+    """The RSS of a tree whose processes copy pages that they shared: many more than each fork of
+    Python copies to run at all, by PSS, which tells of all of them at once."""
+    processes = {f.process for f in series.findings} - {"", "tree"}
+    is_total = finding.process == "tree" and finding.role is Role.PROPORTIONAL
+    if not is_total or series.is_of_one:
+        return None
+    usual = series.policy.reporting.fork_bytes * len(processes)
+    least = max(usual, series.policy.common.little * finding.latest_value)
+    rose = series.rise(finding, finding.first_x) > least
+    return lost_by(finding, series) if rose else None
 
-    least_share: least part of the USS or PSS that the growth is.
-    """
+
+def lost_by(finding: Finding, series: SeriesSet) -> Finding | None:
+    """The RSS of the same process or tree, if a USS or PSS rose and RSS did not: the growth is
+    pages that are no longer shared, at most all of RSS."""
     if finding.role not in (Role.UNIQUE, Role.PROPORTIONAL):
         return None
     common = series.policy.common
     grown = series.rise(finding, finding.first_x)
-    least = max(common.touched_bytes, max(least_share, common.stable_growth) * finding.latest_value)
+    least = max(common.touched_bytes, common.stable_growth * finding.latest_value)
     if grown <= (0.0 if finding.verdict is Verdict.LEAK else least):
         return None
     for f in series.findings:

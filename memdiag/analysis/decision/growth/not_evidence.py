@@ -141,7 +141,7 @@ def free_list(case: Case, window: Window, parameters: FreeList) -> Argument | No
     them, and so does each job of a `multiprocessing.Pool`. Some fill at the same time: a step of
     Transformers' Trainer adds 16 blocks, until there are 5,300 more.
     """
-    prepared, grown = case.prepared, window.trend.slope * window.fit.prepared.run
+    prepared, grown = case.prepared, window.trend.slope * window.span_x
     pool = parameters.pools.get(prepared.metric, 0.0)
     if not 0 < grown < pool:
         return None

@@ -46,27 +46,33 @@ def not_flat(case: Case, window: Window) -> Argument | None:
 
 @Rule
 def always_rises(case: Case, window: Window) -> Argument | None:
-    """A last regime of few readings, each above the one before, by rises that do not slow down.
+    """The last readings of a last regime of few, each above all before it: by more than those
+    varied, and by rises that do not slow down.
 
-    Growth that speeds up does not lie on a line, and leaves a scatter in which any line could be
-    chance. Rises that slow down are a warm-up, except where they are the whole run and the last is
-    not yet slight: nothing of it is level then.
+    Growth that speeds up, or has just begun, does not lie on a line, and leaves a scatter in which
+    any line could be chance. Rises that slow down are a warm-up, except where they are the whole
+    run and the last is not yet slight: nothing of it is level then.
     """
     common = case.policy.common
     y = case.prepared.y[case.fit.first_sample :]
-    rises = np.diff(y)
-    if not common.fewest <= len(y) < common.few_samples or not (rises > 0).all():
+    if not common.fewest <= len(y) < common.few_samples:
         return None
-    rise = float(y[-1] - y[0])
+    is_highest = y[1:] > np.maximum.accumulate(y)[:-1]
+    first = len(y) - int(np.argmin([*is_highest[::-1], False])) - 1
+    before, highest = y[: first + 1], y[first:]
+    if len(highest) < common.fewest:
+        return None
+    rises = np.diff(np.maximum(highest, before.max()))
+    rise = float(rises.sum())
+    if rise <= max(common.stable_growth * case.prepared.level, float(np.ptp(before))):
+        return None
     goes_on = case.fit.tail == 0 and float(rises[-1]) > common.slight * rise
     slows = _slow_down(rises, common.slowing) or _slow_down(rises[:-1], common.slowing)
-    if slows and not goes_on:
+    if slows and not (goes_on and len(highest) == len(y)):
         return None  # (the last may be a spike)
-    if rise <= common.stable_growth * case.prepared.level:
-        return None
     return Argument(
         text="its last {readings} readings rise one after another, by {rise_y} in total",
-        numbers={"readings": float(len(y)), "rise_y": rise},
+        numbers={"readings": float(len(highest)), "rise_y": rise},
         reason=Reason.UNCERTAIN_TREND,
     )
 
