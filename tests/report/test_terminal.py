@@ -362,6 +362,41 @@ def test_growth_does_not_end_below_what_the_last_moments_gave_back() -> None:
     assert "320 MB at step 0, 324 MB at step 3,900" in shown
 
 
+def test_a_curve_that_levels_off_has_not_stopped() -> None:
+    """Where more is to come than the plateau spans."""
+    settled = diagnoses.warmup().recordings[0].series[0]
+    by = Argument(
+        check="saturating",
+        side=Side.FOR_STABLE,
+        text="it is leveling off, with only {left_y} of growth left",
+        numbers={"left_y": 9e9},
+        reason=Reason.PLATEAU,
+        is_decisive=True,
+    )
+    levels = diagnoses.recording("run.csv", replace(settled, trail=(by,)))
+    shown = " ".join(text(diagnoses.of(levels), width=100).split())
+    assert "memory is leveling off" in shown
+    assert "and is leveling off; about 9.00 GB of growth is left" in shown
+    assert "then stopped" not in shown
+
+
+def test_a_probability_below_its_limit_is_not_rounded_up_to_it() -> None:
+    growing = diagnoses.series(
+        [(0.0, 1e9), (1.0, 2e9)], Verdict.INCONCLUSIVE, Reason.STILL_CLIMBING
+    )
+    by = Argument(
+        check="warmup_prior",
+        side=Side.AGAINST_LEAK,
+        text="the probability of a leak is {posterior_share}, and {least_share} is needed",
+        numbers={"posterior_share": 0.8996, "least_share": 0.9},
+        reason=Reason.STILL_CLIMBING,
+        is_decisive=True,
+    )
+    open_ = diagnoses.recording("run.csv", replace(growing, trail=(by,)))
+    shown = " ".join(text(diagnoses.of(open_), width=100).split())
+    assert "the probability of a leak is 89%, and 90% is needed" in shown.lower()
+
+
 def test_plan_for_the_plateau_counts_all_processes() -> None:
     main = replace(diagnoses.warmup().recordings[0].series[0], process="main")
     tree = replace(main, process="tree", peak_value=3 * main.peak_value)

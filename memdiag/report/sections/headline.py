@@ -63,6 +63,8 @@ def announcement(found: RecordingFinding, screen: Screen) -> str:
             return f"{name}{_of_process(finding, screen)}: {gist(found)}"
         case Verdict.WARMUP if finding.plateau and finding.reason is not Reason.BOUNDED_CYCLES:
             since = series_names.place(finding, finding.plateau.since_x.value)
+            if to_come(finding):
+                return f"{name}{_of_process(finding, screen)} is leveling off"
             grew = "fell" if finding.falling else "grew"
             return f"{name}{_of_process(finding, screen)} {grew} until {since}, then stopped"
         case Verdict.STABLE if finding.reason is Reason.FLAT:
@@ -356,7 +358,20 @@ def stabilized(finding: Finding, name: str) -> str:
     since = series_names.place(finding, plateau.since_x.value)
     lasted = series_names.stretch(finding, plateau.lasted_x)
     rose = "fell" if finding.falling else "rose"
+    if more := to_come(finding):
+        latest = numbers.quantity(finding.latest_value, finding.unit)
+        left = numbers.quantity(more, finding.unit)
+        return f"{name} {rose} to {latest} and is leveling off; about {left} of growth is left."
     return f"{name} {rose} until {since}, then stayed at {level} for {lasted}."
+
+
+def to_come(finding: Finding) -> float:
+    """What a curve that levels off leaves of growth, if that is more than its plateau spans; 0 of
+    others."""
+    by, plateau = argument_text.decisive(finding), finding.plateau
+    left = 0.0 if by is None else by.numbers.get("left_y", 0.0)
+    spans = math.inf if plateau is None else plateau.high_value - plateau.low_value
+    return left if left > spans else 0.0
 
 
 def held(finding: Finding, name: str) -> str:

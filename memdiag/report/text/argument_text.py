@@ -80,5 +80,5 @@ def _share(part: float) -> str:
     if 1 - _LEAST_SHARE < part < 1:
         return "more than 99.9%"
     if 0.1 <= part <= 0.99:
-        return numbers.share(part)
+        return numbers.share(math.floor(part * 100 + 1e-9) / 100)  # below a limit, it shows so
     return f"{part * 100:.1f}%".replace(".0%", "%")
