@@ -207,7 +207,7 @@ class LineWindows:
                 key = (file, line, function)
                 known[key] = known.get(key, 0) + count
         self._steps += window.steps
-        self._lasted_s += window.age_s
+        self._lasted_s += window.lasted_s
         self._sees_all_threads = self._sees_all_threads and window.sees_all_threads
         self._native = window.native_lines() or self._native
 
