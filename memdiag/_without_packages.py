@@ -52,7 +52,7 @@ def explanation_for(error: Exception) -> "Callable[[], PlainExplanation]":
 
 
 def _census() -> "dict[str, Any]":
-    session = getattr(sys.modules.get("_memdiag_probe"), "listener", None)
+    session: Any = getattr(sys.modules.get("_memdiag_probe"), "listener", None)
     if getattr(session, "take_census", None) is None:
         return {}
     session.take_census()
