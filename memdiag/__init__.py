@@ -77,7 +77,16 @@ def __getattr__(name: str) -> object:
         if name in names:
             from importlib import import_module
 
-            found: object = getattr(import_module(module), name)
+            found: object
+            try:
+                found = getattr(import_module(module), name)
+            except Exception as error:
+                if name != "explain":
+                    raise
+                # In a program under `memdiag run`, it must not raise.
+                from memdiag._without_packages import explanation_for
+
+                return explanation_for(error)
             globals()[name] = found
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

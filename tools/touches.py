@@ -123,6 +123,7 @@ WHY = {
     "cli/options/config_layers.py": (
         "pyproject.toml of the working directory: a regular file, bounded"
     ),
+    "_without_packages.py": "the census that this process has just written",
     "api/explanation.py": "the channel of its own process, by descriptor",
     "fleet/judge_file.py": (
         "inputs as the person named them, regular files; copies of objects in a private directory"

@@ -155,6 +155,8 @@ class Probe:
             undo.append(self._census_sampler.stop)
         if self._holder_sampler is not None:
             undo.append(self._holder_sampler.close)
+        if self._interventions is not None:
+            undo.append(self._interventions.close)
         self._watcher = self._tensor_sampler = self._holder_sampler = self._training = None
         self._census_sampler = self._interventions = self._pressure = None
         for one in undo:  # a failure of one must not leave the others behind
@@ -171,6 +173,8 @@ class Probe:
             never_raises(self._census_sampler.before_exit)()
         if self._holder_sampler is not None:
             never_raises(self._holder_sampler.at_exit)()
+        if self._interventions is not None:
+            self._interventions.at_exit()
         self._session.record_exit()
 
     def _tick(self) -> None:

@@ -13,6 +13,8 @@ from time import monotonic
 from . import ring_format
 from .framework_allocators import ReadAt
 from .guard import Attempts, never_raises, ours
+from .line_windows import is_program_thread
+from .main_thread import MainThreadCall
 from .process_metrics import MallocInUse, ResidentSize, malloc_bytes, python_blocks
 from .ring_format import ABSENT
 
@@ -41,6 +43,7 @@ class Interventions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._attempts = Attempts()
+        self._main_thread = MainThreadCall(self.tick)
         self._resident = ResidentSize()
         self._blocks = python_blocks()
         self._malloc: MallocInUse | None = None
@@ -49,12 +52,14 @@ class Interventions:
 
     @never_raises
     def tick(self) -> None:
-        """Intervene if it is due. Called after a step, in its thread."""
+        """Intervene if it is due, in the main thread. Called after a step, in its thread."""
         try:
             now_s = monotonic()
             if now_s < self._due_s or not self._attempts.may_begin():
                 return
             if not self._session.is_in_main_thread():
+                if not is_program_thread():  # iterations are counted by the probe's thread
+                    self._main_thread.request()
                 return
             if not self._began_s:
                 self._begin(now_s)
@@ -72,6 +77,18 @@ class Interventions:
 
     def after_fork_in_child(self) -> None:
         """A child process does not intervene: it mostly shares its memory with its parent."""
+        self.close()
+
+    @never_raises
+    def at_exit(self) -> None:
+        """The program has ended."""
+        if not self._done and not self._attempts.is_over:
+            text = "none: no step ended in the main thread two seconds after the first"
+            self._session.note(text, "interventions")
+
+    def close(self) -> None:
+        """Intervene no more."""
+        self._main_thread.close()
         self._attempts.is_over = True
 
     def _begin(self, now_s: float) -> None:

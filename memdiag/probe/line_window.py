@@ -98,6 +98,11 @@ class LineWindow:
         return monotonic() - self._began_s
 
     @property
+    def lasted_s(self) -> float:
+        """For how long lines were followed: the first that ends after that time is the last."""
+        return min(self.age_s, self._longest_s)
+
+    @property
     def sees_all_threads(self) -> bool:
         """Return False if other threads may run lines of the program that are not followed."""
         return bool(self._lines.sees_all_threads) or not any(
@@ -290,7 +295,8 @@ class LineWindow:
         if now_s - self._began_s > self._longest_s:
             self._is_over = True
         is_too_much = self._spent_in_step_s > _FREE_S + _PART * (now_s - self._step_s)
-        if is_too_much and self._line_counts and self._left_out < _MOST_LEFT_OUT:
+        may_leave_out = self._line_counts and self._left_out < _MOST_LEFT_OUT
+        if is_too_much and may_leave_out and not self._is_over:
             self._left_out += 1
             self._spent_in_step_s, self._step_s = 0.0, now_s
             most = max(self._line_counts, key=self._line_counts.__getitem__)

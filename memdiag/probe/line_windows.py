@@ -60,6 +60,11 @@ class LineWindows:
         return self._window is not None
 
     @property
+    def age_s(self) -> float:
+        """How long the window has lasted, 0 without one."""
+        return 0.0 if self._window is None else self._window.age_s
+
+    @property
     def is_wanted(self) -> bool:
         """Return True if a window is to open at the end of a step."""
         return self._wanted is not None
@@ -202,7 +207,7 @@ class LineWindows:
                 key = (file, line, function)
                 known[key] = known.get(key, 0) + count
         self._steps += window.steps
-        self._lasted_s += window.age_s
+        self._lasted_s += window.lasted_s
         self._sees_all_threads = self._sees_all_threads and window.sees_all_threads
         self._native = window.native_lines() or self._native
 

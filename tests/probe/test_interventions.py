@@ -53,7 +53,27 @@ def test_not_in_another_thread_than_the_main_one(watched, python: str) -> None:
     program = TRAINING + "t = threading.Thread(target=steps, args=(3,)); t.start(); t.join()"
     ended = watched.run(python, "-c", program, env=ON)
     assert ended.stderr == ""
-    assert done(watched) == []
+    notes = [event.name for event in watched.events() if "interventions: none" in event.name]
+    assert len(notes) == 1
+    assert [one for one in watched.reader.interventions(0.0) if one.done] == []
+
+
+def test_where_the_thread_of_the_probe_counts_the_steps(watched, any_python, tmp_path) -> None:
+    (tmp_path / "numpy.py").write_text("ndarray = int\n")
+    program = """
+import numpy, time
+def main():
+    until = time.monotonic() + 9
+    for n in range(100_000):
+        time.sleep(0.01)
+        if time.monotonic() > until:
+            break
+main()
+"""
+    env = {**ON, "PYTHONPATH": str(tmp_path)}
+    ended = watched.run(any_python, "-c", program, env=env)
+    assert ended.stderr == ""
+    assert {one.action for one in done(watched)} == {"malloc_trim", "gc_collect"}
 
 
 @pytest.mark.torch

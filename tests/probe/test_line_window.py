@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from _thread import get_ident
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +13,9 @@ from typing import Any
 import pytest
 
 from memdiag.probe import line_window, ring_format
+from memdiag.probe.line_window import LineWindow
+from memdiag.probe.places import Places
+from memdiag.probe.unnamed import Unnamed
 
 PROGRAM = Path(__file__).parent / "programs" / "growing.py"
 SOURCE = PROGRAM.read_text().splitlines()
@@ -34,6 +39,18 @@ SHAPES = [
     "long_steps",
 ]
 pytestmark = pytest.mark.timeout(120)
+
+
+def test_a_window_lasts_no_longer_than_it_may() -> None:
+    window = LineWindow(Places(), Unnamed(), [], None, get_ident(), lambda: 0, 0.05)
+    assert window.begin() == ""
+    try:
+        until = time.monotonic() + 0.2  # a call that is checked late
+        while time.monotonic() < until:
+            pass
+        assert 0.0 < window.lasted_s <= 0.05
+    finally:
+        window.close()
 
 
 @pytest.fixture
