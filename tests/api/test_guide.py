@@ -40,7 +40,7 @@ def test_notebook_runs_and_shows_what_it_says(tmp_path: Path) -> None:
     assert "WARMUP" in shown["warmup"]
     assert "LeakError: DataFrame: LEAK" in shown["leak"]
     assert "LEAK" in shown["record"]
-    kept = "In[7]:9, in train(): history.append(activations) - list `history`"
+    kept = "In[7]:9, in train(): history.append(activations) - 800 KB (1 object) per step"
     assert kept in " ".join(shown["record"].split()), "the report names the line of the cell"
     assert "FIXED" in shown["compare"]
     assert "table  +8.00 MB" in shown["cell"]

@@ -75,7 +75,7 @@ def test_the_one_process_that_leaks_is_found_and_named(jobs: Jobs, guilty: str) 
     text, culprits = " ".join(said.split()), found["cause"]["culprits"]
     if culprits:
         assert {culprit["process"] for culprit in culprits} == {guilty}
-        assert f" in {guilty} grows by " in text
+        assert f" of the growth) in {guilty}: " in text
     else:
         assert f"Check what {guilty} does that the other processes do not." in text
     about = json.loads((where / "r.meta.json").read_text())["about"]

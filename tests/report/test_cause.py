@@ -134,12 +134,12 @@ def test_the_figures_come_before_long_names_which_may_be_cut() -> None:
 def test_a_line_in_several_processes() -> None:
     two = ("DataLoader worker 0", "DataLoader worker 1")
     for more, said in (
-        ((), "DataLoader worker 0 and DataLoader worker 1."),
-        (("DataLoader worker 2",), "DataLoader worker 0 and 2 more processes."),
+        ((), "DataLoader worker 0 and DataLoader worker 1"),
+        (("DataLoader worker 2",), "DataLoader worker 0 and 2 more processes"),
     ):
         culprit = replace(CULPRIT, process=two[0], processes=two + more)
         shown = " ".join(text(replace(FOUND, culprits=(culprit,))).split())
-        assert f"local variable of main() in {said}" in shown
+        assert f"(97% of the growth) in {said}: list `losses`" in shown
         assert "(.detach()); workers that end free it" in shown
 
 

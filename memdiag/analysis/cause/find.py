@@ -122,7 +122,7 @@ def cause(
     found = _merged(
         [
             _of_job(one, leak)
-            for process in recorded
+            for process in _latest(recorded)
             if process.process in leak.parts
             for one in _of_process(process, leak)
         ]
@@ -145,6 +145,16 @@ def cause(
         culprits=tuple(one.culprit for one in named),
         fix=named[0].fix,
     )
+
+
+def _latest(recorded: Sequence[ProcessHolders]) -> list[ProcessHolders]:
+    """One of each label, such as those of workers that are started anew at each epoch: the last one
+    in which something was found.
+    """
+    found: dict[str, ProcessHolders] = {}
+    for one in sorted(recorded, key=lambda one: (bool(one.holders or one.native), one.last_s)):
+        found[one.process] = one
+    return list(found.values())
 
 
 def _parts(
@@ -472,7 +482,7 @@ def _getting(one: ProcessHolders, of: float, leak: _Leak) -> list[_Found]:
             leak,
             _native(native.line),
             kind=kind,
-            fix=fix_of_kind(kind) or Fix.RELEASE,
+            fix=fix_of_kind(kind) or (None if native.line.receiver else Fix.RELEASE),
         )
         for native in one.native
         if LEAST_EXPLAINED <= native.bytes_per_step / of <= _MOST_NATIVE

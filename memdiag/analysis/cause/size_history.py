@@ -12,6 +12,9 @@ from memdiag.values.measurements import Series
 # The growth of the last part of a history, beside that of all of it, that counts as still growing.
 # Heuristic: a cache that fills grows ever more slowly.
 _LAST_PART, _STILL = 1 / 3, 0.25
+# The growth up to the second reading, beside that at the later rate, that counts as growth from the
+# first one on: positions are not exact. Heuristic.
+_ALIKE = 0.5
 
 Points = Sequence[tuple[float, float]]
 """Positions on an axis, and the sizes there."""
@@ -64,6 +67,7 @@ def since(points: Points, rate: float, *, is_count: bool) -> float | None:
         return None
     at, size = points[larger]
     one_more = 1.0 if is_count else 0.0  # the next one may have been about to come
-    if at - (size - smallest + one_more) / rate <= first:
+    is_alike = larger == 1 and size - smallest >= _ALIKE * rate * (at - first)
+    if is_alike or at - (size - smallest + one_more) / rate <= first:
         return max(0.0, first - smallest / rate) if is_count else first
     return max(at - (size - smallest) / rate, points[larger - 1][0])

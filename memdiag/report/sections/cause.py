@@ -189,7 +189,7 @@ def _place(culprit: Culprit, growth: str, screen: Screen) -> str:
     share = f"{numbers.share(culprit.share)} of {growth}"
     if not culprit.is_certain:
         share = f"up to {share}, as nothing else explains it"
-    return f"{where}{_rate(culprit)}{since} ({share}): {held}{_processes(culprit, screen)}."
+    return f"{where}{_rate(culprit)}{since} ({share}){_processes(culprit, screen)}: {held}."
 
 
 def _processes(culprit: Culprit, screen: Screen) -> str:

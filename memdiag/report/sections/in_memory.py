@@ -76,7 +76,7 @@ def _grown(one: GrownPlace, screen: Screen) -> str:
     ended = "" if one.still_grows else ", but not at the end"
     held = screen.show(one.holder, cells=_NAME_CELLS)
     grown = f"grew by {numbers.size(one.grown_bytes)}{size}{since}{ended}"
-    return f"{where}{grown}: {held}{process}."
+    return f"{where}{grown}{process}: {held}."
 
 
 def lines(found: RecordingFinding, screen: Screen) -> list[Text]:
