@@ -129,3 +129,17 @@ def test_the_end_of_a_leak_in_a_container_is_foretold_from_half_way_on(
         assert finding.series[0].verdict in known, part
         assert finding.first_limit is not None, part
         assert abs(finding.first_limit.at_x.value - killed) <= 0.25 * killed, part
+
+
+def test_the_rate_of_pages_that_were_read_often_is_taken() -> None:
+    """PSS takes long to read, and so rises by a few steps of a tenth of the readings."""
+    often = found(CONTAINER, rss=2.0, vram=0.0).series[0]
+    hit = often.limit_hits[0]
+    sooner = replace(hit, at_x=Interval(value=700.0, low=650.0, high=4000.0), in_s=10.0)
+    rarely = replace(
+        often, metric="pss_bytes", role=Role.PROPORTIONAL, samples=28, limit_hits=(sooner,)
+    )
+    first = first_limit((rarely, often), Verdict.LEAK)
+    assert first is not None
+    assert first.series == 1
+    assert first_limit((rarely,), Verdict.LEAK) is not None

@@ -113,6 +113,15 @@ def test_blocks_that_counting_the_graph_leaves_are_no_objects() -> None:
     assert found.share == pytest.approx(1 - 2 * BLOCK_BYTES / 6_174, abs=0.01)
 
 
+def test_small_objects_have_no_more_of_the_growth_than_malloc_leaves() -> None:
+    """Blocks of 33 bytes, of which the mean size is not known."""
+    meters = [meter("rss_bytes", 10_200), meter("malloc_bytes", 2_490), meter("python_blocks", 310)]
+    found = leaking(meters, 0)
+    assert found is not None
+    assert found.kind is MemoryKind.PYTHON_OBJECTS
+    assert found.share == pytest.approx(1 - 2_490 / 10_200, abs=0.01)
+
+
 def test_blocks_that_are_known_by_time_alone_are_converted() -> None:
     """Two steps a second, and blocks that were read too rarely to have steps."""
     blocks = replace(meter("python_blocks", 248), axis=SECONDS)

@@ -9,11 +9,13 @@ import pytest
 from memory_series import judge, series_of
 from report import diagnoses
 from report.diagnoses import interval
+from report.test_cause import FOUND
 
-from memdiag.report.sections import advice, evidence_and_notes
+from memdiag.report.sections import advice, evidence_and_notes, facts, headline
 from memdiag.report.text.screen import Screen
+from memdiag.values.capacity import Capacity, Memory
 from memdiag.values.findings import GrowthPart, Leaking, RecordingFinding, WholeGrowth
-from memdiag.values.measurements import AxisKind
+from memdiag.values.measurements import AxisKind, Missing, Unavailable
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Reason, Verdict
 
@@ -45,7 +47,11 @@ def advised(found: RecordingFinding) -> str:
 
 @pytest.mark.parametrize("kind", MemoryKind)
 def test_each_kind_has_advice_of_its_own(kind: MemoryKind) -> None:
-    said = {other: advised(leak(other, ("main", "rss_bytes", 1e5))) for other in MemoryKind}
+    unread = Missing(metric="tensors", process="main", why=Unavailable(reason="switched off"))
+    said = {
+        other: advised(replace(leak(other, ("main", "rss_bytes", 1e5)), missing=(unread,)))
+        for other in MemoryKind
+    }
     assert all(said[kind] != text for other, text in said.items() if other is not kind)
 
 
@@ -65,6 +71,52 @@ def test_workers_have_advice_of_their_own(names: list[str], expected: str | None
     assert expected is None or expected in said
     assert "memray" in said
     assert ("tag the phases" in said) is (expected is None)
+
+
+def test_tensors_are_no_advice_without_a_framework_that_has_them() -> None:
+    found = leak(MemoryKind.NATIVE_OR_TENSORS, ("main", "malloc_bytes", 1e4))
+    assert "tensors" not in advised(found)
+
+
+def test_program_without_a_probe_is_not_told_to_call_memdiag_or_to_name_its_steps() -> None:
+    why = Unavailable(reason="perl is not a Python program", remedy="`--step-regex` takes steps")
+    unread = Missing(metric="probe_readings", process="main", why=why)
+    found = replace(leak(MemoryKind.NATIVE, ("main", "rss_bytes", 1e4)), missing=(unread,))
+    assert "memdiag.phase" not in advised(found)
+    assert "--phase-regex" in advised(found)
+    said = evidence_and_notes.missing_metric(found, unread, SCREEN)
+    assert said == "tensors and memory in use of main: perl is not a Python program."
+    unknown = replace(found, series=())
+    assert "steps" in evidence_and_notes.missing_metric(unknown, unread, SCREEN)
+
+
+def test_workers_keep_their_advice_beside_a_cause() -> None:
+    found = leak(MemoryKind.TENSORS, ("DataLoader worker 0", "rss_bytes", 1e5))
+    named = replace(found, cause=FOUND)
+    assert "The growth is in the workers" in advised(named)
+    assert "Fix it, record again" in advised(named)
+
+
+def test_peak_above_a_limit_of_the_user_is_told_first_and_last() -> None:
+    trace = [(float(x), 1.7e9) for x in range(0, 500, 5)]
+    finding = replace(diagnoses.series(trace, Verdict.STABLE, Reason.FLAT), process="tree")
+    found = diagnoses.recording("a.csv", finding)
+    above = Capacity(
+        memory=Memory.HOST,
+        series=0,
+        is_bounded=True,
+        peak_bytes=1.75e9,
+        needs_bytes=2 * 10**9,
+        comfortable_bytes=3 * 10**9,
+        limit="--limit",
+        limit_bytes=12 * 10**8,
+    )
+    of = [fact.lines[0].plain for fact in facts.of(replace(found, capacity=(above,)), SCREEN)]
+    assert "peaks at 1.75 GB, 550 MB above --limit (1.20 GB)" in of[0]
+    last = headline.last_line(replace(found, capacity=(above,)), SCREEN).plain
+    assert "above --limit" in last
+    within = replace(above, limit_bytes=2 * 10**9)
+    assert "above" not in headline.last_line(replace(found, capacity=(within,)), SCREEN).plain
 
 
 def test_all_that_grow_are_named_with_their_growth() -> None:

@@ -96,7 +96,8 @@ def _kind(
     if tensors is not None and tensors >= MOST * in_use:
         return Leaking(kind=MemoryKind.TENSORS, share=min(1.0, tensors / max(in_use, tensors)))
     if objects >= MOST * in_use:
-        return Leaking(kind=MemoryKind.PYTHON_OBJECTS, share=min(1.0, objects / in_use))
+        share = min(1.0, objects / in_use, _beside_malloc(rates.get("rss_bytes"), malloc))
+        return Leaking(kind=MemoryKind.PYTHON_OBJECTS, share=share)
     if tensors is None and accumulate:
         return Leaking(kind=MemoryKind.TENSORS, share=None)
     if tensors is None or nodes is None:
@@ -104,6 +105,13 @@ def _kind(
     rest = 1.0 - (max(tensors, 0.0) + objects) / in_use
     kind = MemoryKind.GRAPH if nodes >= LEAST_NODES else MemoryKind.NATIVE
     return Leaking(kind=kind, share=min(1.0, max(rest, 0.0)))
+
+
+def _beside_malloc(pages: float | None, malloc: float | None) -> float:
+    """The most that Python's own allocator can have of the growth of pages, 1 if unknown."""
+    if pages is None or malloc is None or pages <= max(malloc, 0.0):
+        return 1.0
+    return 1.0 - max(malloc, 0.0) / pages
 
 
 def _is_graph(nodes: float | None, tensors: float | None) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from memdiag.analysis.policy import PAGES
 from memdiag.values.findings import Finding, FirstLimit, Interval, LimitHit
 from memdiag.values.verdict import Verdict
 
@@ -37,6 +38,7 @@ def first_limit(findings: Sequence[Finding], verdict: Verdict) -> FirstLimit | N
 
 def _first(found: Sequence[_Candidate]) -> FirstLimit:
     timed = [c for c in found if c.hit.in_s is not None] or found
+    timed = [c for c in timed if not any(_is_read_more_often(other, c) for other in timed)]
     first = min(timed, key=lambda c: c.left.value)
     rivals = [
         c
@@ -56,6 +58,15 @@ def _first(found: Sequence[_Candidate]) -> FirstLimit:
         confidence=first.finding.confidence if is_leak else None,
         rival="" if rival is None else rival.hit.limit,
     )
+
+
+def _is_read_more_often(other: _Candidate, candidate: _Candidate) -> bool:
+    """Return True for pages of the same process that reach the same limit, and whose rate is known
+    better: it has more than twice as many readings."""
+    same = other.finding.process == candidate.finding.process
+    same = same and other.hit.limit == candidate.hit.limit
+    pages = {other.finding.role, candidate.finding.role} <= PAGES
+    return same and pages and candidate.finding.samples < other.finding.samples // 2
 
 
 def _candidates(findings: Sequence[Finding]) -> Iterator[_Candidate]:

@@ -151,6 +151,10 @@ _TAGS = (
     'To see where it grows, tag the phases of the job (with memdiag.phase("eval"): ...) and '
     "record again."
 )
+_PRINTED_TAGS = (
+    "To see where it grows, have it print the names of its phases, and record again with "
+    "--phase-regex."
+)
 _FINER_TAGS = (
     "The tagged phases do not locate the growth, or ran too rarely. Tag smaller phases, or record "
     "a run twice as long."
@@ -201,6 +205,7 @@ def _peaks(found: RecordingFinding, finding: Finding) -> str:
 def _advice(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator[str]:
     match found.verdict:
         case Verdict.LEAK if found.cause is not None and found.cause.culprits:
+            yield from _workers(found)
             yield _compare(found, screen)
         case Verdict.LEAK:
             yield from _where(found, finding, screen)
@@ -270,7 +275,8 @@ def _tags(found: RecordingFinding, finding: Finding) -> Iterator[str]:
     """How to see where it grows, if that is not known. Workers have no phases."""
     is_known = finding.recurring is not None or any(p.is_attributed for p in finding.phases)
     if not is_known and not _workers(found):
-        yield _FINER_TAGS if finding.phases else _TAGS
+        has_probe = all(one.metric != "probe_readings" for one in found.missing)
+        yield _FINER_TAGS if finding.phases else _TAGS if has_probe else _PRINTED_TAGS
 
 
 def _common_cause(phases: list[str]) -> str:
@@ -292,13 +298,20 @@ def _what(found: RecordingFinding, finding: Finding, screen: Screen) -> Iterator
     if finding.role is Role.TENSORS:
         yield _TENSORS_KEPT
     elif found.leaking is not None and found.leaking.kind in _BY_KIND:
-        yield _BY_KIND[found.leaking.kind]
+        yield _BY_KIND[_without_tensors(found, found.leaking.kind)]
     else:
         yield from [text for needed, text in _BY_EVIDENCE if needed <= kinds.keys()][:1]
     if EvidenceKind.RETRIES_RISE in kinds or EvidenceKind.OOMS_RISE in kinds:
         yield _FULL
     if EvidenceKind.COUNTER_GROWS in kinds:
         yield _counter(kinds[EvidenceKind.COUNTER_GROWS], found, screen)
+
+
+def _without_tensors(found: RecordingFinding, kind: MemoryKind) -> MemoryKind:
+    """The kind, native memory alone where no framework that has tensors was used."""
+    known = {one.metric for one in found.series} | {one.metric for one in found.missing}
+    has_none = kind is MemoryKind.NATIVE_OR_TENSORS and "tensors" not in known
+    return MemoryKind.NATIVE if has_none else kind
 
 
 def _counter(evidence: Evidence, found: RecordingFinding, screen: Screen) -> str:

@@ -8,7 +8,8 @@ from memdiag.report.text import numbers, series_names
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import paragraphs
 from memdiag.values.capacity import Capacity, Memory
-from memdiag.values.findings import RecordingFinding
+from memdiag.values.findings import Finding, RecordingFinding
+from memdiag.values.measurements import Role
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,6 +31,29 @@ def bounded(found: RecordingFinding, screen: Screen) -> list[str]:
         for one in found.capacity
         if _ends(one)
     ]
+
+
+def exceeded(found: RecordingFinding, screen: Screen) -> list[str]:
+    """The limits of the user that a peak lies above."""
+    return [
+        f"{series_names.series(found.series[one.series], screen)} peaks at "
+        f"{numbers.size(one.peak_bytes)}, {numbers.size(-(one.headroom_bytes or 0))} above "
+        f"{one.limit} ({numbers.size(one.limit_bytes or 0)})."
+        + _counted_again(found.series[one.series])
+        * (one.memory is Memory.HOST)
+        for one in found.capacity
+        if is_exceeded(one)
+    ]
+
+
+def is_exceeded(capacity: Capacity) -> bool:
+    """Return True if the peak is above a limit that the user has set."""
+    return capacity.limit.startswith("--") and (capacity.headroom_bytes or 0) < 0
+
+
+def _counted_again(finding: Finding) -> str:
+    is_sum = finding.process == "tree" and finding.role is Role.RESIDENT
+    return " (RSS counts pages that processes share once for each.)" if is_sum else ""
 
 
 def _ends(capacity: Capacity) -> bool:

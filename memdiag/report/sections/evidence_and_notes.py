@@ -11,7 +11,7 @@ from memdiag.report.text import numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import joined, paragraph, paragraphs
 from memdiag.values.findings import Evidence, GrowthPart, Leaking, RecordingFinding
-from memdiag.values.measurements import Ending, Missing
+from memdiag.values.measurements import AxisKind, Ending, Missing
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -84,7 +84,7 @@ def closing(found: RecordingFinding, screen: Screen) -> list[Text]:
 
 def unmeasured(found: RecordingFinding, screen: Screen) -> list[Text]:
     """What could not be measured, and what the reader decided."""
-    missing = [missing_metric(one, screen) for one in found.missing[:_MISSING]]
+    missing = [missing_metric(found, one, screen) for one in found.missing[:_MISSING]]
     lines = paragraphs(missing, screen.measure, lead="Missing:")
     lines += _more(len(found.missing) - _MISSING, "missing reading", screen)
     return lines + notes(found.notes, screen)
@@ -124,11 +124,14 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def missing_metric(missing: Missing, screen: Screen) -> str:
-    """What could not be measured, why, and what to try."""
+def missing_metric(found: RecordingFinding, missing: Missing, screen: Screen) -> str:
+    """What could not be measured, why, and what to try: nothing about steps that are known."""
     name = series_names.metric(missing.metric, screen)
     owner = f" of {series_names.process(missing.process, screen)}" if missing.process else ""
     remedy = f"; {missing.why.remedy}" if missing.why.remedy else ""
+    own = [one for one in found.series if one.process == missing.process]
+    if missing.metric == "probe_readings" and any(one.axis.kind is AxisKind.STEP for one in own):
+        name, remedy = name.removeprefix("steps, "), ""
     reason = missing.why.reason.rstrip(".") if remedy else missing.why.reason
     return f"{name}{owner}: {series_names.stopped(reason + remedy, screen)}"
 

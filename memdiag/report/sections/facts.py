@@ -101,6 +101,8 @@ def _labeled(found: RecordingFinding, screen: Screen) -> Iterator[tuple[int, str
         yield Rank.ASKED, label, text, 3
     for text in _budgets(found, screen):
         yield Rank.ASKED, "budget", text, 2
+    for text in capacity.exceeded(found, screen):
+        yield Rank.ASKED, "limit", text, 3
     for mark in found.marks[:2]:
         yield Rank.ASKED, mark.level.value, threshold_events.sentence(mark, screen), 3
     if not is_killed:
@@ -114,7 +116,7 @@ def _after(
 ) -> Iterator[tuple[int, str, str, int]]:
     """What to do, and what else there is."""
     for one in found.missing[:1] if is_alone else ():
-        yield Rank.NOTE, "missing", evidence_and_notes.missing_metric(one, screen), 2
+        yield Rank.NOTE, "missing", evidence_and_notes.missing_metric(found, one, screen), 2
     for text in found.notes[:1] if is_alone else ():
         yield Rank.NOTE, "note", series_names.stopped(text, screen), 2
     sized = bool(capacity.bounded(found, screen))  # (a fact of its own)

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.cells import cell_len
 from rich.text import Text
 
-from memdiag.report.sections import budgets, evidence_and_notes, forecast, phase_table
+from memdiag.report.sections import budgets, capacity, evidence_and_notes, forecast, phase_table
 from memdiag.report.text import argument_text, numbers, rates, series_names, wording
 from memdiag.report.text.screen import Screen
 from memdiag.report.text.text_layout import badge, joined
@@ -145,6 +145,7 @@ def last_line(found: RecordingFinding, screen: Screen) -> Text:
         for held in found.budgets
         if held.standing is not Standing.KEPT
     ]
+    broken += [f"above {one.limit}" for one in found.capacity if capacity.is_exceeded(one)]
     where = screen.show(place(found))
     after = "".join(f"{dot}{part}" for part in [*dict.fromkeys(broken), where] if part)
     before = f"{word.lower()} {text}{dot}" if word else ""
