@@ -33,8 +33,11 @@ def ours(*kinds: type[E]) -> tuple[type[E], ...]:
         error = sys.exc_info()[1]
         return () if error is not None and is_foreign(error) else kinds
     except Exception as failure:
-        if not _is_raised_by_probe(failure):
-            raise
+        at = failure.__traceback__
+        while at is not None:
+            if at.tb_frame.f_globals.get("__package__") != __package__:
+                raise  # a handler has interrupted this function
+            at = at.tb_next
         return kinds
 
 
@@ -75,14 +78,6 @@ def is_foreign(error: BaseException) -> bool:
         if id(frame.f_code) in codes or any(one is above for one in _arguments(frame)):
             return True
     return False
-
-
-def _is_raised_by_probe(error: BaseException) -> bool:
-    """Return True if no function but those of the probe is in the traceback."""
-    at = error.__traceback__
-    while at is not None and _is_ours(at.tb_frame):
-        at = at.tb_next
-    return at is None
 
 
 def _is_ours(frame: Any) -> bool:
