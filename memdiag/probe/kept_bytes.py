@@ -176,7 +176,7 @@ class Arrays:
         """The bytes of a tensor's elements, of which its storage may have more."""
         try:
             return int(self._numel(tensor) * self._element_size(tensor))
-        except Exception:
+        except ours(Exception):
             return 0
 
     def _parts(self, tensor: Any) -> list[Any]:

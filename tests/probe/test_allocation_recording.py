@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memdiag.probe import allocation_recording, ring_format
+from memdiag.probe import allocation_recording, guard, ring_format
 from memdiag.probe.allocation_recording import AllocationRecording, Tensors, Traces
 
 PROGRAM = Path(__file__).parent / "programs" / "unnamed_leaks.py"
@@ -177,7 +177,7 @@ PARTS = [
     (owner, name)
     for owner in (AllocationRecording, Tensors, Traces, allocation_recording)
     for name, thing in vars(owner).items()
-    if isinstance(thing, types.FunctionType) and name not in ("is_users", "is_foreign")
+    if isinstance(thing, types.FunctionType) and name not in ("is_users", "ours")
 ]
 
 
@@ -190,7 +190,7 @@ def test_a_failure_of_any_part_is_unnoticed(users, monkeypatch, owner, name) -> 
     def fails(*_: Any, **__: Any) -> None:
         raise ValueError
 
-    monkeypatch.setattr(allocation_recording, "is_foreign", lambda _: False)  # `fails` is ours
+    monkeypatch.setattr(guard, "is_foreign", lambda _: False)  # `fails` is ours
     if owner is AllocationRecording and name not in ("is_too_slow", "_compare"):
         pytest.skip("the sampler catches it")
     before = torch.arange(6.0).softmax(0)
