@@ -20,7 +20,7 @@ from _culprit_truths import Truth, counting
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 INSIDE = HERE / "growth_inside"
-PATIENCE_S = 600.0
+PATIENCE_S, TO_END_S = 600.0, 30.0
 MOST_READ = 3  # lines of another tool's list
 PEER_STEPS = 400  # of other tools, which slow a program down manyfold
 MEASURED_STEPS = 400
@@ -81,7 +81,8 @@ def run(tool: str, truth: Truth) -> Outcome:
 
 
 def ended(command: Sequence[str], folder: Path, **environment: str) -> Ended:
-    """Wait for a command; it is killed when PATIENCE_S is over."""
+    """Wait for a command; it is told to end when PATIENCE_S is over, which memdiag passes on, and
+    killed some time later."""
     began_s = time.monotonic()
     output = folder / "output.txt"
     with output.open("w") as stream:
@@ -93,10 +94,15 @@ def ended(command: Sequence[str], folder: Path, **environment: str) -> Ended:
             stdin=subprocess.DEVNULL,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
         )
-        timer = threading.Timer(PATIENCE_S, process.kill)
-        timer.start()
+        timers = [
+            threading.Timer(PATIENCE_S, process.terminate),
+            threading.Timer(PATIENCE_S + TO_END_S, process.kill),
+        ]
+        for timer in timers:
+            timer.start()
         _, status, used = os.wait4(process.pid, 0)
-        timer.cancel()
+        for timer in timers:
+            timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
     return Ended(
         status=process.returncode,
