@@ -59,13 +59,6 @@ _MOST_WALKS = 48
 # are cheaper, and come sooner until they have found something. Heuristic.
 _LEAST_UNEXPLAINED, _FIRST_LOOK_S, _ALWAYS_FIRST_LOOK_S, _LATER = 1 << 20, 30.0, 1.5, 1.6
 _ALWAYS_FIRST_COUNT_S, _SOONER = 0.5, 1.2
-# Whether memory has grown is checked so often once a look is due. Heuristic: 0.3 ms each.
-_CHECK_S = 2.0
-# The second look comes sooner, as the first has nothing to compare with. After so much of a window
-# of lines its steps are long, or there are none. Heuristic.
-_SECOND, _LONG_WINDOW_S = 1.3, 8.0
-# Share of the time for looks and counts together, before the next is taken. Heuristic.
-_SHARE_BESIDE, _ALWAYS_SHARE_BESIDE = 0.01, 0.1
 # Items of a large container that are visited beside the oldest and the newest once memory grows
 # that nothing explains. Heuristic: half of the visits of a walk, which takes 20 ms longer.
 _MORE_ITEMS = 10_000
@@ -93,12 +86,11 @@ class HolderSampler:
         self._attempts, self._attempts_beside = Attempts(), Attempts()
         self._main_thread = MainThreadCall(self._tick_in_main_thread)
         self._activations = ActivationSizes()
-        self._check_s = self._beside_s = 0.0
         explain = os.environ.get(ring_format.EXPLAIN_VARIABLE)
         is_always = explain == "always"
         self._share = ALWAYS_SHARE if is_always else SHARE
         self._first_look_s = self._first_count_s = _FIRST_LOOK_S
-        self._search_s, self._share_beside = _SEARCH_S, _SHARE_BESIDE
+        self._search_s = _SEARCH_S
         if is_always:
             self._look_often()
         self._begin()
@@ -118,22 +110,12 @@ class HolderSampler:
             # (At the first call, imports and the like are over.)
             if self._follows_lines():
                 return
-            if self._spacing.is_due() or self._needs_look():
+            if self._spacing.is_due():
                 self._take()
             elif self._growing and self._reading_spacing.is_due():
                 self._read_sizes()
         except ours(Exception) as error:
             self._failed(error)
-
-    def _needs_look(self) -> bool:
-        """Return True if a look beside the names is due, which begins with a walk, and memory has
-        grown that the places do not explain. Checked now and then.
-        """
-        now_s = monotonic()
-        if now_s < self._check_s or not self._has_all_names or not any(self._due()[1:]):
-            return False
-        self._check_s = now_s + _CHECK_S
-        return self._unexplained(now_s, *self._session.schedule.in_use_now()[:2]) > 0
 
     def _follows_lines(self) -> bool:
         """Go on with a window of lines, or open one; True while there is one."""
@@ -219,7 +201,7 @@ class HolderSampler:
     def _look_often(self) -> None:
         self._first_look_s = self._look_due_s = _ALWAYS_FIRST_LOOK_S
         self._first_count_s = self._count_due_s = _ALWAYS_FIRST_COUNT_S
-        self._search_s, self._share_beside = _ALWAYS_SEARCH_S, _ALWAYS_SHARE_BESIDE
+        self._search_s = _ALWAYS_SEARCH_S
 
     def after_fork_in_child(self) -> None:
         """Start from zero in a forked child."""
@@ -247,8 +229,6 @@ class HolderSampler:
         self._walked: dict[str, Any] = {}
         self._size_log = SizeLog(self._places, self._unnamed)
         self._number = 0
-        self._has_all_names = False
-        self._beside_s = 0.0
         self._spacing = Spacing(self._share, CREDIT_S, _AT_LEAST_S)
         self._reading_spacing = Spacing(_READING_SHARE, _READING_CREDIT_S, _READINGS_APART_S)
 
@@ -320,7 +300,7 @@ class HolderSampler:
 
     def _in_window(self) -> None:
         if self._windows.rest():
-            if self._spacing.is_due() or self._needs_look():
+            if self._spacing.is_due():
                 self._take()
             elif self._growing and self._reading_spacing.is_due():
                 self._read_sizes()
@@ -353,9 +333,7 @@ class HolderSampler:
         walk = self._walk(arrays, frames, until_s)
         self._walks.append((number, *now))
         spent_s = 0.0
-        unexplained = 0.0
-        if then is None and walk.has_all_names and any(self._due()[1:]):
-            unexplained = self._unexplained(*now[1:4])
+        unexplained = 0.0 if then is not None else self._unexplained(walk)
         if unexplained:
             self._more_items = self._possible_items
             spent_s = self._look_beside(walk, arrays, unexplained)
@@ -399,8 +377,6 @@ class HolderSampler:
             self._growing = [place for place in self._growing if place.sizes]
         walk = NameWalk(self._places, arrays, self._unnamed, frames, until_s)
         walk.run()
-        # (Without the further items the next one has.)
-        self._has_all_names = walk.has_all_names or self._more_items > 0
         if not walk.has_all_names:
             self._more_items = self._possible_items = 0
         return walk
@@ -413,8 +389,6 @@ class HolderSampler:
         """
         age_s = monotonic() - self._walks[0][2]
         may_look = self._is_in_program or not self._windows.has_steps
-        # (Not within a short window, whose steps are slow already.)
-        may_look = may_look and not 0 < self._windows.age_s < _LONG_WINDOW_S
         is_look = age_s >= self._look_due_s and self._unnamed.looks < MOST_LOOKS
         is_count = age_s >= self._count_due_s and self._unreached.looks < MOST_COUNTS
         may_look = may_look and self._attempts_beside.may_begin()
@@ -426,7 +400,7 @@ class HolderSampler:
         age_s, is_look, is_count = self._due()
         try:
             if is_look:
-                self._look_due_s = (_LATER if self._unnamed.looks else _SECOND) * age_s
+                self._look_due_s = _LATER * age_s
                 self._unnamed.look(walk.seen, self._search_s)
             if is_count:
                 # (What these hold has a name in the next walk.)
@@ -438,13 +412,7 @@ class HolderSampler:
             if self._attempts_beside.failed(error):
                 text = f"the look beside the program's names failed ({type(error).__name__})"
                 self._session.note(text, "cause")
-        took_s = thread_time() - began_s
-        # Among millions of objects a look takes seconds.
-        self._beside_s += took_s
-        least_s = self._beside_s / self._share_beside
-        self._look_due_s = max(self._look_due_s, least_s)
-        self._count_due_s = max(self._count_due_s, least_s)
-        return took_s
+        return thread_time() - began_s
 
     def _model_bytes(self) -> int:
         try:
@@ -452,23 +420,18 @@ class HolderSampler:
         except ours(Exception):
             return 0
 
-    def _unexplained(self, now_s: float, malloc: int, blocks: int) -> float:
-        """Bytes by which memory has grown since the middle of the walks, if that is more than twice
-        what the places keep that have grown; else 0.
-
-        malloc, blocks: what is in use now, as `in_use_now` gives it.
-        """
-        _, _, middle_s, *before, _ = self._walks[len(self._walks) // 2]
-        if min(*before, malloc, blocks) < 0:  # not read
+    def _unexplained(self, walk: NameWalk) -> float:
+        """Bytes by which memory has grown, if that is more than twice what the places keep that
+        have grown until the walk before; else 0."""
+        # (Not within a window, whose steps are slow already.)
+        if self._windows.is_open or not walk.has_all_names or not any(self._due()[1:]):
             return 0.0
-        grown = malloc - before[0] + (blocks - before[1]) * ring_format.BLOCK_BYTES
-        # (They were measured some time ago, and have grown on.)
-        number = max((place.sizes[-1][0] for place in self._growing), default=0)
-        measured_s = {number: at_s for number, _, at_s, *_ in self._walks}.get(number, now_s)
-        known_s = measured_s - middle_s
-        longer = (now_s - middle_s) / known_s if known_s > 0 else 1.0
-        kept = longer * sum(map(self._growth, self._growing))
-        return float(grown) if grown > max(_LEAST_UNEXPLAINED, 2 * kept) else 0.0
+        middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
+        if min(middle[3:5] + last[3:5]) < 0:  # not read
+            return 0.0
+        grown = last[3] - middle[3] + (last[4] - middle[4]) * ring_format.BLOCK_BYTES
+        kept = sum(map(self._growth, self._growing))
+        return grown if grown > max(_LEAST_UNEXPLAINED, 2 * kept) else 0.0
 
     def _is_due(self, place: Place) -> bool:
         known = self._measured.get(place)

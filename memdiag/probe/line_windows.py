@@ -60,11 +60,6 @@ class LineWindows:
         return self._window is not None
 
     @property
-    def age_s(self) -> float:
-        """How long the window has lasted, 0 without one."""
-        return 0.0 if self._window is None else self._window.age_s
-
-    @property
     def is_wanted(self) -> bool:
         """Return True if a window is to open at the end of a step."""
         return self._wanted is not None
