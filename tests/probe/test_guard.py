@@ -167,7 +167,14 @@ def _lets_pass(clause: ast.ExceptHandler) -> bool:
     return isinstance(kinds, ast.Call) and ast.unparse(kinds.func) == "ours"
 
 
+def skip_where_python_loses_some(python: str) -> None:
+    """Python 3.12 and 3.13 do not find the `try` block at some jumps, without memdiag as well."""
+    if "3.12" in python or "3.13" in python:
+        pytest.skip("this Python loses some by itself")
+
+
 def test_no_timeout_of_a_program_is_lost_in_a_step(watched, any_python) -> None:
+    skip_where_python_loses_some(any_python)
     code = ALARMS + (
         "n, until = 0, time.monotonic() + 2\n"
         "while time.monotonic() < until:\n"
@@ -189,6 +196,7 @@ def test_no_timeout_of_a_program_is_lost_in_a_step(watched, any_python) -> None:
 
 
 def test_no_timeout_of_a_program_is_lost_in_a_collection(watched, any_python) -> None:
+    skip_where_python_loses_some(any_python)
     # From the first collection on after two seconds, the process is measured. (After a walk, one
     # collection calls the probe, to restore the threshold.)
     code = ALARMS + (
