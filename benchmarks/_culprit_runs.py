@@ -81,7 +81,7 @@ def run(tool: str, truth: Truth) -> Outcome:
 
 
 def ended(command: Sequence[str], folder: Path, **environment: str) -> Ended:
-    """Wait for a command; it is told to end when PATIENCE_S is over, which memdiag passes on, and
+    """Wait for a command; it gets SIGTERM when PATIENCE_S is over, which memdiag passes on, and is
     killed some time later."""
     began_s = time.monotonic()
     output = folder / "output.txt"
