@@ -20,6 +20,7 @@ from .plain_access import (
     cached,
     class_attributes,
     class_bytes,
+    device_getter,
     has_getter,
     hides_memory,
     is_made_at_run_time,
@@ -71,8 +72,9 @@ _SPARSE = {
     "sparse_csc": _OF_COLUMNS,
     "sparse_bsc": _OF_COLUMNS,
 }
-# Of the keys of storages, beside the identities of objects.
-STORAGE = "storage"
+# Of the keys of storages, and of what objects in C have on devices, beside the identities of
+# objects.
+STORAGE, DEVICE = "storage", "device"
 # What an array may have its memory from, and is counted by itself.
 LENDERS = (bytes, bytearray, memoryview)
 
@@ -271,6 +273,7 @@ class Kept:
         self.found: dict[Any, int] = {} if without is None else dict.fromkeys(without.found, 0)
         self._sizes: dict[int, Callable[[Any], int]] = {}
         self._hiding: set[int] = set()  # classes
+        self._device_sizes: dict[int, Callable[[Any], int]] = {}  # by class
         self._on_device: set[Any] = set()
         self._in_tensors: set[Any] = set()
         # Bytes of which only a part is kept by itself: the rest of what a view is of.
@@ -363,6 +366,9 @@ class Kept:
         else:
             found[id(one)] = self._size_of(one, kind)
             self._held.append(one)
+            device_size = self._device_sizes.get(id(kind))
+            if device_size is not None:
+                self._count_on_device(one, device_size(one))
             self._has_traceback = self._has_traceback or kind is types.TracebackType
             if gc.is_tracked(one) or kind in (tuple, dict):
                 todo += gc.get_referents(one)
@@ -408,7 +414,19 @@ class Kept:
             size = self._sizes[id(kind)] = size_getter(kind)
             if hides_memory(kind):
                 self._hiding.add(id(kind))
+            device_size = device_getter(kind)
+            if device_size is not None:
+                self._device_sizes[id(kind)] = device_size
         return _block_bytes(size(one))
+
+    def _count_on_device(self, one: Any, size: int) -> None:
+        """Count a part of what an object has as memory of a device."""
+        if size > 0:
+            key = (DEVICE, id(one))
+            self.found[id(one)] = max(0, self.found[id(one)] - size)
+            self.found[key] = size
+            self._on_device.add(key)
+            self._in_tensors.add(key)
 
     def _count_tensor(self, tensor: Any, todo: list[Any]) -> None:
         self._held.append(tensor)

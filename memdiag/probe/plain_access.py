@@ -376,6 +376,31 @@ def size_getter(kind: type) -> Callable[[Any], int]:
     return size
 
 
+def device_getter(kind: type) -> Callable[[Any], int] | None:
+    """What gives the part of the bytes of an instance that is on a device; None for classes whose
+    memory never is. Arrays of JAX tell their platform; those of CuPy, which lend their memory to
+    other libraries, are always on a device.
+    """
+    elsewhere = _elsewhere(kind)
+    spaces = list(map(_namespace, _mro(kind)))
+    if elsewhere is None:
+        return None
+    if module_name(type(elsewhere)) != _OF_JAX:
+        is_lent = any("__cuda_array_interface__" in one for one in spaces)
+        return elsewhere if is_lent else None
+    platform: Any = next((one["platform"] for one in spaces if "platform" in one), None)
+    if module_name(type(platform)) != _OF_JAX:
+        return None
+
+    def size(array: Any) -> int:
+        try:
+            return int(elsewhere(array)) if platform(array) != "cpu" else 0
+        except ours(Exception):  # deleted
+            return 0
+
+    return size
+
+
 def hides_memory(kind: type) -> bool:
     """Return True for classes of libraries in C that do not say how much memory their instances
     have: they refer to nothing that the garbage collector would follow, have no size, and are

@@ -113,6 +113,11 @@ class Holder:
     lines: tuple[SourceLine, ...] = ()
     makers: tuple[SourceLine, ...] = ()
 
+    @property
+    def host_bytes_per_unit(self) -> float:
+        """What one more of them keeps in host memory."""
+        return self.bytes_per_unit - self.device_bytes_per_unit
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadFunction:

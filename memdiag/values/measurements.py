@@ -63,6 +63,10 @@ class Role(enum.Enum):
     COUNTER = "counter"  # the user's own counter
 
 
+ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
+"""Roles of the memory of devices, by whoever counts it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unavailable:
     """A reading that could not be taken. Never 0, never filled in.

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from memdiag.probe import plain_access
-from memdiag.probe.plain_access import newest, oldest, size_getter
+from memdiag.probe.kept_bytes import Arrays, per_item
+from memdiag.probe.plain_access import device_getter, newest, oldest, size_getter
 
 Pair = namedtuple("Pair", "first second")
 
@@ -31,6 +32,28 @@ def test_mapped_memory_counts_until_it_is_closed() -> None:
     assert size(mapped) == 40_000
     mapped.close()
     assert size(mapped) < 1000  # (its length is an error now)
+
+
+class Lent(mmap.mmap):
+    """As an array of CuPy: its memory is on a device, and it says so."""
+
+    __cuda_array_interface__: ClassVar = {"version": 3}
+
+
+def test_memory_that_is_lent_as_a_devices_is_on_a_device() -> None:
+    assert device_getter(mmap.mmap) is None
+    assert device_getter(list) is None
+    on_device = device_getter(Lent)
+    assert on_device is not None
+    assert on_device(Lent(-1, 40_000)) == 40_000
+
+
+@pytest.mark.parametrize(("kind", "on_device"), [(Lent, 40_000), (mmap.mmap, 0)])
+def test_what_an_item_has_on_a_device_is_apart(kind: type[mmap.mmap], on_device: int) -> None:
+    each = per_item([[kind(-1, 40_000) for _ in range(60)]], Arrays())
+    assert each["device_bytes"] == on_device
+    assert 40_000 <= each["bytes"] < 41_000
+    assert each["kind"] == ("tensors" if on_device else "native")
 
 
 def test_a_tuple_with_an_empty_slot_is_read() -> None:

@@ -10,17 +10,28 @@ from pathlib import Path
 
 import gpu_check
 import pytest
-from gpu_check import EXPECTED, MIB, RUN_OUT, Result, Smi, off_smi, off_torch, table
+from gpu_check import (
+    EXPECTED,
+    FRAMEWORKS,
+    KEEPING,
+    MIB,
+    RUN_OUT,
+    SMI,
+    Result,
+    Smi,
+    off_smi,
+    off_torch,
+    offset,
+    read_truth,
+    table,
+)
 
 RIGHT = Result(
-    disease="copies",
-    verdict="leak",
-    smi_off_mib=2.0,
-    reserved_off_mib=0.0,
-    allocated_off_mib=0.1,
-    allocations_off=0.0,
-    overhead=0.002,
-    peak_vram_mib=900.0,
+    check="copies",
+    said="leak of vram_allocated_bytes",
+    expected="leak",
+    is_as_expected=True,
+    offs={SMI: (2.0, 24.0), "allocated (MiB)": (0.1, 0.5), "allocations": (0.0, 0.0)},
 )
 
 
@@ -41,6 +52,14 @@ def test_the_program_has_every_disease_that_is_checked() -> None:
     assert set(EXPECTED) >= RUN_OUT
 
 
+def test_the_programs_that_keep_too_much_say_where_and_how_much() -> None:
+    assert {path.stem for path in KEEPING.glob("*.py")} == set(FRAMEWORKS)
+    for path in KEEPING.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert text.count("# <- kept here") == 1
+        assert 'print(f"kept per step ' in text
+
+
 def test_figures_are_compared_step_by_step() -> None:
     truth = [{"step": n, "reserved_bytes": n * 100 * MIB} for n in range(5)]
     rows = [row(n, step=n, vram_reserved_bytes=n * 100 * MIB + 2 * MIB) for n in range(5)]
@@ -49,32 +68,40 @@ def test_figures_are_compared_step_by_step() -> None:
     assert off_torch(rows, truth, "vram_allocated_bytes", "reserved_bytes") is None
 
 
-def test_nvidia_smi_is_compared_with_the_nearest_reading_of_the_same_process() -> None:
-    smi = Smi(seen=[(100.0, {7: 500}), (101.0, {7: 600, 8: 9}), (102.0, {})])
-    rows = [row(1.1, vram_bytes=604 * MIB), row(0.1, vram_bytes=496 * MIB)]
-    rows += [row(1.1, process="tree", vram_bytes=1), row(1.2)]
-    assert off_smi(rows, smi, began_s=100.0) == 4.0
-    assert off_smi([row(0.0)], smi, began_s=100.0) is None
+def test_nvidia_smi_is_compared_between_two_of_its_answers() -> None:
+    smi = Smi(seen=[(100.0, {7: 500}), (102.0, {7: 600, 8: 9}), (103.0, {})])
+    rows = [row(1.0, vram_bytes=554 * MIB), row(2.0, vram_bytes=604 * MIB)]
+    rows += [row(1.0, process="tree", vram_bytes=1), row(1.2), row(9.0, vram_bytes=MIB)]
+    assert off_smi(rows, smi, offset_s=100.0) == 4.0
+    assert off_smi([row(0.0)], smi, offset_s=100.0) is None
+
+
+def test_the_clocks_are_aligned_by_the_steps() -> None:
+    truth = [{"step": n, "at_s": 50.0 + n} for n in range(3)]
+    rows = [row(n + 0.5, step=n, vram_allocated_bytes=1) for n in range(3)] + [row(7.0)]
+    assert offset(rows, truth) == 49.5
+    assert offset([row(1.0)], truth) == 0.0
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "truth.jsonl"
+    path.write_text('{"step": 0}\n{"ste', encoding="utf-8")
+    assert read_truth(path) == [{"step": 0}]
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"verdict": "stable"},
-        {"smi_off_mib": 100.0},
-        {"reserved_off_mib": 1.0},
-        {"allocated_off_mib": 1.0},
-        {"allocations_off": 1.0},
-        {"allocated_off_mib": None},  # torch's figures are always to be had
-        {"allocations_off": None},
-        {"overhead": 0.05},
-        {"cause": "device_memory"},  # of a training that ended well
-        {"disease": "oom"},  # which the report did not explain
+        {"is_as_expected": False},
+        {"offs": {SMI: (100.0, 24.0)}},
+        {"offs": {"allocated (MiB)": (1.0, 0.5)}},
+        {"offs": {"allocations": (1.0, 0.0)}},
+        {"offs": {"allocations": (None, 0.0)}},  # torch's figures are always to be had
     ],
 )
 def test_anything_off_is_wrong(wrong: dict[str, object]) -> None:
     assert RIGHT.is_right
-    assert replace(RIGHT, smi_off_mib=None).is_right  # nvidia-smi may list nobody
+    assert replace(RIGHT, offs={SMI: (None, 24.0)}).is_right  # nvidia-smi may list nobody
     result = replace(RIGHT, **wrong)  # type: ignore[arg-type]
     assert not result.is_right
     assert "WRONG" in table([RIGHT, result])

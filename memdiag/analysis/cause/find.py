@@ -19,7 +19,7 @@ from memdiag.analysis.cause.holder_words import UNNAMED, words
 from memdiag.analysis.cause.size_history import Points, placed, since, still_grows
 from memdiag.analysis.cross_series.leak_kind import rate
 from memdiag.analysis.decision.across.kept_by_names import late_rate
-from memdiag.analysis.decision.across.series_set import ON_DEVICE, SeriesSet
+from memdiag.analysis.decision.across.series_set import SeriesSet
 from memdiag.analysis.policy import DEFAULT
 from memdiag.probe.ring_format import BLOCK_BYTES
 from memdiag.values.findings import (
@@ -33,7 +33,7 @@ from memdiag.values.findings import (
     WholeGrowth,
 )
 from memdiag.values.holders import AllocatedLine, Holder, ProcessHolders, Size, SourceLine
-from memdiag.values.measurements import AxisKind, Series, Unit
+from memdiag.values.measurements import ON_DEVICE, AxisKind, Series, Unit
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Verdict
 
@@ -390,7 +390,7 @@ def _without_twice(
     found = []
     rest = whole
     for holder, per_x in sorted(grown, key=lambda one: one[0].path[0].kind in UNNAMED):
-        each = holder.device_bytes_per_unit if is_on_device else holder.bytes_per_unit
+        each = holder.device_bytes_per_unit if is_on_device else holder.host_bytes_per_unit
         if holder.path[0].kind in UNNAMED:
             each = min(each, rest / per_x)
         rest = max(0.0, rest - per_x * each)

@@ -11,7 +11,6 @@ from memdiag.analysis.decision.across.series_set import (
     IN_PART,
     MALLOC,
     MALLOC_FREE,
-    ON_DEVICE,
     PYTHON_BLOCKS,
     SeriesSet,
     is_active,
@@ -22,7 +21,7 @@ from memdiag.analysis.decision.across.series_set import (
 )
 from memdiag.analysis.policy import DEFAULT, PAGES, Policy
 from memdiag.values.findings import Evidence, EvidenceKind, Finding
-from memdiag.values.measurements import Role
+from memdiag.values.measurements import ON_DEVICE, Role
 from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Verdict
 
 _GROWS = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from memdiag.analysis.decision.across.decide import most_informative
-from memdiag.analysis.decision.across.series_set import COUNTS, ON_DEVICE, SeriesSet, speed
+from memdiag.analysis.decision.across.series_set import COUNTS, SeriesSet, speed
 from memdiag.analysis.policy import NOT_EVIDENCE_ROLES
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Unit
+from memdiag.values.measurements import ON_DEVICE, Unit
 from memdiag.values.verdict import STABLE_OR_WARMUP, Verdict
 
 

@@ -29,7 +29,7 @@ from memdiag.errors import Exit
 from memdiag.report.sections import trainings_table
 from memdiag.report.text.screen import Screen
 from memdiag.values.codec import plain
-from memdiag.values.measurements import AxisKind, Limit, Role, Sample, Unavailable, Unit
+from memdiag.values.measurements import ON_DEVICE, AxisKind, Limit, Role, Sample, Unavailable, Unit
 from memdiag.values.overview import MemoryState, Overview, Share, TrainingState
 from memdiag.values.verdict import Verdict
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 INTERVAL_S = 1.0
 _SEARCH_S = 5.0  # between two looks for trainings: heuristic
 _MOST = 200  # trainings that are watched, and that have ended and are still shown
-_ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 _ON_HOST = frozenset({Role.HOST, Role.RESIDENT})
 _ORDER = (Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE)
 
@@ -262,7 +261,7 @@ class _Machine:
             pool = self.pools.get(label)
             if pool is not None and pool.total_bytes is not None and pool.used_bytes is not None:
                 size = max(0, pool.total_bytes - pool.used_bytes + own_bytes)
-                found.append(Limit(name=label, value_bytes=size, roles=_ON_DEVICE))
+                found.append(Limit(name=label, value_bytes=size, roles=ON_DEVICE))
         return tuple(found)
 
     def _pool(self, name: str, model: str, used_bytes: int, total_bytes: int, now_s: float) -> None:
@@ -274,7 +273,7 @@ class _Machine:
             limit = Limit(
                 name=name,
                 value_bytes=total_bytes,
-                roles=_ON_HOST if is_host else _ON_DEVICE,
+                roles=_ON_HOST if is_host else ON_DEVICE,
             )
             pool = self.pools[name] = _Pool(live=LiveVerdict(limits=lambda: (limit,)), model=model)
         pool.used_bytes, pool.total_bytes = used_bytes, total_bytes

@@ -28,11 +28,10 @@ from memdiag.cli.options.exit_codes import (
 from memdiag.errors import UsageError
 from memdiag.recording.native.runs import Place
 from memdiag.values.budgets import Budget, BudgetKind, Stretch, parse_budget
-from memdiag.values.measurements import AxisKind, Limit, MarkLevel, Role
+from memdiag.values.measurements import ON_DEVICE, AxisKind, Limit, MarkLevel, Role
 from memdiag.values.thresholds import Threshold, parse_threshold
 from memdiag.values.units import invalid, parse_bytes, parse_count, parse_seconds
 
-_ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 _ON_HOST = frozenset(
     {
         Role.RESIDENT,
@@ -192,12 +191,12 @@ class Gate:
         """
         found = []
         if self.limit_bytes is not None:
-            roles = _ON_HOST if self.gpu_limit_bytes is not None else _ON_HOST | _ON_DEVICE
+            roles = _ON_HOST if self.gpu_limit_bytes is not None else _ON_HOST | ON_DEVICE
             found.append(Limit(name="--limit", value_bytes=self.limit_bytes, roles=roles))
         if self.gpu_limit_bytes is not None:
             size = self.gpu_limit_bytes
             found += [
-                Limit(name="--gpu-limit", value_bytes=size, roles=_ON_DEVICE, metric=metric)
+                Limit(name="--gpu-limit", value_bytes=size, roles=ON_DEVICE, metric=metric)
                 for metric in gpu_columns or ("",)
             ]
         return tuple(found)

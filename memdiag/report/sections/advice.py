@@ -26,7 +26,6 @@ _MOST_GROWN = 0.5
 _MORE = 1.1
 _EVALUATION = re.compile(r"\b(eval|evaluate|evaluation|val|valid|validation|test|predict)\b", re.I)
 _CHECKPOINT = re.compile(r"\b(checkpoint|ckpt|save|saving)\b", re.I)
-_ON_DEVICE = frozenset({Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED})
 
 _NO_SAMPLE = "Run it for longer, or sample more often: --interval 10ms."
 _FAILED_AT_ONCE = "Look at what the command has printed: it failed at once."

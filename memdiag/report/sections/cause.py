@@ -18,7 +18,7 @@ from memdiag.values.findings import (
     Fix,
     RecordingFinding,
 )
-from memdiag.values.measurements import Unit
+from memdiag.values.measurements import ON_DEVICE, Unit
 from memdiag.values.memory_kind import MemoryKind
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ def sentences(
         return
     if not cause.culprits:
         is_cyclic = any(one.advice is Advice.CYCLES for one in cause.interventions)
-        yield _CYCLES if is_cyclic else _unknown(explained, has_places)
+        on_device = found.deciding is not None and found.deciding.role in ON_DEVICE
+        yield _CYCLES if is_cyclic else _unknown(explained, has_places, on_device)
         for one in cause.unread:
             function, calls = screen.show(one.function, cells=40), screen.show(one.calls, cells=40)
             yield f"Local variables of {function}() are not read because it calls {calls}()."
@@ -158,7 +159,7 @@ def _end_workers(culprits: Sequence[Culprit]) -> str:
     return ""
 
 
-def _unknown(explained: float, has_places: bool) -> str:
+def _unknown(explained: float, has_places: bool, on_device: bool) -> str:
     if has_places:
         known = f"only {numbers.share(explained)}" if explained > 0 else "none"
         return (
@@ -168,9 +169,10 @@ def _unknown(explained: float, has_places: bool) -> str:
     part = ""
     if explained > 0:
         part = f" (those that grow hold {numbers.share(explained)} of it)"
+    tool = "" if on_device else "try memray run --native, or "
     return (
         f"could not tell: no name was found that leads to most of what grows{part}. It may be held "
-        "by a library or by C code: try memray run --native, or tag the phases."
+        f"by a library or by C code: {tool}tag the phases."
     )
 
 

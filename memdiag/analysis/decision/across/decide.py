@@ -13,8 +13,9 @@ Other counts (tensors, objects, processes) decide only where no memory was recor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from memdiag.analysis.decision.across.exact_metrics import (
     bounded_by,
@@ -53,8 +54,8 @@ from memdiag.analysis.decision.across.series_set import (
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NOT_EVIDENCE_ROLES, Policy
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Role, Series
-from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Verdict
+from memdiag.values.measurements import ON_DEVICE, Role, Series
+from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Side, Verdict
 
 # What takes a leak away, asked about the findings as they are,
 OVERRULES = (
@@ -103,8 +104,6 @@ _MOST_INFORMATIVE = (
 )
 # What people ask for first when nothing grows.
 _SPEAK = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED, Role.RESIDENT)
-# Why a series is left open that does grow.
-_GROWS = frozenset({Reason.STILL_CLIMBING, Reason.SLOWING, Reason.IRREGULAR})
 _ASKED_FIRST = (
     *_SPEAK,
     Role.UNIQUE,
@@ -164,7 +163,7 @@ def decide(
     if leaks:
         at = most_informative(leaks, series)
     elif unsettled:
-        at = max(unsettled, key=lambda i: _openness(findings[i]))
+        at = _most_open(unsettled, series)
     elif stable:
         at = _asked_first(stable, series)
     else:
@@ -206,11 +205,43 @@ def _pool(findings: Sequence[Finding]) -> list[int]:
     return memory or usable or [*range(len(findings))]
 
 
-def _openness(finding: Finding) -> tuple[bool, int, int, float]:
-    """What is open before what is less so: growth, what was read often, what people ask for."""
-    grows = finding.reason in _GROWS
-    rank = _rank(finding, _ASKED_FIRST)
-    return grows, finding.samples, -rank, speed(finding) if grows else 0.0
+def _most_open(unsettled: Sequence[int], series: SeriesSet) -> int:
+    """What grows before what may not; then what was read often, and what people ask for."""
+    findings = series.findings
+    growing = [at for at in unsettled if _grows(findings[at])]
+    most = max(findings[at].samples for at in growing or unsettled)
+
+    def key(at: int) -> tuple[bool, int, float]:
+        finding = findings[at]
+        gain = speed(finding) if growing else 0.0
+        return _is_rare(finding, most, series), _rank(finding, _ASKED_FIRST), -gain
+
+    return _first_of_larger(growing, key, series) if growing else min(unsettled, key=key)
+
+
+def _grows(finding: Finding) -> bool:
+    """Return True if something speaks for a leak, whatever it is left open for."""
+    return any(argument.side is Side.FOR_LEAK for argument in finding.trail)
+
+
+def _is_rare(finding: Finding, most: int, series: SeriesSet) -> bool:
+    """Return True if it was read a few times alone, and others, `most` times, more often."""
+    return finding.samples < min(series.policy.common.few_samples, most)
+
+
+def _first_of_larger(
+    candidates: Sequence[int], key: Callable[[int], Any], series: SeriesSet
+) -> int:
+    """The first by `key`: of host memory or of that of devices, whichever gains more."""
+    findings = series.findings
+    sides: dict[bool, list[int]] = {}
+    for at in candidates:
+        sides.setdefault(findings[at].role in ON_DEVICE, []).append(at)
+    firsts = [min(side, key=key) for side in sides.values()]
+    units = {(findings[at].unit, findings[at].growth_per_s is None) for at in firsts}
+    if len(units) > 1:  # what they gain cannot be compared
+        return min(firsts, key=key)
+    return max(firsts, key=lambda at: speed(findings[at]))
 
 
 def _rank(finding: Finding, order: Sequence[Role]) -> int:
@@ -223,7 +254,8 @@ def most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
     A leak that another series confirmed (`exact_meter`) has a rate of its own that means little:
     pages rise by fragmentation, or were rarely read. Fragmentation also makes pages rise by a
     multiple of the leak, so an exact metric goes before pages whose growth has found its phase. One
-    that was read a few times alone goes behind those that were read often.
+    that was read a few times alone goes behind those that were read often. Host memory and that of
+    devices are apart: the one that gains more goes first.
     """
     owners = {f.process for f in series.findings if _owns(f, series)}
     if not owners:  # several leak: the whole is the sum of them
@@ -233,7 +265,7 @@ def most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
 
     def key(at: int) -> tuple[bool, bool, bool, bool, bool, bool, int, float]:
         finding = series.findings[at]
-        rare = finding.samples < min(series.policy.common.few_samples, most)
+        rare = _is_rare(finding, most, series)
         owns = finding.process in owners
         borrowed = finding.reason is Reason.EXACT_METRIC
         explained = any(phase.is_attributed for phase in finding.phases)
@@ -241,7 +273,7 @@ def most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
         exact, partial = finding.role in EXACT_ROLES, _overlooks(finding, series)
         return not owns, rare, partial, borrowed, not exact, not explained, rank, -speed(finding)
 
-    return min(leaks, key=key)
+    return _first_of_larger(leaks, key, series)
 
 
 def _overlooks(malloc: Finding, series: SeriesSet) -> bool:

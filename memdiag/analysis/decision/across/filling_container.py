@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memdiag.analysis.decision.across.kept_by_names import Filling
-from memdiag.analysis.decision.across.series_set import ON_DEVICE, Changes, SeriesSet, speed
+from memdiag.analysis.decision.across.series_set import Changes, SeriesSet, speed
 from memdiag.analysis.decision.case import Rule
 from memdiag.values.findings import Finding, NeedMore
-from memdiag.values.measurements import Unit
+from memdiag.values.measurements import ON_DEVICE, Unit
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason
 
 

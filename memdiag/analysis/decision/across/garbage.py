@@ -19,7 +19,6 @@ from statistics import median
 import numpy as np
 
 from memdiag.analysis.decision.across.series_set import (
-    ON_DEVICE,
     PYTHON_BLOCKS,
     Changes,
     SeriesSet,
@@ -30,7 +29,7 @@ from memdiag.analysis.decision.case import Rule, rule
 from memdiag.analysis.parameters import number
 from memdiag.analysis.policy import HELD
 from memdiag.values.findings import Finding, NeedMore
-from memdiag.values.measurements import Role, Unit
+from memdiag.values.measurements import ON_DEVICE, Role, Unit
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Verdict
 
 FULL, FULL_FREED = "gc_full_collections", "gc_full_freed_objects"

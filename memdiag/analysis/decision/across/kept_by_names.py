@@ -52,14 +52,10 @@ def kept(processes: Sequence[ProcessHolders]) -> Mapping[str, Kept]:
         ]
         before = found.get(one.process, Kept())
         found[one.process] = Kept(
-            per_s=max([before.per_s, *(rate * _on_host(h) for h, rate in named)]),
+            per_s=max([before.per_s, *(rate * h.host_bytes_per_unit for h, rate in named)]),
             filling=before.filling + tuple(filter(None, (_filling(*pair) for pair in named))),
         )
     return found
-
-
-def _on_host(holder: Holder) -> float:
-    return holder.bytes_per_unit - holder.device_bytes_per_unit
 
 
 def _filling(holder: Holder, items_per_s: float) -> Filling | None:
@@ -72,7 +68,7 @@ def _filling(holder: Holder, items_per_s: float) -> Filling | None:
         name=holder.path[-1].name.translate(_WITHOUT_BRACES),
         items=items,
         bound=float(holder.bound),
-        per_s=items_per_s * _on_host(holder),
+        per_s=items_per_s * holder.host_bytes_per_unit,
         device_per_s=items_per_s * holder.device_bytes_per_unit,
         left_s=max(holder.bound - items, 0.0) / items_per_s,
     )

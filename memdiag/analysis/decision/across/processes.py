@@ -11,7 +11,6 @@ from memdiag.analysis.decision.across.generations import (
 )
 from memdiag.analysis.decision.across.series_set import (
     COUNTS,
-    ON_DEVICE,
     Changes,
     SeriesSet,
     lost_by,
@@ -21,7 +20,7 @@ from memdiag.analysis.decision.across.series_set import (
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import PAGES
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Role
+from memdiag.values.measurements import ON_DEVICE, Role
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Reason, Verdict
 
 

@@ -24,7 +24,6 @@ IN_PART = frozenset({"tensor_bytes", "jax_array_bytes"})
 """Memory in use, but a part of it: that it does not grow says nothing about the rest."""
 COUNTS = frozenset({Role.TENSORS, Role.OBJECTS, Role.PROCESSES, Role.COUNTER})
 """Roles that count things and not memory: they explain, and decide only where nothing else can."""
-ON_DEVICE = (Role.DEVICE, Role.DEVICE_RESERVED, Role.DEVICE_ALLOCATED)
 # Counts of tensors that are not in a subject's memory: {subject is on a device: metrics}.
 ELSEWHERE = {
     True: ("tensors_cpu", "tensors_other"),
