@@ -202,7 +202,7 @@ def _pruned(root: Place, oldest: int, oldest_growing: int) -> int:
                 continue
             is_old = child.seen < oldest
             if is_old and (child.seen < oldest_growing or not _has_grown(child)):
-                dropped += _count(child)
+                dropped += _emptied(child)
                 del place.children[label]  # type: ignore[union-attr]
             else:
                 todo.append(child)
@@ -225,9 +225,13 @@ def _has_grown(place: Place) -> bool:
     return bool(place.unit and place.grows()) or any(True for _ in _growing_in(place))
 
 
-def _count(place: Place) -> int:
+def _emptied(place: Place) -> int:
+    """Empty a place and all in it; how many they were. They refer to each other, and would stay as
+    garbage until a full collection, for which what the probe makes does not count."""
     count, todo = 0, [place]
     while todo:
+        one = todo.pop()
         count += 1
-        todo += _own_children(todo.pop())
+        todo += _own_children(one)
+        one.children = None
     return count

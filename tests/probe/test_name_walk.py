@@ -603,6 +603,26 @@ def test_names_that_come_and_go_do_not_accumulate(program) -> None:
     assert len(requests.children) <= 20 * 9
 
 
+def test_what_is_forgotten_does_not_wait_for_a_collection() -> None:
+    """It would be counted as objects of the program, which grow then."""
+    places = Places()
+    for number in range(50):
+        link = places.child(places.root, ("global", f"request{number}"))
+        for label in ("first", "parent", "parent", "parent"):  # a chain leads back to itself
+            link = places.child(link, ("attribute", label))
+        assert link.is_chain()
+        link.seen = link.parent.seen = link.parent.parent.seen = 1
+    del link
+    gc.collect()
+    gc.disable()
+    try:
+        places.forget(99)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+    assert not places.root.children
+
+
 def test_bytes_per_item_leave_out_what_the_items_share() -> None:
     np = pytest.importorskip("numpy")
     shared = np.zeros(100_000)
