@@ -287,6 +287,5 @@ def _may_enclose(outer: Loop, inner: Loop) -> bool:
 
 
 def _duration(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.2g} s"
-    return f"{seconds * 1e3:.2g} ms"
+    amount, unit = (seconds, "s") if seconds >= 1 else (seconds * 1e3, "ms")
+    return f"{float(f'{amount:.2g}'):g} {unit}"

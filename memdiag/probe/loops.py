@@ -27,7 +27,7 @@ ENDED_AFTER_S = 3.0
 # Owners of loops, the highest priority first.
 BAR, OWN, LIBRARY = 0, 1, 2
 # The part of a path that fits into a note.
-_PLACE_CHARACTERS = 48
+_PLACE_CHARACTERS = 30
 
 
 class Loop:
@@ -124,7 +124,10 @@ class Loop:
 
     def place(self) -> str:
         """What is counted, with file and line number, for a note."""
-        path = _short_path(self.code.co_filename)[-_PLACE_CHARACTERS:]
+        path = _short_path(self.code.co_filename)
+        if len(path) > _PLACE_CHARACTERS:
+            end = path[-_PLACE_CHARACTERS:]
+            path = f"...{os.sep}{end.partition(os.sep)[2] or end}"
         return f"{self.what} at {path}:{self.line()}"
 
 

@@ -11,6 +11,7 @@ import pytest
 from memdiag.capture.probelink.probe_notes import Notes
 from memdiag.probe.loop_steps import LoopSteps
 from memdiag.probe.loops import BAR, LIBRARY, OWN, Loop, best, merge, running
+from memdiag.probe.ring_format import NAME_BYTES
 
 MAIN, OTHER = 1, 2
 WHILE = """
@@ -116,13 +117,26 @@ def test_two_heads_of_a_while_are_one_loop_and_an_inner_while_is_another() -> No
         ("{here}/jobs/train.py", "jobs/train.py"),
         ("/elsewhere/train.py", "/elsewhere/train.py"),
         ("/usr/lib/python3/site-packages/sklearn/base.py", "sklearn/base.py"),
-        ("/" + "long/" * 40 + "train.py", ("long/" * 40 + "train.py")[-48:]),
+        ("/" + "long/" * 40 + "train.py", ".../" + "long/" * 4 + "train.py"),
+        ("/" + "x" * 40 + ".py", ".../" + "x" * 27 + ".py"),
     ],
 )
 def test_place_is_relative_where_it_can_be_and_short(path, shown) -> None:
     code = CODE.replace(co_filename=path.format(here=Path.cwd()))
     place = Loop(code, 0, 0, MAIN, OWN).place()
     assert place.rpartition(":")[0] == f"iterations of the loop at {shown}"
+
+
+def test_a_note_of_a_loop_fits_into_its_record(loop, monkeypatch) -> None:
+    found = loop(0.12, times=9)
+    found.code = CODE.replace(co_filename="/" + "long/" * 40 + "train.py")
+    found.total = 1_000_000
+    told: list[str] = []
+    steps = LoopSteps(None, -1234.5, lambda _: False)  # type: ignore[arg-type]
+    monkeypatch.setattr(steps, "_note", told.append)
+    steps._select(found, 0.0)
+    assert "train.py:1 (120 ms each, 1000000 in all, counted from " in told[0]
+    assert len(f"steps: {told[0]}") < NAME_BYTES
 
 
 def test_place_is_harmless_on_a_terminal() -> None:
