@@ -289,6 +289,13 @@ def test_a_place_without_a_line_gets_the_one_that_allocates_what_stays() -> None
     assert "`losses`" in culprit.holder
 
 
+def test_lines_that_allocate_more_than_what_grows_have_no_more_than_all_of_it() -> None:
+    found = caused(allocating((7, 6000.0, MemoryKind.NATIVE), (8, 2000.0, MemoryKind.NATIVE)))
+    assert found is not None
+    assert [one.share for one in found.culprits] == [pytest.approx(0.75), pytest.approx(0.25)]
+    assert sum(one.bytes_per_step or 0.0 for one in found.culprits) == pytest.approx(5374)
+
+
 @pytest.mark.parametrize("size", [2000.0, 12_000.0])
 def test_lines_that_allocate_less_or_far_more_than_what_grows_are_not_named(size: float) -> None:
     found = caused(allocating((7, size, MemoryKind.TENSORS)))

@@ -526,6 +526,8 @@ def _allocating(one: ProcessHolders, leak: _Leak) -> list[_Found]:
     explained = sum(each.bytes_per_step for same in by_line.values() for each in same) / whole
     if not LEAST_EXPLAINED <= explained <= _MOST_ALLOCATED:
         return []
+    # (What is freed later is in it: of all lines the same part, since nothing more is known.)
+    part = min(1.0, 1.0 / explained)
     first = max((each for same in by_line.values() for each in same), key=_size)
     is_open = leak.leaking is None or leak.leaking.kind in UNDECIDED
     kind = first.kind if leak.leaking is None or is_open else leak.leaking.kind
@@ -533,7 +535,7 @@ def _allocating(one: ProcessHolders, leak: _Leak) -> list[_Found]:
     found = [
         _allocated(
             max(same, key=_size).line,
-            sum(map(_size, same)),
+            part * sum(map(_size, same)),
             whole,
             one,
             leak,
