@@ -87,6 +87,12 @@ def test_a_failed_command_that_spoke_of_device_memory_ran_out_of_it() -> None:
     )
 
 
+def test_a_device_that_was_hardly_used_is_not_what_was_full() -> None:
+    held = Held(device_bytes=390, device_limit_bytes=5000)
+    how = explained(Ending(code=1), kernel=kernel(NONE), report=words(), held=held)
+    assert (how.at_bytes, how.limit_bytes) == (390, None)
+
+
 def test_where_the_driver_does_not_tell_the_allocators_figure_is_said() -> None:
     how = explained(Ending(code=1), kernel=kernel(NONE), report=words())
     assert (how.at_bytes, how.limit_bytes) == (900, None)

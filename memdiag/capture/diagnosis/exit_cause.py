@@ -13,6 +13,9 @@ from memdiag.values.sanitize import printable
 _KILLED = int(signal.SIGKILL)
 # A shell exits with 128 + the signal's number if its program was killed (bash(1)).
 _KILLED_BELOW = 128 + _KILLED
+# The part of a device's limit that a tree must hold for it to be what stopped the tree: else it was
+# another, such as the share of a GPU that torch allows. Heuristic: a request may be large.
+_LEAST_OF_LIMIT = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +100,14 @@ def _by_report(ending: Ending, report: OomReport, held: Held) -> Ending:
         cause=Cause.DEVICE_MEMORY,
         detail=printable(report.text),
         at_bytes=at_bytes,
-        limit_bytes=limit if at_bytes is not None and limit and at_bytes <= limit else None,
+        limit_bytes=limit if _is_reached(at_bytes, limit) else None,
     )
+
+
+def _is_reached(held_bytes: int | None, limit_bytes: int | None) -> bool:
+    if held_bytes is None or not limit_bytes:
+        return False
+    return _LEAST_OF_LIMIT * limit_bytes <= held_bytes <= limit_bytes
 
 
 def _rose(before: int | None, after: int | None) -> bool:
