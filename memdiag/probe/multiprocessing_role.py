@@ -39,10 +39,11 @@ def on_multiprocessing_child(then: Callable[[str], None]) -> None:
 
 def multiprocessing_role() -> str:
     """The role ("DataLoader worker 3", "Process-2"), "" outside of multiprocessing."""
+    # (Its functions raise while another thread is importing it.)
     module = sys.modules.get("multiprocessing.process")
-    if module is None or module.parent_process() is None:
+    process = getattr(module, "_current_process", None)
+    if process is None or getattr(module, "_parent_process", None) is None:
         return ""
-    process = module.current_process()
     target = getattr(process, "_target", None)
     if getattr(target, "__name__", "") == "_worker_loop":
         return f"DataLoader worker {_argument(process, target, 'worker_id')}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import types
 from types import SimpleNamespace
 
 import pytest
 
+from memdiag.probe.multiprocessing_role import multiprocessing_role
 from memdiag.probe.process_identity import ranks
 
 UNKNOWN = (-1, -1, -1)
@@ -51,3 +53,10 @@ def test_a_world_of_one_is_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_torch_that_is_being_imported_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch.distributed", SimpleNamespace())  # type: ignore[arg-type]
     assert ranks() == UNKNOWN
+
+
+def test_a_module_that_another_thread_is_importing_gives_no_role(monkeypatch) -> None:
+    half = types.ModuleType("multiprocessing.process")
+    exec("def parent_process():\n    return _parent_process", vars(half))  # noqa: S102
+    monkeypatch.setitem(sys.modules, "multiprocessing.process", half)
+    assert multiprocessing_role() == ""
