@@ -232,16 +232,19 @@ def _is_rare(finding: Finding, most: int, series: SeriesSet) -> bool:
 def _first_of_larger(
     candidates: Sequence[int], key: Callable[[int], Any], series: SeriesSet
 ) -> int:
-    """The first by `key`: of host memory or of that of devices, whichever gains more."""
+    """The first by `key`; if it is of host memory, and that of devices gains more than twice as
+    much, the first of these; and the other way round."""
     findings = series.findings
-    sides: dict[bool, list[int]] = {}
-    for at in candidates:
-        sides.setdefault(findings[at].role in ON_DEVICE, []).append(at)
-    firsts = [min(side, key=key) for side in sides.values()]
-    units = {(findings[at].unit, findings[at].growth_per_s is None) for at in firsts}
-    if len(units) > 1:  # what they gain cannot be compared
-        return min(firsts, key=key)
-    return max(firsts, key=lambda at: speed(findings[at]))
+    first = min(candidates, key=key)
+    is_on_device = findings[first].role in ON_DEVICE
+    others = [at for at in candidates if (findings[at].role in ON_DEVICE) is not is_on_device]
+    other = min(others, key=key, default=first)
+    mine, theirs = findings[first], findings[other]
+    is_alike = mine.unit is theirs.unit and (mine.growth_per_s is None) is (
+        theirs.growth_per_s is None
+    )
+    less = speed(mine) < series.policy.common.most * speed(theirs)
+    return other if is_alike and less else first
 
 
 def _rank(finding: Finding, order: Sequence[Role]) -> int:
@@ -255,7 +258,7 @@ def most_informative(leaks: Sequence[int], series: SeriesSet) -> int:
     pages rise by fragmentation, or were rarely read. Fragmentation also makes pages rise by a
     multiple of the leak, so an exact metric goes before pages whose growth has found its phase. One
     that was read a few times alone goes behind those that were read often. Host memory and that of
-    devices are apart: the one that gains more goes first.
+    devices are apart: one that gains far more goes first.
     """
     owners = {f.process for f in series.findings if _owns(f, series)}
     if not owners:  # several leak: the whole is the sum of them
