@@ -15,6 +15,7 @@ from time import thread_time
 
 from .guard import ours
 from .plain_access import (
+    CUDA_BLOCK_BYTES,
     Fields,
     LruCache,
     cached,
@@ -273,7 +274,7 @@ class Kept:
         self.found: dict[Any, int] = {} if without is None else dict.fromkeys(without.found, 0)
         self._sizes: dict[int, Callable[[Any], int]] = {}
         self._hiding: set[int] = set()  # classes
-        self._device_sizes: dict[int, Callable[[Any], int]] = {}  # by class
+        self._device_sizes: dict[int, tuple[Callable[[Any], int], int]] = {}  # by class
         self._on_device: set[Any] = set()
         self._in_tensors: set[Any] = set()
         # Bytes of which only a part is kept by itself: the rest of what a view is of.
@@ -368,7 +369,7 @@ class Kept:
             self._held.append(one)
             device_size = self._device_sizes.get(id(kind))
             if device_size is not None:
-                self._count_on_device(one, device_size(one))
+                self._count_on_device(one, *device_size)
             self._has_traceback = self._has_traceback or kind is types.TracebackType
             if gc.is_tracked(one) or kind in (tuple, dict):
                 todo += gc.get_referents(one)
@@ -419,12 +420,13 @@ class Kept:
                 self._device_sizes[id(kind)] = device_size
         return _block_bytes(size(one))
 
-    def _count_on_device(self, one: Any, size: int) -> None:
-        """Count a part of what an object has as memory of a device."""
+    def _count_on_device(self, one: Any, size_of: Callable[[Any], int], unit: int) -> None:
+        """Count the part of what an object has that is on a device as memory of that."""
+        size = size_of(one)
         if size > 0:
             key = (DEVICE, id(one))
             self.found[id(one)] = max(0, self.found[id(one)] - size)
-            self.found[key] = size
+            self.found[key] = _whole_units(size, unit)
             self._on_device.add(key)
             self._in_tensors.add(key)
 
@@ -435,7 +437,7 @@ class Kept:
         key = (STORAGE, address)
         self._in_tensors.update((key, id(tensor)))
         if key not in self.found:
-            self.found[key] = size
+            self.found[key] = _whole_units(size, CUDA_BLOCK_BYTES) if is_on_device else size
             self._beside_views += max(0, size - self._arrays.own_bytes(tensor))
             if is_on_device:
                 self._on_device.add(key)
@@ -469,8 +471,11 @@ class Kept:
 
 def _block_bytes(size: int) -> int:
     """The bytes that an allocator uses for a request of `size` bytes."""
-    whole = size if size <= SMALL_BYTES else size + _BEFORE_BYTES
-    return -(-whole // _UNIT_BYTES) * _UNIT_BYTES
+    return _whole_units(size if size <= SMALL_BYTES else size + _BEFORE_BYTES, _UNIT_BYTES)
+
+
+def _whole_units(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None) -> dict[str, Any]:

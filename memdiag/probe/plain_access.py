@@ -60,6 +60,9 @@ _Member: Any = types.MemberDescriptorType
 _SIZE_NAMES = ("nbytes", "estimated_size", "on_device_size_in_bytes")
 # What malloc has beside the buffer of an array of JAX: over 10,000 kept ones, jax 0.10.
 _JAX_ARRAY_BYTES, _OF_JAX = 1_665, "nanobind"
+# Allocators of devices hand out multiples of this: torch's (kMinBlockSize in CUDACachingAllocator)
+# and CuPy's pool; XLA's (kMinAllocationSize in bfc_allocator).
+CUDA_BLOCK_BYTES, _JAX_BLOCK_BYTES = 512, 256
 _OF_CTYPES = ("Array", "Structure", "Union")
 # (Before Python 3.10, those that are part of it.)
 _STANDARD = getattr(sys, "stdlib_module_names", frozenset(sys.builtin_module_names))
@@ -376,10 +379,11 @@ def size_getter(kind: type) -> Callable[[Any], int]:
     return size
 
 
-def device_getter(kind: type) -> Callable[[Any], int] | None:
-    """What gives the part of the bytes of an instance that is on a device; None for classes whose
-    memory never is. Arrays of JAX tell their platform; those of CuPy, which lend their memory to
-    other libraries, are always on a device.
+def device_getter(kind: type) -> tuple[Callable[[Any], int], int] | None:
+    """What gives the part of the bytes of an instance that is on a device, and the unit in which
+    the library's allocator hands that out; None for classes whose memory never is. Arrays of JAX
+    tell their platform; those of CuPy, which lend their memory to other libraries, are always on a
+    device.
     """
     elsewhere = _elsewhere(kind)
     spaces = list(map(_namespace, _mro(kind)))
@@ -387,7 +391,7 @@ def device_getter(kind: type) -> Callable[[Any], int] | None:
         return None
     if module_name(type(elsewhere)) != _OF_JAX:
         is_lent = any("__cuda_array_interface__" in one for one in spaces)
-        return elsewhere if is_lent else None
+        return (elsewhere, CUDA_BLOCK_BYTES) if is_lent else None
     platform: Any = next((one["platform"] for one in spaces if "platform" in one), None)
     if module_name(type(platform)) != _OF_JAX:
         return None
@@ -398,7 +402,7 @@ def device_getter(kind: type) -> Callable[[Any], int] | None:
         except ours(Exception):  # deleted
             return 0
 
-    return size
+    return size, _JAX_BLOCK_BYTES
 
 
 def hides_memory(kind: type) -> bool:
