@@ -153,6 +153,17 @@ class Arrays:
         flat = self._array_flat(array, "K")
         return len(flat), flat[:: max(1, len(flat) // most)].tolist()
 
+    def newest_objects(self, array: Any, most: int) -> tuple[int, list[Any]]:
+        """How many objects an array holds, and of these the first one and the last `most`; from all
+        over it if it has several dimensions.
+        """
+        owner = self.owner(array)
+        number, some = self.objects(owner, most)
+        if len(self._array_shape(owner)) == 1 and number > most:
+            flat = self._array_flat(owner, "K")
+            some = [*flat[:1].tolist(), *flat[-most:].tolist()]
+        return number, some
+
     def form(self, array: Any) -> tuple[tuple[int, ...], str]:
         """The shape and dtype of an array."""
         return self._array_shape(array), str(self._array_dtype(array))[:_LONGEST_DTYPE]
@@ -485,9 +496,8 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
     recent: list[tuple[Any, ...]] = []  # key and value of a dictionary, or the item alone
     slots, name, bound = 0.0, "", None
     for container in containers:
-        things, bound = _items_of(container)
+        things, bound, number = _items_of(container, arrays)
         kind = type(things)
-        number = length(things, kind)
         if number < 1 or len(recent) >= _NEWEST:
             continue
         old.found.update({id(container): 0, id(things): 0})  # to which items may refer
@@ -548,16 +558,22 @@ def per_object(things: list[Any], arrays: Arrays) -> dict[str, Any]:
     return _per_unit(things[0], new, float(new.count_of(type(things[0]))))
 
 
-def _items_of(container: Any) -> tuple[Any, Any]:
-    """The built-in container that holds the items, and its greatest length."""
+def _items_of(container: Any, arrays: Arrays) -> tuple[Any, Any, int]:
+    """The built-in container that holds the items, its greatest length, and how many there are."""
     kind = type(container)
+    things, bound = container, None
     if kind is LruCache:
-        _, bound, entries = cached(container)
-        return entries, bound
+        number, bound, entries = cached(container)
+        return entries, bound, number if entries else 0
+    if arrays.is_array(kind):
+        number, some = arrays.newest_objects(container, _MOST_IN_USE + _NEWEST)
+        return some, None, number
     if length(container, kind) < 0:  # an object with attributes that are set anew, or in C
         attributes = Fields(kind).of(container)
-        return gc.get_referents(container) if attributes is None else attributes, None
-    return container, deque.maxlen.__get__(container) if issubclass(kind, deque) else None
+        things = gc.get_referents(container) if attributes is None else attributes
+    elif issubclass(kind, deque):
+        bound = deque.maxlen.__get__(container)
+    return things, bound, length(things, type(things))
 
 
 def of_object(

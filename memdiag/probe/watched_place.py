@@ -11,6 +11,7 @@ import types
 from sys import getrefcount
 
 from .guard import ours
+from .places import ITEM
 from .plain_access import (
     CONTEXT_VALUE,
     SHARES_LOCALS,
@@ -67,7 +68,7 @@ class WatchedPlace:
         """
         for above in self._path:
             reached = walk.reached.get(above, [])
-            if reached and above.kind != "item":
+            if reached and (above.kind, above.name) != ITEM:
                 # (What is changed in place is not another object: a container that grows, and on
                 # the way there the parameter that an optimizer updates.)
                 is_same = above is not self.place or above.unit == "items"
@@ -123,6 +124,8 @@ class WatchedPlace:
             return found
         if kind is LruCache:
             return int(value.cache_info().currsize)
+        if self._arrays.is_array(kind):
+            return self._arrays.array_bytes(value)
         attributes = Fields(kind).of(value)
         return len(gc.get_referents(value) if attributes is None else attributes)
 

@@ -14,6 +14,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
+from itertools import pairwise
 from textwrap import dedent
 from typing import Any
 
@@ -571,6 +572,20 @@ def test_objects_in_an_array_are_items(program) -> None:
     )
 
 
+def test_an_array_of_objects_that_grows_keeps_them(program) -> None:
+    np = pytest.importorskip("numpy")
+    program.rows = np.empty(0, dtype=object)
+
+    def grow(_: int) -> None:
+        row = np.empty(1, dtype=object)
+        row[0] = np.ones(500)
+        program.rows = np.append(program.rows, row)
+
+    place = grown(grow)["rows"]
+    assert (place.unit, place.sizes[0][1], place.sizes[-1][1]) == ("items", 10, 40)
+    assert per_item([program.rows], Arrays())["bytes"] == pytest.approx(4000, rel=0.05)
+
+
 def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, monkeypatch) -> None:
     monkeypatch.setattr(name_walk, "_MOST_VISITS", 10_000)
     program.wide = {i: {k: [k] for k in range(60)} for i in range(99)}
@@ -583,6 +598,52 @@ def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, mo
         for place, found in walk.found.items():
             place.measured(number, "objects", found.objects)
     assert not [place for place in places.growing() if place.path()[0].name in ("wide", "deep")]
+
+
+LINKED = "class Link:\n  def __init__(self, before): self.before = before\nlast = None\nstate = ()"
+
+
+def test_a_chain_that_is_too_long_to_visit_grows_by_its_new_links(program, monkeypatch) -> None:
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 3000)
+    run_in(program, LINKED)
+    for _ in range(4000):
+        program.last = program.Link(program.last)
+    found = grown(lambda _: setattr(program, "last", program.Link(program.last)))
+    (place,) = found.values()
+    assert place.name == "before"
+    assert [after[1] - before[1] for before, after in pairwise(place.sizes)] == [10.0] * 3
+
+
+def test_a_chain_that_goes_on_at_its_other_end_is_not_known_beyond_the_limit(
+    program, monkeypatch
+) -> None:
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 3000)
+    run_in(program, LINKED)
+    program.last = end = program.Link(None)
+    for _ in range(4000):
+        end.before = end = program.Link(None)
+
+    def go_on(_: int) -> None:
+        nonlocal end
+        end.before = end = program.Link(None)
+
+    assert not grown(go_on)
+
+
+def test_tuples_in_tuples_are_a_chain(program) -> None:
+    run_in(program, LINKED)
+    found = grown(lambda i: setattr(program, "state", ([i], program.state)))
+    (place,) = found.values()
+    assert [one.name for one in place.path()] == ["state", "1"]
+    assert place.is_chain()
+    assert place.unit == "objects"
+
+
+def test_objects_of_another_class_under_the_same_name_are_no_chain(program) -> None:
+    program.log = types.SimpleNamespace(queue=queue.Queue())
+    found = grown(program.log.queue.put)
+    assert list(found) == ["log.queue.queue"]
+    assert not found["log.queue.queue"].is_chain()
 
 
 @pytest.mark.slow
