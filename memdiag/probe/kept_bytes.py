@@ -278,8 +278,10 @@ class Kept:
     has_graph: a tensor with an autograd graph is in it.
     """
 
-    def __init__(self, arrays: Arrays, without: Kept | None = None) -> None:
-        """without: what that keeps is left out."""
+    def __init__(
+        self, arrays: Arrays, without: Kept | None = None, *, longest_s: float = _LONGEST_S
+    ) -> None:
+        """without: what that keeps is left out. longest_s: CPU time until there is none left."""
         self._arrays = arrays
         self.found: dict[Any, int] = {} if without is None else dict.fromkeys(without.found, 0)
         self._sizes: dict[int, Callable[[Any], int]] = {}
@@ -295,7 +297,7 @@ class Kept:
         self._held: list[Any] = []
         self._all_held: list[list[Any]] = [] if without is None else without._all_held
         self._all_held.append(self._held)
-        self._until_s = thread_time() + _LONGEST_S
+        self._until_s = thread_time() + longest_s
         self.has_graph = False
         self.nodes = self._most_nodes = 0
 
@@ -576,11 +578,31 @@ def _items_of(container: Any, arrays: Arrays) -> tuple[Any, Any, int]:
     return things, bound, length(things, type(things))
 
 
+def per_link(things: list[Any], arrays: Arrays, counted: Kept | None = None) -> dict[str, Any]:
+    """What one more object of a chain keeps, of which the first ones are given, the newest first:
+    what they keep without what the last of them keeps as well. The rest is as for items.
+    """
+    old = Kept(arrays, without=counted)
+    if len(things) > 1:
+        old.add(things[-1])
+    kept = Kept(arrays, without=old)
+    for one in things[-2::-1] or things:
+        kept.add(one)
+    # (A container may refer to others of its class that are no links.)
+    is_direct = any(one is two for one in gc.get_referents(things[0]) for two in things[1:2])
+    units = len(things) - 1 if is_direct else kept.count_of(type(things[0]))
+    if not kept.total()[0]:  # the last one leads to all others
+        return of_object(things[0], arrays, counted)
+    if counted is not None:
+        counted.leave_out(kept)
+    return _per_unit(things[0], kept, float(units))
+
+
 def of_object(
     thing: Any, arrays: Arrays, counted: Kept | None = None, *, first_bytes: float | None = None
 ) -> dict[str, Any]:
-    """What a unit of a place keeps by which `thing` is reached: one object of a chain of them, or
-    a byte that the walk has counted. The rest is as for items.
+    """What a unit of a place keeps by which `thing` is reached: one object of several of its class,
+    or a byte that the walk has counted. The rest is as for items.
 
     first_bytes: what a place of bytes had at first. A tensor that was as large then has grown by
     its graph alone.

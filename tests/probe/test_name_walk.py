@@ -22,7 +22,7 @@ import pytest
 
 from memdiag.probe import name_walk
 from memdiag.probe.graph_growth import nodes_since, number_of
-from memdiag.probe.kept_bytes import Arrays, Kept, of_object, per_item
+from memdiag.probe.kept_bytes import Arrays, Kept, of_object, per_item, per_link
 from memdiag.probe.name_walk import NameWalk
 from memdiag.probe.places import Place, Places
 from memdiag.probe.plain_access import container_name
@@ -639,6 +639,20 @@ def test_tuples_in_tuples_are_a_chain(program) -> None:
     assert place.unit == "objects"
 
 
+def test_links_that_know_their_neighbors_on_both_sides_keep_their_own_bytes(program) -> None:
+    class Link:
+        before = after = None
+
+        def __init__(self) -> None:
+            self.data = bytes(3000)
+
+    links = [Link() for _ in range(50)]
+    for one, other in pairwise(links):
+        one.before, other.after = other, one
+    about = per_link(links[:8], Arrays())
+    assert about["bytes"] == pytest.approx(3000, rel=0.2)
+
+
 def test_objects_of_another_class_under_the_same_name_are_no_chain(program) -> None:
     program.log = types.SimpleNamespace(queue=queue.Queue())
     found = grown(program.log.queue.put)
@@ -761,6 +775,21 @@ class TestTensors:
         about = per_item([program.losses], Arrays())
         assert about["kind"] == "graph"
         assert about["bytes"] > 3 * 700
+
+    def test_what_one_more_link_of_a_chain_keeps(self, torch) -> None:
+        model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(30)))
+        links: list[Any] = [()]
+        for _ in range(40):
+            outputs = tuple(model(torch.ones(4, 8)) for _ in range(2))
+            outputs[0].sum().backward(retain_graph=True)
+            links.insert(0, (outputs, links[0]))
+        del outputs
+        # Each has two outputs, each of these a graph of 60 nodes (of which 30 have two tensors).
+        about = per_link(links[:8], Arrays())
+        assert about["kind"] == "graph"
+        per_graph = 30 * 2 * 780
+        assert 2 * per_graph < about["bytes"] < 4 * per_graph
+        assert per_link([*links[:1]], Arrays())["bytes"] > 0
 
     def test_a_running_total_grows_by_its_nodes(self, program, torch) -> None:
         weight = torch.ones(4, requires_grad=True)

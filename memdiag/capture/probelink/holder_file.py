@@ -147,12 +147,7 @@ def _holder(one: Any, walks: Mapping[int, _When], began_at_s: float) -> Holder:
         bound=bound if isinstance(bound, int) else None,
         is_chain=bool(one["is_chain"]),
         is_estimated=bool(one["is_estimated"]),
-        lines=tuple(
-            sorted(
-                (_line(*line) for line in one["watched"][:_MOST_LINES]),
-                key=lambda line: -line.hits,
-            )
-        ),
+        lines=tuple(_line(*line) for line in one["watched"][:_MOST_LINES]),
         aliases=tuple(map(text_of, one["aliases"][:_MOST_ALIASES])),
     )
 
