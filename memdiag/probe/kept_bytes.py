@@ -582,20 +582,25 @@ def per_link(things: list[Any], arrays: Arrays, counted: Kept | None = None) -> 
     """What one more object of a chain keeps, of which the first ones are given, the newest first:
     what they keep without what the last of them keeps as well. The rest is as for items.
     """
-    old = Kept(arrays, without=counted)
+    old = Kept(arrays, without=counted, longest_s=_LONGEST_S / 4)
     if len(things) > 1:
         old.add(things[-1])
-    kept = Kept(arrays, without=old)
-    for one in things[-2::-1] or things:
-        kept.add(one)
+    kept, units = Kept(arrays, without=old), 0
+    whole = on_device = 0
     # (A container may refer to others of its class that are no links.)
     is_direct = any(one is two for one in gc.get_referents(things[0]) for two in things[1:2])
-    units = len(things) - 1 if is_direct else kept.count_of(type(things[0]))
-    if not kept.total()[0]:  # the last one leads to all others
+    for one in things[-2::-1] or things:
+        kept.add(one)
+        if kept.is_over() and units:
+            break  # not all of this one is counted
+        whole, on_device = kept.total()
+        units = units + 1 if is_direct else kept.count_of(type(one))
+    if not whole:  # the last one leads to all others
         return of_object(things[0], arrays, counted)
     if counted is not None:
         counted.leave_out(kept)
-    return _per_unit(things[0], kept, float(units))
+    about = _per_unit(things[0], kept, float(units))
+    return {**about, "bytes": whole / max(1, units), "device_bytes": on_device / max(1, units)}
 
 
 def of_object(
