@@ -15,7 +15,7 @@ from . import ring_format
 from .activation_sizes import ActivationSizes
 from .allocation_recording import AllocationRecording
 from .guard import Attempts, never_raises, ours
-from .kept_bytes import Arrays, Kept, of_object, per_item
+from .kept_bytes import Arrays, Kept, of_object, per_item, per_link
 from .line_windows import LineWindows, growth_in_use, growth_on_devices, is_program_thread
 from .main_thread import MainThreadCall
 from .name_walk import RUNNING, NameWalk
@@ -502,6 +502,8 @@ def _measured(place: Place, found: Found, arrays: Arrays, counted: Kept) -> dict
     if place.unit == "items":
         about = per_item(found.samples, arrays, counted)
         about["container"] = container_name(found.samples[0])
+    elif place.unit == "objects" and place.is_in_chain:
+        about = {**per_link(found.samples, arrays, counted), "container": ""}
     else:
         first_bytes = place.sizes[0][1] if place.unit == "bytes" else None
         about = of_object(found.samples[0], arrays, counted, first_bytes=first_bytes)

@@ -154,6 +154,17 @@ class Arrays:
         flat = self._array_flat(array, "K")
         return len(flat), flat[:: max(1, len(flat) // most)].tolist()
 
+    def newest_objects(self, array: Any, most: int) -> tuple[int, list[Any]]:
+        """How many objects an array holds, and of these the first one and the last `most`; from all
+        over it if it has several dimensions.
+        """
+        owner = self.owner(array)
+        number, some = self.objects(owner, most)
+        if len(self._array_shape(owner)) == 1 and number > most:
+            flat = self._array_flat(owner, "K")
+            some = [*flat[:1].tolist(), *flat[-most:].tolist()]
+        return number, some
+
     def form(self, array: Any) -> tuple[tuple[int, ...], str]:
         """The shape and dtype of an array."""
         return self._array_shape(array), str(self._array_dtype(array))[:_LONGEST_DTYPE]
@@ -268,8 +279,10 @@ class Kept:
     has_graph: a tensor with an autograd graph is in it.
     """
 
-    def __init__(self, arrays: Arrays, without: Kept | None = None) -> None:
-        """without: what that keeps is left out."""
+    def __init__(
+        self, arrays: Arrays, without: Kept | None = None, *, longest_s: float = _LONGEST_S
+    ) -> None:
+        """without: what that keeps is left out. longest_s: CPU time until there is none left."""
         self._arrays = arrays
         self.found: dict[Any, int] = {} if without is None else dict.fromkeys(without.found, 0)
         self._sizes: dict[int, Callable[[Any], int]] = {}
@@ -285,7 +298,7 @@ class Kept:
         self._held: list[Any] = []
         self._all_held: list[list[Any]] = [] if without is None else without._all_held
         self._all_held.append(self._held)
-        self._until_s = thread_time() + _LONGEST_S
+        self._until_s = thread_time() + longest_s
         self.has_graph = False
         self.nodes = self._most_nodes = 0
 
@@ -490,9 +503,8 @@ def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None)
     recent: list[tuple[Any, ...]] = []  # key and value of a dictionary, or the item alone
     slots, name, bound = 0.0, "", None
     for container in containers:
-        things, bound = _items_of(container)
+        things, bound, number = _items_of(container, arrays)
         kind = type(things)
-        number = length(things, kind)
         if number < 1 or len(recent) >= _NEWEST:
             continue
         old.found.update({id(container): 0, id(things): 0})  # to which items may refer
@@ -553,23 +565,54 @@ def per_object(things: list[Any], arrays: Arrays) -> dict[str, Any]:
     return _per_unit(things[0], new, float(new.count_of(type(things[0]))))
 
 
-def _items_of(container: Any) -> tuple[Any, Any]:
-    """The built-in container that holds the items, and its greatest length."""
+def _items_of(container: Any, arrays: Arrays) -> tuple[Any, Any, int]:
+    """The built-in container that holds the items, its greatest length, and how many there are."""
     kind = type(container)
+    things, bound = container, None
     if kind is LruCache:
-        _, bound, entries = cached(container)
-        return entries, bound
+        number, bound, entries = cached(container)
+        return entries, bound, number if entries else 0
+    if arrays.is_array(kind):
+        number, some = arrays.newest_objects(container, _MOST_IN_USE + _NEWEST)
+        return some, None, number
     if length(container, kind) < 0:  # an object with attributes that are set anew, or in C
         attributes = Fields(kind).of(container)
-        return gc.get_referents(container) if attributes is None else attributes, None
-    return container, deque.maxlen.__get__(container) if issubclass(kind, deque) else None
+        things = gc.get_referents(container) if attributes is None else attributes
+    elif issubclass(kind, deque):
+        bound = deque.maxlen.__get__(container)
+    return things, bound, length(things, type(things))
+
+
+def per_link(things: list[Any], arrays: Arrays, counted: Kept | None = None) -> dict[str, Any]:
+    """What one more object of a chain keeps, of which the first ones are given, the newest first:
+    what they keep without what the last of them keeps as well. The rest is as for items.
+    """
+    old = Kept(arrays, without=counted, longest_s=_LONGEST_S / 4)
+    if len(things) > 1:
+        old.add(things[-1])
+    kept, units = Kept(arrays, without=old), 0
+    whole = on_device = 0
+    # (A container may refer to others of its class that are no links.)
+    is_direct = any(one is two for one in gc.get_referents(things[0]) for two in things[1:2])
+    for one in things[-2::-1] or things:
+        kept.add(one)
+        if kept.is_over() and units:
+            break  # not all of this one is counted
+        whole, on_device = kept.total()
+        units = units + 1 if is_direct else kept.count_of(type(one))
+    if not whole:  # the last one leads to all others
+        return of_object(things[0], arrays, counted)
+    if counted is not None:
+        counted.leave_out(kept)
+    about = _per_unit(things[0], kept, float(units))
+    return {**about, "bytes": whole / max(1, units), "device_bytes": on_device / max(1, units)}
 
 
 def of_object(
     thing: Any, arrays: Arrays, counted: Kept | None = None, *, first_bytes: float | None = None
 ) -> dict[str, Any]:
-    """What a unit of a place keeps by which `thing` is reached: one object of a chain of them, or
-    a byte that the walk has counted. The rest is as for items.
+    """What a unit of a place keeps by which `thing` is reached: one object of several of its class,
+    or a byte that the walk has counted. The rest is as for items.
 
     first_bytes: what a place of bytes had at first. A tensor that was as large then has grown by
     its graph alone.

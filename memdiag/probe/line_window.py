@@ -179,10 +179,13 @@ class LineWindow:
         self._closing = allocate_lock()
         self.close()
 
-    def lines_of(self, watched: WatchedPlace) -> list[tuple[str, int, str, int]]:
-        """Where a place has grown, the most frequent first: (file, line, function, how often)."""
-        hits = sorted(watched.hits.items(), key=lambda hit: -hit[1])
-        return [self._named(*key, count) for key, count in hits[:_MOST_LINES]]
+    def lines_of(self, watched: WatchedPlace) -> list[tuple[str, int, str, int, float]]:
+        """Where a place has grown: (file, line, function, how often, bytes that it has added), the
+        largest first; the most frequent first if the bytes are 0, not known.
+        """
+        found = [(watched.weight(key), count, key) for key, count in watched.hits.items()]
+        found.sort(key=lambda one: one[:2], reverse=True)
+        return [(*self._named(*key, count), size) for size, count, key in found[:_MOST_LINES]]
 
     def native_lines(self) -> list[tuple[str, int, str, float]]:
         """Lines that get native memory: (file, line, function, bytes per step)."""
@@ -276,7 +279,7 @@ class LineWindow:
         key = None if last is None else (id(last[0]), last[1])
         for one in self.watched:
             if one.read(frame, is_traced=is_traced) and key is not None and last is not None:
-                one.hits[key] = one.hits.get(key, 0) + 1
+                one.hit(key, frame, is_traced=is_traced)
                 self._codes[key[0]] = last[0]
         if self._read_malloc is not None and thread == self._main_thread:
             size, before = self._read_malloc(), self._malloc_before

@@ -51,7 +51,8 @@ class LineWindows:
         self._opened = self._steps = 0
         self._lasted_s = 0.0
         self._sees_all_threads = True
-        self._watched: dict[Place, dict[tuple[str, int, str], int]] = {}
+        # By the line: how often, and bytes.
+        self._watched: dict[Place, dict[tuple[str, int, str], tuple[int, float]]] = {}
         self._native: list[tuple[str, int, str, float]] = []
 
     @property
@@ -152,8 +153,9 @@ class LineWindows:
             self._window.after_fork_in_child()
 
     def lines_of(self, place: Place) -> list[tuple[str, int, str, int]]:
-        """Where a place was seen to grow: (file, line, function, how often)."""
-        return [(*line, count) for line, count in self._watched.get(place, {}).items()]
+        """Where a place was seen to grow, most of all first: (file, line, function, how often)."""
+        known = sorted(self._watched.get(place, {}).items(), key=lambda one: one[1][::-1])
+        return [(*line, count) for line, (count, _) in known[::-1]]
 
     def about(self) -> dict[str, Any]:
         """What else the windows have seen."""
@@ -192,15 +194,15 @@ class LineWindows:
         return not self.has_steps and walks[-1][2] - walks[0][2] > _WITHOUT_STEPS_S
 
     def _hits(self, place: Place) -> int:
-        return sum(self._watched.get(place, {}).values())
+        return sum(count for count, _ in self._watched.get(place, {}).values())
 
     def _take_results(self, window: LineWindow) -> None:
         self._window = None
         for one in window.watched:
             known = self._watched.setdefault(one.place, {})
-            for file, line, function, count in window.lines_of(one):
-                key = (file, line, function)
-                known[key] = known.get(key, 0) + count
+            for file, line, function, count, size in window.lines_of(one):
+                before = known.get((file, line, function), (0, 0.0))
+                known[file, line, function] = before[0] + count, before[1] + size
         self._steps += window.steps
         self._lasted_s += window.lasted_s
         self._sees_all_threads = self._sees_all_threads and window.sees_all_threads

@@ -84,6 +84,7 @@ _CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, frozenset, deque)
 class Found:
     """What one walk has found at a place. is_partial: it is larger, not all of it was counted.
     is_estimated: some objects stand for all. roots: the nodes that have made its tensors.
+    new_objects: how many it has before the one that was the first in the walk before.
     """
 
     __slots__ = (
@@ -93,13 +94,14 @@ class Found:
         "is_estimated",
         "is_partial",
         "items",
+        "new_objects",
         "objects",
         "roots",
         "samples",
     )
 
     def __init__(self) -> None:
-        self.objects = self.items = self.bytes = 0.0
+        self.objects = self.new_objects = self.items = self.bytes = 0.0
         self.is_container = self.is_partial = self.is_estimated = False
         self.depth = 0
         self.roots: list[Any] = []
@@ -112,16 +114,26 @@ class Found:
         return ("items", self.items) if self.is_container else ("objects", self.objects)
 
     def set_size_of(self, place: Place, walk: int, counted: set[int]) -> None:
-        """Set the size of its place. One with a graph that is too large to count has grown by the
-        nodes that the graph has more than at the walk before. counted: those of other places."""
+        """Set the size of its place. One with a graph or a chain that is too large to count has
+        grown by the nodes or links that come before the first one of the walk before. counted: the
+        nodes of other places.
+        """
         unit, size = self.size()
         if self.is_partial and place.sizes:
-            more = None if self.is_estimated else nodes_since(self.roots, place.first_root, counted)
-            size = -1.0 if more is None else place.sizes[-1][1] + more * NODE_BYTES
+            more = None if self.is_estimated else self._more(unit, place, counted)
+            size = -1.0 if more is None else place.sizes[-1][1] + more
         if size >= 0:
             place.measured(walk, unit, size)
         if self.roots:
             place.first_root = number_of(self.roots[0])
+        place.first_object = id(self.samples[0]) if self.samples else 0
+
+    def _more(self, unit: str, place: Place, counted: set[int]) -> float | None:
+        """What a place has grown by that is larger than what was counted, None if unknown."""
+        if unit == "objects":
+            return self.new_objects or None
+        nodes = nodes_since(self.roots, place.first_root, counted) if self.roots else None
+        return None if nodes is None else nodes * NODE_BYTES
 
 
 class NameWalk:
@@ -190,7 +202,7 @@ class NameWalk:
             self._put_unnamed(unnamed, depth)
             depth = self._follow(depth, until_s, _MOST_UNNAMED)
         if self.is_cut:
-            self.found = {p: one for p, one in self.found.items() if one.depth < depth}
+            self._leave_out_partial(depth)
         self._todo.clear()
         self._held.clear()
 
@@ -208,10 +220,23 @@ class NameWalk:
                 is_checked and (thread_time() > until_s or monotonic() > self._until_s)
             ):
                 self.is_cut = True
+                todo.appendleft((thing, place, weight, depth))
                 break
             seen[id(thing)] = place
             self._visit(thing, type(thing), place, weight, depth)
         return depth
+
+    def _leave_out_partial(self, depth: int) -> None:
+        """Leave out what has objects that were not visited: at this depth or below it. Of a chain
+        the links that were visited are known.
+        """
+        cut = {above for place in {one[1] for one in self._todo} for above in place.path()}
+        cut = {place for place in cut if place.is_in_chain}
+        for place, found in list(self.found.items()):
+            if place.is_in_chain and not cut.isdisjoint(place.path()):
+                found.is_partial = True
+            elif found.depth >= depth:
+                del self.found[place]
 
     # -- where it starts -----------------------------------------------------------------------
 
@@ -297,7 +322,7 @@ class NameWalk:
         if known is not None:
             _add_alias(known, label)
             return
-        child = self._places.child(place, label, about)
+        child = self._places.child(place, label, about, type(thing))
         self._todo.append((thing, child, weight, depth + 1))
 
     def _visit(self, thing: Any, kind: type, place: Place, weight: float, depth: int) -> None:
@@ -340,6 +365,8 @@ class NameWalk:
         found = self.found.get(place)
         if found is None:
             found = self.found[place] = Found()
+        if id(thing) == place.first_object:
+            found.new_objects = found.objects
         found.objects += weight
         found.is_estimated = found.is_estimated or weight > 1.0
         found.depth = max(found.depth, depth)
@@ -385,9 +412,12 @@ class NameWalk:
 
     def _visit_array(self, array: Any, kind: type, place: Place, weight: float, depth: int) -> None:
         owner = self._arrays.owner(array)
-        size = self._arrays.array_bytes(owner)
-        self._record(array, place, weight, depth).bytes += weight * size
+        found = self._record(array, place, weight, depth)
         number, items = self._arrays.objects(owner, _ALL_ITEMS + self._more_items)
+        if items:
+            found.is_container, found.items = True, found.items + weight * number
+        else:
+            found.bytes += weight * self._arrays.array_bytes(owner)
         for item in items:
             self._put(item, place, ITEM, weight * number / len(items), depth)
 

@@ -38,7 +38,8 @@ class Place:
     defined, "" if that is a library. unit: what `sizes` counts: "items" of containers, "bytes" of
     arrays, tensors and text, or "objects". sizes: (number of the walk, size) around each change,
     last_walk: the number of the last one. first_root: the number that the first node of its graphs
-    had in it, -1 if unknown.
+    had in it, -1 if unknown. first_object: the identity of the first object at it in that walk.
+    type: that of the class of the very first one. is_in_chain: objects at it lead to others at it.
     aliases: other names of the same objects.
     """
 
@@ -46,7 +47,9 @@ class Place:
         "aliases",
         "children",
         "file",
+        "first_object",
         "first_root",
+        "is_in_chain",
         "kind",
         "last_walk",
         "line",
@@ -55,16 +58,18 @@ class Place:
         "parent",
         "seen",
         "sizes",
+        "type",
         "unit",
     )
 
     def __init__(self, parent: Place | None, kind: str, name: str) -> None:
         self.parent, self.kind, self.name = parent, kind, name[:_NAME_CHARACTERS]
         self.owner = self.file = self.unit = ""
-        self.line = self.seen = self.last_walk = 0
+        self.line = self.seen = self.last_walk = self.first_object = self.type = 0
         self.children: dict[tuple[str, ...], Place] | None = None
         self.sizes: list[tuple[int, float]] = []
         self.first_root = -1
+        self.is_in_chain = False
         self.aliases: tuple[str, ...] = ()
 
     def is_chain(self) -> bool:
@@ -125,11 +130,13 @@ class Places:
         """Return True if there is no room for further places."""
         return self._count >= MOST_PLACES
 
-    def child(self, place: Place, label: tuple[str, ...], about: Any = None) -> Place:
+    def child(
+        self, place: Place, label: tuple[str, ...], about: Any = None, kind: type | None = None
+    ) -> Place:
         """The place `label` in `place`. A chain leads back to its first link.
 
         label: its kind and name, and what else tells it from others. about: called once, for a new
-        place, gives its (owner, file, line).
+        place, gives its (owner, file, line). kind: the class of the object at it.
         """
         children = place.children
         if children is None:
@@ -138,12 +145,15 @@ class Places:
         if found is None:
             if self.is_full:
                 return place
-            found = _first_link(place, label)
+            found = _first_link(place, label, id(kind))
             if found is None:
                 self._count += 1
                 found = Place(place, label[0], label[1])
+                found.type = id(kind)
                 if about is not None:
                     found.owner, found.file, found.line = about()
+            else:
+                _close_chain(found, place)
             children[label] = found
         return found
 
@@ -170,8 +180,8 @@ class Places:
         return list(_growing_in(self.root))
 
 
-def _first_link(place: Place, label: tuple[str, ...]) -> Place | None:
-    """The place that `label` in `place` repeats, None if it is a new one."""
+def _first_link(place: Place, label: tuple[str, ...], kind: int) -> Place | None:
+    """The place that `label` in `place` repeats with the same class, None if it is a new one."""
     above: list[Place] = []
     at: Place | None = place
     while at is not None and at.parent is not None and len(above) < 2 * _LONGEST_LINK:
@@ -181,9 +191,18 @@ def _first_link(place: Place, label: tuple[str, ...]) -> Place | None:
     for length in range(1, _LONGEST_LINK + 1):
         repeated = labels[:length] == labels[length : 2 * length]
         # A list of lists is not a chain.
-        if repeated and any(kind != "item" for kind, _ in labels[:length]):
+        is_named = any(one != ITEM for one in labels[:length])
+        if repeated and is_named and above[length - 1].type == kind:
             return above[length - 1]
     return None
+
+
+def _close_chain(first: Place, last: Place) -> None:
+    """Objects at `last` lead to others at `first`, which is the same place or one above it."""
+    at: Place | None = last
+    while at is not None:
+        at.is_in_chain = True
+        at = None if at is first else at.parent
 
 
 def _own_children(place: Place) -> list[Place]:

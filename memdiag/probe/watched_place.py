@@ -11,6 +11,8 @@ import types
 from sys import getrefcount
 
 from .guard import ours
+from .kept_bytes import Kept
+from .places import ITEM
 from .plain_access import (
     CONTEXT_VALUE,
     SHARES_LOCALS,
@@ -20,12 +22,14 @@ from .plain_access import (
     class_attribute,
     context_value,
     length,
+    newest,
+    oldest,
     uses_locals,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any
 
     from .kept_bytes import Arrays
     from .known_places import KnownPlacesWalk, Reached
@@ -33,25 +37,29 @@ if TYPE_CHECKING:
 
 # Python makes them longer in place, if nothing else refers to them.
 _TEXTS = (str, bytes, bytearray)
+# Items that are measured for each line, and for how long. Heuristic.
+_MOST_MEASURED, _MEASURING_S = 3, 0.001
 
 
 class WatchedPlace:
     """A place, and the lines at which it has grown.
 
-    hits: (identity of the code, line) -> how often.
+    hits: (identity of the code, line) -> how often. sizes: by the same, where several lines add
+    items, bytes of some that each has added.
     """
 
     def __init__(self, place: Place, arrays: Arrays, *, is_important: bool) -> None:
         """is_important: the window is over only when it has seen this place grow."""
         self.place, self.is_important = place, is_important
         self.hits: dict[tuple[int, int], int] = {}
+        self.sizes: dict[tuple[int, int], list[int]] = {}
         self._arrays = arrays
         self._path = place.path()
         self._known: dict[Place, Any] = {}
         self._sizes: dict[int, Any] = {}
         self._replaced: set[Place] = set()
         self._reads: list[_Read] = []
-        self._mark: Callable[[Any], Any] = self._size
+        self._is_counted = True
         self._before: Any = None
 
     @property
@@ -67,7 +75,7 @@ class WatchedPlace:
         """
         for above in self._path:
             reached = walk.reached.get(above, [])
-            if reached and above.kind != "item":
+            if reached and (above.kind, above.name) != ITEM:
                 # (What is changed in place is not another object: a container that grows, and on
                 # the way there the parameter that an optimizer updates.)
                 is_same = above is not self.place or above.unit == "items"
@@ -80,8 +88,7 @@ class WatchedPlace:
             if above not in self._replaced:
                 break
             target = above
-        is_counted = target is self.place and target.unit == "items"
-        self._mark = self._size if is_counted else self._identity
+        self._is_counted = target is self.place and target.unit == "items"
         self._reads = [_Read(target, one) for one in walk.reached.get(target, ())]
         self._before = None
 
@@ -96,7 +103,35 @@ class WatchedPlace:
         before, self._before = self._before, now
         if before is None or now == before:
             return False
-        return self._mark is not self._size or now > before
+        return not self._is_counted or now > before
+
+    def hit(self, key: tuple[int, int], frame: Any, *, is_traced: bool) -> None:
+        """It has grown at a line. If it grows at others as well, measure what this one has added.
+
+        frame, is_traced: as for `read`.
+        """
+        self.hits[key] = self.hits.get(key, 0) + 1
+        known = self.sizes.setdefault(key, [])
+        if len(self.hits) > 1 and self._is_counted and len(known) < _MOST_MEASURED:
+            for one in self._reads[:1]:
+                known.append(self._newest_bytes(one.value(frame, is_traced)))
+
+    def weight(self, key: tuple[int, int]) -> float:
+        """The bytes that a line has added, estimated; 0 if what some line adds is not known."""
+        if not all(self.sizes.values()):
+            return 0.0
+        return self.hits[key] * sum(self.sizes[key]) / len(self.sizes[key])
+
+    def _newest_bytes(self, container: Any) -> int:
+        """What the newest item of a container keeps and the oldest does not."""
+        kind = type(container)
+        if length(container, kind) < 1:
+            return 0
+        old = Kept(self._arrays, longest_s=_MEASURING_S)
+        old.add(oldest(container, kind, 1))
+        new = Kept(self._arrays, without=old, longest_s=_MEASURING_S)
+        new.add(newest(container, kind, 1))
+        return new.total()[0]
 
     def release(self) -> None:
         """Let go of all objects."""
@@ -114,6 +149,9 @@ class WatchedPlace:
                 total = mark if total is None else total + mark
         return total
 
+    def _mark(self, value: Any) -> Any:
+        return self._size(value) if self._is_counted else self._identity(value)
+
     def _size(self, value: Any) -> int:
         kind = type(value)
         if kind is list:
@@ -123,6 +161,8 @@ class WatchedPlace:
             return found
         if kind is LruCache:
             return int(value.cache_info().currsize)
+        if self._arrays.is_array(kind):
+            return self._arrays.array_bytes(value)
         attributes = Fields(kind).of(value)
         return len(gc.get_referents(value) if attributes is None else attributes)
 

@@ -424,6 +424,16 @@ def test_a_worker_without_steps_is_placed_on_those_of_the_job() -> None:
     assert found.culprits[0].since_step == 0
 
 
+def test_growth_from_before_the_steps_were_found_has_not_ended() -> None:
+    """Steps are counted in the last tenth of the run; until then it grew as fast."""
+    sizes = history(*range(0, 2001, 50), with_steps=False)
+    began_s = 0.9 * STEPS * STEP_S
+    late = [replace(one, x=one.x[:21], at_s=began_s + STEP_S * one.x[:21]) for one in SERIES]
+    found = cause(LEAK, 0, None, [in_process(holder("losses", sizes))], late)
+    assert found is not None
+    assert [one.line for one in found.culprits] == [9]
+
+
 def test_growth_that_began_later_has_its_step() -> None:
     found = caused(in_process(holder("losses", history(0, 0, 0, 1000, 2000), 2500.0)))
     assert found is not None

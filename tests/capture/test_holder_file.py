@@ -92,6 +92,27 @@ def test_what_the_probe_writes_is_read(tmp_path: Path) -> None:
     )
 
 
+def test_sizes_at_walks_that_are_no_longer_listed_are_between_their_neighbors(
+    tmp_path: Path,
+) -> None:
+    """Of a long run half of the walks are dropped, and half of the sizes: not the same ones."""
+    place = {
+        **document()["places"][0],
+        "sizes": [[0, 1.0], [2, 20.0], [4, 40.0], [7, 70.0]],
+        "last_walk": 6,
+        "readings": [],
+    }
+    walks = [[1, -(1 << 63), 100.0], [3, 20, 102.0], [5, 40, 104.0], [6, 50, 105.0]]
+    found, _ = read(
+        tmp_path, json.dumps({**document(), "walks": walks, "places": [place]}).encode()
+    )
+    assert found.holders[0].sizes == (
+        Size(at_s=11.0, step=None, size=20.0),
+        Size(at_s=13.0, step=30, size=40.0),
+        Size(at_s=15.0, step=50, size=40.0),
+    )
+
+
 @pytest.mark.parametrize(
     "change",
     [

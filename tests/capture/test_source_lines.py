@@ -34,6 +34,8 @@ def line(tmp_path: Path, source: str, held: Holder, **options: bool) -> SourceLi
         "heapq.heappush(rows, x)",
         "rows.put_nowait(x)",
         "setattr(rows, f'x{x}', x)",
+        "pool.apply_async(f, (x,), callback=rows.append)",
+        "future.add_done_callback(rows.append)",
     ],
 )
 def test_forms_of_adding_to_a_local_variable(tmp_path: Path, statement: str) -> None:

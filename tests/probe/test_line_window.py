@@ -94,6 +94,12 @@ def test_the_line_that_adds_is_seen(run, shape) -> None:
     assert hits >= 3
 
 
+def test_of_lines_that_add_as_often_the_one_that_adds_most_comes_first(run) -> None:
+    _, document = run("unequal")
+    (_, first, *_), (_, second, *_) = document["places"][0]["watched"]
+    assert (first, second) == (marked("unequal"), marked("unequal") - 1)
+
+
 def test_the_line_is_seen_where_no_step_is_reported(run) -> None:
     _, document = run("untagged")
     hits, line = watched_lines(document)[0]

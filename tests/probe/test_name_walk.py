@@ -14,6 +14,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
+from itertools import pairwise
 from textwrap import dedent
 from typing import Any
 
@@ -21,7 +22,7 @@ import pytest
 
 from memdiag.probe import name_walk
 from memdiag.probe.graph_growth import nodes_since, number_of
-from memdiag.probe.kept_bytes import Arrays, Kept, of_object, per_item
+from memdiag.probe.kept_bytes import Arrays, Kept, of_object, per_item, per_link
 from memdiag.probe.name_walk import NameWalk
 from memdiag.probe.places import Place, Places
 from memdiag.probe.plain_access import container_name
@@ -571,6 +572,20 @@ def test_objects_in_an_array_are_items(program) -> None:
     )
 
 
+def test_an_array_of_objects_that_grows_keeps_them(program) -> None:
+    np = pytest.importorskip("numpy")
+    program.rows = np.empty(0, dtype=object)
+
+    def grow(_: int) -> None:
+        row = np.empty(1, dtype=object)
+        row[0] = np.ones(500)
+        program.rows = np.append(program.rows, row)
+
+    place = grown(grow)["rows"]
+    assert (place.unit, place.sizes[0][1], place.sizes[-1][1]) == ("items", 10, 40)
+    assert per_item([program.rows], Arrays())["bytes"] == pytest.approx(4000, rel=0.05)
+
+
 def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, monkeypatch) -> None:
     monkeypatch.setattr(name_walk, "_MOST_VISITS", 10_000)
     program.wide = {i: {k: [k] for k in range(60)} for i in range(99)}
@@ -583,6 +598,66 @@ def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, mo
         for place, found in walk.found.items():
             place.measured(number, "objects", found.objects)
     assert not [place for place in places.growing() if place.path()[0].name in ("wide", "deep")]
+
+
+LINKED = "class Link:\n  def __init__(self, before): self.before = before\nlast = None\nstate = ()"
+
+
+def test_a_chain_that_is_too_long_to_visit_grows_by_its_new_links(program, monkeypatch) -> None:
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 3000)
+    run_in(program, LINKED)
+    for _ in range(4000):
+        program.last = program.Link(program.last)
+    found = grown(lambda _: setattr(program, "last", program.Link(program.last)))
+    (place,) = found.values()
+    assert place.name == "before"
+    assert [after[1] - before[1] for before, after in pairwise(place.sizes)] == [10.0] * 3
+
+
+def test_a_chain_that_goes_on_at_its_other_end_is_not_known_beyond_the_limit(
+    program, monkeypatch
+) -> None:
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 3000)
+    run_in(program, LINKED)
+    program.last = end = program.Link(None)
+    for _ in range(4000):
+        end.before = end = program.Link(None)
+
+    def go_on(_: int) -> None:
+        nonlocal end
+        end.before = end = program.Link(None)
+
+    assert not grown(go_on)
+
+
+def test_tuples_in_tuples_are_a_chain(program) -> None:
+    run_in(program, LINKED)
+    found = grown(lambda i: setattr(program, "state", ([i], program.state)))
+    (place,) = found.values()
+    assert [one.name for one in place.path()] == ["state", "1"]
+    assert place.is_chain()
+    assert place.unit == "objects"
+
+
+def test_links_that_know_their_neighbors_on_both_sides_keep_their_own_bytes(program) -> None:
+    class Link:
+        before = after = None
+
+        def __init__(self) -> None:
+            self.data = bytes(3000)
+
+    links = [Link() for _ in range(50)]
+    for one, other in pairwise(links):
+        one.before, other.after = other, one
+    about = per_link(links[:8], Arrays())
+    assert about["bytes"] == pytest.approx(3000, rel=0.2)
+
+
+def test_objects_of_another_class_under_the_same_name_are_no_chain(program) -> None:
+    program.log = types.SimpleNamespace(queue=queue.Queue())
+    found = grown(program.log.queue.put)
+    assert list(found) == ["log.queue.queue"]
+    assert not found["log.queue.queue"].is_chain()
 
 
 @pytest.mark.slow
@@ -720,6 +795,21 @@ class TestTensors:
         about = per_item([program.losses], Arrays())
         assert about["kind"] == "graph"
         assert about["bytes"] > 3 * 700
+
+    def test_what_one_more_link_of_a_chain_keeps(self, torch) -> None:
+        model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(30)))
+        links: list[Any] = [()]
+        for _ in range(40):
+            outputs = tuple(model(torch.ones(4, 8)) for _ in range(2))
+            outputs[0].sum().backward(retain_graph=True)
+            links.insert(0, (outputs, links[0]))
+        del outputs
+        # Each has two outputs, each of these a graph of 60 nodes (of which 30 have two tensors).
+        about = per_link(links[:8], Arrays())
+        assert about["kind"] == "graph"
+        per_graph = 30 * 2 * 780
+        assert 2 * per_graph < about["bytes"] < 4 * per_graph
+        assert per_link([*links[:1]], Arrays())["bytes"] > 0
 
     def test_a_running_total_grows_by_its_nodes(self, program, torch) -> None:
         weight = torch.ones(4, requires_grad=True)

@@ -577,10 +577,9 @@ def _allocated(
     fix: Fix | None,
 ) -> _Found:
     """A line that gets `per_step` bytes, of a growth of `whole`."""
-    (first_x, _), (last_x, _) = (
-        placed([Size(at_s=at_s, step=None, size=0.0) for at_s in (0.0, one.last_s)], leak.series)
-        or [(0.0, 0.0)] * 2
-    )
+    ends = [Size(at_s=at_s, step=None, size=0.0) for at_s in (0.0, one.last_s)]
+    points = placed(ends, leak.series) or [(0.0, 0.0)]
+    (first_x, _), (last_x, _) = points[0], points[-1]
     culprit = Culprit(
         file=line.file,
         line=line.line,

@@ -21,10 +21,10 @@ Points = Sequence[tuple[float, float]]
 
 
 def placed(sizes: Sequence[Size], series: Series, *, only_within: bool = False) -> Points:
-    """The sizes on the axis of a series.
+    """The sizes on the axis of a series. Of those from before its first reading, the last one is
+    where the series begins; those from after its last reading are at its end.
 
-    only_within: without those from before its first reading and from after its last one, which else
-    are at its ends.
+    only_within: without any of these.
     """
     if series.at_s is None:
         return []
@@ -34,6 +34,8 @@ def placed(sizes: Sequence[Size], series: Series, *, only_within: bool = False) 
         return []
     order = np.argsort(at_s, kind="stable")
     at_s, x = at_s[order], x[order]
+    before = [one for one in sizes if one.at_s < at_s[0]]
+    sizes = [*before[-1:], *(one for one in sizes if one.at_s >= at_s[0])]
     if only_within:
         sizes = [one for one in sizes if at_s[0] <= one.at_s <= at_s[-1]]
     positions = np.interp([one.at_s for one in sizes], at_s, x).tolist()

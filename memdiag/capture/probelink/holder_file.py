@@ -7,6 +7,7 @@ are limited.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from memdiag.capture.probelink.probe_files import (
@@ -42,6 +43,7 @@ _ALLOCATED = {
     "device": (MemoryKind.TENSORS, True),
 }
 _UNITS = frozenset(("items", "objects", "bytes"))
+_When = tuple[float, int | None]  # seconds since the recording began, and the step
 
 
 def read_holders(
@@ -97,13 +99,28 @@ def _holders(document: Any, pid: int, began_at_s: float) -> ProcessHolders:
     )
 
 
-def _holder(one: Any, walks: dict[int, tuple[float, int | None]], began_at_s: float) -> Holder:
+def _when(number: Any, walks: Mapping[int, _When]) -> _When | None:
+    """When a walk was; None if that is not known. Of long runs not all walks are listed: another
+    one was between its neighbors.
+    """
+    known = walks.get(number)
+    before = max((one for one in walks if one < number), default=None)
+    after = min((one for one in walks if one > number), default=None)
+    if known is not None or before is None or after is None:
+        return known
+    part = (number - before) / (after - before)
+    (first_s, first), (last_s, last) = walks[before], walks[after]
+    step = None if first is None or last is None else round(first + part * (last - first))
+    return first_s + part * (last_s - first_s), step
+
+
+def _holder(one: Any, walks: Mapping[int, _When], began_at_s: float) -> Holder:
     sizes = tuple(
-        Size(at_s=walks[number][0], step=walks[number][1], size=real_of(size))
+        Size(at_s=at[0], step=at[1], size=real_of(size))
         for number, size in one["sizes"][:_MOST_SIZES]
-        if number in walks
+        if (at := _when(number, walks)) is not None
     )
-    last_s, last_step = walks.get(one["last_walk"], (-math.inf, None))
+    last_s, last_step = _when(one["last_walk"], walks) or (-math.inf, None)
     if sizes and sizes[-1].at_s < last_s:  # it has not changed since
         sizes = (*sizes, Size(at_s=last_s, step=last_step, size=sizes[-1].size))
     read = (
@@ -130,12 +147,7 @@ def _holder(one: Any, walks: dict[int, tuple[float, int | None]], began_at_s: fl
         bound=bound if isinstance(bound, int) else None,
         is_chain=bool(one["is_chain"]),
         is_estimated=bool(one["is_estimated"]),
-        lines=tuple(
-            sorted(
-                (_line(*line) for line in one["watched"][:_MOST_LINES]),
-                key=lambda line: -line.hits,
-            )
-        ),
+        lines=tuple(_line(*line) for line in one["watched"][:_MOST_LINES]),
         aliases=tuple(map(text_of, one["aliases"][:_MOST_ALIASES])),
     )
 

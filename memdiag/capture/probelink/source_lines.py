@@ -1,10 +1,11 @@
 """Finds the line that adds to a place, in the syntax trees of the program's files.
 
 A line that adds to a container contains the container's name: `NAME.append(...)`, `NAME[...] =`,
-`NAME += ...`, `NAME = f(NAME)`, `heappush(NAME, ...)`, or calls the cached function; a variable
-that was bound to NAME, or to an item of it, stands for it. What only a library holds grows where
-the program calls that library. Lines in the function or class that the name belongs to come first,
-lines that do not run with the steps (`call_graph`) come last. Nothing is executed.
+`NAME += ...`, `NAME = f(NAME)`, `heappush(NAME, ...)`, hands over `NAME.append`, or calls the
+cached function; a variable that was bound to NAME, or to an item of it, stands for it. What only a
+library holds grows where the program calls that library. Lines in the function or class that the
+name belongs to come first, lines that do not run with the steps (`call_graph`) come last. Nothing
+is executed.
 """
 
 from __future__ import annotations
@@ -362,6 +363,9 @@ def _forms(node: ast.AST) -> Iterator[Any]:
         for position, argument in enumerate(node.args):
             called = names[-1] if names else ""
             yield "argument", _chain(argument), node.lineno, called, position
+        for given in (*node.args, *(one.value for one in node.keywords)):
+            if isinstance(given, ast.Attribute) and given.attr in _ADDS:  # who gets it calls it
+                yield "call", _chain(given), given.lineno
         yield from _keyword_forms(node, names)
     elif isinstance(node, ast.AugAssign):
         yield "augmented", _chain(node.target), node.lineno

@@ -249,6 +249,13 @@ def long_function():
         history.append(block())  # long_function
 
 
+def unequal():
+    log = []
+    for n in steps():
+        log.append(float(n))
+        log.append(block())  # unequal
+
+
 # -- programs that must not notice ---------------------------------------------------------------
 
 
