@@ -431,6 +431,19 @@ def test_an_identifier_in_a_line_names_a_process(tmp_path: Path) -> None:
     assert physical == {one: [(n + 50 * at) * 1e6 for n in range(N)] for at, one in enumerate(ids)}
 
 
+@pytest.mark.parametrize("key", ["pod", "host", "instance", "node", "service"])
+def test_lines_say_of_whom_they_are(tmp_path: Path, key: str) -> None:
+    lines = [
+        f'10:{n:02}:00 level=info {key}={who} msg="stats" rss={n + more}MiB'
+        for n in range(N)
+        for who, more in (("api-7d9f8-x2kqp", 0), ("api-7d9f8-9zzlm", 70))
+    ]
+    series = read_log(tmp_path, lines).series
+    assert sorted(one.y[0] / MIB for one in series) == [0, 70]
+    requests = [f"10:{n:02}:00 {key}=client{n} rss={n}MiB" for n in range(N)]
+    assert len(read_log(tmp_path, requests).series) == 1
+
+
 def test_a_cache_is_an_amount_that_changes(tmp_path: Path) -> None:
     lines = [
         f"2024-03-05T10:{n:02}:00Z tip={n}a height=6{n} cache={n}.5MiB(9txo)" for n in range(N)

@@ -16,9 +16,9 @@ from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import AxisKind, Unit
 
 _NAME = r"[A-Za-z_][\w.:/()\[\]%\\-]*(?: [A-Za-z(\[%][\w.:/()\[\]%\\-]*){0,4}?"
-_WITH_SIGN = re.compile(rf"\W*?({_NAME})\s*(?:=|\||:(?=\s))\s*([^\s|](?:[^|]*[^\s|])?)\s*")
-_WITH_BLANK = re.compile(r"(?:[A-Z]+ ([A-Za-z_][\w.]*)\s+(\S+)|([A-Za-z_][\w.]*)\s+([0-9]\S*))\s*")
-_BEHIND = re.compile(r"\s*([0-9][0-9.,]*)\s+-\s+([A-Za-z][\w .()]*?)\s*")
+_WITH_SIGN = re.compile(rf"\W*?({_NAME})\s*(?:=|\||:(?=\s))\s*([^\s|][^|]*)")
+_WITH_BLANK = re.compile(r"(?:[A-Z]+ ([A-Za-z_][\w.]*)\s+(\S+)|([A-Za-z_][\w.]*)\s+([0-9]\S*))")
+_BEHIND = re.compile(r"([0-9][0-9.,]*)\s+-\s+([A-Za-z][\w .()]*)")
 # "-----", "-[ RECORD 1 ]-+---", "*** 1. row ***", "== run 3 ==".
 _RULE = re.compile(r"\W*|\W{2,}(?:([A-Za-z]+)\s+([0-9]+)|[^-=*]{0,24})\W{2,}")
 _WORD = re.compile("[A-Za-z]+")
@@ -28,10 +28,9 @@ _SIZE = re.compile(r"(?i)[0-9]\s?[KMGT]i?B\b|(?:mem|rss|ram|heap).*[0-9]")
 _QUANTITY = re.compile(r"(?:[A-Z]\w*: )?[0-9][0-9.,_]*(?:\s?[A-Za-z]{1,5})?")
 # PowerShell's Get-Counter prints a time and a name in one line, and the value below.
 _TIMED = re.compile(r"(\S+ [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: [AP]M)?)\s{2,}(\S.*)")
-_NAME_ALONE = re.compile(r"\S.*\S\s*:\s*")
-_ALONE = re.compile(r"\s*[0-9][0-9.,]*\s*")
+_ALONE = re.compile(r"[0-9][0-9.,]*")
 _WHOLE = "^[0-9]{1,18}$"
-_LONGEST = 2000
+_LONGEST, _LONGEST_RULE = 2000, 200
 _RECORDS_AT_LEAST = 3
 # Of the lines, and of the readings below a name of memory: other texts have some such lines too.
 _SHARE = 0.85
@@ -104,8 +103,7 @@ def _is_memory(name: str, rows: Iterable[dict[str, str]]) -> bool:
 
 def _records(lines: Iterable[str]) -> _Records:
     """The records, which end where a name comes again, or the one that most begin with."""
-    cut = (line.rstrip("\r")[:_LONGEST] for line in lines)
-    parts = list(map(_line, _joined(cut)))
+    parts = list(map(_line, _joined(line[:_LONGEST].strip() for line in lines)))
     lead = _lead(parts)
     first = next((n for n, part in enumerate(parts) if part and part.name == lead), len(parts))
     above = [part for part in parts[:first] if part is not None]
@@ -128,23 +126,24 @@ def _records(lines: Iterable[str]) -> _Records:
 
 def _joined(lines: Iterable[str]) -> Iterator[str]:
     """The lines, with a time in front on its own, and a number alone behind the name above it."""
-    name = ""
+    above = ""
     for line in lines:
-        if name:
+        timed = _TIMED.fullmatch(line)
+        if above:
             is_value = _ALONE.fullmatch(line) is not None
-            yield f"{name} {line.strip()}" if is_value else name
-            name = ""
+            yield f"{above} {line}" if is_value else above
+            above = ""
             if is_value:
                 continue
-        timed = _TIMED.fullmatch(line)
         if timed is not None:
             yield timed[1]
-        rest = line.strip() if timed is None else timed[2].strip()
-        if _NAME_ALONE.fullmatch(rest):
-            name = rest
+        rest = line if timed is None else timed[2]
+        if rest.endswith(":"):
+            above = rest
         else:
-            yield line if timed is None else rest
-    yield name
+            yield rest
+    if above:
+        yield above
 
 
 def _lead(parts: Sequence[_Line | None]) -> str:
@@ -161,14 +160,14 @@ def _lead(parts: Sequence[_Line | None]) -> str:
 def _line(line: str) -> _Line | None:
     """None for other lines."""
     if (found := _WITH_SIGN.fullmatch(line)) is not None:
-        return _Line(found[1], found[2])
+        return _Line(found[1], found[2].strip())
     if (found := _BEHIND.fullmatch(line)) is not None:
         return _Line(found[2], found[1])
     if _CLOCK.search(line):
         has_more = _SIZE.search(line) or _has_word(line, _OF_TRAINING)
         stamp = _STAMP.search(line)
-        return None if has_more else _Line(value=stamp.group() if stamp else line.strip())
-    if (found := _RULE.fullmatch(line)) is not None:
+        return None if has_more else _Line(value=stamp.group() if stamp else line)
+    if len(line) <= _LONGEST_RULE and (found := _RULE.fullmatch(line)) is not None:
         is_position = _has_word(found[1] or "", _OF_RULES)
         return _Line(found[1], found[2], begins=True) if is_position else _Line()
     found = _WITH_BLANK.fullmatch(line)
