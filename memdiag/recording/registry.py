@@ -11,6 +11,8 @@ from memdiag.recording.documents.boxed_pairs import has_boxes, read_boxes
 from memdiag.recording.documents.json_document import is_json, read_json
 from memdiag.recording.documents.json_lines import is_jsonl, log_in, read_jsonl
 from memdiag.recording.documents.markdown_tables import is_markdown, read_markdown, tables_in
+from memdiag.recording.documents.notebooks import is_notebook, printed_in
+from memdiag.recording.documents.records import has_records, read_records
 from memdiag.recording.documents.refused_listings import listing_remedy, refuse_listing
 from memdiag.recording.inputs.source import Kind, Source
 from memdiag.recording.monitors import line_tools, nvidia_smi, ps_top_free, sar_vmstat
@@ -46,6 +48,7 @@ _HINT = 0.9  # names that the tool uses, in a file of a general format
 _REFUSED = 0.8  # a listing that looks like a table
 _DOCUMENT = 0.7  # JSON or Markdown
 _LINES = 0.6  # a JSON object per line, unless all of them are one document
+_RECORDS = 0.55  # lines of a name and a value, which may look like a table
 _TABLE = 0.5  # rows of equal length
 _NUMBERS = 0.4  # numbers without names
 _HEADER = 0.3  # names of columns and nothing else
@@ -134,10 +137,30 @@ def _read_wandb(source: Source, options: ReadOptions) -> Table | None:
 
 
 def _read_jsonl(source: Source, options: ReadOptions) -> Table | None:
-    table = read_jsonl(source)
+    return _with_log(source, read_jsonl(source))
+
+
+def _read_records(source: Source, options: ReadOptions) -> Table | None:
+    return _with_log(source, read_records(source))
+
+
+def _with_log(source: Source, table: Table | None) -> Table | None:
+    """The readings in the messages of a log collector, if that is what the rows are."""
     if table is None or (log := log_in(table)) is None:
         return table
-    return read_text(replace(source, content=log, path=None, whole=True, tail=b"")) or table
+    return _read_log(source, log) or table
+
+
+def _read_notebook(source: Source, options: ReadOptions) -> Table | None:
+    printed = printed_in(source)
+    if not printed.strip():
+        return None
+    inside = replace(source, content=printed, path=None, whole=True, tail=b"")
+    return read_table(inside, replace(options, format=""))[0]
+
+
+def _read_log(source: Source, log: bytes) -> Table | None:
+    return read_text(replace(source, content=log, path=None, whole=True, tail=b""))
 
 
 def _read_pattern(source: Source, options: ReadOptions) -> Table | None:
@@ -168,6 +191,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("influx", is_lines, read_lines),
     _signed("memray", is_stats, read_stats),
     _signed("mlflow", is_metric, read_metric),
+    Format("notebook", _SIGNATURE, is_notebook, _read_notebook),
     _signed("nvidia-smi", nvidia_smi.is_query, nvidia_smi.read_query),
     _signed("nvidia-smi-mon", nvidia_smi.is_monitor, nvidia_smi.read_monitor),
     _signed("nvidia-smi-screen", nvidia_smi.has_screens, nvidia_smi.read_screens),
@@ -191,6 +215,7 @@ FORMATS: tuple[Format, ...] = (
     _JSON,
     _JSONL,
     Format("markdown", _DOCUMENT, is_markdown, lambda source, o: read_markdown(source, o.table)),
+    Format("records", _RECORDS, has_records, _read_records),
     _CSV,
     Format("numbers", _TABLE, _is_single_column, _read_numbers),
     _signed("dated-numbers", is_dated, read_dated),

@@ -347,3 +347,37 @@ def test_json_documents_are_tables(tmp_path: Path, document: object) -> None:
         series = series_of(recording, "memory_rss_bytes")
         assert series.x.tolist() == list(range(N))
         assert series.y.tolist() == [(100 + i) * 1e6 for i in range(N)]
+
+
+def test_victoriametrics_exports_times_beside_values(tmp_path: Path) -> None:
+    def line(pod: str, first: int) -> str:
+        metric = {"__name__": "process_resident_memory_bytes", "instance": pod}
+        at_ms = [1709626351000 + 60000 * n for n in range(9)]
+        values = [first + n for n in range(9)]
+        return json.dumps({"metric": metric, "values": values, "timestamps": at_ms})
+
+    series = read_log(tmp_path, [line("a", 5), line("b", 70)]).series
+    assert {one.process: one.y[0] for one in series} == {"a": 5.0, "b": 70.0}
+    assert series[0].x.tolist() == [60.0 * n for n in range(9)]
+
+
+def test_a_notebook_is_read_as_what_its_cells_printed(tmp_path: Path) -> None:
+    printed = [f"Epoch {n}/12 - loss: 0.5 - ram: {n}.25 GB\n" for n in range(12)]
+    shown = {"output_type": "execute_result", "data": {"text/plain": ["0.93"]}}
+    cells = [
+        {"cell_type": "markdown", "source": ["# rss 7 MB"]},
+        {"cell_type": "code", "source": ["x"], "outputs": [{"name": "stdout", "text": printed}]},
+        {"cell_type": "code", "source": ["evaluate()"], "outputs": [shown]},
+    ]
+    document = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (series,) = read_log(tmp_path, json.dumps(document, indent=1)).series
+    assert series.axis.kind is AxisKind.EPOCH
+    assert series.y.tolist() == [n * 1e9 + 0.25e9 for n in range(12)]
+
+
+def test_a_state_is_named_by_its_entity(tmp_path: Path) -> None:
+    rows = [f"sensor.nas_memory_use,{n}.5,2024-03-05T10:{n:02}:00Z" for n in range(12)]
+    rows.insert(3, "sensor.nas_memory_use,unavailable,2024-03-05T10:02:30Z")
+    (series,) = read_log(tmp_path, ["entity_id,state,last_changed", *rows]).series
+    assert series.axis.kind is AxisKind.SECONDS
+    assert series.y[np.isfinite(series.y)].tolist() == [n + 0.5 for n in range(12)]

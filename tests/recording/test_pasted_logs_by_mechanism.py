@@ -411,3 +411,52 @@ def test_screens_without_times_are_read_but_lists_of_settings_are_not(tmp_path: 
     others = [f"{word}: yes" for word in words]
     with pytest.raises(ReadError):
         read_log(tmp_path, [line for one in settings for line in (*one, *others)])
+
+
+def test_processes_that_take_turns_are_all_read(tmp_path: Path) -> None:
+    lines = [f"10:00:00 {who} rss: {n} MB" for n in range(400) for who in ("web", "job", "etl")]
+    assert len(read_log(tmp_path, lines).series) == 3
+
+
+def test_an_identifier_in_a_line_names_a_process(tmp_path: Path) -> None:
+    ids = ["container_1709540012345_0042_01_000001", "container_1709540012345_0042_01_000003"]
+    lines = [
+        f"10:{n:02}:00 INFO usage of tree 7 for container-id {one}: {n + 50 * at} MB of 1 GB"
+        " physical memory used; 2 GB of 9 GB virtual memory used"
+        for n in range(N)
+        for at, one in enumerate(ids)
+    ]
+    series = read_log(tmp_path, lines).series
+    physical = {one.process: one.y.tolist() for one in series if "physical" in one.column}
+    assert physical == {one: [(n + 50 * at) * 1e6 for n in range(N)] for at, one in enumerate(ids)}
+
+
+@pytest.mark.parametrize("key", ["pod", "host", "instance", "node", "service"])
+def test_lines_say_of_whom_they_are(tmp_path: Path, key: str) -> None:
+    lines = [
+        f'10:{n:02}:00 level=info {key}={who} msg="stats" rss={n + more}MiB'
+        for n in range(N)
+        for who, more in (("api-7d9f8-x2kqp", 0), ("api-7d9f8-9zzlm", 70))
+    ]
+    series = read_log(tmp_path, lines).series
+    assert sorted(one.y[0] / MIB for one in series) == [0, 70]
+    requests = [f"10:{n:02}:00 {key}=client{n} rss={n}MiB" for n in range(N)]
+    assert len(read_log(tmp_path, requests).series) == 1
+
+
+def test_a_cache_is_an_amount_that_changes(tmp_path: Path) -> None:
+    lines = [
+        f"2024-03-05T10:{n:02}:00Z tip={n}a height=6{n} cache={n}.5MiB(9txo)" for n in range(N)
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y.tolist() == [(n + 0.5) * MIB for n in range(N)]
+
+
+def test_frames_are_positions_though_each_has_a_clock(tmp_path: Path) -> None:
+    lines = [
+        f"Fra:{n} Mem:{n + part}.00M (Peak 99.00M) | Time:00:0{part}.20 | {what}"
+        for n in range(N)
+        for part, what in enumerate(("Scene", "Objects", "Sample 1/9", "Sample 9/9"))
+    ]
+    series = read_log(tmp_path, lines).series[0]
+    assert (series.axis.name, series.x[-1]) == ("Fra", N - 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from logs import read_log
+from logs import read_log, series_of
 
 from memdiag.analysis.diagnose import diagnose
 from memdiag.recording.parsing.column_meaning import recognise
@@ -257,3 +257,23 @@ def test_what_is_allocated_is_of_a_device_or_of_the_host(
 def test_totals_in_other_scripts_are_no_memory_in_use(tmp_path: Path, total: str) -> None:
     recording = read_log(tmp_path, [f"step,rss_mb,{total}", *(f"{n},9,99" for n in range(N))])
     assert [one.column for one in recording.series] == ["rss_mb"]
+
+
+def test_an_increase_in_brackets_is_no_column_and_a_header_may_come_again(tmp_path: Path) -> None:
+    above = ["---- data ---- --- load ---", "keys   mem   requests   links "]
+    rows = [f"{n}00   {n}.5M   {9 * n} (+{n})   7  " for n in range(1, N)]
+    series = series_of(read_log(tmp_path, [*above, *rows]), "mem_bytes")
+    assert series.y.tolist() == [(n + 0.5) * 1e6 for n in range(1, N)]
+    again = read_log(tmp_path, [*above, *rows[:5], *above, *rows[5:]])
+    assert series_of(again, "mem_bytes").y.tolist() == series.y.tolist()
+    assert not any("without a number" in note for note in again.notes)
+
+
+@pytest.mark.parametrize(("first", "seconds"), [(8, 60 * 20), (0, 20)])
+def test_times_of_a_day_begin_many_steps_after_midnight(
+    tmp_path: Path, first: int, seconds: int
+) -> None:
+    times = [divmod(first * 60 + 20 * n, 60) for n in range(36)]
+    rows = [f"{a:02}:{b:02},{n}" for n, (a, b) in enumerate(times)]
+    (series,) = read_log(tmp_path, ["Zeit,rss_mb", *rows]).series
+    assert series.x.tolist() == [seconds * n for n in range(36)]

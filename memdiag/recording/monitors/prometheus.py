@@ -1,5 +1,5 @@
-"""Answers of Prometheus to a range query (`/api/v1/query_range`, or `promtool -o json`), and what
-exporters print, scraped again and again.
+"""Answers of Prometheus to a range query (`/api/v1/query_range`, or `promtool -o json`), exports of
+VictoriaMetrics, and what exporters print, scraped again and again.
 """
 
 from __future__ import annotations
@@ -143,7 +143,16 @@ def _series(document: Any, source: str) -> list[Found] | None:
             source=source,
             remedy="query a range: /api/v1/query_range?query=...&start=...&end=...&step=15",
         )
-    return [one for one in document if isinstance(one.get("values"), list)]
+    return [_in_pairs(one) for one in document if isinstance(one.get("values"), list)]
+
+
+def _in_pairs(found: Found) -> Found:
+    """VictoriaMetrics exports times in milliseconds beside the values."""
+    at_ms, values = found.get("timestamps"), found["values"]
+    if not isinstance(at_ms, list) or not all(isinstance(one, (int, float)) for one in at_ms):
+        return found
+    pairs = [(at / 1e3, value) for at, value in zip(at_ms, values, strict=False)]
+    return {**found, "values": pairs}
 
 
 def _refuse_failure(document: Found, source: str) -> None:

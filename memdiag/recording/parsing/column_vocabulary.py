@@ -35,7 +35,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         _ranked(
             "request requests req reqs query queries call calls predict predictions prediction"
             " inference inferences message messages invocation invocations transaction transactions"
-            " job jobs ops episode episodes frame frames"
+            " job jobs ops episode episodes frame frames fra"
         ),
     ),
     (
@@ -62,7 +62,8 @@ REQUESTS = _words("fetch fetches")
 AXIS_FILLERS = _words(
     "global train trainer training current total num number no nr n idx index id count counter"
     " wall stamp utc relative since start end interval elapsed unix process sys the of done"
-    " completed so far time log optimizer opt mini _"
+    " completed so far time realtime log optimizer opt mini sampled recorded logged collected"
+    " measured captured created _"
 )
 
 # Tags.

@@ -35,6 +35,8 @@ _DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9]{2}\b)"
 _CENTURY, _FIRST_YEAR = 100, 2000
 _LAST_MONTH = 12
 _NOON = 12
+# Durations begin at most so many steps after zero. Heuristic.
+_STEPS_BEFORE = 8
 _HOUR_AND_MINUTE = "^[0-9]{2}:[0-9]{2}$"
 # `Tue Mar 11 21:30:00 UTC 2025`, `11-Mar-2025 21:30`, `Mar 11, 2025 9:30 PM`.
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -209,8 +211,9 @@ def _days(year: Floats | Ints, month: Floats | Ints, day: Floats | Ints) -> Floa
 
 
 def _times_of_day(text: pl.Series) -> Floats:
-    """Seconds of `14:03:22.5` or `03:22`: minutes and seconds, unless they begin later than they
-    last and have two digits each, as times of day do (`09:12` to `09:47`).
+    """Seconds of `14:03:22.5` or `03:22`: minutes and seconds, unless they have two digits each and
+    begin later than they last (`09:12` to `09:47`) or than several steps (`08:00`, `08:20`...), as
+    times of day do.
     """
     seconds = np.zeros(len(text))
     for part in range(3):
@@ -219,9 +222,14 @@ def _times_of_day(text: pl.Series) -> Floats:
         seconds = np.where(np.isnan(values) & (part == 2), seconds, seconds * 60.0 + values)
     is_known = np.isfinite(seconds)
     known = seconds[is_known]
-    is_of_day = known.size > 1 and 2 * known.min() > known.max() and known.max() < _DAY_S / 60.0
+    is_of_day = known.size > 1 and known.max() < _DAY_S / 60.0 and _begin_late(known)
     has_hours = is_of_day and bool(text.filter(is_known).str.contains(_HOUR_AND_MINUTE).all())
     return seconds * 60.0 if has_hours else seconds
+
+
+def _begin_late(times: Floats) -> bool:
+    usual = float(np.median(np.abs(np.diff(times))))
+    return bool(2 * times.min() > times.max() or times[0] > _STEPS_BEFORE * usual > 0)
 
 
 def _floats(column: pl.Series) -> Floats:

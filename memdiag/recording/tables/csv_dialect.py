@@ -33,7 +33,9 @@ NUMBER = re.compile(
 )
 # A float has at most 24 characters; with blanks, quotes and a unit around it. Heuristic.
 _LONGEST_NUMBER = 100
-_BLANK = re.compile(r"[ \t]+")
+# An increase belongs to the cell before it: `206638 (+10974)`.
+CELL_END = r"[ \t]+(?![ \t]|\([+-])"
+_BLANK = re.compile(CELL_END)
 _CELL_ENDS = re.compile(r"[,;|\s]+")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 _DATE = re.compile(

@@ -32,10 +32,12 @@ STATISTICS = (
     "max",
     "last",
     "mean/increment",
+    "state",
 )
 _NAMES = (
     *("metric", "metric_name", "metricname", "_field", "field", "measurement"),
     *("counter name", "tag", "key", "series", "variable", "label", "name"),
+    "entity_id",
 )
 _UNITS = ("unit", "units")
 # More names are not those of metrics.

@@ -15,7 +15,7 @@ from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.parsing.cells import NULLS, numbers_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.number_marks import decimal_commas
-from memdiag.recording.tables.csv_dialect import WHITESPACE, Layout, split_line
+from memdiag.recording.tables.csv_dialect import CELL_END, WHITESPACE, Layout, split_line
 from memdiag.recording.tables.plain_numbers import (
     commas_in,
     has_groups_perhaps,
@@ -276,9 +276,12 @@ def _rows(source: Source, layout: Layout, torn: bool) -> bytes:
     start = 0
     for _ in range(layout.skip_lines):
         start = raw.find(b"\n", start) + 1
+    above = [line for line in raw[:start].split(b"\n") if line.strip()]
     raw = raw[start : raw.rfind(b"\n") + 1] if torn else raw[start:]
     if layout.delimiter == WHITESPACE:
-        raw = re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw))
+        for line in above:  # a monitor prints them again on each screen
+            raw = raw.replace(b"\n" + line + b"\n", b"\n")
+        raw = re.sub(CELL_END.encode(), b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw))
     return raw
 
 

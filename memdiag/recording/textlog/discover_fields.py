@@ -73,6 +73,8 @@ _NUMBERED_WITHIN = 64
 # What is counted as steps and has a size of its own.
 _SIZED = frozenset({"batch", "batches", "minibatch", "sample", "samples", "frame", "frames"})
 _SIZED |= frozenset({"message", "messages"})
+# What holds an amount that changes.
+_STORES = frozenset({"cache", "caches"})
 # `300 183.84`; the strides of a count differ by at most this part. Heuristic.
 _PAIR = re.compile(rf"\s*([0-9]+{FRACTION})[\s,;]+{NUMBER}\s*")
 _EVEN = 0.1
@@ -261,6 +263,7 @@ def _numbered(before: str) -> str:
 def _has_size(thing: str) -> bool:
     words = take_apart(thing).words
     is_moment = recognise(" ".join(words)).part in {Part.AXIS, Part.LABEL, Part.METRIC}
+    is_moment = is_moment or _STORES.issuperset(words)
     return not is_moment or not _SIZED.isdisjoint(words)
 
 

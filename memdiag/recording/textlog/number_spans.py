@@ -33,10 +33,12 @@ _SCAN = re.compile(
     rf"(?<![A-Za-z0-9_.])(?P<figure>{NUMBER})(?P<total>/[0-9]+(?![0-9.]))?"
     rf"(?:{OF}(?=[ ]?{SIZE_UNIT}\b))?[ ]?(?P<unit>{UNIT})?(?![A-Za-z0-9_])"
 )
-# "in memory on 10.0.0.5:41231", "RequestId: 65178467-77aa-4f1c-9c0e-...": a machine, a request.
+# "in memory on 10.0.0.5:41231", "RequestId: 65178467-77aa-4f1c-9c0e-...": a machine, a request;
+# "container_1709540012345_0042": one of many.
 _ADDRESS = re.compile(
     r"(?<![\w.])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?"
-    r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})(?![\w.])"
+    r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|[A-Za-z]+[_-][0-9]{6,}[\w-]*)(?![\w.])"
 )
 # "reserved 21.9 -> 21.7 GiB", "memory [12gb]->[8gb]/[16gb]": only the later value is in use.
 ARROW = r"(?:\s?\([0-9.]+(?:%|[ ]?[KMG]i?B)?\)|\])?\s*(?:->|→|=>|⇒|➜)\s*\[?"
@@ -160,7 +162,7 @@ class Number:
 
 def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
     """The line's numbers that may be readings or positions; the last `words` before one name it."""
-    line = _ADDRESS.sub(lambda one: "-" * len(one[0]), line)
+    line = _ADDRESS.sub(lambda one: "-" * (len(one[0]) - 1) + ",", line)
     zone = _ZONE.match(line)  # of the time before it
     end, unlabelled, bare = zone.end() if zone else 0, 0, False
     awaited: Place | None = None  # of the next number

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from memdiag.values.measurements import Floats, Ints
 
 _LOOKED_AT = 600
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly
 _ROWS_AT_LEAST = 4
 # An axis increases in this share of its steps; it may also stay or restart.
 _ONWARDS = 0.6
@@ -150,9 +151,18 @@ def _to_look_at(lines: Lines) -> Sequence[str]:
     hinted = [n for n in numbered if forms[n] in of_memory]
     chosen = hinted if len(hinted) * 20 >= len(numbered) or len(hinted) >= 20 else numbered
     others = numbered[: _LOOKED_AT // 2] if chosen is hinted and len(chosen) <= _LOOKED_AT else []
-    if len(chosen) > _LOOKED_AT:
-        chosen = chosen[:: len(chosen) // _LOOKED_AT + 1]
+    chosen = _spread(chosen)
     return [_without_stamp(lines.line(n)) for n in (*chosen, *others)]
+
+
+def _spread(lines: list[int]) -> list[int]:
+    """At most so many of the lines, everywhere among them, but in no rhythm: processes may take
+    turns.
+    """
+    if len(lines) <= _LOOKED_AT:
+        return lines
+    places = np.arange(_LOOKED_AT) * _GOLDEN % 1 * len(lines)
+    return [lines[at] for at in np.unique(places.astype(int))]
 
 
 def _each_of_memory(lines: Lines) -> dict[str, int]:

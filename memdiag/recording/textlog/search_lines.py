@@ -30,6 +30,10 @@ TAGS: dict[str, tuple[str, ...]] = {
         r"^\[default([0-9]{1,6})\]:",  # torchrun --tee
     ),
     "worker": (rf"(?i)\b(?:worker|replica)[ :=#\[-]{{1,3}}(?:{_SIZE}|([0-9]{{1,6}})\b)",),
+    "container": (
+        r"(?i)\b(?:container|pod)(?:[-_ ]?id)?[ :=#]{1,3}([a-z]+[_-][\w-]*[0-9][\w-]*)",
+        r"""(?i)\b(?:pod|container|host|hostname|node|instance|service)=["']?([a-z][\w.:-]*)""",
+    ),
     "gpu": (r"(?i)(?:^|[\[(|])\s*(?:gpu|device|cuda)[ :#-]{0,2}([0-9]{1,3})\s*[\])|]",),
     # Alone in its line: of the lines below it.
     "device": (
@@ -51,7 +55,8 @@ CARRIED = frozenset({"phase", "pid", "device"})
 """Tags that also apply to the lines below."""
 
 _ANY_TAG = (
-    "(?i)phase|stage|mode|split|pid|process|rank|worker|replica|restart|respawn"
+    "(?i)phase|stage|mode|split|pid|process|rank|worker|replica|container|pod|restart|respawn"
+    "|host=|hostname=|node=|instance=|service="
     rf"|(?:gpu|device|cuda|card|arena|node)[ :#-]{{0,2}}[0-9]|<std|\[default|{_TOTAL}:\s*$"
 )
 
