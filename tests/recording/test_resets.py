@@ -47,6 +47,25 @@ def test_a_job_that_resumes_from_checkpoints_is_restarted_each_time(tmp_path: Pa
     )
 
 
+def test_blocks_are_counted_on_behind_a_start_up_without_steps(tmp_path: Path) -> None:
+    """Nothing of the run is left out, and rows between two blocks have no step either."""
+    block = [f"{n},100\n" for n in range(1, 11)]
+    content = "step,rss_mb\n" + ",90\n" * 5 + "".join([*block, ",100\n", *block, *block, *block])
+    recording = read_log(tmp_path, content)
+    x = _only(recording).x
+    assert np.flatnonzero(np.isnan(x)).tolist() == [0, 1, 2, 3, 4, 15]
+    assert x[np.isfinite(x)].tolist() == list(range(1, 41))
+    assert any("restarts 3 times: counted on" in note for note in recording.notes)
+
+
+def test_a_restart_behind_a_start_up_without_steps_is_one(tmp_path: Path) -> None:
+    run = [",50\n", ",60\n", *(f"{n},{100 + 10 * n}\n" for n in range(1, 11))]
+    series = _only(read_log(tmp_path, "step,rss_mb\n" + "".join(run + run)))
+    assert series.generation is not None
+    assert series.generation.tolist()[:12] == [0] * 12
+    assert series.generation.tolist()[14:] == [1] * 10
+
+
 def test_step_within_epochs_is_counted_on(tmp_path: Path) -> None:
     rows = [(epoch, step, 100) for epoch in range(3) for step in range(5)]
     content = "epoch,step,rss_mb\n" + "".join(f"{e},{s},{y}\n" for e, s, y in rows)

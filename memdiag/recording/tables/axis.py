@@ -190,22 +190,23 @@ def resolve_resets(x: Floats, y: Floats, epoch: Floats | None, name: str) -> Res
     returns too are restarts of the process. So is any number of returns to a later position, such
     as the step of a checkpoint. Anything else is sorted later: None.
     """
-    falls = np.flatnonzero(x[1:] < x[:-1])  # (no array of differences: a column may be large)
-    if falls.size == 0 or x.size < _ROWS_PER_BLOCK * (falls.size + 1):
+    known = np.flatnonzero(np.isfinite(x))  # a start-up has no steps
+    at, y = x[known], y[known]
+    falls = np.flatnonzero(at[1:] < at[:-1])  # (no array of differences: a column may be large)
+    if falls.size == 0 or at.size < _ROWS_PER_BLOCK * (falls.size + 1):
         return None
     starts = np.concatenate(([0], falls + 1))
-    stride = float(np.median(np.abs(np.diff(x))))
-    resumes = bool(np.any(x[starts] > x[0] + 2 * stride))
+    block = np.searchsorted(known[falls], np.arange(x.size), side="left")
+    stride = float(np.median(np.abs(np.diff(at))))
+    resumes = bool(np.any(at[starts] > at[0] + 2 * stride))
     if (resumes or (epoch is None and falls.size <= 2)) and _falls_back(y, falls):
-        generation = np.searchsorted(falls, np.arange(x.size), side="left").astype(np.int64)
         goes = "goes back" if resumes else "restarts"
         note = f"{name} {goes} {_times(falls.size)} and the memory drops: read as process restarts"
-        return Reset(x=x, generation=generation, note=note)
+        return Reset(x=x, generation=block.astype(np.int64), note=note)
     if resumes:
         return None
-    onwards = x[falls] + stride - x[starts[1:]]  # each block begins after the one before
+    onwards = at[falls] + stride - at[starts[1:]]  # each block begins after the one before
     offsets = np.concatenate(([0.0], np.cumsum(onwards)))
-    block = np.searchsorted(falls, np.arange(x.size), side="left")
     note = f"{name} restarts {_times(falls.size)}: counted on from block to block"
     return Reset(x=x + offsets[block], generation=None, note=note)
 
