@@ -382,7 +382,7 @@ def size_getter(kind: type) -> Callable[[Any], int]:
 def device_getter(kind: type) -> tuple[Callable[[Any], int], int] | None:
     """What gives the part of the bytes of an instance that is on a device, and the unit in which
     the library's allocator hands that out; None for classes whose memory never is. Arrays of JAX
-    tell their platform; those of CuPy, which lend their memory to other libraries, are always on a
+    know their platform; those of CuPy, which lend their memory to other libraries, are always on a
     device.
     """
     elsewhere = _elsewhere(kind)

@@ -131,12 +131,12 @@ def test_a_note_of_a_loop_fits_into_its_record(loop, monkeypatch) -> None:
     found = loop(0.12, times=9)
     found.code = CODE.replace(co_filename="/" + "long/" * 40 + "train.py")
     found.total = 1_000_000
-    told: list[str] = []
+    notes: list[str] = []
     steps = LoopSteps(None, -1234.5, lambda _: False)  # type: ignore[arg-type]
-    monkeypatch.setattr(steps, "_note", told.append)
+    monkeypatch.setattr(steps, "_note", notes.append)
     steps._select(found, 0.0)
-    assert "train.py:1 (120 ms each, 1000000 in all, counted from " in told[0]
-    assert len(f"steps: {told[0]}") < NAME_BYTES
+    assert "train.py:1 (120 ms each, 1000000 in all, counted from " in notes[0]
+    assert len(f"steps: {notes[0]}") < NAME_BYTES
 
 
 def test_place_is_harmless_on_a_terminal() -> None:

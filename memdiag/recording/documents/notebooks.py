@@ -17,7 +17,7 @@ def is_notebook(source: Source) -> bool:
 
 
 def printed_in(source: Source) -> bytes:
-    """The text of all outputs, in their order; empty if it is no notebook after all."""
+    """The text of all outputs, in their order; empty if it is not a notebook."""
     document = parsed(source)
     cells = document.get("cells") if isinstance(document, dict) else None
     texts = [text for cell in _objects(cells) for text in _texts(cell)]
