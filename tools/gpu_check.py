@@ -14,7 +14,7 @@ For a machine with an NVIDIA GPU and a CUDA build of torch; nothing in the tests
 
 Written to the directory: the recordings, torch's figures (`*.truth.jsonl`), the reports, and
 `table.md`. Fails where a verdict is not as expected, or a figure is off by more than the tolerance.
---jobs: so many of them side by side, but for `overhead`.
+--jobs: how many checks run side by side; `overhead` always runs alone.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ def printed(text: str, name: str) -> str:
 
 def overhead(out: Path) -> Result:
     """The time of a step by CUDA events at full speed, recorded over bare: the median of pairs,
-    each of which has the other one of the two first."""
+    which take turns in which of the two runs first."""
     print("overhead ...", flush=True)
     ratios = []
     for number in range(OVERHEAD_PAIRS):

@@ -592,7 +592,7 @@ def per_link(things: list[Any], arrays: Arrays, counted: Kept | None = None) -> 
         old.add(things[-1])
     kept, units = Kept(arrays, without=old), 0
     whole = on_device = 0
-    # (A container may refer to others of its class that are no links.)
+    # (A container may refer to others of its class that are not links.)
     is_direct = any(one is two for one in gc.get_referents(things[0]) for two in things[1:2])
     for one in things[-2::-1] or things:
         kept.add(one)

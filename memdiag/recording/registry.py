@@ -155,12 +155,16 @@ def _read_notebook(source: Source, options: ReadOptions) -> Table | None:
     printed = printed_in(source)
     if not printed.strip():
         return None
-    inside = replace(source, content=printed, path=None, whole=True, tail=b"")
-    return read_table(inside, replace(options, format=""))[0]
+    return read_table(_inside(source, printed), replace(options, format=""))[0]
 
 
 def _read_log(source: Source, log: bytes) -> Table | None:
-    return read_text(replace(source, content=log, path=None, whole=True, tail=b""))
+    return read_text(_inside(source, log))
+
+
+def _inside(source: Source, content: bytes) -> Source:
+    """What a file holds in another format."""
+    return replace(source, content=content, path=None, whole=True, tail=b"")
 
 
 def _read_pattern(source: Source, options: ReadOptions) -> Table | None:

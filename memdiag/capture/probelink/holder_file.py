@@ -103,11 +103,12 @@ def _when(number: Any, walks: Mapping[int, _When]) -> _When | None:
     """When a walk was; None if that is not known. Of long runs not all walks are listed: another
     one was between its neighbors.
     """
-    known = walks.get(number)
+    if number in walks:
+        return walks[number]
     before = max((one for one in walks if one < number), default=None)
     after = min((one for one in walks if one > number), default=None)
-    if known is not None or before is None or after is None:
-        return known
+    if before is None or after is None:
+        return None
     part = (number - before) / (after - before)
     (first_s, first), (last_s, last) = walks[before], walks[after]
     step = None if first is None or last is None else round(first + part * (last - first))

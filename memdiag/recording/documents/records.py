@@ -57,7 +57,7 @@ class _Records:
     """rows: of each record the values by their names.
 
     above: names and values above the first record.
-    share: of the lines that are no others.
+    share: the part of the lines that belong to records.
     """
 
     rows: Sequence[dict[str, str]]

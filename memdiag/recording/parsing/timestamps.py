@@ -35,7 +35,7 @@ _DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9]{2}\b)"
 _CENTURY, _FIRST_YEAR = 100, 2000
 _LAST_MONTH = 12
 _NOON = 12
-# Durations begin at most so many steps after zero. Heuristic.
+# A column of durations begins at most this many steps after zero. Heuristic.
 _STEPS_BEFORE = 8
 _HOUR_AND_MINUTE = "^[0-9]{2}:[0-9]{2}$"
 # `Tue Mar 11 21:30:00 UTC 2025`, `11-Mar-2025 21:30`, `Mar 11, 2025 9:30 PM`.

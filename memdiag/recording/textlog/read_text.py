@@ -156,8 +156,8 @@ def _to_look_at(lines: Lines) -> Sequence[str]:
 
 
 def _spread(lines: list[int]) -> list[int]:
-    """At most so many of the lines, everywhere among them, but in no rhythm: processes may take
-    turns.
+    """At most _LOOKED_AT lines, from all parts of the log but at uneven distances: processes may
+    take turns.
     """
     if len(lines) <= _LOOKED_AT:
         return lines
