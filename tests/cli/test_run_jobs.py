@@ -83,7 +83,7 @@ def test_the_one_process_that_leaks_is_found_and_named(jobs: Jobs, guilty: str) 
     if guilty == "rank1":
         assert roles["rank0"] == (0, 0, 2)
         assert roles["rank1"] == (1, 1, 2)
-        assert "all 2 ranks are in this recording" in said
+        assert "a distributed job: all 2 ranks are in this recording" in found["notes"]
     else:
         assert roles["DataLoader worker 1"] == (None, None, None)
 

@@ -1,9 +1,12 @@
-"""Trains with a sabotaged probe: `sabotaged_training.py PROBE CHANNEL WORK`.
+"""Trains with a sabotaged probe: `sabotaged_training.py PROBE CHANNEL WORK PART PARTS`.
 
-For every function of the probe in directory PROBE, a copy of it in which this function fails is
-put into a forked child, which then trains. Prints what went wrong, by function.
+For every PARTS-th function of the probe in directory PROBE from the PART-th on, a copy of it in
+which this function fails is let into a forked child, which then trains. Prints what went wrong,
+by function.
 """
 
+import compileall
+import gc
 import io
 import os
 import shutil
@@ -77,37 +80,43 @@ def train() -> float:
     return loss.item()
 
 
-def child(source: Path, channel: str, work: Path, file: str, name: str, expected: float) -> None:
-    probe = work / "probe"
-    shutil.copytree(source, probe, ignore=shutil.ignore_patterns("__pycache__"))
-    if name:
-        (probe / file).write_text(sabotaged((probe / file).read_text(), name))
-    let_in(probe, channel)
-    found = train()
-    assert found == expected, (found, expected)
+def train_in_child(probe: Path, channel: str, expected: float) -> int:
+    """Exit status of a forked child that trains with this probe; 0: all went as without it."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return os.waitpid(pid, 0)[1]
+    status = 0
+    try:
+        let_in(probe, channel)
+        found = train()
+        assert found == expected, (found, expected)
+    except BaseException:
+        traceback.print_exc(file=sys.stdout)
+        status = 1
+    sys.stdout.flush()
+    os._exit(status)
 
 
 def main() -> None:
-    source, channel, work = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    source, channel, probe = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]) / "probe"
+    part, parts = map(int, sys.argv[4:])
+    shutil.copytree(source, probe, ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(probe, quiet=1)  # once; a child compiles the file that is sabotaged
+    sys.dont_write_bytecode = True
     warnings.simplefilter("error")
     torch.set_num_threads(1)
     expected = train()
-    faults = [(file, name) for file, name in functions(source) if file not in UNUSED]
-    for file, name in [("", ""), *faults]:
-        sys.stdout.flush()
-        pid = os.fork()
-        if pid == 0:
-            status = 0
-            try:
-                child(source, channel, work, file, name, expected)
-            except BaseException:
-                traceback.print_exc(file=sys.stdout)
-                status = 1
-            sys.stdout.flush()
-            os._exit(status)
-        if os.waitpid(pid, 0)[1]:
+    gc.freeze()  # a child that looks through all objects of torch would have a copy of them made
+    if train_in_child(probe, channel, expected):
+        print("FAILED with a sound probe")
+    used = [(file, name) for file, name in functions(source) if file not in UNUSED]
+    for file, name in used[part::parts]:
+        sound = (probe / file).rename(probe / "sound")  # (keeps its time, so what is compiled)
+        (probe / file).write_text(sabotaged(sound.read_text(), name))
+        if train_in_child(probe, channel, expected):
             print("FAILED with", file, name)
-        shutil.rmtree(work / "probe", ignore_errors=True)
+        sound.replace(probe / file)
     print("done")
 
 
