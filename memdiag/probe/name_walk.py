@@ -49,6 +49,7 @@ from .program_code import (
     awaiting_frames,
     generator_frame,
     is_ours,
+    is_shells,
     is_users,
     running_frames,
 )
@@ -345,7 +346,7 @@ class NameWalk:
             return NameWalk._visit_dict
         if issubclass(kind, _CONTAINERS):
             return NameWalk._visit_items
-        if is_ours(module_name(kind)):
+        if is_ours(module_name(kind)) or is_shells(module_name(kind)):
             return _visit_nothing
         for base, visit in (
             (LruCache, NameWalk._visit_cache),

@@ -25,11 +25,19 @@ _AWAITED = ("gi_yieldfrom", "cr_await", "ag_await")
 _ALL_TASKS = ("_all_tasks", "_scheduled_tasks")
 # Packages of memdiag's code: the probe's in the program, and both where a process measures itself.
 _OURS = frozenset((__name__.partition(".")[0], "_memdiag_probe", "memdiag"))
+# Packages of interactive shells. Their objects lead to all that a shell has, and some are names in
+# its `__main__`; what a person typed there has names of its own.
+_SHELLS = frozenset(("IPython", "ipykernel"))
 
 
 def is_ours(module: str) -> bool:
     """Return True for the name of a module of memdiag's."""
     return module.partition(".")[0] in _OURS
+
+
+def is_shells(module: str) -> bool:
+    """Return True for the name of a module of an interactive shell."""
+    return module.partition(".")[0] in _SHELLS
 
 
 def is_users(file: str) -> bool:
@@ -61,14 +69,15 @@ def generator_frame(generator: Any) -> Any:
 
 
 def running_frames() -> list[Any]:
-    """The frames of all threads, the outermost of each first, without the probe's."""
+    """The frames of all threads, the outermost of each first, without the probe's and a shell's."""
     found = []
     frame: Any
     for frame in list(sys._current_frames().values()):
         stack = []
         at = frame
         while at is not None:
-            if at.f_globals.get("__package__") != __package__:
+            package = at.f_globals.get("__package__")
+            if package != __package__ and not (type(package) is str and is_shells(package)):
                 stack.append(at)
             at = at.f_back
         found += stack[::-1]

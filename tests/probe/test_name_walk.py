@@ -994,3 +994,14 @@ def test_functions_whose_variables_are_not_read_are_named(program) -> None:
     walk = NameWalk(Places(), Arrays())
     program.run(lambda: program.plain(walk.run))
     assert walk.unread == {"run": "locals"}
+
+
+def test_what_an_interactive_shell_has_of_its_own_is_not_visited(program) -> None:
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
+    program.results = []
+    before = visits()
+    program.get_ipython = shell.instance().get_ipython
+    assert visits() < before + 100
+    found = grown(lambda i: program.results.append([i]))
+    assert found["results"].sizes[-1][1] == 40
+    shell.clear_instance()

@@ -137,8 +137,8 @@ _POOL_WORKERS = (
 )
 # By the names of all processes that grow.
 _OF_WORKERS = (
-    (re.compile(r"DataLoader worker"), _LOADER_WORKERS),
-    (re.compile(r"\w*PoolWorker|\w*Process-\d"), _POOL_WORKERS),
+    (cause.LOADER_WORKER, _LOADER_WORKERS),
+    (cause.POOL_WORKER, _POOL_WORKERS),
 )
 _COUNTED = frozenset({EvidenceKind.COUNT_GROWS, EvidenceKind.PROCESSES_GROW})
 _BY_COUNT = {

@@ -68,14 +68,16 @@ _CYCLES = (
     "time: objects in reference cycles hold it."
 )
 FIX = "Usual fix: "
+LOADER_WORKER = re.compile(r"DataLoader worker")
+POOL_WORKER = re.compile(r"\w*PoolWorker|\w*Process-\d")
 # By the names of all processes with culprits: what ends workers, and with them what they keep.
 _OF_WORKERS = (
     (
-        re.compile(r"DataLoader worker"),
+        LOADER_WORKER,
         "workers that end free it, at each epoch without persistent_workers=True",
     ),
     (
-        re.compile(r"\w*PoolWorker|\w*Process-\d"),
+        POOL_WORKER,
         "workers that end free it (maxtasksperchild or max_tasks_per_child of a pool)",
     ),
 )
