@@ -19,7 +19,8 @@ WAIT_STEPS = 8
 # training, for its mean, is shorter or does not matter). Heuristic.
 WAIT_BACKWARDS = 64
 WAIT_BATCHES = 200
-# The slowest optimizer has stopped if another one steps this much more often than before.
+# The slowest optimizer has stopped if the others step this much more often than before, or than
+# once each. Heuristic.
 _STALLED_FACTOR, _STALLED_STEPS = 4, 16
 
 
@@ -33,7 +34,10 @@ class StepCounter:
         # By optimizer: steps of the pace since its last step, and its steps since the pace's last.
         self._pace_since: dict[Hashable, int] = {}
         self._since_pace: dict[Hashable, int] = {}
-        self._usual = 1
+        self._steps = 0  # of the others since the pace's last step
+        self._usual = 1  # the same between its last two
+        self._latest: Hashable = None  # of the others
+        self._changes = 0  # of it since the pace's last step
         self._told = False
         self._backwards = 0  # since an optimizer has made a step
         self._by_backward = False
@@ -108,8 +112,9 @@ class StepCounter:
     def _paced(self) -> None:
         for other in self._pace_since:
             self._pace_since[other] += 1
-        self._usual = max(self._since_pace.values(), default=1)
+        self._usual = max(1, self._steps)
         self._since_pace.clear()
+        self._steps = self._changes = 0
 
     def _other_stepped(self, key: Hashable) -> int:
         paced = self._pace_since.get(key, 0)
@@ -117,14 +122,23 @@ class StepCounter:
         if paced >= 2:  # slower than the pace
             self._set_pace(key)
             return 1
-        since = self._since_pace[key] = self._since_pace.get(key, 0) + 1
-        if since > _STALLED_FACTOR * self._usual + _STALLED_STEPS:
-            self._set_pace(key)
-            return since  # these were iterations, counted as parts of one
-        return 0
+        since = self._since_pace
+        since[key] = since.get(key, 0) + 1
+        if key != self._latest:
+            self._latest = key
+            self._changes += 1
+        self._steps += 1
+        steps = self._steps
+        if steps <= _STALLED_FACTOR * max(self._usual, len(since)) + _STALLED_STEPS:
+            return 0
+        # These were iterations, counted as parts of one: of models that are trained one after the
+        # other all of them, of models that are trained side by side those of one.
+        ended = steps if 2 * self._changes < steps else max(since.values())
+        self._set_pace(key)
+        return ended
 
     def _set_pace(self, key: Hashable) -> None:
         self._pace = key
         self._pace_since = {other: 0 for other in self._counts if other != key}
         self._since_pace.clear()
-        self._usual = 1
+        self._steps, self._usual, self._changes = 0, 1, 0

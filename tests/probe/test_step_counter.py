@@ -40,6 +40,24 @@ def test_pace_changes_when_the_slower_optimizer_stops(iterations) -> None:
     assert total(iterations, "A" * 100) == 100
 
 
+def test_optimizers_that_are_kept_after_their_steps_do_not_end_the_count(iterations) -> None:
+    phones = [(f"phone {n}",) * 5 for n in range(200)]
+    counted = sum(iterations.optimizer_stepped(key) for steps in phones for key in steps)
+    assert counted == pytest.approx(1000, rel=0.1)
+
+
+def test_those_that_step_side_by_side_count_once_after_the_slowest_has_stopped(iterations) -> None:
+    assert total(iterations, "ABC" * 10) == 10
+    assert total(iterations, "AB" * 100) == pytest.approx(100, rel=0.15)
+
+
+def test_one_optimizer_per_parameter_is_one_iteration(iterations) -> None:
+    keys = [f"parameter {n}" for n in range(60)]
+    for key in keys:
+        iterations.optimizer_made(key)
+    assert sum(iterations.optimizer_stepped(key) for _ in range(20) for key in keys) == 20
+
+
 def test_unused_optimizer_is_not_waited_for_for_long(iterations) -> None:
     for key in "AB":
         iterations.optimizer_made(key)
