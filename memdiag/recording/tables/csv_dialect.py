@@ -170,7 +170,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         header = _below_groups(header, body[0])
         first = next(n for n, (_, row) in enumerate(cells) if n > first and len(row) == width)
         body = body[1:]
-    if not body or not _mostly_numbers(body, width):
+    if not body or not _mostly_numbers(body, width) or _have_names(header, body):
         return None
     if delimiter == "|" and _is_rule(body[0]):  # Markdown that is not a series
         return None
@@ -274,6 +274,13 @@ def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
         if filled and sum(map(is_number, filled)) * 2 >= len(filled):
             return True
     return False
+
+
+def _have_names(header: list[str], rows: list[list[str]]) -> bool:
+    """Return True if most cells below the names of memory have a name of their own: `rss=812`."""
+    places = [at for at, name in enumerate(header) if recognise(name).part is Part.METRIC]
+    cells = [row[at] for row in rows for at in places if at < len(row)]
+    return bool(cells) and 2 * sum("=" in cell for cell in cells) > len(cells)
 
 
 def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:

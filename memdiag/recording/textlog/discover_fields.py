@@ -509,4 +509,13 @@ def _plain_number(seen: Counter[Place], lines: Sequence[str]) -> Field | None:
     several = sum(sum(n.place == place for n in numbers_in(line)) > 1 for line in rest)
     if several > 0.2 * len(lines):
         return None
-    return Field(name="memory", meaning=recognise("memory"), pattern=_pattern(place, ()))
+    name = _title(lines)
+    return Field(name=name, meaning=recognise(name), pattern=_pattern(place, ()))
+
+
+def _title(lines: Sequence[str]) -> str:
+    """What a line above numbers says that they are: `node-2: Available memory`."""
+    titles = (line.rpartition(":")[2].strip() for line in lines)
+    named = {title for title in titles if title and not any(map(str.isdigit, title))}
+    named = {title for title in named if recognise(title).part is Part.METRIC}
+    return named.pop() if len(named) == 1 else "memory"

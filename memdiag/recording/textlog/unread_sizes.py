@@ -23,7 +23,7 @@ _SIZE = re.compile(
 )
 # A number and a word of memory, in any order, as in "estimated size (MB): 813".
 _OF_MEMORY = re.compile(
-    r"(?i)(?=.*[0-9])(?:.*[(\[][kmgt]i?b[)\]]|.*(?<![a-z])(?:mem(?:ory)?|rss|vram|alloc\w*)(?![a-z]))"
+    r"(?i)(?=.*(?<![\w-])[0-9])(?:.*[(\[][kmgt]i?b[)\]]|.*(?<![a-z])(?:mem(?:ory)?|rss|vram|alloc\w*)(?![a-z]))"
 )
 # Numbers without units or names behind another.
 _ROW = re.compile(rf"(?:\s+{NUMBER}(?=\s|$)){{2,}}")

@@ -39,6 +39,7 @@ from memdiag.analysis.decision.across.processes import (
     short_lived_process,
     stable_processes,
 )
+from memdiag.analysis.decision.across.same_readings import same_readings
 from memdiag.analysis.decision.across.series_set import (
     COUNTS,
     LARGEST_SMALL_BYTES,
@@ -69,11 +70,12 @@ OVERRULES = (
     uncollected_garbage,
     young_garbage,
     bounded_by,
+    same_readings,
 )
 # First: growth that is bounded, whatever its own verdict; of what is left inconclusive, what cannot
 # grow since the memory that contains it, or all that it is the sum of, does not.
 EXPLAINS = (lost_sharing, collected, filling_container)
-BOUNDS = (bounded_by, stable_processes)
+BOUNDS = (bounded_by, stable_processes, same_readings)
 # then what an exact metric adds.
 CONFIRMS = (exact_meter,)
 # What keeps an inconclusive series from leaving the recording inconclusive.
