@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memdiag.analysis.policy import Common
     from memdiag.values.measurements import Floats, Series
 
-_FLOAT_ERROR = 1e-9  # exact enough: of a sum of floats, relative to its range
+_FLOAT_ERROR = 1e-9  # exact: more than the error of a sum of floats, relative to its terms
 
 
 @Rule
