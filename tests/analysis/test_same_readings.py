@@ -1,5 +1,7 @@
-"""Two series with the same readings have one verdict (share_of_memory.csv of the pasted logs); others
-have their own."""
+"""Two series with the same readings have one verdict (share_of_memory.csv of the pasted logs).
+
+Others have their own.
+"""
 
 from __future__ import annotations
 
