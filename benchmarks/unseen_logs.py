@@ -1,0 +1,120 @@
+"""How does memdiag judge logs that were written before anybody tried them?
+
+    python benchmarks/unseen_logs.py
+
+Each archive in `fixtures/unseen_logs` is a corpus of 40 logs in the forms of tools and people, with
+`truths.json`: which leak, which are bounded, and which are warm-ups that were cut off while they
+grew; the column that counts, its first and last value, the number of its readings. The values were
+made for this; no log is of a real run. They were written without knowledge of the readers, and run
+once; `first_run.json` has what was said then (by a1cc463), before anything was mended. A third of
+those that were cut off grow evenly to their end: nothing tells these from a leak. A log that is
+refused counts as left open.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from _rows import Row, at_least, at_most, missed, table
+
+import memdiag
+from memdiag.errors import MemdiagError
+from memdiag.values.verdict import Verdict
+
+LOGS = Path(__file__).parent.parent / "fixtures" / "unseen_logs"
+FIRST_RUN = LOGS / "first_run.json"
+FEW_READINGS = 10
+# A value in MB may be one of 2^20 or of 10^6 bytes.
+ALIKE = 0.1
+REFUSED = "refused"
+RIGHT = {"leak": {"leak"}, "bounded": {"stable", "warmup"}, "cut": {"inconclusive"}}
+
+Said = dict[str, tuple[str, bool]]
+
+
+def logs(archive: Path, directory: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The logs of a corpus with their truths."""
+    with tarfile.open(archive) as corpus:
+        corpus.extractall(directory, filter="data")
+    truths = json.loads(next(directory.rglob("truths.json")).read_text(encoding="utf-8"))
+    for name, truth in truths.items():
+        yield next(directory.rglob(name)), truth
+
+
+def said(log: Path, truth: dict[str, Any]) -> tuple[str, bool]:
+    """The verdict, and whether the column that counts was read with its values."""
+    try:
+        found = memdiag.analyze(log)
+    except MemdiagError:
+        return REFUSED, False
+    order = [Verdict.LEAK, Verdict.INCONCLUSIVE, Verdict.WARMUP, Verdict.STABLE]
+    verdict = min((one.verdict for one in found), key=order.index)
+    series = [one for recording in found for one in recording.series]
+    return verdict.value, any(_has(one.start_value, one.latest_value, truth) for one in series)
+
+
+def _has(first: float, last: float, truth: dict[str, Any]) -> bool:
+    """Return True if the values are the truth's, in whatever unit."""
+    if min(first, last, truth["first_bytes"], truth["last_bytes"]) <= 0:
+        return False
+    ratios = math.log(last / first), math.log(truth["last_bytes"] / truth["first_bytes"])
+    size = abs(math.log(last / truth["last_bytes"]))
+    return size < ALIKE or abs(ratios[0] - ratios[1]) < ALIKE * abs(ratios[1])
+
+
+def rows_of(on: str, truths: Mapping[str, dict[str, Any]], results: Said) -> list[Row]:
+    """Figures with their bars."""
+    counts = Counter((truths[name]["truth"], verdict) for name, (verdict, _) in results.items())
+    of = Counter(truths[name]["truth"] for name in results)
+    leaks = [name for name in results if truths[name]["truth"] == "leak"]
+    long = [name for name in leaks if truths[name]["readings"] >= FEW_READINGS]
+    found = sum(results[name][0] == "leak" for name in long)
+    calm = counts["leak", "stable"] + counts["leak", "warmup"]
+    left = counts["bounded", "inconclusive"] + counts["bounded", REFUSED]
+    rows = [
+        at_most(on, "LEAK on bounded logs", counts["bounded", "leak"], of["bounded"], 0.017),
+        at_most(on, "LEAK on logs that were cut off", counts["cut", "leak"], of["cut"], 0.07),
+        at_most(on, "leaks called STABLE or WARMUP", calm, of["leak"], 0.035),
+        at_least(on, "leaks of ten and more readings found", found, len(long), 0.85),
+        at_most(on, "bounded logs left open", left, of["bounded"], 0.17),
+    ]
+    refused = sum(verdict == REFUSED for verdict, _ in results.values())
+    unread = sum(not is_read for _, is_read in results.values()) - refused
+    for figure, part in (("refused", refused), ("column that counts not read", unread)):
+        value = f"{part}/{len(results)}"
+        rows.append(Row(on=on, figure=figure, value=value, bar="", good=None))
+    return rows
+
+
+def main() -> int:
+    truths: dict[str, dict[str, Any]] = {}
+    now: Said = {}
+    for archive in sorted(LOGS.glob("*.tar.xz")):
+        with tempfile.TemporaryDirectory() as directory:
+            for log, truth in logs(archive, Path(directory)):
+                key = f"{archive.name.removesuffix('.tar.xz')}/{log.name}"
+                truths[key], now[key] = truth, said(log, truth)
+    if "--first" in sys.argv:  # of a corpus that is new
+        FIRST_RUN.write_text(json.dumps(now, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    first = json.loads(FIRST_RUN.read_text(encoding="utf-8"))
+    rows = rows_of("now", truths, now)
+    print(table([*rows_of("first run", truths, first), *rows]))
+    print("\nNot as in truth, or otherwise than in the first run:\n")
+    print("| log | truth | first run | now |\n|---|---|---|---|")
+    for key, truth in truths.items():
+        verdicts = first[key][0], now[key][0]
+        if len(set(verdicts)) > 1 or verdicts[1] not in RIGHT[truth["truth"]]:
+            print(f"| `{key}` | {truth['truth']} | {verdicts[0]} | {verdicts[1]} |")
+    return int(missed(rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
