@@ -41,8 +41,8 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
     (
         AxisKind.SECONDS,
         _ranked(
-            "time elapsed timestamp ts datetime date clock runtime walltime uptime t at seconds"
-            " relative datum uhrzeit zeit fecha hora"
+            "time elapsed timestamp timestamps ts datetime date clock runtime walltime uptime t at"
+            " seconds relative datum uhrzeit zeit fecha hora"
         ),
     ),
     (
