@@ -25,9 +25,11 @@ _LOOKED_AT = 1 << 12
 _TITLES = ("Label", "name", "metric", "title", "id")
 _NAME, _VALUE, _UNIT = "metric", "value", "unit"  # as tables of one row per reading have them
 _WHICH = "series"
+_SCOPE = "scope"  # the tags of a series of Datadog
 _POINTS_AT_LEAST = 4
 _SERIES_AT_MOST = 1000
 _PARTS_AT_MOST = 16
+_NAMED = {Part.AXIS, Part.METRIC}
 _POINTS = {2: ("time", "value"), 3: ("wall time", "step", "value")}
 
 _FILLED = re.compile(r"[^\s,]")
@@ -105,9 +107,9 @@ def _listed_points(rows: Sequence[Any]) -> dict[str, list[Any]]:
     """
     widths = {len(row) if isinstance(row, list) else 0 for row in rows}
     names = _POINTS.get(widths.pop() if len(widths) == 1 else 0, ())
-    if not names or not all(isinstance(cell, (int, float)) for row in rows for cell in row):
+    if not names or any(isinstance(cell, (str, list, dict)) for row in rows for cell in row):
         return {}
-    if min(row[0] for row in rows) < EPOCH_SCALES[-1][0]:
+    if any(row[0] is None or row[0] < EPOCH_SCALES[-1][0] for row in rows):
         return {}
     return {name: [row[at] for row in rows] for at, name in enumerate(names)}
 
@@ -118,9 +120,21 @@ def _title(document: Row) -> str:
         title = document.get(key)
         title = title.get("value", title.get("type")) if isinstance(title, dict) else title
         if isinstance(title, str) and _is_of_memory(title):
-            unit = str(document.get("unit", ""))
+            unit = _unit(document.get(_UNIT))
             return f"{title} ({unit.lower()})" if units.bytes_per_unit(unit) else title
     return ""
+
+
+def _unit(unit: Any) -> str:
+    """The unit in `"B"` or in Datadog's `[{"short_name": "B"}, null]`, where the second one is what
+    it is per; "" for none.
+    """
+    if isinstance(unit, list):
+        there = [one for one in unit if one is not None]
+        unit = there[0] if len(there) == 1 else ""
+    if isinstance(unit, dict):
+        unit = unit.get("short_name") or unit.get("name")
+    return str(unit or "")
 
 
 def _is_of_memory(title: str) -> bool:
@@ -132,7 +146,9 @@ def _has_memory(row: Row) -> bool:
     return any(recognise(name).part is Part.METRIC for name in row)
 
 
-def _within(document: Any, title: str, nesting: int = _NESTING * 2) -> Iterator[_Columns]:
+def _within(
+    document: Any, title: str, scope: str = "", nesting: int = _NESTING * 2
+) -> Iterator[_Columns]:
     """The series of points anywhere inside, below an object that says what they are of."""
     if not nesting or not isinstance(document, (dict, list)):
         return
@@ -141,23 +157,25 @@ def _within(document: Any, title: str, nesting: int = _NESTING * 2) -> Iterator[
         columns = _listed_points(document) or _by_column(_rows(document)) if is_series else {}
         inner = iter(document)
     else:
-        title = _title(document) or title
+        title, scope = _title(document) or title, str(document.get(_SCOPE, scope))
         columns = (_columns(document) if title else None) or {}
         inner = iter(document.values())
     if points := _points(columns, title):
-        yield points
+        yield {_WHICH: [scope] * len(points[_VALUE]), **points} if scope else points
         return
     for one in inner:
-        yield from _within(one, title, nesting - 1)
+        yield from _within(one, title, scope, nesting - 1)
 
 
 def _below(series: Sequence[_Columns]) -> Table | None:
-    """Series below each other, with their numbers if there are several; None for none."""
+    """Series below each other, with their scopes or numbers if there are several; None for none."""
     if len(series) < 2:
         return _table(series[0]) if series else None
     lengths = [len(columns[_VALUE]) for columns in series]
-    which = [str(n) for n, length in enumerate(lengths) for _ in range(length)]
-    names = dict.fromkeys(name for columns in series for name in columns)
+    scopes = [columns[_WHICH][0] if _WHICH in columns else "" for columns in series]
+    shown = scopes if len(set(scopes)) == len(scopes) else map(str, range(len(scopes)))
+    which = [one for one, length in zip(shown, lengths, strict=True) for _ in range(length)]
+    names = dict.fromkeys(name for columns in series for name in columns if name != _WHICH)
     joined = {
         name: [
             cell
@@ -215,7 +233,7 @@ def _named_rows(document: Any, nesting: int = _NESTING * 2) -> dict[str, list[An
     rows = next(
         (one for one, width in zip(lists, widths, strict=True) if width == {len(names)}), []
     )
-    if names and rows:
+    if rows and any(recognise(name).part in _NAMED for name in names):
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     parts = (_named_rows(one, nesting - 1) for one in inner)
     return next(filter(None, parts), {})

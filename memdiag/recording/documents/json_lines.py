@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator, Sequence
 
 from memdiag.errors import ReadError
 from memdiag.recording.inputs.opening import HEAD_BYTES
@@ -15,6 +16,11 @@ from memdiag.recording.tables.table import Table, without_lists
 from memdiag.values.measurements import AxisKind
 
 _NESTING = 4
+# Of devices, containers or pods in a list.
+_PARTS_AT_MOST = 64
+_PART = "instance"
+_NAMES = (("name",), ("metadata", "name"), ("id",), ("uuid",), ("index",), ("pid",))
+Path = tuple[str, ...]
 # Log messages: a share of them have a number and a word or unit of memory. Heuristic.
 _OF_MEMORY = r"(?i)[0-9].*(?:mem|rss|ram\b|[0-9] ?[KMGT]i?B\b)|(?:mem|rss|ram\b).*[0-9]"
 _OF_MEMORY_AT_LEAST = 0.05
@@ -138,9 +144,7 @@ def _is_endless(source: Source) -> bool:
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     for _ in range(_NESTING):
-        for name in [name for name, kind in frame.schema.items() if kind == pl.List(pl.Struct)]:
-            if (frame[name].list.len() == 1).all():
-                frame = frame.explode(name)  # the only container of a pod
+        frame = _without_objects_in_lists(frame)
         nested = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Struct)]
         if not nested:
             break
@@ -151,3 +155,65 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
             inner = inner.select([column for column in inner.columns if column not in taken])
             frame = frame.drop(name).hstack(inner)
     return frame
+
+
+def _without_objects_in_lists(frame: pl.DataFrame) -> pl.DataFrame:
+    """The only object of each list in its row; several with memory in rows of their own, which a
+    label distinguishes, or in columns where other columns have memory too.
+    """
+    paths = {name: list(_paths(name, kind)) for name, kind in frame.schema.items()}
+    amounts = {name for name, found in paths.items() if any(map(_is_memory, found))}
+    for name in [name for name, kind in frame.schema.items() if kind == pl.List(pl.Struct)]:
+        sizes = frame[name].list.len()
+        largest = sizes.max()
+        if (sizes == 1).all():
+            frame = frame.explode(name)  # the only container of a pod
+        elif name in amounts and isinstance(largest, int) and largest <= _PARTS_AT_MOST:
+            if amounts == {name}:
+                frame = _in_rows(frame, name, paths[name])
+            else:
+                places = [pl.col(name).list.get(at, null_on_oob=True) for at in range(largest)]
+                named = [place.alias(f"{name}.{at}") for at, place in enumerate(places)]
+                frame = frame.with_columns(named).drop(name)
+    return frame
+
+
+def _in_rows(frame: pl.DataFrame, name: str, paths: Sequence[Path]) -> pl.DataFrame:
+    """The objects of a list in rows of their own, with a label: their name or number, or their
+    place in the list.
+    """
+    label = name.rpartition(".")[2].removesuffix("s")
+    label = label if recognise(label).part is Part.LABEL else _PART
+    if label in frame.columns:
+        return frame
+    members = [path[1:] for wanted in _NAMES for path in paths if path[1:] == wanted]
+    named = (pl.col(name).list.eval(_member(path)) for path in members)
+    apart = (one for one in named if _distinguishes(frame.select(one).to_series()))
+    labels = next(apart, pl.int_ranges(pl.col(name).list.len()))
+    return frame.with_columns(labels.alias(label)).explode(name, label)
+
+
+def _member(path: Path) -> pl.Expr:
+    member = pl.element()
+    for name in path:
+        member = member.struct.field(name)
+    return member
+
+
+def _distinguishes(labels: pl.Series) -> bool:
+    """Return True if the labels of each list differ: GPUs may all have the name of their model."""
+    return bool((labels.list.n_unique() == labels.list.len()).all())
+
+
+def _paths(name: str, kind: object) -> Iterator[Path]:
+    """The names from a column down to each member of its objects."""
+    inner = kind.inner if isinstance(kind, pl.List) else kind
+    if not isinstance(inner, pl.Struct):
+        yield (name,)
+        return
+    for field in inner.fields:
+        yield from ((name, *path) for path in _paths(field.name, field.dtype))
+
+
+def _is_memory(path: Path) -> bool:
+    return recognise(".".join(path)).part is Part.METRIC

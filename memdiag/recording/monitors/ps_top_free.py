@@ -10,6 +10,7 @@ from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.tables.host_parts import unit_of_machine
 from memdiag.recording.tables.table import Table
 from memdiag.values import units
 
@@ -116,8 +117,7 @@ def in_unit_of_machine(table: Table, size: str, command: str) -> Table:
         column = table.series[table.names.index(size)]
         bare = column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64)
         total = max(bare.to_list(), default=0.0)
-    sizes = ((unit, total * (units.bytes_per_unit(unit) or 1)) for unit in _MACHINE_UNITS)
-    unit = next((unit for unit, size in sizes if _LEAST_BYTES <= size <= _MOST_BYTES), "KiB")
+    unit = unit_of_machine(total)
     columns = tuple(
         column if name in {TICK, "time"} else column.str.replace(_UNITLESS, f"$1 {unit}")
         for name, column in zip(table.names, table.series, strict=True)
@@ -244,9 +244,6 @@ def _kib(cell: str) -> str:
 
 
 _UNITLESS = r"^([0-9.]+)$"
-# The first of these units in which the machine has between 128 MiB and 32 TiB.
-_MACHINE_UNITS = ("KiB", "MiB", "GiB", "B")
-_LEAST_BYTES, _MOST_BYTES = 128 << 20, 32 << 40
 _FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
 
 

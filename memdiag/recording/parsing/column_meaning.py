@@ -36,6 +36,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     MEMORY,
     MEMORY_ENDINGS,
     MEMORY_PARTS,
+    NAMES,
     NO_AMOUNTS,
     NO_LEVELS,
     NOT_USED,
@@ -172,7 +173,7 @@ def _tag(name: Name) -> Meaning | None:
         return Meaning(part=Part.GENERATION)
     if len(words & PHASES) == 1 and words <= PHASES | PHASE_FILLERS:
         return Meaning(part=Part.PHASE)
-    if name.words == ("name",) or (words & LABELS and words <= LABELS | LABEL_FILLERS):
+    if name.words in NAMES or (words & LABELS and words <= LABELS | LABEL_FILLERS):
         return Meaning(part=Part.LABEL)
     return None
 

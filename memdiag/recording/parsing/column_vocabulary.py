@@ -41,8 +41,8 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
     (
         AxisKind.SECONDS,
         _ranked(
-            "time elapsed timestamp ts datetime date clock runtime walltime uptime t at seconds"
-            " relative datum uhrzeit zeit fecha hora"
+            "time elapsed timestamp timestamps ts datetime date clock runtime walltime uptime t at"
+            " seconds relative datum uhrzeit zeit fecha hora"
         ),
     ),
     (
@@ -71,6 +71,7 @@ PHASES = _words("phase stage mode split section")
 PHASE_FILLERS = _words("current training name")
 PIDS = frozenset({("pid",), ("process", "id"), ("proc", "id"), ("os", "pid")})
 GENERATIONS = frozenset({("generation",), ("incarnation",), ("restart",), ("restarts",)})
+NAMES = frozenset({("name",), ("metadata", "name")})  # the latter of Kubernetes' objects
 LABELS = _words(
     "rank worker series instance process host hostname node gpu device container pod command cmd"
     " replica proc id pci bus"

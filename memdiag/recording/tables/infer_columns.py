@@ -86,7 +86,7 @@ def plan(table: Table, options: ReadOptions, source: str) -> Plan:
     axes = _axes(table, meanings, metrics, x, source)
     labels += _of_restarts(table, meanings, axes, taken)
     if not axes:
-        found = _dated(table, meanings) or _rising(table, meanings, metrics, pid)
+        found = _dated(table, meanings) or _rising(table, meanings, metrics, pid, labels)
         axes = [] if found is None else [found]
     return Plan(
         metrics=tuple(metrics),
@@ -470,11 +470,16 @@ def _dated(table: Table, meanings: list[Meaning]) -> Candidate | None:
 
 
 def _rising(
-    table: Table, meanings: list[Meaning], metrics: list[tuple[int, Meaning]], pid: int | None
+    table: Table,
+    meanings: list[Meaning],
+    metrics: list[tuple[int, Meaning]],
+    pid: int | None,
+    labels: list[tuple[str, int]],
 ) -> Candidate | None:
     """The first column of numbers that counts up from row to row within every process."""
     used = {at for at, _ in metrics}
-    parts = [slice(None)] if pid is None else _rows_by(table.series[pid])
+    by = next((at for at in [pid, *(at for _, at in labels)] if at is not None), None)
+    parts = [slice(None)] if by is None else _rows_by(table.series[by])
     for at, meaning in enumerate(meanings):
         column = table.columns[at]
         if meaning.part not in {Part.OTHER, Part.LABEL} or at in used or not is_numeric(column):

@@ -1,0 +1,68 @@
+"""Tables of a machine's memory whose names do not mention it: `time,free,used,cached,buffers`, as
+Netdata exports it, or `free` in a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.tables.table import Table
+from memdiag.values import units
+from memdiag.values.sanitize import printable
+
+# The first in which a size can be that of a machine is taken.
+_UNITS = ("KiB", "MiB", "GiB", "B")
+_LEAST_BYTES, _MOST_BYTES = 128 << 20, 32 << 40
+# Of pages, in bytes, all sizes are multiples; of KiB and MiB few are.
+_BLOCK_BYTES = 512
+
+_USED, _FREE, _TOTAL = ("used",), ("free",), ("total",)
+# Only of memory: disks have what is used and free too.
+_BUFFERS = {("buffers",), ("buff", "cache"), ("buffer", "cache")}
+_CACHED = {("cached",), ("cache",)}
+_PARTS = {_USED, _FREE} | _BUFFERS | _CACHED
+_OTHERS = {_TOTAL, ("available",)}
+_COLUMNS_AT_MOST = 100
+
+
+def with_host_names(table: Table) -> Table:
+    """The table with the machine and a unit in the names of its memory, and a note; unchanged if
+    what is used, free and in buffers are not all in it.
+    """
+    if len(table.names) > _COLUMNS_AT_MOST:
+        return table
+    apart = [(at, take_apart(name)) for at, name in enumerate(table.names)]
+    found = {
+        name.words: at
+        for at, name in apart
+        if name.words in _PARTS | _OTHERS and not (name.percent or name.rate)
+    }
+    if not {_USED, _FREE} <= found.keys() or _BUFFERS.isdisjoint(found):
+        return table
+    cells = {words: to_numbers(table.columns[at]) for words, at in found.items()}
+    bare = [
+        words
+        for words, at in found.items()
+        if cells[words].unit is None and apart[at][1].bytes_per_unit is None
+    ]
+    summed = [words for words in bare if words in _PARTS]
+    bare = bare if summed else []
+    sizes = [np.nan_to_num(cells[words].values) for words in summed]
+    is_whole = all(bool(np.all(size % _BLOCK_BYTES == 0)) for size in sizes)
+    unit = "B" if is_whole else unit_of_machine(float(np.max(sum(sizes), initial=0.0)))
+    names = list(table.names)
+    for words, at in found.items():
+        names[at] = f"host {names[at].strip()}" + (f" ({unit})" if words in bare else "")
+    shown = ", ".join(printable(table.names[at]) for at in sorted(found.values()))
+    note = f"{shown}: taken as memory of a machine" + (f", in {unit}" if bare else "")
+    return replace(table, names=tuple(names), notes=(*table.notes, note))
+
+
+def unit_of_machine(size: float) -> str:
+    """The first unit in which a machine can have so much memory, KiB if there is none."""
+    sizes = ((unit, size * (units.bytes_per_unit(unit) or 1)) for unit in _UNITS)
+    return next((unit for unit, size in sizes if _LEAST_BYTES <= size <= _MOST_BYTES), "KiB")

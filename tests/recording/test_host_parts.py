@@ -1,0 +1,44 @@
+"""A machine's memory in columns that are called used, free, cached and buffers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memdiag.recording.read import read
+from memdiag.values.measurements import Role
+
+
+def log(path: Path, header: str, *parts: int, step: int = 1) -> str:
+    rows = [
+        ",".join([str(30 * row), *(str(part + row * step) for part in parts)]) for row in range(20)
+    ]
+    path.write_text("\n".join([header, *rows]) + "\n", "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("size", "step", "factor"),
+    [(2**20, 4, 2**10), (2**10, 1, 2**20), (2**30, 4096, 1)],
+    ids=["KiB", "MiB", "bytes"],
+)
+def test_the_numbers_show_their_unit(tmp_path: Path, size: int, step: int, factor: int) -> None:
+    parts = (3 * size, 2 * size, size)
+    recording = read(log(tmp_path / "log.csv", "time_s,used,free,buff/cache", *parts, step=step))
+    used = next(one for one in recording.series if "used" in one.column)
+    assert used.role is Role.HOST
+    assert used.y[0] == parts[0] * factor
+    assert any("memory of a machine, in" in note for note in recording.notes)
+
+
+def test_a_unit_in_the_names_is_kept(tmp_path: Path) -> None:
+    header = "time_s,used_mb,free_mb,cached_mb,buffers_mb"
+    recording = read(log(tmp_path / "log.csv", header, 3000, 2000, 1000, 100))
+    used = next(one for one in recording.series if "used" in one.column)
+    assert used.y[0] == 3000e6
+
+
+def test_what_is_used_and_free_without_buffers_may_be_of_a_disk(tmp_path: Path) -> None:
+    recording = read(log(tmp_path / "log.csv", "time_s,used,free", 3000, 2000))
+    assert not any("used" in one.column for one in recording.series)

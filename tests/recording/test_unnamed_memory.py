@@ -1,0 +1,58 @@
+"""Columns of whole pages whose names do not mention memory, and numbers that only look so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memdiag.errors import ReadError
+from memdiag.recording.read import read
+
+ROWS = 60
+PAGE = 4096
+
+
+def table(path: Path, first: str, second: Callable[[int], int], third: Callable[[int], int]) -> str:
+    names = first.split(",")
+    rows = [
+        f"2026-01-05 10:{row // 2:02d}:{row % 2 * 30:02d},{second(row)},{third(row)}"
+        for row in range(ROWS)
+    ]
+    path.write_text("\n".join([",".join(["time", *names]), *rows]) + "\n", "utf-8")
+    return str(path)
+
+
+def pages(seed: int, least: int = 80_000) -> Callable[[int], int]:
+    drawn = np.random.default_rng(seed).integers(least, least + 4000, ROWS)
+    return lambda row: int(drawn[row]) * PAGE
+
+
+def test_whole_pages_in_all_columns_are_memory_and_a_note_says_so(tmp_path: Path) -> None:
+    recording = read(table(tmp_path / "log.csv", "web-7d9c,web-4xkq", pages(1), pages(2)))
+    assert [one.unit.value for one in recording.series] == ["bytes", "bytes"]
+    assert recording.series[0].y[0] == pages(1)(0)
+    assert any("taken as memory in bytes" in note for note in recording.notes)
+
+
+@pytest.mark.parametrize(
+    ("names", "second", "third"),
+    [
+        ("web-7d9c,ids", pages(1), lambda row: 7_000_003 + row),
+        ("seen,kept", lambda row: row * 8192 * 300 + 2**21, lambda row: (row + 512) * 4096),
+        ("seen,kept", lambda row: 2 ** (21 + row % 9), lambda row: 2 ** (22 + row % 7)),
+        ("large,small", pages(1), lambda row: PAGE * (1 + row % 40)),
+        ("tokens,web", pages(1), pages(2)),
+        ("disk_a,disk_b", pages(1), pages(2)),
+        ("web-7d9c/s,web-4xkq/s", pages(1), pages(2)),
+        ("a,b", lambda row: pages(1)(row) + 8, pages(2)),
+    ],
+    ids=["ids", "counts", "powers of two", "few pages", "tokens", "disks", "rates", "no pages"],
+)
+def test_other_numbers_are_refused(
+    tmp_path: Path, names: str, second: Callable[[int], int], third: Callable[[int], int]
+) -> None:
+    with pytest.raises(ReadError, match="no column looks like memory"):
+        read(table(tmp_path / "log.csv", names, second, third))
