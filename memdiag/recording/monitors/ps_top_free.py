@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from memdiag.recording.inputs.paste_cleanup import without_escapes
@@ -18,10 +18,14 @@ TICK = "tick"
 
 _MAX_BYTES = 512 << 20
 _PROCESSES_AT_MOST = 20
+# Processes with fewer readings tell nothing beside one with so many. Heuristic.
+_READINGS_AT_LEAST, _LONG_LIVED_AT_LEAST = 4, 8
 _MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
 _PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(MB\)")
 _HEAD_LINES = 60
 _TIME = re.compile(r"(?:\b|(?<=[0-9]T))([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?(?:Z|\b)")
+# Hours and minutes alone on a line.
+_MINUTES = re.compile(r"\W*([01]?[0-9]|2[0-3])(:[0-5][0-9])(?:\s*([AP])M)?\W*")
 _KIB = {"mem", "rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
 _NAMES = {
     "res": "rss",
@@ -35,6 +39,13 @@ _NAMES |= {"command": "process", "rss": "rss", "pss": "pss", "uss": "uss", "swap
 _CPU_TIME = "TIME"  # in ps: the processor time of a process
 _PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
 _OF_MACOS = {"command", "mem"}  # its top prints `812M+`
+# The rows of `ps aux`, of which `grep` leaves out the header.
+_PS_HEADER = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND"
+_PS_AUX = re.compile(
+    r"\s*\S+\s+[0-9]+(?:\s+[0-9]+(?:[.,][0-9])?){2}(?:\s+[0-9]+){2}\s+\S+\s+[A-Z][A-Za-z<+]*\s+\S+"
+    r"\s+[0-9]+:[0-9]{2}(?:[.,:][0-9]+)?\s+\S"
+)
+_PS_ROWS_AT_LEAST = 4
 
 
 def is_mprof(source: Source) -> bool:
@@ -83,14 +94,21 @@ def read_psrecord(source: Source) -> Table:
 
 
 def has_processes(source: Source) -> bool:
-    """Return True if one of the first lines is the header of a process table."""
-    return any(map(_is_process_header, source.head().split("\n")[:_HEAD_LINES]))
+    """Return True if one of the first lines is the header of a process table, or several are rows
+    of `ps aux`.
+    """
+    lines = source.head().split("\n")[:_HEAD_LINES]
+    rows = sum(_PS_AUX.match(line) is not None for line in lines)
+    return rows >= _PS_ROWS_AT_LEAST or any(map(_is_process_header, lines))
 
 
 def read_processes(source: Source) -> Table | None:
     """Tables with a header like `PID ... RSS ... COMMAND`, once or repeated."""
-    table = _read_blocks(all_lines(source), _is_process_header, _process_rows)
-    return None if table is None else _largest_processes(table.with_decimal_points())
+    lines = list(_with_headers(all_lines(source)))
+    table = _read_blocks(lines, _is_process_header, _process_rows)
+    if table is None:
+        return None
+    return _largest_processes(_long_lived(table.with_decimal_points()))
 
 
 def is_free(source: Source) -> bool:
@@ -159,7 +177,7 @@ def _read_blocks(
 
 def clock_in(line: str) -> str:
     """The time of day in a line on a 24-hour clock, "" if there is none."""
-    found = _TIME.search(line)
+    found = _TIME.search(line) or _MINUTES.fullmatch(line)
     if found is None:
         return ""
     hour = int(found[1])
@@ -176,8 +194,10 @@ def _clock(line: str, header: Header) -> str:
 
 
 def _header(line: str) -> Header:
-    """Names of the columns; pidstat has the time in the place of its name."""
-    words = line.lstrip("# ").split()
+    """Names of the columns; pidstat has the time in the place of its name, and htop an arrow behind
+    the column by which it sorts.
+    """
+    words = re.sub("[▽△]", " ", line).lstrip("# ").split()
     return ["time" if _TIME.fullmatch(word) else word for word in words]
 
 
@@ -185,6 +205,33 @@ def _is_process_header(line: str) -> bool:
     words = {word.lower() for word in line.split()}
     has_memory = bool(words & _PROCESS_MEMORY) or words >= _OF_MACOS
     return "pid" in words and has_memory and not any(map(_is_number, words))
+
+
+def _with_headers(lines: Iterable[str]) -> Iterator[str]:
+    """The lines with a header above the rows of each sampling: where a pid or a time comes again,
+    and above rows of `ps aux | grep ...`.
+    """
+    header, at, is_dated = "", 0, False
+    pids: set[str] = set()
+    for line in lines:
+        if _is_process_header(line):
+            header, at, is_dated, pids = line, _place_of_pid(line), False, set()
+        elif not header and _PS_AUX.match(line):
+            header, at = _PS_HEADER, _place_of_pid(_PS_HEADER)
+            yield header
+        words = line.split(None, at + 1) if header else []
+        if len(words) > at and words[at].isdigit():
+            if is_dated or words[at] in pids:
+                is_dated, pids = False, set()
+                yield header
+            pids.add(words[at])
+        elif pids and clock_in(line):
+            is_dated = True
+        yield line
+
+
+def _place_of_pid(header: str) -> int:
+    return [name.lower() for name in _header(header)].index("pid")
 
 
 def _is_number(word: str) -> bool:
@@ -208,6 +255,23 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
         if row.get("pid", "").isdigit():
             rows.append({key: row[key] for key in row if key in _KEPT})
     return rows
+
+
+def _long_lived(table: Table) -> Table:
+    """The table without processes that have too few readings to tell anything, where another is
+    there most of the time: commands that ran during a reading, such as the monitor itself.
+    """
+    named = dict(zip(table.names, table.series, strict=True))
+    moments = named.get("time", named.get(TICK))
+    counts = named["pid"].value_counts()
+    most = counts["count"].to_list()
+    if moments is None or max(most) < max(_LONG_LIVED_AT_LEAST, moments.n_unique() / 2):
+        return table
+    few = counts.filter(counts["count"] < _READINGS_AT_LEAST)["pid"]
+    if few.is_empty():
+        return table
+    note = f"of {len(counts)} processes {len(few)} with fewer than {_READINGS_AT_LEAST} readings"
+    return table.filter(~named["pid"].is_in(few.to_list()), f"{note} are left out")
 
 
 def _largest_processes(table: Table) -> Table:
