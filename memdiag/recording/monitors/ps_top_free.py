@@ -129,13 +129,12 @@ def in_unit_of_machine(table: Table, size: str, command: str) -> Table:
     """The table with a unit in the cells that have none: the first in which the largest number of
     the column `size` can be a machine's memory; a note unless it is KiB, the default.
     """
-    total = 0.0
-    if size in table.names:
-        column = table.series[table.names.index(size)]
-        bare = column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64)
-        total = max(bare.to_list(), default=0.0)
-    sizes = ((unit, total * (units.bytes_per_unit(unit) or 1)) for unit in _MACHINE_UNITS)
-    unit = next((unit for unit, size in sizes if _LEAST_BYTES <= size <= _MOST_BYTES), "KiB")
+    total = max(_bare(table, size), default=0.0)
+    sizes = {unit: total * (units.bytes_per_unit(unit) or 1) for unit in _MACHINE_UNITS}
+    if size == "host_total" and sizes["KiB"] < _SMALL_BYTES and not _are_pages(table):
+        del sizes["KiB"]
+    possible = (unit for unit, size in sizes.items() if _LEAST_BYTES <= size <= _MOST_BYTES)
+    unit = next(possible, "KiB")
     columns = tuple(
         column if name in {TICK, "time"} else column.str.replace(_UNITLESS, f"$1 {unit}")
         for name, column in zip(table.names, table.series, strict=True)
@@ -143,6 +142,21 @@ def in_unit_of_machine(table: Table, size: str, command: str) -> Table:
     note = f"the numbers of {command} are taken as {unit}: they have no unit"
     notes = () if unit == "KiB" else (note,)
     return replace(table, columns=columns, notes=(*table.notes, *notes))
+
+
+def _bare(table: Table, name: str) -> list[float]:
+    """The numbers without a unit in a column, which may not be there."""
+    if name not in table.names:
+        return []
+    column = table.series[table.names.index(name)]
+    numbers: list[float] = column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64).to_list()
+    return numbers
+
+
+def _are_pages(table: Table) -> bool:
+    """Return True if all numbers can be pages in KiB."""
+    names = (name for name in table.names if name not in {TICK, "time"})
+    return all(number % _PAGE_KIB == 0 for name in names for number in _bare(table, name))
 
 
 Header = list[str]
@@ -311,6 +325,8 @@ _UNITLESS = r"^([0-9.]+)$"
 # The first of these units in which the machine has between 128 MiB and 32 TiB.
 _MACHINE_UNITS = ("KiB", "MiB", "GiB", "B")
 _LEAST_BYTES, _MOST_BYTES = 128 << 20, 32 << 40
+# The kernel counts pages: numbers of so small a machine that are not all whole pages are in MiB.
+_SMALL_BYTES, _PAGE_KIB = 512 << 20, 4
 _FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
 
 

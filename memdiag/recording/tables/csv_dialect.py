@@ -37,6 +37,7 @@ _LONGEST_NUMBER = 100
 CELL_END = r"[ \t]+(?![ \t]|\([+-])"
 _BLANK = re.compile(CELL_END)
 _CELL_ENDS = re.compile(r"[,;|\s]+")
+_COMMAND = re.compile(r"\$[({A-Za-z]|\bdo\b.*\bdone\b")  # of a shell
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 _DATE = re.compile(
     r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
@@ -139,7 +140,10 @@ def is_number(cell: str) -> bool:
 
 
 def _comment(line: str) -> bool:
-    return line.startswith("#") and not recognisable(_CELL_ENDS.split(line[1:]))
+    """Return True for a remark or a command; a header may begin with # as well."""
+    if not line.startswith("#"):
+        return False
+    return _COMMAND.search(line) is not None or not recognisable(_CELL_ENDS.split(line[1:]))
 
 
 def recognisable(names: list[str]) -> bool:
