@@ -205,6 +205,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("processes", ps_top_free.has_processes, ps_top_free.read_processes),
     _signed("free", ps_top_free.is_free, ps_top_free.read_free),
     _signed("sar", sar_vmstat.is_sar, sar_vmstat.read_sar),
+    _signed("atopsar", sar_vmstat.is_atopsar, sar_vmstat.read_atopsar),
     _signed("vmstat", sar_vmstat.is_vmstat, sar_vmstat.read_vmstat),
     _signed("vm_stat", sar_vmstat.is_vm_stat, sar_vmstat.read_vm_stat),
     _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),

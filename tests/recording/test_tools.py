@@ -158,6 +158,21 @@ def test_of_hundreds_of_processes_the_largest_are_taken(tmp_path: Path) -> None:
     assert any("of 300 processes" in note for note in recording.notes)
 
 
+def test_short_commands_alone_are_not_left_out(tmp_path: Path) -> None:
+    header = "  PID   RSS COMMAND\n"
+    blocks = [f"{header} {1000 + n // 3} {n} sh\n {2000 + n // 3} {n} cat\n" for n in range(9)]
+    recording = read_log(tmp_path, "".join(blocks))
+    assert len({s.process for s in recording.series}) > 1
+    assert not any("left out" in note for note in recording.notes)
+
+
+def test_a_pid_that_comes_again_begins_a_sampling(tmp_path: Path) -> None:
+    rows = "".join(f" 4711 {5000 + i} python\n 4712 900 sh\n" for i in range(N))
+    series = series_of(read_log(tmp_path, "  PID   RSS COMMAND\n" + rows), "rss_bytes", "python")
+    assert series.x.tolist() == list(range(N))
+    assert series.y.tolist() == [(5000 + i) * KIB for i in range(N)]
+
+
 def test_smem_has_columns_behind_the_command(tmp_path: Path) -> None:
     header = "  PID User     Command                         Swap      USS      PSS      RSS \n"
     lines = [
@@ -220,6 +235,14 @@ def test_free_in_a_loop(tmp_path: Path) -> None:
     assert series_of(recording, "host_available_bytes").falling
     assert series_of(recording, "host_buff_cache_bytes").role is Role.CACHE
     assert series_of(recording, "swap_used_bytes").role is Role.SWAP
+
+
+def test_free_in_whole_pages_is_of_a_small_machine(tmp_path: Path) -> None:
+    block = "        total   used   free\nMem:    443080   {}   40000\n"
+    recording = read_log(tmp_path, "".join(block.format(200000 + 4 * i) for i in range(N)))
+    used = series_of(recording, "host_used_bytes")
+    assert used.y.tolist() == [(200000 + 4 * i) * KIB for i in range(N)]
+    assert not any("MiB" in note for note in recording.notes)
 
 
 def test_free_with_units(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from memdiag.recording.inputs.paste_cleanup import without_escapes
@@ -19,10 +19,14 @@ TICK = "tick"
 
 _MAX_BYTES = 512 << 20
 _PROCESSES_AT_MOST = 20
+# Processes with fewer readings tell nothing beside one with so many. Heuristic.
+_READINGS_AT_LEAST, _LONG_LIVED_AT_LEAST = 4, 8
 _MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
 _PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(MB\)")
 _HEAD_LINES = 60
 _TIME = re.compile(r"(?:\b|(?<=[0-9]T))([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?(?:Z|\b)")
+# Hours and minutes alone on a line.
+_MINUTES = re.compile(r"\W*([01]?[0-9]|2[0-3])(:[0-5][0-9])(?:\s*([AP])M)?\W*")
 _KIB = {"mem", "rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
 _NAMES = {
     "res": "rss",
@@ -36,6 +40,13 @@ _NAMES |= {"command": "process", "rss": "rss", "pss": "pss", "uss": "uss", "swap
 _CPU_TIME = "TIME"  # in ps: the processor time of a process
 _PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
 _OF_MACOS = {"command", "mem"}  # its top prints `812M+`
+# The rows of `ps aux`, of which `grep` leaves out the header.
+_PS_HEADER = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND"
+_PS_AUX = re.compile(
+    r"\s*\S+\s+[0-9]+(?:\s+[0-9]+(?:[.,][0-9])?){2}(?:\s+[0-9]+){2}\s+\S+\s+[A-Z][A-Za-z<+]*\s+\S+"
+    r"\s+[0-9]+:[0-9]{2}(?:[.,:][0-9]+)?\s+\S"
+)
+_PS_ROWS_AT_LEAST = 4
 
 
 def is_mprof(source: Source) -> bool:
@@ -84,14 +95,21 @@ def read_psrecord(source: Source) -> Table:
 
 
 def has_processes(source: Source) -> bool:
-    """Return True if one of the first lines is the header of a process table."""
-    return any(map(_is_process_header, source.head().split("\n")[:_HEAD_LINES]))
+    """Return True if one of the first lines is the header of a process table, or several are rows
+    of `ps aux`.
+    """
+    lines = source.head().split("\n")[:_HEAD_LINES]
+    rows = sum(_PS_AUX.match(line) is not None for line in lines)
+    return rows >= _PS_ROWS_AT_LEAST or any(map(_is_process_header, lines))
 
 
 def read_processes(source: Source) -> Table | None:
     """Tables with a header like `PID ... RSS ... COMMAND`, once or repeated."""
-    table = _read_blocks(all_lines(source), _is_process_header, _process_rows)
-    return None if table is None else _largest_processes(table.with_decimal_points())
+    lines = list(_with_headers(all_lines(source)))
+    table = _read_blocks(lines, _is_process_header, _process_rows)
+    if table is None:
+        return None
+    return _largest_processes(_long_lived(table.with_decimal_points()))
 
 
 def is_free(source: Source) -> bool:
@@ -112,12 +130,21 @@ def in_unit_of_machine(table: Table, size: str, command: str) -> Table:
     """The table with a unit in the cells that have none: the first in which the largest number of
     the column `size` can be a machine's memory; a note unless it is KiB, the default.
     """
+<<<<<<< HEAD
     total = 0.0
     if size in table.names:
         column = table.series[table.names.index(size)]
         bare = column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64)
         total = max(bare.to_list(), default=0.0)
     unit = unit_of_machine(total)
+=======
+    total = max(_bare(table, size), default=0.0)
+    sizes = {unit: total * (units.bytes_per_unit(unit) or 1) for unit in _MACHINE_UNITS}
+    if size == "host_total" and sizes["KiB"] < _SMALL_BYTES and not _are_pages(table):
+        del sizes["KiB"]
+    possible = (unit for unit, size in sizes.items() if _LEAST_BYTES <= size <= _MOST_BYTES)
+    unit = next(possible, "KiB")
+>>>>>>> r2
     columns = tuple(
         column if name in {TICK, "time"} else column.str.replace(_UNITLESS, f"$1 {unit}")
         for name, column in zip(table.names, table.series, strict=True)
@@ -125,6 +152,21 @@ def in_unit_of_machine(table: Table, size: str, command: str) -> Table:
     note = f"the numbers of {command} are taken as {unit}: they have no unit"
     notes = () if unit == "KiB" else (note,)
     return replace(table, columns=columns, notes=(*table.notes, *notes))
+
+
+def _bare(table: Table, name: str) -> list[float]:
+    """The numbers without a unit in a column, which may not be there."""
+    if name not in table.names:
+        return []
+    column = table.series[table.names.index(name)]
+    numbers: list[float] = column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64).to_list()
+    return numbers
+
+
+def _are_pages(table: Table) -> bool:
+    """Return True if all numbers can be pages in KiB."""
+    names = (name for name in table.names if name not in {TICK, "time"})
+    return all(number % _PAGE_KIB == 0 for name in names for number in _bare(table, name))
 
 
 Header = list[str]
@@ -159,7 +201,7 @@ def _read_blocks(
 
 def clock_in(line: str) -> str:
     """The time of day in a line on a 24-hour clock, "" if there is none."""
-    found = _TIME.search(line)
+    found = _TIME.search(line) or _MINUTES.fullmatch(line)
     if found is None:
         return ""
     hour = int(found[1])
@@ -176,8 +218,10 @@ def _clock(line: str, header: Header) -> str:
 
 
 def _header(line: str) -> Header:
-    """Names of the columns; pidstat has the time in the place of its name."""
-    words = line.lstrip("# ").split()
+    """Names of the columns; pidstat has the time in the place of its name, and htop an arrow behind
+    the column by which it sorts.
+    """
+    words = re.sub("[▽△]", " ", line).lstrip("# ").split()
     return ["time" if _TIME.fullmatch(word) else word for word in words]
 
 
@@ -185,6 +229,33 @@ def _is_process_header(line: str) -> bool:
     words = {word.lower() for word in line.split()}
     has_memory = bool(words & _PROCESS_MEMORY) or words >= _OF_MACOS
     return "pid" in words and has_memory and not any(map(_is_number, words))
+
+
+def _with_headers(lines: Iterable[str]) -> Iterator[str]:
+    """The lines with a header above the rows of each sampling: where a pid or a time comes again,
+    and above rows of `ps aux | grep ...`.
+    """
+    header, at, is_dated = "", 0, False
+    pids: set[str] = set()
+    for line in lines:
+        if _is_process_header(line):
+            header, at, is_dated, pids = line, _place_of_pid(line), False, set()
+        elif not header and _PS_AUX.match(line):
+            header, at = _PS_HEADER, _place_of_pid(_PS_HEADER)
+            yield header
+        words = line.split(None, at + 1) if header else []
+        if len(words) > at and words[at].isdigit():
+            if is_dated or words[at] in pids:
+                is_dated, pids = False, set()
+                yield header
+            pids.add(words[at])
+        elif pids and clock_in(line):
+            is_dated = True
+        yield line
+
+
+def _place_of_pid(header: str) -> int:
+    return [name.lower() for name in _header(header)].index("pid")
 
 
 def _is_number(word: str) -> bool:
@@ -208,6 +279,23 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
         if row.get("pid", "").isdigit():
             rows.append({key: row[key] for key in row if key in _KEPT})
     return rows
+
+
+def _long_lived(table: Table) -> Table:
+    """The table without processes that have too few readings to tell anything, where another is
+    there most of the time: commands that ran during a reading, such as the monitor itself.
+    """
+    named = dict(zip(table.names, table.series, strict=True))
+    moments = named.get("time", named.get(TICK))
+    counts = named["pid"].value_counts()
+    most = counts["count"].to_list()
+    if moments is None or max(most) < max(_LONG_LIVED_AT_LEAST, moments.n_unique() / 2):
+        return table
+    few = counts.filter(counts["count"] < _READINGS_AT_LEAST)["pid"]
+    if few.is_empty():
+        return table
+    note = f"of {len(counts)} processes {len(few)} with fewer than {_READINGS_AT_LEAST} readings"
+    return table.filter(~named["pid"].is_in(few.to_list()), f"{note} are left out")
 
 
 def _largest_processes(table: Table) -> Table:
@@ -244,6 +332,14 @@ def _kib(cell: str) -> str:
 
 
 _UNITLESS = r"^([0-9.]+)$"
+<<<<<<< HEAD
+=======
+# The first of these units in which the machine has between 128 MiB and 32 TiB.
+_MACHINE_UNITS = ("KiB", "MiB", "GiB", "B")
+_LEAST_BYTES, _MOST_BYTES = 128 << 20, 32 << 40
+# The kernel counts pages: numbers of so small a machine that are not all whole pages are in MiB.
+_SMALL_BYTES, _PAGE_KIB = 512 << 20, 4
+>>>>>>> r2
 _FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
 
 

@@ -1,5 +1,5 @@
 """Tables with a rule of dashes or equals signs below their header, printed again and again: by
-sstat, sacct, tasklist and PowerShell.
+sstat, sacct, tasklist, PowerShell and psql.
 
 The rule tells where the columns are, so that names and cells may have blanks.
 """
@@ -17,7 +17,9 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.csv_dialect import is_number
 from memdiag.recording.tables.table import Table
 
-_RULE = re.compile(r"\s*(?:-{2,}(?:\s+-{2,})+|={2,}(?:\s+={2,})+)\s*")
+# psql's: `-----+-----`, with bars between cells.
+_RULE = re.compile(r"\s*(?:-{2,}(?:(?:\s+|\+)-{2,})+|={2,}(?:\s+={2,})+)\s*")
+_BORDER = " \t|"
 _MARK = re.compile(r"-+|=+")
 _AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?")
 # "Tuesday, March 11, 2025 9:00:00 AM", not "2025-03-11 09:00:00".
@@ -66,7 +68,8 @@ def _row(line: str, spans: Spans, names: Sequence[str]) -> dict[str, str] | None
     """The cells of a row; None for a line without a number below a name of memory, and for a date,
     whose words go across columns.
     """
-    row = {name: line[begin:end].strip() for name, (begin, end) in zip(names, spans, strict=True)}
+    cells = (line[begin:end].strip(_BORDER) for begin, end in spans)
+    row = dict(zip(names, cells, strict=True))
     if not any(_is_memory(name) and _AMOUNT.fullmatch(cell) for name, cell in row.items()):
         return None
     across = any(re.fullmatch(r"\S\S", line[end - 1 : end + 1]) for _, end in spans if end)
@@ -77,7 +80,7 @@ def _headers(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """The number of each rule, and the names above it."""
     for at, (above, line) in enumerate(pairwise(lines), 1):
         if _RULE.fullmatch(line) and above.strip():
-            names = [above[begin:end].strip() for begin, end in _spans(line)]
+            names = [above[begin:end].strip(_BORDER) for begin, end in _spans(line)]
             if any(map(is_number, names)):  # a rule below the table
                 continue
             yield at, [_PROCESSES.get(name, name) for name in names]

@@ -1,4 +1,6 @@
-"""What a system and a JVM report: sar, vmstat, vm_stat, nmon, jstat, copies of files in /proc."""
+"""What a system and a JVM report: sar, atopsar, vmstat, vm_stat, nmon, jstat, copies of files in
+/proc.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,18 @@ from memdiag.recording.inputs.source import Source
 from memdiag.recording.monitors.line_tools import HEAD_LINES, in_head, table_of_lines
 from memdiag.recording.monitors.ps_top_free import Row, clock_in, in_unit_of_machine
 from memdiag.recording.tables.table import Table
+from memdiag.values import units
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}:[0-9]{2}|[A-Z]{3,4}")
-_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
+_NO_VALUE = "-"
+_NUMBER = re.compile(rf"[0-9]+(?:[.,][0-9]+)?|{_NO_VALUE}")
 
 _SAR = re.compile(r"\bkbmemfree\b.*\bkbmemused\b")
 _SAR_NAMES = {"kbmemused": "host_used", "kbavail": "host_available", "kbmemfree": "host_free"}
 _SAR_NAMES |= {"kbcached": "host_cached"}
+# atopsar's rows have a unit in each cell; its header ends with the name of the report.
+_ATOPSAR = re.compile(r"^[0-9]{1,2}:[0-9]{2}:[0-9]{2}\s+memtotal\s+memfree\s.*_mem_\s*$")
+_WITH_LETTER = re.compile(r"\b([0-9]+(?:[.,][0-9]+)?)([KMGT])(?=\s|$)")
 _VMSTAT = re.compile(r"\bswpd\s+free\s+(?:buff\s+cache|inact\s+active)\b")
 # macOS: a page's size, and then a row per interval, or a line per kind of pages. What programs use
 # are the pages that are of no file, wired, or compressed.
@@ -46,6 +53,7 @@ _CGROUP = {"anon": "anon", "file": "pagecache", "shmem": "shmem", "rss": "rss"}
 _CGROUP |= {"cache": "pagecache", "kernel": "kernel"}
 
 is_sar = in_head(_SAR)
+is_atopsar = in_head(_ATOPSAR)
 is_vmstat = in_head(_VMSTAT)
 is_vm_stat = in_head(_VM_STAT)
 is_jstat = in_head(_JSTAT)
@@ -60,7 +68,8 @@ def _below(header: re.Pattern[str], line: str, names: list[str]) -> dict[str, st
     cells = words[-len(names) :]
     if not names or len(words) < len(names) or not all(map(_NUMBER.fullmatch, cells)):
         return {}
-    return dict(zip(names, cells, strict=True))
+    row = dict(zip(names, cells, strict=True))
+    return {name: cell for name, cell in row.items() if cell != _NO_VALUE}
 
 
 def read_sar(source: Source) -> Table | None:
@@ -73,6 +82,22 @@ def read_sar(source: Source) -> Table | None:
         cells = _below(_SAR, line.replace(";", " "), names)
         known = {_SAR_NAMES[key]: f"{cell} KiB" for key, cell in cells.items() if key in _SAR_NAMES}
         return known if clock_in(line) and known else None
+
+    return table_of_lines(source, row_of)
+
+
+def read_atopsar(source: Source) -> Table | None:
+    """`atopsar -m`: one row per interval, with a letter behind each number."""
+    names: list[str] = []
+
+    def in_bytes(cell: re.Match[str]) -> str:
+        return f"{float(cell[1]) * (units.bytes_per_unit(f'{cell[2]}iB') or 1):.0f}"
+
+    def row_of(line: str) -> Row | None:
+        cells = _below(_ATOPSAR, _WITH_LETTER.sub(in_bytes, line), names)
+        if names[-1:] == ["_mem_"]:
+            names.pop()
+        return {"host_available": f"{_available(cells)['host_available']} B"} if cells else None
 
     return table_of_lines(source, row_of)
 

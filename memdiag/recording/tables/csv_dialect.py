@@ -14,7 +14,7 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.moments import axis_of
 from memdiag.recording.parsing.number_marks import DIGITS
 
-WHITESPACE = " "
+WHITESPACE, WIDE = " ", "  "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
 _LINES_LOOKED_AT = 60
 # Characters of a row with a text in quotes. Heuristic.
@@ -34,9 +34,11 @@ NUMBER = re.compile(
 # A float has at most 24 characters; with blanks, quotes and a unit around it. Heuristic.
 _LONGEST_NUMBER = 100
 # An increase belongs to the cell before it: `206638 (+10974)`.
-CELL_END = r"[ \t]+(?![ \t]|\([+-])"
-_BLANK = re.compile(CELL_END)
+CELL_END = {WHITESPACE: r"[ \t]+(?![ \t]|\([+-])", WIDE: r"[ \t]{2,}"}
+_BLANK = {delimiter: re.compile(end) for delimiter, end in CELL_END.items()}
+_SIZE_UNIT = re.compile(r"[0-9]\s*((?:[KMGT]i?)?B)", re.I)
 _CELL_ENDS = re.compile(r"[,;|\s]+")
+_COMMAND = re.compile(r"\$[({A-Za-z]|\bdo\b.*\bdone\b")  # of a shell
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 _DATE = re.compile(
     r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
@@ -49,7 +51,7 @@ _DATE = re.compile(
 class Layout:
     """Where the columns are.
 
-    delimiter: one character; `WHITESPACE` means any run of blanks.
+    delimiter: one character; `WHITESPACE` means any run of blanks, `WIDE` of more than one.
     names: of the columns, () if the table has no header.
     skip_lines: lines before the first row.
     columns: number of columns of the rows.
@@ -123,8 +125,8 @@ def is_header_alone(head: str) -> bool:
 
 def split_line(line: str, delimiter: str) -> list[str]:
     """The cells of one line."""
-    if delimiter == WHITESPACE:
-        return _BLANK.split(line.strip())
+    if delimiter in _BLANK:
+        return _BLANK[delimiter].split(line.strip())
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:
@@ -139,7 +141,10 @@ def is_number(cell: str) -> bool:
 
 
 def _comment(line: str) -> bool:
-    return line.startswith("#") and not recognisable(_CELL_ENDS.split(line[1:]))
+    """Return True for a remark or a command; a header may begin with # as well."""
+    if not line.startswith("#"):
+        return False
+    return _COMMAND.search(line) is not None or not recognisable(_CELL_ENDS.split(line[1:]))
 
 
 def recognisable(names: list[str]) -> bool:
@@ -288,13 +293,15 @@ def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
     lines with digits are its rows. (A summary of a model's layers has no steps.)"""
     with_digits = sum(any(map(str.isdigit, line)) for _, line in rows)
     for first, (at, line) in enumerate(rows):
-        for delimiter in _DELIMITERS:
+        for delimiter in (*_DELIMITERS, WIDE):
             header = split_line(line, delimiter)
-            if len(header) < 2 or any(map(is_number, header)) or not _of_a_run(header):
+            if len(header) < 2 or any(map(is_number, header)):
                 continue
             below = (split_line(text, delimiter) for _, text in rows[first + 1 :])
             body = _rows_at_the_start(dropwhile(_is_rule, below), len(header))
-            if body >= _ROWS_IN_PROSE and 2 * body >= with_digits:
+            if len(body) < _ROWS_IN_PROSE or 2 * len(body) < with_digits:
+                continue
+            if _of_a_run(_with_units(header, body[0])):
                 return _named(header, at + 1, len(header), delimiter)
     return None
 
@@ -319,9 +326,14 @@ def _of_a_run(header: list[str]) -> bool:
     return {Part.METRIC, Part.AXIS} <= {recognise(name).part for name in header}
 
 
-def _rows_at_the_start(lines: Iterable[list[str]], width: int) -> int:
-    rows = takewhile(lambda cells: len(cells) == width and all(map(is_number, cells)), lines)
-    return sum(1 for _ in rows)
+def _with_units(names: list[str], cells: list[str]) -> list[str]:
+    """The names with the units of memory in the cells: `before (MiB)` above `181.5 MiB`."""
+    units = [_SIZE_UNIT.search(cell) for cell in cells]
+    return [f"{n} ({u[1]})" if u else n for n, u in zip(names, units, strict=True)]
+
+
+def _rows_at_the_start(lines: Iterable[list[str]], width: int) -> list[list[str]]:
+    return list(takewhile(lambda cells: len(cells) == width and all(map(is_number, cells)), lines))
 
 
 def _is_rule(cells: list[str]) -> bool:

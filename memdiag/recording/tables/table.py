@@ -15,7 +15,7 @@ from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.parsing.cells import NULLS, numbers_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.number_marks import decimal_commas
-from memdiag.recording.tables.csv_dialect import CELL_END, WHITESPACE, Layout, split_line
+from memdiag.recording.tables.csv_dialect import CELL_END, Layout, split_line
 from memdiag.recording.tables.plain_numbers import (
     commas_in,
     has_groups_perhaps,
@@ -107,7 +107,7 @@ def read_text_table(source: Source, layout: Layout) -> Table:
     """All rows of a text table. Raises ReadError if the parser gives up."""
     torn = torn_line(source, layout)
     in_place = source.path is not None and not source.whole and not torn
-    in_place = in_place and layout.delimiter != WHITESPACE and _header_alone(source, layout)
+    in_place = in_place and layout.delimiter not in CELL_END and _header_alone(source, layout)
     raw = None if in_place else _rows(source, layout, torn)
     frame = _parse(source, raw, layout)
     marks: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ def _with_points(
 
 def _ragged(raw: bytes, layout: Layout) -> tuple[str, ...]:
     """A note about rows with more or fewer cells than the header, () if there are none."""
-    if layout.delimiter == WHITESPACE or b'"' in raw or len(raw) > _RAGGED_BYTES:
+    if layout.delimiter in CELL_END or b'"' in raw or len(raw) > _RAGGED_BYTES:
         return ()
     delimiter, width = layout.delimiter.encode(), layout.columns - 1
     lines = [line.rstrip() for line in raw.split(b"\n")]
@@ -261,7 +261,7 @@ def torn_line(source: Source, layout: Layout) -> bool:
     if is_native(layout.names):
         return True
     last = end[end.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")
-    cells = last.split() if layout.delimiter == WHITESPACE else last.split(layout.delimiter)
+    cells = last.split() if layout.delimiter in CELL_END else last.split(layout.delimiter)
     return len(cells) < layout.columns
 
 
@@ -278,10 +278,12 @@ def _rows(source: Source, layout: Layout, torn: bool) -> bytes:
         start = raw.find(b"\n", start) + 1
     above = [line for line in raw[:start].split(b"\n") if line.strip()]
     raw = raw[start : raw.rfind(b"\n") + 1] if torn else raw[start:]
-    if layout.delimiter == WHITESPACE:
+    if layout.delimiter in CELL_END:
         for line in above:  # a monitor prints them again on each screen
             raw = raw.replace(b"\n" + line + b"\n", b"\n")
-        raw = re.sub(CELL_END.encode(), b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw))
+        raw = re.sub(
+            CELL_END[layout.delimiter].encode(), b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw)
+        )
     return raw
 
 
@@ -337,7 +339,7 @@ def _parse(
             return pl.read_csv(
                 place,
                 has_header=False,
-                separator="\t" if layout.delimiter == WHITESPACE else layout.delimiter,
+                separator="\t" if layout.delimiter in CELL_END else layout.delimiter,
                 skip_rows=1 if raw is None else 0,
                 infer_schema=infer,
                 infer_schema_length=_INFER_ROWS,

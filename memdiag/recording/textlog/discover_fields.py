@@ -152,12 +152,14 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
     known: dict[str, tuple[Number, ...]] = {}
     repeated: set[Place] = set()
     mentions: Counter[Place] = Counter()  # in lines with a word of memory
+    named_behind: dict[str, str] = {}
     for line in lines:
         numbers = tuple(_numbers_once(line, known, repeated, words))
         for number in numbers:
             seen[number.place] += 1
             below[number.place] += heading in line
             units.setdefault(number.place, Counter())[number.unit] += 1
+            named_behind |= {line: number.place.text} if number.place.kind == "behind" else {}
         mentions.update(_beside_memory(line, [number.place for number in numbers]))
     labels = [place.text for place in seen if place.kind == "label"]
     pairs = {"current", "peak"} <= {label.lower() for label in labels}
@@ -194,7 +196,9 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
             )
             fields.append((seen[place], field))
     named = [(n, f) for n, f in fields if f.meaning.part is Part.METRIC]
-    metrics = _frequent((n, f) for n, f in named if f.scaled or not _finds_others(f, n, lines))
+    metrics = _frequent(
+        (n, f) for n, f in named if f.scaled or not _finds_others(f, n, lines, named_behind)
+    )
     is_placed = counts["start"] != LEADING or not _are_pairs(lines)
     if not metrics and is_placed and (plain := _plain_number(seen, lines)) is not None:
         metrics = [plain]
@@ -202,11 +206,17 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
     return _own(metrics, lines) + axes if metrics else []
 
 
-def _finds_others(field: Field, seen: int, lines: Sequence[str]) -> bool:
+def _finds_others(
+    field: Field, seen: int, lines: Sequence[str], named_behind: Mapping[str, str]
+) -> bool:
     """Return True if the field's name stands before other numbers more often than before its own,
-    which are named by the words behind them: `MALLOC: 9 (0.1 MiB) Bytes in use`.
+    or before numbers that different words behind them name: `MALLOC: 9 (0.1 MiB) Bytes in use`.
+
+    named_behind: these words in the lines that have them.
     """
-    return sum(field.find(line) is not None for line in lines) > 2 * seen
+    found = [line for line in lines if field.find(line) is not None]
+    names = {named_behind[line] for line in found if line in named_behind}
+    return len(found) > 2 * seen or len(names) > 1
 
 
 def _beside_memory(line: str, places: Sequence[Place]) -> Sequence[Place]:
