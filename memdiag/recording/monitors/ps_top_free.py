@@ -130,21 +130,9 @@ def in_unit_of_machine(table: Table, size: str, command: str) -> Table:
     """The table with a unit in the cells that have none: the first in which the largest number of
     the column `size` can be a machine's memory; a note unless it is KiB, the default.
     """
-<<<<<<< HEAD
-    total = 0.0
-    if size in table.names:
-        column = table.series[table.names.index(size)]
-        bare = column.filter(column.str.contains(_UNITLESS)).cast(pl.Float64)
-        total = max(bare.to_list(), default=0.0)
-    unit = unit_of_machine(total)
-=======
     total = max(_bare(table, size), default=0.0)
-    sizes = {unit: total * (units.bytes_per_unit(unit) or 1) for unit in _MACHINE_UNITS}
-    if size == "host_total" and sizes["KiB"] < _SMALL_BYTES and not _are_pages(table):
-        del sizes["KiB"]
-    possible = (unit for unit, size in sizes.items() if _LEAST_BYTES <= size <= _MOST_BYTES)
-    unit = next(possible, "KiB")
->>>>>>> r2
+    is_small = size == "host_total" and total * 1024 < _SMALL_BYTES
+    unit = unit_of_machine(total, without_kib=is_small and not _are_pages(table))
     columns = tuple(
         column if name in {TICK, "time"} else column.str.replace(_UNITLESS, f"$1 {unit}")
         for name, column in zip(table.names, table.series, strict=True)
@@ -332,14 +320,8 @@ def _kib(cell: str) -> str:
 
 
 _UNITLESS = r"^([0-9.]+)$"
-<<<<<<< HEAD
-=======
-# The first of these units in which the machine has between 128 MiB and 32 TiB.
-_MACHINE_UNITS = ("KiB", "MiB", "GiB", "B")
-_LEAST_BYTES, _MOST_BYTES = 128 << 20, 32 << 40
 # The kernel counts pages: numbers of so small a machine that are not all whole pages are in MiB.
 _SMALL_BYTES, _PAGE_KIB = 512 << 20, 4
->>>>>>> r2
 _FREE_LINES = {"mem": "host", "-/+ buffers/cache": "host", "swap": "swap"}
 
 

@@ -62,7 +62,8 @@ def with_host_names(table: Table) -> Table:
     return replace(table, names=tuple(names), notes=(*table.notes, note))
 
 
-def unit_of_machine(size: float) -> str:
+def unit_of_machine(size: float, *, without_kib: bool = False) -> str:
     """The first unit in which a machine can have so much memory, KiB if there is none."""
-    sizes = ((unit, size * (units.bytes_per_unit(unit) or 1)) for unit in _UNITS)
+    possible = _UNITS[1:] if without_kib else _UNITS
+    sizes = ((unit, size * (units.bytes_per_unit(unit) or 1)) for unit in possible)
     return next((unit for unit, size in sizes if _LEAST_BYTES <= size <= _MOST_BYTES), "KiB")
