@@ -33,6 +33,7 @@ from .plain_access import (
     class_attributes,
     class_name,
     context_value,
+    inherited_attribute,
     length,
     locals_of,
     module_attributes,
@@ -429,8 +430,11 @@ class NameWalk:
         is_record = issubclass(kind, tuple) and number <= _MOST_SAMPLES
         found = self._record(container, place, weight, depth)
         if is_record:
+            names = _names_in(kind)
+            about = self._about_class(kind) if names else None
             for at, item in enumerate(oldest(container, kind, number)):
-                self._put(item, place, ("item", str(at)), weight, depth)
+                label = ("attribute", names[at]) if at < len(names) else ("item", str(at))
+                self._put(item, place, label, weight, depth, about)
         else:
             self._put_items(container, kind, place, weight, depth, found)
 
@@ -571,7 +575,7 @@ class NameWalk:
         if fields is None:
             fields = self._fields[id(kind)] = Fields(kind)
         found = self._record(thing, place, weight, depth)
-        about = functools.partial(_about, class_name(kind), self._source_of(module_name(kind)), 0)
+        about = self._about_class(kind)
         # An item of a large container has no name that one could look for, and asking for the
         # dictionary of an instance makes it larger (Python 3.11 and later).
         is_item = place.kind == "item" and weight > 1.0
@@ -601,6 +605,9 @@ class NameWalk:
                 label = ("inside", simple_name(type(value)))
                 self._put(value, place, label, weight, depth, about)
 
+    def _about_class(self, kind: type) -> Any:
+        return functools.partial(_about, class_name(kind), self._source_of(module_name(kind)), 0)
+
     def _source_of(self, module: str) -> str:
         """The file of a module of the program; "" of a library's."""
         known = self._sources.get(module)
@@ -610,6 +617,14 @@ class NameWalk:
             if known:
                 self.files.add(known)
         return known
+
+
+def _names_in(kind: type) -> tuple[str, ...]:
+    """The names of the items of a named tuple; none of other tuples."""
+    names: Any = None if kind is tuple else inherited_attribute(kind, "_fields")
+    if type(names) is not tuple or any(type(one) is not str for one in names):
+        return ()
+    return names
 
 
 def _values(unnamed: Unnamed) -> list[tuple[str, str, Any]]:

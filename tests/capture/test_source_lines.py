@@ -227,6 +227,28 @@ def test_a_field_is_rebound_by_the_argument_of_its_name(tmp_path: Path) -> None:
     assert line(tmp_path, source, held).line == 6
 
 
+@pytest.mark.parametrize("whole", ["(*state.pairs, pair)", "state.pairs + (pair,)"])
+def test_a_named_tuple_grows_where_a_new_one_has_all_of_the_old(tmp_path: Path, whole: str) -> None:
+    source = f"""
+    class State(NamedTuple):
+        weights: object
+        pairs: tuple
+    def advance(state, x):
+        moved = state.weights - direction(x, state.pairs[-6:])
+        pair = (moved, x)
+        return State(moved, {whole})
+    def main():
+        state = State(zeros(9), ())
+        for x in range(9):
+            state = advance(state, x)
+    """
+    file = str(tmp_path / "train.py")
+    state = Name(kind="local", name="state", owner="main", file=file)
+    held = holder(state, Name(kind="attribute", name="pairs", owner="State", file=file))
+    found = line(tmp_path, source, held)
+    assert (found.line, found.function) == (8, "advance")
+
+
 def test_lines_that_run_once_come_last_also_where_functions_are_called_once(tmp_path: Path) -> None:
     source = """
     def configure(path):

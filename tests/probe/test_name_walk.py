@@ -996,6 +996,19 @@ def test_functions_whose_variables_are_not_read_are_named(program) -> None:
     assert walk.unread == {"run": "locals"}
 
 
+def test_items_of_a_named_tuple_have_its_names(program) -> None:
+    source = "import typing\nclass State(typing.NamedTuple):\n  step: int\n  pairs: tuple"
+    run_in(program, source)
+    program.state = program.State(0, ())
+
+    def grow(i: int) -> None:
+        program.state = program.State(i, (*program.state.pairs, [i]))
+
+    place = grown(grow)["state.pairs"]
+    assert (place.kind, place.unit, place.sizes[-1][1]) == ("attribute", "items", 40)
+    assert place.owner == "State"
+
+
 def test_what_an_interactive_shell_has_of_its_own_is_not_visited(program) -> None:
     shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
     program.results = []

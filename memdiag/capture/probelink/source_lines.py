@@ -347,7 +347,7 @@ def _text_of(file: str, most_bytes: int) -> str:
 def _uses_in(
     node: ast.AST, file: str, scope: tuple[str, ...], function: str, loop: Loop | None
 ) -> Iterator[Use]:
-    for form, names, line, *call in _forms(node):
+    for form, names, line, *call in (*_forms(node), *_extended_forms(node)):
         if names:
             yield Use(form, names, file, line, scope, function, loop, *call)
     inner, inner_function, inner_loop = CallGraph.inside(node, file, scope, function, loop)
@@ -380,6 +380,22 @@ def _forms(node: ast.AST) -> Iterator[Any]:
             yield "rebound" if names in used else "bound", names, node.lineno
     elif isinstance(node, ast.FunctionDef):
         yield from _cached_property_forms(node)
+
+
+def _extended_forms(node: ast.AST) -> Iterator[Any]:
+    """What a new tuple or list has all of, and more: `(*state.pairs, pair)`, `pairs + [pair]`."""
+    displays = (ast.Tuple, ast.List)
+    if isinstance(node, displays) and len(node.elts) > 1 and isinstance(node.ctx, ast.Load):
+        for one in node.elts:
+            if isinstance(one, ast.Starred):
+                yield "rebound", _chain(one.value), node.lineno
+    elif (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and isinstance(node.right, displays)
+        and node.right.elts
+    ):
+        yield "rebound", _chain(node.left), node.lineno
 
 
 def _keyword_forms(node: ast.Call, names: tuple[str, ...]) -> Iterator[Any]:
