@@ -614,7 +614,7 @@ LINKED = "class Link:\n  def __init__(self, before): self.before = before\nlast 
 def test_a_chain_that_is_too_long_to_visit_grows_by_its_new_links(program, monkeypatch) -> None:
     run_in(program, LINKED)
     monkeypatch.setattr(name_walk, "_MOST_VISITS", visits() + 3000)
-    for _ in range(4000):
+    for _ in range(20_000):
         program.last = program.Link(program.last)
     found = grown(lambda _: setattr(program, "last", program.Link(program.last)))
     (place,) = found.values()
@@ -628,7 +628,7 @@ def test_a_chain_that_goes_on_at_its_other_end_is_not_known_beyond_the_limit(
     run_in(program, LINKED)
     monkeypatch.setattr(name_walk, "_MOST_VISITS", visits() + 3000)
     program.last = end = program.Link(None)
-    for _ in range(4000):
+    for _ in range(20_000):
         end.before = end = program.Link(None)
 
     def go_on(_: int) -> None:
