@@ -244,9 +244,11 @@ def test_a_named_tuple_grows_where_a_new_one_has_all_of_the_old(tmp_path: Path, 
     """
     file = str(tmp_path / "train.py")
     state = Name(kind="local", name="state", owner="main", file=file)
-    held = holder(state, Name(kind="attribute", name="pairs", owner="State", file=file))
-    found = line(tmp_path, source, held)
-    assert (found.line, found.function) == (8, "advance")
+    pairs = Name(kind="attribute", name="pairs", owner="State", file=file)
+    arrival = SourceLine(file=file, line=12, code="", function="main", hits=9)
+    for lines in ((), (arrival,)):
+        found = line(tmp_path, source, holder(state, pairs, container="tuple", lines=lines))
+        assert (found.line, found.function) == (8, "advance")
 
 
 def test_lines_that_run_once_come_last_also_where_functions_are_called_once(tmp_path: Path) -> None:

@@ -617,7 +617,7 @@ def test_a_chain_that_is_too_long_to_visit_grows_by_its_new_links(program, monke
     for _ in range(20_000):
         program.last = program.Link(program.last)
     found = grown(lambda _: setattr(program, "last", program.Link(program.last)))
-    (place,) = found.values()
+    (place,) = (place for path, place in found.items() if path.startswith("last"))
     assert place.name == "before"
     assert [after[1] - before[1] for before, after in pairwise(place.sizes)] == [10.0] * 3
 
@@ -635,7 +635,7 @@ def test_a_chain_that_goes_on_at_its_other_end_is_not_known_beyond_the_limit(
         nonlocal end
         end.before = end = program.Link(None)
 
-    assert not grown(go_on)
+    assert not [path for path in grown(go_on) if path.startswith("last")]
 
 
 def test_tuples_in_tuples_are_a_chain(program) -> None:

@@ -117,9 +117,11 @@ class SourceFiles:
         }
         first = next(iter(watched), None)
         if first is not None and searched and first not in searched:
+            # (A tuple does not grow: what was watched is where a name is bound to the next one.)
+            is_rebuilt = holder.container == "tuple" and found[0][1].form == "rebound"
             if not sees_all_threads:
                 watched = {}
-            elif watched[first].hits < _LEAST_HITS:
+            elif is_rebuilt or watched[first].hits < _LEAST_HITS:
                 watched = {**searched, **watched}
         lines = (*watched.values(), *(searched[key] for key in searched if key not in watched))
         return replace(holder, lines=lines[:_MOST_LINES])
