@@ -625,8 +625,8 @@ def test_a_chain_that_is_too_long_to_visit_grows_by_its_new_links(program, monke
 def test_a_chain_that_goes_on_at_its_other_end_is_not_known_beyond_the_limit(
     program, monkeypatch
 ) -> None:
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 3000)
     run_in(program, LINKED)
-    monkeypatch.setattr(name_walk, "_MOST_VISITS", visits() + 3000)
     program.last = end = program.Link(None)
     for _ in range(20_000):
         end.before = end = program.Link(None)
