@@ -7,8 +7,8 @@ Each archive in `fixtures/unseen_logs` is a corpus of 40 logs in the forms of to
 grew; the column that counts, its first and last value, the number of its readings. The values were
 made for this; no log is of a real run. They were written without knowledge of the readers, and run
 once; `first_run.json` has what was said then (by a1cc463), before anything was mended. A third of
-those that were cut off grow evenly to their end, as a leak does. A log that is
-refused counts as left open.
+those that were cut off grow evenly to their end, as a leak does. A log that is refused counts as
+left open.
 """
 
 from __future__ import annotations
