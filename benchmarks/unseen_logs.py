@@ -77,12 +77,12 @@ def rows_of(on: str, truths: Mapping[str, dict[str, Any]], results: Said) -> lis
     leaks = [name for name in results if truths[name]["truth"] == "leak"]
     long = [name for name in leaks if truths[name]["readings"] >= FEW_READINGS]
     found = sum(results[name][0] == "leak" for name in long)
-    calm = counts["leak", "stable"] + counts["leak", "warmup"]
+    missed_leaks = counts["leak", "stable"] + counts["leak", "warmup"]
     left = counts["bounded", "inconclusive"] + counts["bounded", REFUSED]
     rows = [
         at_most(on, "LEAK on bounded logs", counts["bounded", "leak"], of["bounded"], 0.017),
         at_most(on, "LEAK on logs that were cut off", counts["cut", "leak"], of["cut"], 0.07),
-        at_most(on, "leaks called STABLE or WARMUP", calm, of["leak"], 0.035),
+        at_most(on, "leaks called STABLE or WARMUP", missed_leaks, of["leak"], 0.035),
         at_least(on, "leaks of ten and more readings found", found, len(long), 0.85),
         at_most(on, "bounded logs left open", left, of["bounded"], 0.17),
     ]

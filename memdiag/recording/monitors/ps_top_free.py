@@ -19,7 +19,7 @@ TICK = "tick"
 
 _MAX_BYTES = 512 << 20
 _PROCESSES_AT_MOST = 20
-# Processes with fewer readings tell nothing beside one with so many. Heuristic.
+# Processes with fewer readings are left out beside one with at least so many. Heuristic.
 _READINGS_AT_LEAST, _LONG_LIVED_AT_LEAST = 4, 8
 _MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
 _PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(MB\)")
@@ -270,7 +270,7 @@ def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
 
 
 def _long_lived(table: Table) -> Table:
-    """The table without processes that have too few readings to tell anything, where another is
+    """The table without processes that have too few readings for a verdict, where another is
     there most of the time: commands that ran during a reading, such as the monitor itself.
     """
     named = dict(zip(table.names, table.series, strict=True))

@@ -24,12 +24,14 @@ def same_readings(finding: Finding, series: SeriesSet) -> tuple[Argument, Change
     """Another series of the process that does not grow has the same readings but for a factor and
     a constant, within the rounding of this one.
 
-    Two series that tell the same have one verdict: that of the one that is read more finely.
+    Such series have one verdict: that of the one that is read more finely.
     """
     own = _recorded(finding, series)
-    others = (f for f in series.findings if f is not finding and f.process == finding.process)
-    for other in others:
-        if own is None or other.verdict not in STABLE_OR_WARMUP or other.axis != finding.axis:
+    if own is None:
+        return None
+    for other in series.findings:
+        is_beside = (other.process, other.axis) == (finding.process, finding.axis)
+        if not is_beside or other.verdict not in STABLE_OR_WARMUP:
             continue
         theirs = _recorded(other, series)
         if theirs is not None and _are_same(own, theirs, series.policy.common):
