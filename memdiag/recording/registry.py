@@ -15,7 +15,14 @@ from memdiag.recording.documents.notebooks import is_notebook, printed_in
 from memdiag.recording.documents.records import has_records, read_records
 from memdiag.recording.documents.refused_listings import listing_remedy, refuse_listing
 from memdiag.recording.inputs.source import Kind, Source
-from memdiag.recording.monitors import line_tools, nvidia_smi, ps_top_free, sar_vmstat
+from memdiag.recording.monitors import (
+    free_loops,
+    line_tools,
+    nvidia_smi,
+    process_tables,
+    python_profilers,
+    sar_vmstat,
+)
 from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
 from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
@@ -200,10 +207,10 @@ FORMATS: tuple[Format, ...] = (
     _signed("nvidia-smi-mon", nvidia_smi.is_monitor, nvidia_smi.read_monitor),
     _signed("nvidia-smi-screen", nvidia_smi.has_screens, nvidia_smi.read_screens),
     _signed("nvidia-smi-listing", nvidia_smi.has_listings, nvidia_smi.read_listings),
-    _signed("mprof", ps_top_free.is_mprof, ps_top_free.read_mprof),
-    _signed("psrecord", ps_top_free.is_psrecord, ps_top_free.read_psrecord),
-    _signed("processes", ps_top_free.has_processes, ps_top_free.read_processes),
-    _signed("free", ps_top_free.is_free, ps_top_free.read_free),
+    _signed("mprof", python_profilers.is_mprof, python_profilers.read_mprof),
+    _signed("psrecord", python_profilers.is_psrecord, python_profilers.read_psrecord),
+    _signed("processes", process_tables.has_processes, process_tables.read_processes),
+    _signed("free", free_loops.is_free, free_loops.read_free),
     _signed("sar", sar_vmstat.is_sar, sar_vmstat.read_sar),
     _signed("atopsar", sar_vmstat.is_atopsar, sar_vmstat.read_atopsar),
     _signed("vmstat", sar_vmstat.is_vmstat, sar_vmstat.read_vmstat),

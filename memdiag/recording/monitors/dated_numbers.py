@@ -6,7 +6,7 @@ import re
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.ps_top_free import clock_in
+from memdiag.recording.monitors.samplings import clock_in
 from memdiag.recording.tables.table import Table
 
 _ALONE = re.compile(r"\s*[0-9][0-9,_]*\.?[0-9]*\s*(?:[KMGT]i?)?B?\s*")

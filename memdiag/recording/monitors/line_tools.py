@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.ps_top_free import TICK, Row, all_lines, clock_in
+from memdiag.recording.monitors.samplings import TICK, Row, all_lines, clock_in
 from memdiag.recording.tables.table import Table
 
 HEAD_LINES = 60

@@ -12,7 +12,7 @@ import numpy as np
 from memdiag.recording.inputs.lines import chunks
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.ps_top_free import TICK
+from memdiag.recording.monitors.samplings import TICK
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_vocabulary import NVIDIA_MEMORY
 from memdiag.recording.tables.csv_dialect import Layout, split_line

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.ps_top_free import TICK, all_lines, clock_in
+from memdiag.recording.monitors.samplings import TICK, all_lines, clock_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.csv_dialect import is_number
 from memdiag.recording.tables.table import Table

@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping
 
 from memdiag.recording.inputs.source import Source
+from memdiag.recording.monitors.free_loops import in_unit_of_machine
 from memdiag.recording.monitors.line_tools import HEAD_LINES, in_head, table_of_lines
-from memdiag.recording.monitors.ps_top_free import Row, clock_in, in_unit_of_machine
+from memdiag.recording.monitors.samplings import Row, clock_in
 from memdiag.recording.tables.table import Table
 from memdiag.values import units
 

@@ -1,0 +1,169 @@
+"""Tables of processes: ps and top in a loop, pidstat, smem."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.monitors.samplings import (
+    TICK,
+    Header,
+    Line,
+    Row,
+    all_lines,
+    clock_in,
+    header_of,
+    table_of_blocks,
+)
+from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.tables.table import Table
+
+_PROCESSES_AT_MOST = 20
+# Processes with fewer readings are left out beside one with at least so many. Heuristic.
+_READINGS_AT_LEAST, _LONG_LIVED_AT_LEAST = 4, 8
+_HEAD_LINES = 60
+_KIB = {"mem", "rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
+_NAMES = {
+    "res": "rss",
+    "virt": "vms",
+    "vsz": "vms",
+    "vsize": "vms",
+    "shr": "shared",
+    "cmd": "process",
+}
+_NAMES |= {"command": "process", "rss": "rss", "pss": "pss", "uss": "uss", "swap": "swap"}
+_CPU_TIME = "TIME"  # in ps: the processor time of a process
+_PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
+_OF_MACOS = {"command", "mem"}  # its top prints `812M+`
+_COMMANDS = {"command", "cmd", "args", "comm"}
+_KEPT = {"pid", "time", "process", "mem", "rss", "vms", "pss", "uss", "swap", "%mem"}
+# The rows of `ps aux`, of which `grep` leaves out the header.
+_PS_HEADER = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND"
+_PS_AUX = re.compile(
+    r"\s*\S+\s+[0-9]+(?:\s+[0-9]+(?:[.,][0-9])?){2}(?:\s+[0-9]+){2}\s+\S+\s+[A-Z][A-Za-z<+]*\s+\S+"
+    r"\s+[0-9]+:[0-9]{2}(?:[.,:][0-9]+)?\s+\S"
+)
+_PS_ROWS_AT_LEAST = 4
+
+
+def has_processes(source: Source) -> bool:
+    """Return True if one of the first lines is the header of a process table, or several are rows
+    of `ps aux`.
+    """
+    lines = source.head().split("\n")[:_HEAD_LINES]
+    rows = sum(_PS_AUX.match(line) is not None for line in lines)
+    return rows >= _PS_ROWS_AT_LEAST or any(map(_is_process_header, lines))
+
+
+def read_processes(source: Source) -> Table | None:
+    """Tables with a header like `PID ... RSS ... COMMAND`, once or repeated."""
+    table = table_of_blocks(_with_headers(all_lines(source)), _process_rows)
+    if table is None:
+        return None
+    return _largest_processes(_long_lived(table.with_decimal_points()))
+
+
+def _is_process_header(line: str) -> bool:
+    words = {word.lower() for word in line.split()}
+    has_memory = bool(words & _PROCESS_MEMORY) or words >= _OF_MACOS
+    return "pid" in words and has_memory and not any(map(_is_number, words))
+
+
+def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
+    """The lines with a header above the rows of each sampling: where a pid or a time comes again,
+    and above rows of `ps aux | grep ...`.
+    """
+    header, at, is_dated = "", 0, False
+    pids: set[str] = set()
+    for line in lines:
+        if _is_process_header(line):
+            header, at, is_dated, pids = line, _place_of_pid(line), False, set()
+            yield True, header
+            continue
+        if not header and _PS_AUX.match(line):
+            header, at = _PS_HEADER, _place_of_pid(_PS_HEADER)
+            yield True, header
+        words = line.split(None, at + 1) if header else []
+        if len(words) > at and words[at].isdigit():
+            if is_dated or words[at] in pids:
+                is_dated, pids = False, set()
+                yield True, header
+            pids.add(words[at])
+        elif pids and clock_in(line):
+            is_dated = True
+        yield False, line
+
+
+def _place_of_pid(header: str) -> int:
+    return [name.lower() for name in header_of(header)].index("pid")
+
+
+def _is_number(word: str) -> bool:
+    return word[:1].isdigit() and ":" not in word
+
+
+def _process_rows(header: Header, lines: Sequence[str]) -> list[Row]:
+    rows = []
+    command = next((at for at, n in enumerate(header) if n.lower() in _COMMANDS), len(header) - 1)
+    for line in lines:
+        cells = _cells(line, command, len(header))
+        if len(cells) != len(header):
+            continue
+        row = {}
+        for name, cell in zip(header, cells, strict=True):
+            lower = name.lower()
+            key = _CPU_TIME if name == _CPU_TIME else _NAMES.get(lower, lower)
+            row[key] = _kib(cell) if lower in _KIB else cell.strip()
+        if "time" in row:  # pidstat's; "12:00:01 PM" is two cells
+            row["time"] = clock_in(line) or row["time"]
+        if row.get("pid", "").isdigit():
+            rows.append({key: row[key] for key in row if key in _KEPT})
+    return rows
+
+
+def _cells(line: str, command: int, width: int) -> list[str]:
+    """A command has blanks in it; smem has columns after it."""
+    cells = line.split(None, command)
+    behind = width - 1 - command
+    if behind and len(cells) > command:
+        cells[command:] = cells[command].rsplit(None, behind)
+    return cells
+
+
+def _kib(cell: str) -> str:
+    """With the unit of these tools: KiB unless they print a letter (top: `1.2g`)."""
+    cell = cell.rstrip("+-")
+    number, letter = (cell[:-1], cell[-1]) if cell[-1:].isalpha() else (cell, "k")
+    return f"{number} {letter.upper()}iB"
+
+
+def _long_lived(table: Table) -> Table:
+    """The table without processes that have too few readings for a verdict, where another is
+    there most of the time: commands that ran during a reading, such as the monitor itself.
+    """
+    named = dict(zip(table.names, table.series, strict=True))
+    moments = named.get("time", named.get(TICK))
+    counts = named["pid"].value_counts()
+    most = counts["count"].to_list()
+    if moments is None or max(most) < max(_LONG_LIVED_AT_LEAST, moments.n_unique() / 2):
+        return table
+    few = counts.filter(counts["count"] < _READINGS_AT_LEAST)["pid"]
+    if few.is_empty():
+        return table
+    note = f"of {len(counts)} processes {len(few)} with fewer than {_READINGS_AT_LEAST} readings"
+    return table.filter(~named["pid"].is_in(few.to_list()), f"{note} are left out")
+
+
+def _largest_processes(table: Table) -> Table:
+    """A machine runs hundreds of processes: keep those with the most memory."""
+    named = dict(zip(table.names, table.series, strict=True))
+    size = next(named[name] for name in ("rss", "pss", "uss", "mem") if name in named)
+    frame = pl.DataFrame({"pid": named["pid"], "size": to_numbers(size).values})
+    peaks = frame.group_by("pid").agg(pl.col("size").max()).sort("size", descending=True)
+    if len(peaks) <= _PROCESSES_AT_MOST:
+        return table
+    wanted = frame["pid"].is_in(peaks["pid"].head(_PROCESSES_AT_MOST).to_list())
+    note = f"of {len(peaks)} processes the {_PROCESSES_AT_MOST} largest are analyzed"
+    return table.filter(wanted, note)

@@ -1,0 +1,83 @@
+"""What monitors print in a loop: blocks of rows, each below its header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+
+from memdiag.recording.inputs.paste_cleanup import without_escapes
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.lazy_polars import pl
+from memdiag.recording.tables.table import Table
+
+# Counts the samples of a monitor that prints no time.
+TICK = "tick"
+
+Header = list[str]
+Row = dict[str, str]
+Line = tuple[bool, str]  # whether it is a header
+_MAX_BYTES = 512 << 20
+_TIME = re.compile(r"(?:\b|(?<=[0-9]T))([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?(?:Z|\b)")
+# Hours and minutes alone on a line.
+_MINUTES = re.compile(r"\W*([01]?[0-9]|2[0-3])(:[0-5][0-9])(?:\s*([AP])M)?\W*")
+
+
+def table_of_blocks(
+    lines: Iterable[Line], rows_of: Callable[[Header, Sequence[str]], list[Row]]
+) -> Table | None:
+    """One table of all blocks, with the time of day before each of them, else its number; None
+    without rows.
+    """
+    rows: list[Row] = []
+    header: Header = []
+    block: list[str] = []
+    sample, clock, header_clock = 0, "", ""
+    for is_header, line in chain(lines, [(True, "")]):
+        if not is_header:
+            if line.strip():
+                block.append(line)
+                clock = _clock(line, header) or clock
+            continue
+        moment = {TICK: str(sample), **({"time": header_clock} if header_clock else {})}
+        rows += [{**moment, **row} for row in rows_of(header, block)]
+        sample += 1 if header else 0
+        header, block, header_clock = header_of(line), [], clock
+    if not rows:
+        return None
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in names})
+    return Table.of(frame.drop(TICK) if "time" in names else frame)
+
+
+def clock_in(line: str) -> str:
+    """The time of day in a line on a 24-hour clock, "" if there is none."""
+    found = _TIME.search(line) or _MINUTES.fullmatch(line)
+    if found is None:
+        return ""
+    hour = int(found[1])
+    if found[3]:
+        hour = hour % 12 + (12 if found[3] == "P" else 0)
+    return f"{hour:02d}{found[2]}"
+
+
+def _clock(line: str, header: Header) -> str:
+    """The time of day that `date` or top printed; "" in a process's row, which has CPU time."""
+    names, words = [name.lower() for name in header], line.split()
+    at = names.index("pid") if "pid" in names else len(words)
+    return "" if at < len(words) and words[at].isdigit() else clock_in(line)
+
+
+def header_of(line: str) -> Header:
+    """Names of the columns; pidstat has the time in the place of its name, and htop an arrow behind
+    the column by which it sorts.
+    """
+    words = re.sub("[▽△]", " ", line).lstrip("# ").split()
+    return ["time" if _TIME.fullmatch(word) else word for word in words]
+
+
+def all_lines(source: Source) -> list[str]:
+    """The lines of a source's first 512 MiB."""
+    raw = without_escapes(source.first_bytes(_MAX_BYTES))
+    text = raw.decode("utf-8", errors="replace")
+    return text.replace("\r", "").split("\n")
