@@ -6,8 +6,9 @@ Each archive in `fixtures/unseen_logs` is a corpus of 40 logs in the forms of to
 `truths.json`: which leak, which are bounded, and which are warm-ups that were cut off while they
 grew; the column that counts, its first and last value, the number of its readings. The values were
 made for this; no log is of a real run. They were written without knowledge of the readers, and run
-once; `first_run.json` has what was said then (by a1cc463), before anything was mended. A third of
-those that were cut off grow evenly to their end, as a leak does. A log that is refused counts as
+once; `first_run.json` has what was said then, before anything was mended: by a1cc463 of the first
+three corpora, by 2e3b190 of the second three. Of those that were cut off, a third of the first and
+a quarter of the second grow evenly to their end, as a leak does. A log that is refused counts as
 left open.
 """
 
@@ -19,7 +20,7 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,15 @@ def rows_of(on: str, truths: Mapping[str, dict[str, Any]], results: Said) -> lis
     return rows
 
 
+def rounds(keys: Iterable[str]) -> dict[str, list[str]]:
+    """The logs by the round in which their corpora were written: `everyday`, then `everyday_2`."""
+    found: dict[str, list[str]] = {}
+    for key in keys:
+        number = key.partition("/")[0].partition("_")[2] or "1"
+        found.setdefault(f"round {number}", []).append(key)
+    return found
+
+
 def main() -> int:
     truths: dict[str, dict[str, Any]] = {}
     now: Said = {}
@@ -102,11 +112,17 @@ def main() -> int:
             for log, truth in logs(archive, Path(directory)):
                 key = f"{archive.name.removesuffix('.tar.xz')}/{log.name}"
                 truths[key], now[key] = truth, said(log, truth)
-    if "--first" in sys.argv:  # of a corpus that is new
-        FIRST_RUN.write_text(json.dumps(now, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     first = json.loads(FIRST_RUN.read_text(encoding="utf-8"))
-    rows = rows_of("now", truths, now)
-    print(table([*rows_of("first run", truths, first), *rows]))
+    if "--first" in sys.argv:  # of corpora that are new
+        first = {**now, **first}
+        FIRST_RUN.write_text(
+            json.dumps(first, ensure_ascii=False, indent=0) + "\n", encoding="utf-8"
+        )
+    rows = rows_of("all, now", truths, now)
+    for corpora, keys in rounds(truths).items():
+        rows += rows_of(f"{corpora}, first run", truths, {key: first[key] for key in keys})
+        rows += rows_of(f"{corpora}, now", truths, {key: now[key] for key in keys})
+    print(table(rows))
     print("\nNot as in truth, or otherwise than in the first run:\n")
     print("| log | truth | first run | now |\n|---|---|---|---|")
     for key, truth in truths.items():

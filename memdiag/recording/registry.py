@@ -24,7 +24,9 @@ from memdiag.recording.monitors import (
     sar_vmstat,
 )
 from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
+from memdiag.recording.monitors.graphite import is_raw, read_raw
 from memdiag.recording.monitors.influx_lines import is_lines, read_lines
+from memdiag.recording.monitors.malloc_info import is_malloc_info, read_malloc_info
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
 from memdiag.recording.monitors.prometheus import (
     is_exposition,
@@ -33,6 +35,7 @@ from memdiag.recording.monitors.prometheus import (
     read_range,
 )
 from memdiag.recording.monitors.ruled_tables import has_ruled_tables, read_ruled_tables
+from memdiag.recording.monitors.statm import is_statm, read_statm
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
 from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone
@@ -200,6 +203,8 @@ FORMATS: tuple[Format, ...] = (
     _signed("prometheus", is_range, read_range),
     _signed("exporter", is_exposition, read_exposition),
     _signed("influx", is_lines, read_lines),
+    _signed("graphite", is_raw, read_raw),
+    _signed("malloc-info", is_malloc_info, read_malloc_info),
     _signed("memray", is_stats, read_stats),
     _signed("mlflow", is_metric, read_metric),
     Format("notebook", _SIGNATURE, is_notebook, _read_notebook),
@@ -216,6 +221,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("vmstat", sar_vmstat.is_vmstat, sar_vmstat.read_vmstat),
     _signed("vm_stat", sar_vmstat.is_vm_stat, sar_vmstat.read_vm_stat),
     _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),
+    _signed("statm", is_statm, read_statm),
     _signed("jstat", sar_vmstat.is_jstat, sar_vmstat.read_jstat),
     _signed("nmon", sar_vmstat.is_nmon, sar_vmstat.read_nmon),
     *(_signed(name, *tool) for name, tool in line_tools.LINE_TOOLS.items()),

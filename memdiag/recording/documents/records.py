@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
@@ -28,6 +29,9 @@ _SIZE = re.compile(r"(?i)[0-9]\s?[KMGT]i?B\b|(?:mem|rss|ram|heap).*[0-9]")
 _QUANTITY = re.compile(r"(?:[A-Z]\w*: )?[0-9][0-9.,_]*(?:\s?[A-Za-z]{1,5})?")
 # PowerShell's Get-Counter prints a time and a name in one line, and the value below.
 _TIMED = re.compile(r"(\S+ [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: [AP]M)?)\s{2,}(\S.*)")
+# "[epoch=1][batch=25/4800]:"
+_IN_BRACKETS = re.compile(r"\[([A-Za-z_]\w*)=([^][=]+)\]\s*")
+_HEADING = re.compile(rf"(?:{_IN_BRACKETS.pattern})+:?")
 _ALONE = re.compile(r"[0-9][0-9.,]*")
 _WHOLE = "^[0-9]{1,18}$"
 _LONGEST, _LONGEST_RULE = 2000, 200
@@ -125,9 +129,11 @@ def _records(lines: Iterable[str]) -> _Records:
 
 
 def _joined(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, with a time in front on its own, and a number alone behind the name above it."""
+    """The lines, with a time in front on its own, a number alone behind the name above it, and each
+    value of a heading in brackets by itself.
+    """
     above = ""
-    for line in lines:
+    for line in chain.from_iterable(map(_parts, lines)):
         timed = _TIMED.fullmatch(line)
         if above:
             is_value = _ALONE.fullmatch(line) is not None
@@ -144,6 +150,12 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
             yield rest
     if above:
         yield above
+
+
+def _parts(line: str) -> list[str]:
+    if _HEADING.fullmatch(line) is None:
+        return [line]
+    return [f"{name} = {value}" for name, value in _IN_BRACKETS.findall(line)]
 
 
 def _lead(parts: Sequence[_Line | None]) -> str:

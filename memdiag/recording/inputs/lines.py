@@ -17,9 +17,10 @@ LINE_LIMIT = 2000
 _FIRST_BYTES, _BLOCK_BYTES = 4 << 20, 2 << 20
 
 _HALF = r"(?:\s?[AaPp][Mm]\b)?"
+# In `[17:05<3:10:38, ...` of a progress bar, the second time is what remains.
 _STAMP = (
     r"([0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
-    rf"|(?:^|[\s\[(<])[0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][0-9]+)?{_HALF})"
+    rf"|(?:^|[\s\[(])<?[0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][0-9]+)?{_HALF})"
 )
 _STAMP_HEAD = 48
 # Without seconds only at the start of a line: `09:05`, `[9:05 PM]`, `09h05`, `09.05 Uhr`.

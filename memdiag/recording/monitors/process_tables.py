@@ -39,22 +39,28 @@ _PROCESS_MEMORY = {"rss", "res", "pss", "uss"}
 _OF_MACOS = {"command", "mem"}  # its top prints `812M+`
 _COMMANDS = {"command", "cmd", "args", "comm"}
 _KEPT = {"pid", "time", "process", "mem", "rss", "vms", "pss", "uss", "swap", "%mem"}
-# The rows of `ps aux`, of which `grep` leaves out the header.
-_PS_HEADER = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND"
-_PS_AUX = re.compile(
-    r"\s*\S+\s+[0-9]+(?:\s+[0-9]+(?:[.,][0-9])?){2}(?:\s+[0-9]+){2}\s+\S+\s+[A-Z][A-Za-z<+]*\s+\S+"
-    r"\s+[0-9]+:[0-9]{2}(?:[.,:][0-9]+)?\s+\S"
-)
-_PS_ROWS_AT_LEAST = 4
+# Rows of which `grep` has left out the header: of `ps aux`, and of `top -b`.
+_SIZE = r"\s+[0-9][0-9.,]*[kmgtp]?"
+_ROWS = {
+    "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND": re.compile(
+        r"\s*\S+\s+[0-9]+(?:\s+[0-9]+(?:[.,][0-9])?){2}(?:\s+[0-9]+){2}\s+\S+\s+[A-Z][A-Za-z<+]*\s+\S+"
+        r"\s+[0-9]+:[0-9]{2}(?:[.,:][0-9]+)?\s+\S"
+    ),
+    "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND": re.compile(
+        rf"\s*[0-9]+\s+\S+\s+(?:rt|-?[0-9]+)\s+-?[0-9]+{_SIZE}{_SIZE}{_SIZE}\s+[A-Z]"
+        r"(?:\s+[0-9]+[.,][0-9]){2}\s+[0-9]+:[0-9]{2}\.[0-9]{2}\s+\S"
+    ),
+}
+_ROWS_AT_LEAST = 4
 
 
 def has_processes(source: Source) -> bool:
     """Return True if one of the first lines is the header of a process table, or several are rows
-    of `ps aux`.
+    of a known one.
     """
     lines = source.head().split("\n")[:_HEAD_LINES]
-    rows = sum(_PS_AUX.match(line) is not None for line in lines)
-    return rows >= _PS_ROWS_AT_LEAST or any(map(_is_process_header, lines))
+    rows = sum(bool(_known_header(line)) for line in lines)
+    return rows >= _ROWS_AT_LEAST or any(map(_is_process_header, lines))
 
 
 def read_processes(source: Source) -> Table | None:
@@ -71,9 +77,14 @@ def _is_process_header(line: str) -> bool:
     return "pid" in words and has_memory and not any(map(_is_number, words))
 
 
+def _known_header(row: str) -> str:
+    """The header that belongs above such a row, "" if it is none of a known table."""
+    return next((header for header, pattern in _ROWS.items() if pattern.match(row)), "")
+
+
 def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
     """The lines with a header above the rows of each sampling: where a pid or a time comes again,
-    and above rows of `ps aux | grep ...`.
+    and above rows without one.
     """
     header, at, is_dated = "", 0, False
     pids: set[str] = set()
@@ -82,8 +93,8 @@ def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
             header, at, is_dated, pids = line, _place_of_pid(line), False, set()
             yield True, header
             continue
-        if not header and _PS_AUX.match(line):
-            header, at = _PS_HEADER, _place_of_pid(_PS_HEADER)
+        if not header and (known := _known_header(line)):
+            header, at = known, _place_of_pid(known)
             yield True, header
         words = line.split(None, at + 1) if header else []
         if len(words) > at and words[at].isdigit():

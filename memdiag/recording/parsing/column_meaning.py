@@ -50,6 +50,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     TOTAL_OF,
     TOTAL_PARTS,
     USED,
+    USED_MEMORY,
     USED_PARTS,
     UTILIZATION,
 )
@@ -111,7 +112,8 @@ def recognise(column: str) -> Meaning:
     if not name.words and name.bytes_per_unit is None and not name.percent:
         return _time_unit_alone(name)
     found = _tag(name) or _axis(name) or _metric(name) or OTHER
-    if column.split(" ", maxsplit=1)[0] in NVIDIA_MEMORY:
+    field, _, unit = column.partition(" ")
+    if field in NVIDIA_MEMORY and (unit or field != USED_MEMORY):
         return replace(found, role=Role.DEVICE)
     return found
 
@@ -210,7 +212,10 @@ def _metric(name: Name) -> Meaning | None:
         for role, nouns in COUNTS:
             if words & nouns:
                 metric = "_".join(name.words)
-                return Meaning(part=Part.METRIC, metric=metric, role=role, unit=Unit.COUNT)
+                falling = _is_falling(name.words)
+                return Meaning(
+                    part=Part.METRIC, metric=metric, role=role, unit=Unit.COUNT, falling=falling
+                )
     if not name.bytes_per_unit and not _is_memory(words):
         return None
     unit = Unit.BYTES if name.bytes_per_unit else Unit.PERCENT if name.percent else None

@@ -91,7 +91,7 @@ NO_AMOUNTS = _words(
     " temperature power fan cores tried increment delta diff difference growth grew change"
     " increase eta cum cumulative cumulatively cumulated lifetime fragmentation blocksize tokens"
     " params parameters estimated retries generated headers vars body payload response status"
-    " faults pgfault pgmajfault pgpgin pgpgout pgscan pgsteal failcnt"
+    " faults pgfault pgmajfault pgpgin pgpgout pgscan pgsteal failcnt version nr"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.
 NO_LEVELS = tuple(
@@ -159,7 +159,7 @@ USED_PARTS = ("占用", "使用", "已用", "사용")
 # Words that may follow, besides those of memory and machines.
 FALLING_FILLERS = _words(
     "physical virtual phys proc process left space bytes kernel pod container instance worker rank"
-    " current now still total min percent cur at the"
+    " current now still total min percent cur at the buffers pages"
 )
 CAPACITY = _words("limit capacity quota")
 TOTAL_OF = _words("mem memory ram vram swap host system")
@@ -174,8 +174,9 @@ MEMORY = _words(
     " reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
     " available free uordblks"
 )
-# nvidia-smi's names, which do not mention the GPU.
-NVIDIA_MEMORY = _words("memory.used memory.free memory.total used_memory used_gpu_memory")
+# nvidia-smi's names, which do not mention the GPU. Redis has one of them, without a unit.
+USED_MEMORY = "used_memory"
+NVIDIA_MEMORY = _words(f"memory.used memory.free memory.total {USED_MEMORY} used_gpu_memory")
 # Ends of words such as `gpumem` and the kernel's `vmrss`.
 MEMORY_ENDINGS = ("mem", "memory", "rss", "vram", "speicher")
 # `torch.cuda.mem_get_info()` is free memory and the total.

@@ -37,6 +37,7 @@ _LONGEST_NUMBER = 100
 CELL_END = {WHITESPACE: r"[ \t]+(?![ \t]|\([+-])", WIDE: r"[ \t]{2,}"}
 _BLANK = {delimiter: re.compile(end) for delimiter, end in CELL_END.items()}
 _SIZE_UNIT = re.compile(r"[0-9]\s*((?:[KMGT]i?)?B)", re.I)
+_AMOUNT = re.compile(r"[0-9]\s*[KMGT]i?B\b", re.I)
 _CELL_ENDS = re.compile(r"[,;|\s]+")
 _COMMAND = re.compile(r"\$[({A-Za-z]|\bdo\b.*\bdone\b")  # of a shell
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
@@ -175,17 +176,14 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         header = _below_groups(header, body[0])
         first = next(n for n, (_, row) in enumerate(cells) if n > first and len(row) == width)
         body = body[1:]
-    if not body or not _mostly_numbers(body, width) or _have_names(header, body):
+    if not body or not _mostly_numbers(body, width) or _are_sentences(header, body):
         return None
     if delimiter == "|" and _is_rule(body[0]):  # Markdown that is not a series
         return None
-    is_indexed = len(header) == width - 1 and _counts(body)
-    if delimiter == WHITESPACE and not (
-        _are_names(header) and (len(header) == width or is_indexed)
-    ):
+    names = _completed(header, body) if len(header) < width else header
+    if delimiter == WHITESPACE and not _is_spaced_table(header, names, body):
         return None
-    header = _completed(header, body) if len(header) < width else header
-    return _named(header, cells[first][0] + 1, width, delimiter)
+    return _named(names, cells[first][0] + 1, width, delimiter)
 
 
 def _padded(rows: list[list[str]]) -> int:
@@ -205,6 +203,17 @@ def _completed(header: list[str], body: list[list[str]]) -> list[str]:
     """
     before, behind = ["", *header], [*header, ""]
     return behind if _fits(behind, body) and not _fits(before, body) else before
+
+
+def _is_spaced_table(header: list[str], names: list[str], body: list[list[str]]) -> bool:
+    """Return True unless these are sentences: most cells below some name of memory are numbers.
+
+    names: the header, and a name for row numbers.
+    """
+    if not _are_names(header) or (len(header) < len(names) and not _counts(body)):
+        return False
+    places = [at for at, name in enumerate(names) if recognise(name).part is Part.METRIC]
+    return any(2 * sum(is_number(row[at]) for row in body) >= len(body) for at in places)
 
 
 def _fits(names: list[str], body: list[list[str]]) -> bool:
@@ -281,8 +290,12 @@ def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
     return False
 
 
-def _have_names(header: list[str], rows: list[list[str]]) -> bool:
-    """Return True if most cells below the names of memory have a name of their own: `rss=812`."""
+def _are_sentences(header: list[str], rows: list[list[str]]) -> bool:
+    """Return True for lines that are cut at their commas: an amount is above them, or most cells
+    below the names of memory have a name of their own: `rss=812`.
+    """
+    if any(map(_AMOUNT.search, header)):
+        return True
     places = [at for at, name in enumerate(header) if recognise(name).part is Part.METRIC]
     cells = [row[at] for row in rows for at in places if at < len(row)]
     return bool(cells) and 2 * sum("=" in cell for cell in cells) > len(cells)

@@ -16,6 +16,7 @@ from memdiag.recording.parsing.cells import NULLS, numbers_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.number_marks import decimal_commas
 from memdiag.recording.tables.csv_dialect import CELL_END, Layout, split_line
+from memdiag.recording.tables.dated_sections import with_dates_between
 from memdiag.recording.tables.plain_numbers import (
     commas_in,
     has_groups_perhaps,
@@ -116,11 +117,13 @@ def read_text_table(source: Source, layout: Layout) -> Table:
     if all(column.has_nulls() for column in frame.get_columns()):
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     frame = _without_headers(frame, layout)
+    names, width = layout.names + ("",) * (frame.width - len(layout.names)), frame.width
+    above = source.head().split("\n")[: layout.skip_lines]
+    frame, names = with_dates_between(frame, names[:width], above)
     notes: tuple[str, ...] = ("the last line is torn off and was left out",) if torn else ()
     notes += marks
-    notes += () if raw is None else _ragged(raw, layout)
-    names = layout.names + tuple("" for _ in range(frame.width - len(layout.names)))
-    names, first_line = names[: frame.width], layout.skip_lines + 1
+    notes += () if raw is None or len(names) > width else _ragged(raw, layout)
+    first_line = layout.skip_lines + 1
     if (units_ := _row_of_units(frame)) is not None:
         names = tuple(f"{n} ({u})" if u else n for n, u in zip(names, units_, strict=True))
         frame, first_line = frame.slice(1), first_line + 1

@@ -197,6 +197,7 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
                 if place.kind not in BY_UNIT or not bare:
                     yield Number(place, unit)
                 bare = bare or place.kind in BY_UNIT
+                end = _end_of_position(place, line, end)
             unlabelled += 1
         is_after_size = re.fullmatch(SIZE_UNIT, unit) is not None
 
@@ -204,6 +205,15 @@ def numbers_in(line: str, words: int = WORDS_KEPT) -> Iterable[Number]:
 def _is_position(label: str) -> bool:
     """Return True for the step of "step 100 -> 4.2 GB": no earlier value."""
     return recognise(label).part is Part.AXIS
+
+
+def _end_of_position(place: Place, line: str, end: int) -> int:
+    """Where the words end that belong to a number: a position behind it names no other number, as
+    in "after 3 runs - 47 MB".
+    """
+    if place.kind != "before" or not _is_position(place.text):
+        return end
+    return line.index(place.text, end) + len(place.text)
 
 
 def _belongs_to_next(label: str, line: str, end: int) -> bool:
