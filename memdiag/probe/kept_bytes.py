@@ -444,6 +444,14 @@ class Kept:
             self._in_tensors.add(key)
 
     def _count_tensor(self, tensor: Any, todo: list[Any]) -> None:
+        node = self._count_storage(tensor)
+        if node is not None:
+            self._count_graph(node)
+        else:
+            todo.append(self._arrays.grad(tensor))
+
+    def _count_storage(self, tensor: Any) -> Any:
+        """Count a tensor without its graph; the node that made it, None without one."""
         self._held.append(tensor)
         self.found[id(tensor)] = _TENSOR_IN_MALLOC + _TENSOR_IN_PYTHON
         address, size, is_on_device = self._arrays.storage(tensor)
@@ -454,32 +462,39 @@ class Kept:
             self._beside_views += max(0, size - self._arrays.own_bytes(tensor))
             if is_on_device:
                 self._on_device.add(key)
-        node = self._arrays.node(tensor)
-        if node is not None:
-            self.has_graph = True
-            self._count_graph(node, todo)
-        else:
-            todo.append(self._arrays.grad(tensor))
+        return self._arrays.node(tensor)
 
-    def _count_graph(self, root: Any, todo: list[Any]) -> None:
+    def _count_graph(self, root: Any) -> None:
+        """Count nodes, each with the tensors that it has saved: where it is cut off, what was
+        counted is that of whole nodes. Parameters are left out: their modules keep them.
+        """
+        self.has_graph = True
         found = self.found
         if id(root) in found:  # of a tensor that another node has saved
             return
         nodes = [root]
         found[id(root)] = 0
         for node in nodes:  # the list grows in the loop
-            if self.nodes >= self._most_nodes:
+            is_checked = self.nodes % _CHECK_EVERY == _CHECK_EVERY - 1
+            if self.nodes >= self._most_nodes or (is_checked and self.is_over()):
                 break
             self._held.append(node)
             if type(node).__name__ == "AccumulateGrad":
+                self._leave_out_parameter(node)
                 continue
             self.nodes += 1
             found[id(node)] = NODE_BYTES
-            todo += self._arrays.saved(node)
-            for before, _ in node.next_functions:
+            saved = [one for one in self._arrays.saved(node) if id(one) not in found]
+            behind = [before for before, _ in node.next_functions]
+            for before in [*behind, *map(self._count_storage, saved)]:
                 if before is not None and id(before) not in found:
                     found[id(before)] = 0
                     nodes.append(before)
+
+    def _leave_out_parameter(self, node: Any) -> None:
+        variable = node.variable
+        if type(variable).__name__ == "Parameter":
+            self.found[STORAGE, self._arrays.storage(variable)[0]] = 0
 
 
 def _block_bytes(size: int) -> int:
