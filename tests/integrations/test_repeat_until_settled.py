@@ -167,12 +167,10 @@ def repeated(body: Callable[[], object]) -> Settled:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def unaware_of_other_tests() -> Iterator[None]:
+def unaware_of_other_tests() -> None:
     """Collections look at what is new alone, not at all that the test run has loaded so far."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

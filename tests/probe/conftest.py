@@ -19,7 +19,8 @@ from memdiag.probe import name_walk, places, unnamed
 from memdiag.probe.plain_access import locals_of
 
 _RUNNERS = {"_pytest", "pluggy", "xdist", "execnet"}
-_TESTS = str(Path(__file__).resolve().parents[1])
+_ROOT = Path(__file__).resolve().parents[2]
+_TESTING = tuple(str(_ROOT / folder) + os.sep for folder in ("tests", "tools", "benchmarks"))
 
 
 @dataclass
@@ -99,7 +100,7 @@ def program(
     monkeypatch.setattr(unnamed, "_MOST_FOLLOWED", 100)
     for name, other in list(sys.modules.items()):
         if other is not request.module and (getattr(other, "__file__", "") or "").startswith(
-            _TESTS
+            _TESTING
         ):
             monkeypatch.delitem(sys.modules, name)
     module = types.ModuleType("a_training_program")
