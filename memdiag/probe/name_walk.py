@@ -23,7 +23,7 @@ from time import monotonic, thread_time
 from .graph_growth import nodes_since, number_of
 from .guard import ours
 from .kept_bytes import NODE_BYTES, Arrays
-from .places import ITEM, Place, Places
+from .places import ALL_ITEMS, ITEM, Place, Places
 from .plain_access import (
     CONTEXT_VALUE,
     ContextVar,
@@ -66,10 +66,10 @@ _MOST_VISITS = 20_000
 _LONGEST_S = 0.06
 _CHECK_EVERY = 256
 _MOST_UNNAMED = 2000  # visits of what no name of the program leads to
-# Of a larger container, the oldest and the newest items stand for all. Heuristic.
-_ALL_ITEMS, _OLDEST, _NEWEST = 100, 10, 50
+# Of a container with more than ALL_ITEMS, which stand for all. Heuristic.
+_OLDEST, _NEWEST = 10, 50
 # Keys of larger dictionaries are not names. Heuristic: axes of matplotlib have 83 attributes.
-_MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, _ALL_ITEMS, 40
+_MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, ALL_ITEMS, 40
 _LONG_TEXT = 1024
 _MOST_NODES, _MOST_UNREAD = 10_000, 8
 # Objects of a place that are measured more closely, and further names of one.
@@ -390,7 +390,7 @@ class NameWalk:
             nodes = self._nodes_of(node)
             size += len(nodes) * NODE_BYTES
             found.is_partial = found.is_partial or self._nodes > _MOST_NODES
-            if len(found.roots) < _ALL_ITEMS:
+            if len(found.roots) < ALL_ITEMS:
                 found.roots.append(node)
         found.bytes += weight * size
         hooks = self._arrays.hooks(tensor)
@@ -415,7 +415,7 @@ class NameWalk:
     def _visit_array(self, array: Any, kind: type, place: Place, weight: float, depth: int) -> None:
         owner = self._arrays.owner(array)
         found = self._record(array, place, weight, depth)
-        number, items = self._arrays.objects(owner, _ALL_ITEMS + self._more_items)
+        number, items = self._arrays.objects(owner, ALL_ITEMS + self._more_items)
         if items:
             found.is_container, found.items = True, found.items + weight * number
         else:
@@ -443,8 +443,8 @@ class NameWalk:
     ) -> None:
         number = length(container, kind)
         found.is_container, found.items = True, found.items + weight * number
-        if number <= _ALL_ITEMS:
-            items = oldest(container, kind, _ALL_ITEMS)
+        if number <= ALL_ITEMS:
+            items = oldest(container, kind, ALL_ITEMS)
         else:
             items = oldest(container, kind, _OLDEST) + newest(container, kind, _NEWEST)
             items += self._further(container, kind)
@@ -477,8 +477,8 @@ class NameWalk:
         about: Any = None,
     ) -> None:
         number = dict.__len__(pairs)
-        if number <= _ALL_ITEMS:
-            items = oldest(pairs, dict, _ALL_ITEMS)
+        if number <= ALL_ITEMS:
+            items = oldest(pairs, dict, ALL_ITEMS)
         else:
             items = newest(pairs, dict, _NEWEST) + self._further(pairs, dict)
         each = weight * number / max(1, len(items))
@@ -582,7 +582,7 @@ class NameWalk:
         attributes = None if is_item else fields.of(thing)
         is_followed = (is_item or fields.has_more) and gc.is_tracked(thing)
         inside = gc.get_referents(thing) if is_followed else []
-        if attributes is None and len(inside) > _ALL_ITEMS:  # a container in C
+        if attributes is None and len(inside) > ALL_ITEMS:  # a container in C
             self._put_items(inside, list, place, weight, depth, found)
             return
         if fields.size is not None:

@@ -27,6 +27,9 @@ _LONGEST_LINK = 4
 # empties has less.
 NET_RISE = 0.7
 
+# Of a larger container, some items stand for all. Heuristic.
+ALL_ITEMS = 100
+
 ITEM = ("item", "")
 
 
@@ -167,7 +170,7 @@ class Places:
             place, is_in_item = todo.pop()
             if is_in_item:
                 place.sizes = []
-            is_in_item = is_in_item or place.kind == "item"
+            is_in_item = is_in_item or (place.kind == "item" and not _has_few(place.parent))
             todo += [(child, is_in_item) for child in _own_children(place)]
 
     def forget(self, walk: int) -> None:
@@ -203,6 +206,12 @@ def _close_chain(first: Place, last: Place) -> None:
     while at is not None:
         at.is_in_chain = True
         at = None if at is first else at.parent
+
+
+def _has_few(container: Place | None) -> bool:
+    """Return True if all items of a container are visited in each walk."""
+    sizes = [] if container is None or container.unit != "items" else container.sizes
+    return bool(sizes) and sizes[-1][1] <= ALL_ITEMS
 
 
 def _own_children(place: Place) -> list[Place]:

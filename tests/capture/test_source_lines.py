@@ -379,6 +379,26 @@ def test_a_chain_grows_where_its_head_is_bound(tmp_path: Path) -> None:
     assert line(tmp_path, source, held).line == 8
 
 
+def test_links_are_added_where_they_get_the_one_before(tmp_path: Path) -> None:
+    source = """
+    class Tile:
+        def __init__(self, key, before):
+            self.key = key
+            self.before = before
+    def main():
+        while True:
+            tile = world.tile(7)
+    """
+    file = str(tmp_path / "train.py")
+    held = holder(
+        Name(kind="local", name="tile", owner="main", file=file),
+        Name(kind="attribute", name="before", owner="Tile", file=file),
+        unit="objects",
+        is_chain=True,
+    )
+    assert line(tmp_path, source, held).line == 5
+
+
 def test_an_argument_is_followed_into_the_function_that_adds_to_it(tmp_path: Path) -> None:
     source = """
     def log(sink, x):

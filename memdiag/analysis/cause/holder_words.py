@@ -49,7 +49,8 @@ def _unreached(holder: Holder) -> str:
 
 def _what(holder: Holder) -> str:
     if holder.is_chain and holder.unit == "objects":
-        return f"chain of {holder.item_type} at"
+        link = f" linked by `{holder.path[-1].name}`" if len(holder.path) > 1 else ""
+        return f"chain of {holder.item_type}{link} at"
     if holder.container == "_lru_cache_wrapper":
         return "cache of"
     if holder.unit == "items":

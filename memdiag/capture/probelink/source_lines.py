@@ -194,18 +194,23 @@ class SourceFiles:
                 for use in self._uses
                 if use.form == "keyword" and use.names[-2:] == _BINDS_GRADIENT
             ]
-        for at, name in enumerate(wanted):
+        found = self._of_names(wanted, holder)
+        # `head = Node(head)` adds a link; elsewhere that is where a link gets the one before.
+        if _has_links(holder) and not any(use.form == "rebound" for _, use in found):
+            found = self._of_names([holder.path[-1]], holder) or found
+        return found if wanted else self._calls_of_library(holder)
+
+    def _of_names(self, names: Sequence[Name], holder: Holder) -> list[tuple[int, Use]]:
+        for at, name in enumerate(names):
             inside = holder.path[holder.path.index(name) + 1 :]
             found = [
                 (points, use)
                 for use, is_here in self._with_aliases(name, inside)
                 if (points := self._points(use, name, inside, holder, is_here=is_here)) >= _LEAST
             ]
-            if found:
+            if found or (at == 0 and name.kind == "cache"):
                 return found
-            if at == 0 and name.kind == "cache":
-                break
-        return [] if wanted else self._calls_of_library(holder)
+        return []
 
     def _proxies(self, holder: Holder) -> list[Name]:
         """The variables that are bound to `manager.list()` and the like, if the place is in the
@@ -454,12 +459,15 @@ def _chain(node: ast.AST) -> tuple[str, ...]:
             return tuple(names[::-1])
 
 
+def _has_links(holder: Holder) -> bool:
+    return holder.is_chain and len(holder.path) > 1
+
+
 def _names(holder: Holder) -> list[Name]:
     """The names of the program on the way, the innermost first; of a chain those of its head."""
-    is_chain = holder.is_chain and len(holder.path) > 1
     return [
         name
-        for name in reversed(holder.path[: -1 if is_chain else None])
+        for name in reversed(holder.path[: -1 if _has_links(holder) else None])
         if name.kind in ("key", "cache", "closure", "default")
         or (name.kind in ("global", "local", "attribute", "unreached") and name.file)
     ]

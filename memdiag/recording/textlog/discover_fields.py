@@ -145,65 +145,92 @@ def find_fields(
 
 
 def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> list[Field]:
-    heading = _heading(lines)
-    seen: Counter[Place] = Counter()
-    below: Counter[Place] = Counter()  # in lines with the heading
-    units: dict[Place, Counter[str]] = {}
-    known: dict[str, tuple[Number, ...]] = {}
-    repeated: set[Place] = set()
-    mentions: Counter[Place] = Counter()  # in lines with a word of memory
-    named_behind: dict[str, str] = {}
-    for line in lines:
-        numbers = tuple(_numbers_once(line, known, repeated, words))
-        for number in numbers:
-            seen[number.place] += 1
-            below[number.place] += heading in line
-            units.setdefault(number.place, Counter())[number.unit] += 1
-            named_behind |= {line: number.place.text} if number.place.kind == "behind" else {}
-        mentions.update(_beside_memory(line, [number.place for number in numbers]))
-    labels = [place.text for place in seen if place.kind == "label"]
-    pairs = {"current", "peak"} <= {label.lower() for label in labels}
-    fields = []
-    is_part = seen[Place("part", "")] >= SEEN_AT_LEAST  # other sizes are then not memory in use
-    for place, _ in seen.most_common():
-        if place.kind == "plain" or (is_part and place.kind == "size"):
-            continue
-        unit = units[place].most_common(1)[0][0]
-        leads = place.kind == "start" and not unit
-        is_count = leads or place.kind == "fraction"
-        own = heading if below[place] * 2 > seen[place] else ""
-        name = counts[place.kind] if is_count else _name(place, unit, own, pairs=pairs)
-        meaning = OTHER if _is_count(place, unit) else recognise(name)
-        if meaning.unit is Unit.COUNT and unit:  # "wrote 812 buffers (4.9%)"
-            meaning = OTHER
-        if meaning.part in {Part.METRIC, Part.AXIS}:
-            # (Of two numbers with one name the quick pattern may miss the first.)
-            quick = place.kind == "label" and len(units[place]) == 1 and place not in repeated
-            quick = quick and (bool(unit) or meaning.part is Part.AXIS)
-            is_of_memory = _is_of_memory(name) or mentions[place] * 2 > seen[place]
-            field = Field(
-                name=name,
-                meaning=meaning,
-                pattern=_LEADS if leads else _pattern(place, labels),
-                scaled=bool(unit),
-                quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
-                unit=unit,
-                alike=_pattern(place, labels, digits="[0-9]") if place.has_digits else "",
-                by_unit=place.kind in BY_UNIT or not (is_of_memory or _is_level(place, labels)),
-                is_guessed=place.kind == "size" or place == Place("fraction", ""),
-                is_of_memory=place.kind not in BY_UNIT and is_of_memory,
-                leads=leads,
-            )
-            fields.append((seen[place], field))
+    places = _Places(lines, words)
+    fields = [
+        (often, field)
+        for place, often in places.seen.most_common()
+        if (field := _field_at(place, places, counts)) is not None
+    ]
     named = [(n, f) for n, f in fields if f.meaning.part is Part.METRIC]
     metrics = _frequent(
-        (n, f) for n, f in named if f.scaled or not _finds_others(f, n, lines, named_behind)
+        (n, f) for n, f in named if f.scaled or not _finds_others(f, n, lines, places.named_behind)
     )
     is_placed = counts["start"] != LEADING or not _are_pairs(lines)
-    if not metrics and is_placed and (plain := _plain_number(seen, lines)) is not None:
+    if not metrics and is_placed and (plain := _plain_number(places.seen, lines)) is not None:
         metrics = [plain]
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
     return _own(metrics, lines) + axes if metrics else []
+
+
+class _Places:
+    """Where numbers are in some lines.
+
+    seen: how often each place has one; below: in lines with the heading; mentions: in lines with a
+    word of memory. units: what follows the numbers. repeated: places with several numbers in a
+    line. named_behind: the words behind a number that name it, in the lines that have them. labels:
+    all names before numbers; pairs: they have a current and a peak value.
+    """
+
+    def __init__(self, lines: Sequence[str], words: int) -> None:
+        self.heading = _heading(lines)
+        self.seen: Counter[Place] = Counter()
+        self.below: Counter[Place] = Counter()
+        self.mentions: Counter[Place] = Counter()
+        self.units: dict[Place, Counter[str]] = {}
+        self.repeated: set[Place] = set()
+        self.named_behind: dict[str, str] = {}
+        known: dict[str, tuple[Number, ...]] = {}
+        for line in lines:
+            numbers = tuple(_numbers_once(line, known, self.repeated, words))
+            for number in numbers:
+                self._add(number, line)
+            self.mentions.update(_beside_memory(line, [number.place for number in numbers]))
+        self.labels = [place.text for place in self.seen if place.kind == "label"]
+        self.pairs = {"current", "peak"} <= {label.lower() for label in self.labels}
+        # Other sizes are then not memory in use.
+        self.has_parts = self.seen[Place("part", "")] >= SEEN_AT_LEAST
+
+    def _add(self, number: Number, line: str) -> None:
+        place = number.place
+        self.seen[place] += 1
+        self.below[place] += self.heading in line
+        self.units.setdefault(place, Counter())[number.unit] += 1
+        if place.kind == "behind":
+            self.named_behind[line] = place.text
+
+
+def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field | None:
+    """The field of a place, None if it is neither an axis nor a metric."""
+    if place.kind == "plain" or (places.has_parts and place.kind == "size"):
+        return None
+    seen, labels = places.seen[place], places.labels
+    unit = places.units[place].most_common(1)[0][0]
+    leads = place.kind == "start" and not unit
+    own = places.heading if places.below[place] * 2 > seen else ""
+    is_count = leads or place.kind == "fraction"
+    name = counts[place.kind] if is_count else _name(place, unit, own, pairs=places.pairs)
+    meaning = OTHER if _is_count(place, unit) else recognise(name)
+    if meaning.unit is Unit.COUNT and unit:  # "wrote 812 buffers (4.9%)"
+        meaning = OTHER
+    if meaning.part not in {Part.METRIC, Part.AXIS}:
+        return None
+    # (Of two numbers with one name the quick pattern may miss the first.)
+    quick = place.kind == "label" and len(places.units[place]) == 1
+    quick = quick and place not in places.repeated and (bool(unit) or meaning.part is Part.AXIS)
+    is_of_memory = _is_of_memory(name) or places.mentions[place] * 2 > seen
+    return Field(
+        name=name,
+        meaning=meaning,
+        pattern=_LEADS if leads else _pattern(place, labels),
+        scaled=bool(unit),
+        quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
+        unit=unit,
+        alike=_pattern(place, labels, digits="[0-9]") if place.has_digits else "",
+        by_unit=place.kind in BY_UNIT or not (is_of_memory or _is_level(place, labels)),
+        is_guessed=place.kind == "size" or place == Place("fraction", ""),
+        is_of_memory=place.kind not in BY_UNIT and is_of_memory,
+        leads=leads,
+    )
 
 
 def _finds_others(
