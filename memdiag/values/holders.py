@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from memdiag.values.memory_kind import MemoryKind
 
 RUNNING = "running"
+_OF_THREADS = "_bootstrap"  # the function of `threading` that every thread runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +113,13 @@ class Holder:
     aliases: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
     makers: tuple[SourceLine, ...] = ()
+
+    @property
+    def is_thread(self) -> bool:
+        """Return True for what threads hold that have not ended, such as the threads themselves."""
+        root = self.path[0]
+        of_threads = root.owner.rpartition(".")[2] == _OF_THREADS
+        return root.kind == "local" and not root.file and of_threads
 
     @property
     def host_bytes_per_unit(self) -> float:

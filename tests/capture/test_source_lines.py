@@ -379,6 +379,25 @@ def test_a_chain_grows_where_its_head_is_bound(tmp_path: Path) -> None:
     assert line(tmp_path, source, held).line == 8
 
 
+def test_threads_are_added_where_they_are_started(tmp_path: Path) -> None:
+    source = """
+    import threading
+    class Watchdog:
+        def feed(self, batch):
+            self.timer = threading.Timer(900, self.report, (batch,))
+            self.timer.start()
+    def main():
+        watchdog = Watchdog()
+        for batch in range(9):
+            watchdog.feed(batch)
+    """
+    started = holder(
+        Name(kind="local", name="self", owner="Thread._bootstrap", file=""), unit="objects"
+    )
+    assert started.is_thread
+    assert line(tmp_path, source, started).line == 6
+
+
 def test_links_are_added_where_they_get_the_one_before(tmp_path: Path) -> None:
     source = """
     class Tile:

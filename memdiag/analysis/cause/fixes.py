@@ -34,7 +34,8 @@ UNDECIDED = frozenset({MemoryKind.NATIVE, MemoryKind.NATIVE_OR_TENSORS, MemoryKi
 
 def fix_of(holder: Holder, phases: Sequence[PhaseGrowth] = ()) -> Fix:
     """What usually ends the growth of this place. phases: in which memory grows."""
-    if (fix := _BY_ROOT.get(holder.path[0].kind)) is not None:
+    root = RUNNING if holder.is_thread else holder.path[0].kind
+    if (fix := _BY_ROOT.get(root)) is not None:
         return fix
     if holder.bound is not None:
         return Fix.SMALLER_BOUND

@@ -25,6 +25,8 @@ def words(holder: Holder) -> str:
         return _unreached(holder)
     if holder.path[0].kind == REGISTERED:
         return f"{holder.item_type} objects that callbacks of `{holder.path[0].name}` keep"
+    if holder.is_thread and len(holder.path) == 1:
+        return f"threads of `threading` that have not ended: {holder.item_type}"
     if holder.path[0].kind == RUNNING:
         return f"calls of `{holder.path[0].name}()` that have not returned"
     is_link = holder.is_chain and len(holder.path) > 1  # of which the head is named

@@ -188,6 +188,8 @@ class SourceFiles:
             if found := self._scored(replace(holder, path=(proxy,))):
                 return found
         wanted = _names(holder)
+        if holder.is_thread and not wanted:
+            return [(_CALLING + self._times(use), use) for use in self._uses if _starts(use)]
         if [name.name for name in holder.path[1:]] == [_GRADIENT]:
             return [
                 (_ADDING + self._times(use), use)
@@ -457,6 +459,10 @@ def _chain(node: ast.AST) -> tuple[str, ...]:
             if isinstance(node, ast.Name):
                 names.append(node.id)
             return tuple(names[::-1])
+
+
+def _starts(use: Use) -> bool:
+    return use.form == "call" and use.names[1:] != () and use.names[-1] == "start"
 
 
 def _has_links(holder: Holder) -> bool:

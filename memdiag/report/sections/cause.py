@@ -51,7 +51,8 @@ _FIXES = {
     Fix.SMALLER_BOUND: "give it a smaller maxlen or maxsize if memory runs out before it is full",
     Fix.AGGREGATE: "write it out or aggregate it instead of making it larger",
     Fix.END_CALLS: (
-        "let what the calls wait for end: a timeout, a sentinel in the queue, task.cancel()"
+        "let what the calls wait for end: a timeout, a sentinel in the queue, timer.cancel(), "
+        "task.cancel()"
     ),
     Fix.BREAK_CYCLE: (
         "let Python's collector run (gc.enable(), or gc.collect() at each epoch), or break the "
