@@ -546,6 +546,29 @@ def test_a_list_of_a_million_items_is_looked_at_in_part(program) -> None:
     assert per_item([program.many], Arrays())["bytes"] == pytest.approx(64 + 56 + 28 - 28, abs=40)
 
 
+@pytest.mark.parametrize(("items", "is_kept"), [(90, True), (200, False)])
+def test_sizes_of_all_items_are_kept_where_more_are_visited(
+    program, items: int, is_kept: bool
+) -> None:
+    run_in(
+        program,
+        "class Subject:\n  def __init__(self): self.applied = []\n"
+        f"subjects = [Subject() for _ in range({items})]\n"
+        "def grow(i): [one.applied.append([i]) for one in subjects]",
+    )
+    places = Places()
+    for number in range(1, 5):
+        program.grow(number)
+        if number == 4:
+            places.visit_more_items(5000)
+        walk = NameWalk(places, Arrays())
+        walk.run()
+        for place, found in walk.found.items():
+            found.set_size_of(place, number, set())
+    (lists,) = (one for one in walk.found if one.name == "applied" and one.path()[0].file)
+    assert len(lists.sizes) == (4 if is_kept else 1)
+
+
 @pytest.mark.slow
 def test_what_items_grow_by_is_estimated_from_many_of_them(program) -> None:
     run_in(
