@@ -117,11 +117,13 @@ class SourceFiles:
         }
         first = next(iter(watched), None)
         if first is not None and searched and first not in searched:
-            # (A tuple does not grow: what was watched is where a name is bound to the next one.)
+            # (A tuple does not grow, nor does a link: what was watched is where a name is bound to
+            # the next one.)
             is_rebuilt = holder.container == "tuple" and found[0][1].form == "rebound"
+            is_link = _has_links(holder) and found[0][1].names[-1] == holder.path[-1].name
             if not sees_all_threads:
                 watched = {}
-            elif is_rebuilt or watched[first].hits < _LEAST_HITS:
+            elif is_rebuilt or is_link or watched[first].hits < _LEAST_HITS:
                 watched = {**searched, **watched}
         lines = (*watched.values(), *(searched[key] for key in searched if key not in watched))
         return replace(holder, lines=lines[:_MOST_LINES])
