@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator, Sequence
 
 # Nodes that are counted, and visited on the way to an older one: 3 us each. Heuristic.
-_MOST_COUNTED, _MOST_VISITED = 2000, 5000
+_MOST_COUNTED, _MOST_VISITED = 2000, 15_000
 # Nodes that accumulate gradients have the highest number that there is.
 _NO_NUMBER = 1 << 62
 

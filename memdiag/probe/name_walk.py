@@ -86,12 +86,14 @@ _CONTAINERS: tuple[Any, ...] = (list, dict, tuple, set, frozenset, deque)
 class Found:
     """What one walk has found at a place. is_partial: it is larger, not all of it was counted.
     is_estimated: some objects stand for all. roots: the nodes that have made its tensors.
+    has_others_graph: a graph of its tensors was counted at another place.
     new_objects: how many it has before the one that was the first in the walk before.
     """
 
     __slots__ = (
         "bytes",
         "depth",
+        "has_others_graph",
         "is_container",
         "is_estimated",
         "is_partial",
@@ -105,6 +107,7 @@ class Found:
     def __init__(self) -> None:
         self.objects = self.new_objects = self.items = self.bytes = 0.0
         self.is_container = self.is_partial = self.is_estimated = False
+        self.has_others_graph = False
         self.depth = 0
         self.roots: list[Any] = []
         self.samples: list[Any] = []
@@ -117,10 +120,13 @@ class Found:
 
     def set_size_of(self, place: Place, walk: int, counted: set[int]) -> None:
         """Set the size of its place. One with a graph or a chain that is too large to count has
-        grown by the nodes or links that come before the first one of the walk before. counted: the
-        nodes of other places.
+        grown by the nodes or links that come before the first one of the walk before. One whose
+        graph counts elsewhere is not measured: a variable of a running function has it for a while.
+        counted: the nodes of other places.
         """
         unit, size = self.size()
+        if self.has_others_graph and unit == "bytes":
+            return
         if self.is_partial and place.sizes:
             more = None if self.is_estimated else self._more(unit, place, counted)
             size = -1.0 if more is None else place.sizes[-1][1] + more
@@ -386,7 +392,9 @@ class NameWalk:
         _, size, _ = self._arrays.storage(tensor)
         node = self._arrays.node(tensor)
         found = self._record(tensor, place, weight, depth)
-        if node is not None and id(node) not in self.seen:
+        if node is not None and id(node) in self.seen:
+            found.has_others_graph = True
+        elif node is not None:
             nodes = self._nodes_of(node)
             size += len(nodes) * NODE_BYTES
             found.is_partial = found.is_partial or self._nodes > _MOST_NODES

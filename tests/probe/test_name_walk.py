@@ -842,6 +842,28 @@ class TestTensors:
         assert 2 * per_graph < about["bytes"] < 4 * per_graph
         assert per_link([*links[:1]], Arrays())["bytes"] > 0
 
+    def test_a_graph_that_a_running_function_has_for_a_while_still_grows(self, program) -> None:
+        import torch
+
+        program.total, program.error = torch.ones(3, requires_grad=True), None
+        places = Places()
+        for number in range(1, 7):
+            for _ in range(20):
+                program.total = program.total * 1.01
+            # (Names of a module are visited in their order: this one then comes first.)
+            if number == 4:
+                total = vars(program).pop("total")
+                program.error = total - 1
+                program.total = total
+            else:
+                program.error = None
+            walk = NameWalk(places, Arrays())
+            walk.run()
+            for place, found in walk.found.items():
+                found.set_size_of(place, number, set())
+        (total,) = (one for one in places.growing() if one.name == "total" and one.path()[0].file)
+        assert [walk for walk, _ in total.sizes] == [1, 2, 3, 5, 6]
+
     def test_a_running_total_grows_by_its_nodes(self, program, torch) -> None:
         weight = torch.ones(4, requires_grad=True)
         program.total = torch.zeros(())
