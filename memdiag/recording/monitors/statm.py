@@ -11,7 +11,8 @@ from memdiag.recording.monitors.samplings import TICK, all_lines
 from memdiag.recording.tables.table import Table
 
 # proc_pid_statm(5): size, resident, shared, text, 0, data, 0, in pages.
-_ROW = re.compile(r"\s*(?:(\S.{0,40}?)\s+)?([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) 0 ([0-9]+) 0\s*")
+_PAGES = r"([0-9]{1,12})"
+_ROW = re.compile(rf"\s*(?:(\S.{{0,40}}?)\s+)?{_PAGES} {_PAGES} {_PAGES} {_PAGES} 0 {_PAGES} 0\s*")
 _PAGE_BYTES = 4096
 _NOTE = f"the numbers of /proc/PID/statm are taken as pages of {_PAGE_BYTES:,} bytes"
 _ROWS_AT_LEAST, _SHARE = 4, 0.9

@@ -25,6 +25,8 @@ def with_dates_between(
     if first.dtype != pl.String or not all(column.has_nulls() for column in others):
         return frame, names
     between = frame.select(alone=pl.all_horizontal(pl.exclude(first.name).is_null()))["alone"]
+    if not between.any():
+        return frame, names
     lines = [*above, *first.filter(between).fill_null("").to_list()]
     stamps = stamped("\n".join(line.strip() or "-" for line in lines).encode())["stamp"]
     before, inside = stamps.head(len(above)), stamps.slice(len(above))
