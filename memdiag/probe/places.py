@@ -238,14 +238,21 @@ def _pruned(root: Place, oldest: int, oldest_growing: int) -> int:
 
 
 def _growing_in(root: Place) -> Iterator[Place]:
-    """The places within `root` that grow, except those within one that does."""
+    """The places within `root` that grow, except those within one that does. Where an array of
+    objects grows, so does what says how much memory the array has, and not what its items have.
+    """
     todo = [root]
     while todo:
         for child in _own_children(todo.pop()):
-            if child.unit and child.grows():
+            if child.unit and child.grows() and not (child.unit == "bytes" and _has_items(child)):
                 yield child
             else:
                 todo.append(child)
+
+
+def _has_items(place: Place) -> bool:
+    """Return True if a container right in it grows."""
+    return any(one.unit == "items" and one.grows() for one in _own_children(place))
 
 
 def _has_grown(place: Place) -> bool:

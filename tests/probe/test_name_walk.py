@@ -586,6 +586,18 @@ def test_what_items_grow_by_is_estimated_from_many_of_them(program) -> None:
     assert place.sizes[-1][1] - place.sizes[0][1] == pytest.approx(30 * 3000, rel=0.5)
 
 
+def test_items_of_an_array_in_what_says_its_bytes_grow(program) -> None:
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    program.rows = pandas.array(numpy.array(["a" * 900], object), dtype=object)
+
+    def grow(i: int) -> None:
+        new = numpy.array([str(i) * 300 for _ in range(200)], object)
+        program.rows = pandas.array(numpy.concatenate([program.rows.to_numpy(), new]), dtype=object)
+
+    (place,) = (one for one in grown(grow).values() if one.path()[0].name == "rows")
+    assert place.unit == "items"
+
+
 @pytest.mark.slow
 def test_objects_in_an_array_are_items(program) -> None:
     np = pytest.importorskip("numpy")
