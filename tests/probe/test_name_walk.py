@@ -586,15 +586,15 @@ def test_what_items_grow_by_is_estimated_from_many_of_them(program) -> None:
     assert place.sizes[-1][1] - place.sizes[0][1] == pytest.approx(30 * 3000, rel=0.5)
 
 
-def test_items_of_an_array_in_what_says_its_bytes_grow(program) -> None:
-    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
-    program.rows = pandas.array(numpy.array(["a" * 900], object), dtype=object)
+def test_items_of_an_array_grow_also_within_what_says_its_bytes(program) -> None:
+    pandas = pytest.importorskip("pandas")
+    program.pages = pandas.Index([], dtype="str")
 
     def grow(i: int) -> None:
-        new = numpy.array([str(i) * 300 for _ in range(200)], object)
-        program.rows = pandas.array(numpy.concatenate([program.rows.to_numpy(), new]), dtype=object)
+        program.pages = program.pages.append(pandas.Index([f"{i} {k}" * 99 for k in range(200)]))
 
-    (place,) = (one for one in grown(grow).values() if one.path()[0].name == "rows")
+    found = grown(grow, walks=6).values()
+    (place,) = (one for one in found if one.path()[0].name == "pages" and one.name != "_isnan")
     assert place.unit == "items"
 
 
