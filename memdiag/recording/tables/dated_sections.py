@@ -37,7 +37,7 @@ def with_dates_between(
     times = times.fill_null(strategy="forward").fill_null(before.drop_nulls()[-1])
     rows = frame.with_columns(times).filter(~between)
     at, what = rows.get_column(_TIME), rows.to_series(0)
-    tells_apart = at.n_unique() < len(at) == rows.select(pl.struct(at, what)).to_series().n_unique()
+    differs = at.n_unique() < len(at) == rows.select(pl.struct(at, what)).to_series().n_unique()
     is_named = recognise(names[0]).part in {Part.LABEL, Part.PID}
-    label = _PROCESS if tells_apart and not is_named else names[0]
+    label = _PROCESS if differs and not is_named else names[0]
     return rows, (label, *names[1:], _TIME)
