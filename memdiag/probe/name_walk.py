@@ -125,7 +125,7 @@ class Found:
         counted: the nodes of other places.
         """
         unit, size = self.size()
-        if self.has_others_graph and unit == "bytes":
+        if self.has_others_graph and not self.roots and unit == "bytes":
             return
         if self.is_partial and place.sizes:
             more = None if self.is_estimated else self._more(unit, place, counted)

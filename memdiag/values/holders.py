@@ -116,10 +116,15 @@ class Holder:
 
     @property
     def is_thread(self) -> bool:
-        """Return True for what threads hold that have not ended, such as the threads themselves."""
-        root = self.path[0]
+        """Return True for threads that have not ended, which their own calls hold."""
+        (root, *rest) = self.path
         of_threads = root.owner.rpartition(".")[2] == _OF_THREADS
-        return root.kind == "local" and not root.file and of_threads
+        return root.kind == "local" and not root.file and of_threads and not rest
+
+    @property
+    def has_links(self) -> bool:
+        """Return True for a chain whose last name is that of its links, behind its head's."""
+        return self.is_chain and len(self.path) > 1
 
     @property
     def host_bytes_per_unit(self) -> float:

@@ -25,12 +25,12 @@ def words(holder: Holder) -> str:
         return _unreached(holder)
     if holder.path[0].kind == REGISTERED:
         return f"{holder.item_type} objects that callbacks of `{holder.path[0].name}` keep"
-    if holder.is_thread and len(holder.path) == 1:
+    if holder.is_thread:
         return f"threads of `threading` that have not ended: {holder.item_type}"
     if holder.path[0].kind == RUNNING:
         return f"calls of `{holder.path[0].name}()` that have not returned"
-    is_link = holder.is_chain and len(holder.path) > 1  # of which the head is named
-    return f"{_what(holder)} {place(holder.path[: -1 if is_link else None])}"
+    # (Of a chain the head is named.)
+    return f"{_what(holder)} {place(holder.path[: -1 if holder.has_links else None])}"
 
 
 def place(path: Sequence[Name]) -> str:
@@ -51,7 +51,7 @@ def _unreached(holder: Holder) -> str:
 
 def _what(holder: Holder) -> str:
     if holder.is_chain and holder.unit == "objects":
-        link = f" linked by `{holder.path[-1].name}`" if len(holder.path) > 1 else ""
+        link = f" linked by `{holder.path[-1].name}`" if holder.has_links else ""
         return f"chain of {holder.item_type}{link} at"
     if holder.container == "_lru_cache_wrapper":
         return "cache of"

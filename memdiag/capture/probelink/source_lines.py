@@ -120,7 +120,7 @@ class SourceFiles:
             # (A tuple does not grow, nor does a link: what was watched is where a name is bound to
             # the next one.)
             is_rebuilt = holder.container == "tuple" and found[0][1].form == "rebound"
-            is_link = _has_links(holder) and found[0][1].names[-1] == holder.path[-1].name
+            is_link = holder.has_links and found[0][1].names[-1] == holder.path[-1].name
             if not sees_all_threads:
                 watched = {}
             elif is_rebuilt or is_link or watched[first].hits < _LEAST_HITS:
@@ -190,7 +190,7 @@ class SourceFiles:
             if found := self._scored(replace(holder, path=(proxy,))):
                 return found
         wanted = _names(holder)
-        if holder.is_thread and not wanted:
+        if holder.is_thread:
             return [(_CALLING + self._times(use), use) for use in self._uses if _starts(use)]
         if [name.name for name in holder.path[1:]] == [_GRADIENT]:
             return [
@@ -200,7 +200,7 @@ class SourceFiles:
             ]
         found = self._of_names(wanted, holder)
         # `head = Node(head)` adds a link; elsewhere that is where a link gets the one before.
-        if _has_links(holder) and not any(use.form == "rebound" for _, use in found):
+        if holder.has_links and not any(use.form == "rebound" for _, use in found):
             found = self._of_names([holder.path[-1]], holder) or found
         return found if wanted else self._calls_of_library(holder)
 
@@ -467,15 +467,11 @@ def _starts(use: Use) -> bool:
     return use.form == "call" and use.names[1:] != () and use.names[-1] == "start"
 
 
-def _has_links(holder: Holder) -> bool:
-    return holder.is_chain and len(holder.path) > 1
-
-
 def _names(holder: Holder) -> list[Name]:
     """The names of the program on the way, the innermost first; of a chain those of its head."""
     return [
         name
-        for name in reversed(holder.path[: -1 if _has_links(holder) else None])
+        for name in reversed(holder.path[: -1 if holder.has_links else None])
         if name.kind in ("key", "cache", "closure", "default")
         or (name.kind in ("global", "local", "attribute", "unreached") and name.file)
     ]

@@ -6,10 +6,9 @@ import re
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.samplings import TICK
+from memdiag.recording.monitors.samplings import TICK, all_lines
 from memdiag.recording.tables.table import Table
 
-_MOST_BYTES = 512 << 20
 _DOCUMENT = re.compile(r'<malloc version="[0-9]+">')
 # Of each heap, and behind them of the process.
 _SYSTEM = re.compile(r'<system type="current" size="([0-9]{1,18})"\s*/>')
@@ -24,9 +23,8 @@ def is_malloc_info(source: Source) -> bool:
 
 def read_malloc_info(source: Source) -> Table | None:
     """What malloc has from the system, and what of it is in use; None without any."""
-    text = source.first_bytes(_MOST_BYTES).decode("utf-8", errors="replace")
     rows = []
-    for document in _DOCUMENT.split(text)[1:]:
+    for document in _DOCUMENT.split("\n".join(all_lines(source)))[1:]:
         process = document.rpartition("</heap>")[2]
         system, totals = _SYSTEM.search(process), dict(_TOTAL.findall(process))
         if system is not None:

@@ -21,7 +21,7 @@ from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.tables.table import Table
 
 _PROCESSES_AT_MOST = 20
-# Processes with fewer readings are left out beside one with at least so many. Heuristic.
+# Processes with fewer than 4 readings are left out beside one with 8 or more. Heuristic.
 _READINGS_AT_LEAST, _LONG_LIVED_AT_LEAST = 4, 8
 _HEAD_LINES = 60
 _KIB = {"mem", "rss", "vsz", "vsize", "res", "virt", "shr", "size", "pss", "uss", "swap"}
