@@ -290,6 +290,7 @@ class Kept:
         self._device_sizes: dict[int, tuple[Callable[[Any], int], int]] = {}  # by class
         self._on_device: set[Any] = set()
         self._in_tensors: set[Any] = set()
+        self._of_parameters: set[Any] = set()  # keys of what nodes have saved of them
         # Bytes of which only a part is kept by itself: the rest of what a view is of.
         self._beside_views = 0
         self._has_traceback = False
@@ -457,7 +458,8 @@ class Kept:
         address, size, is_on_device = self._arrays.storage(tensor)
         key = (STORAGE, address)
         self._in_tensors.update((key, id(tensor)))
-        if key not in self.found:
+        is_lent = key in self._of_parameters and type(tensor).__name__ != "Parameter"
+        if key not in self.found and not is_lent:
             self.found[key] = _whole_units(size, CUDA_BLOCK_BYTES) if is_on_device else size
             self._beside_views += max(0, size - self._arrays.own_bytes(tensor))
             if is_on_device:
@@ -493,8 +495,11 @@ class Kept:
 
     def _leave_out_parameter(self, node: Any) -> None:
         variable = node.variable
-        if type(variable).__name__ == "Parameter":
-            self.found[STORAGE, self._arrays.storage(variable)[0]] = 0
+        if type(variable).__name__ == "Parameter" and id(variable) not in self.found:
+            key = (STORAGE, self._arrays.storage(variable)[0])
+            self.found.pop(key, None)  # counts again where the parameter itself is kept
+            self._on_device.discard(key)
+            self._of_parameters.add(key)
 
 
 def _block_bytes(size: int) -> int:

@@ -211,4 +211,10 @@ def test_of_a_graph_as_many_tensors_count_as_nodes(
     kept = Kept(Arrays(), longest_s=60.0)
     kept.add(hidden)
     assert kept.nodes == most_nodes
+    before = kept.total()[0]
+    kept.add(list(cell.parameters()))  # kept themselves
+    weights = sum(one.numel() * one.element_size() for one in cell.parameters())
+    assert kept.total()[0] - before == pytest.approx(weights, rel=0.02)
+    kept = Kept(Arrays(), longest_s=60.0)
+    kept.add(hidden)
     assert kept.total()[0] / kept.nodes == pytest.approx(75_500 / 17, rel=0.15)
