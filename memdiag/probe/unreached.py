@@ -13,6 +13,7 @@ import functools
 import gc
 import sys
 import types
+import weakref
 from collections import Counter
 from time import thread_time
 
@@ -48,8 +49,23 @@ _STANDS_FOR = 0.5
 _ATEXIT, _CALLBACKS = "atexit", -1
 # Callbacks for one object that they keep. Heuristic.
 _LEAST_CALLBACKS, _MOST_CALLBACKS = 0.5, 2.0
-# What is part of others, and not what one would name.
-_PARTS = frozenset(map(id, (dict, list, set, tuple, types.FrameType, types.FunctionType)))
+# What is part of others, and not what one would name; so are weak references of any class.
+_PARTS = frozenset(
+    map(
+        id,
+        (
+            dict,
+            list,
+            set,
+            tuple,
+            types.BuiltinFunctionType,
+            types.CellType,
+            types.FrameType,
+            types.FunctionType,
+            types.MethodType,
+        ),
+    )
+)
 _Frame = types.FrameType
 
 
@@ -109,7 +125,7 @@ class Unreached:
         measured = [
             self._measured(group[::-1], arrays)
             for group in wanted.values()
-            if len(group) > _MEASURED and not is_ours(module_name(type(group[0])))
+            if len(group) > _MEASURED and not _is_part(type(group[0]))
         ]
         wanted.clear()
         most = max((one.grown_bytes for one in measured), default=0.0)
@@ -187,6 +203,10 @@ class _Group:
         self.file = file if file and is_users(file) else ""
         self.attribute = ""
         self.grown_bytes = (counts[-1] - counts[0]) * about["bytes"]
+
+
+def _is_part(kind: type) -> bool:
+    return issubclass(kind, weakref.ref) or is_ours(module_name(kind))
 
 
 def _callbacks() -> int:

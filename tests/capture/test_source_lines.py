@@ -342,6 +342,13 @@ def test_what_a_library_holds_grows_where_the_program_calls_it(tmp_path: Path) -
     assert lines == {"matplotlib._pylab_helpers": 7, "weakref": 10, "threading": 11}
 
 
+def test_what_no_known_library_holds_has_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text("for step in range(9):\n    print(step)\n", encoding="utf-8")
+    held = holder(Name(kind="unreached", name="Capsule", owner=""))
+    assert SourceFiles([str(file)]).located(held).lines == ()
+
+
 def test_cached_functions_grow_where_they_are_called(tmp_path: Path) -> None:
     source = """
     @functools.cache

@@ -129,6 +129,37 @@ def test_what_explains_little_of_the_growth_is_no_place(program, collector_off) 
     assert set(looks.found()) == {"One.itself"}
 
 
+@pytest.mark.parametrize(
+    ("made", "found"), [("One()", True), ("Reference(one, print)", False), ("one.method", False)]
+)
+def test_weak_references_and_other_parts_of_objects_are_not_named(program, made, found) -> None:
+    run_in(
+        program,
+        f"""
+import ctypes, weakref
+class Reference(weakref.ref):
+    pass
+class One:
+    def method(self):
+        pass
+one = One()
+def hidden():
+    new = {made}
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(new))
+    return id(new)
+def free(identity):
+    ctypes.pythonapi.Py_DecRef(ctypes.cast(identity, ctypes.py_object))
+""",
+    )
+    looks, identities = Looks(), []
+    for _ in range(4):
+        identities += [program.hidden() for _ in range(200)]
+        looks.take()
+    for one in identities:
+        program.free(one)
+    assert set(looks.found()) == ({"One"} if found else set())
+
+
 def test_what_does_not_rise_at_each_look_is_not_counted(program) -> None:
     run_in(program, "class One:\n    def __init__(self): self.itself = self")
     looks = Looks()

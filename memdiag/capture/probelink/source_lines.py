@@ -286,7 +286,7 @@ class SourceFiles:
         found = []
         for use in self._uses:
             module = self._imports.get((use.file, use.names[0]), "")
-            if use.form == "call" and module.partition(".")[0] == package:
+            if use.form == "call" and package and module.partition(".")[0] == package:
                 is_named = _is_related(use.names[-1], holder.path, or_class=True)
                 points = _RELATED if is_named else _CALLING
                 found.append((points + self._times(use), use))
