@@ -24,6 +24,7 @@ from memdiag.recording.monitors import (
     sar_vmstat,
 )
 from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
+from memdiag.recording.monitors.dstat import is_dstat, read_dstat
 from memdiag.recording.monitors.graphite import is_raw, read_raw
 from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.malloc_info import is_malloc_info, read_malloc_info
@@ -34,6 +35,7 @@ from memdiag.recording.monitors.prometheus import (
     read_exposition,
     read_range,
 )
+from memdiag.recording.monitors.ps_columns import is_ps, read_ps
 from memdiag.recording.monitors.ruled_tables import has_ruled_tables, read_ruled_tables
 from memdiag.recording.monitors.statm import is_statm, read_statm
 from memdiag.recording.read_options import ReadOptions
@@ -204,6 +206,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("exporter", is_exposition, read_exposition),
     _signed("influx", is_lines, read_lines),
     _signed("graphite", is_raw, read_raw),
+    _signed("dstat", is_dstat, read_dstat),
     _signed("malloc-info", is_malloc_info, read_malloc_info),
     _signed("memray", is_stats, read_stats),
     _signed("mlflow", is_metric, read_metric),
@@ -215,6 +218,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("mprof", python_profilers.is_mprof, python_profilers.read_mprof),
     _signed("psrecord", python_profilers.is_psrecord, python_profilers.read_psrecord),
     _signed("processes", process_tables.has_processes, process_tables.read_processes),
+    _signed("ps", is_ps, read_ps),
     _signed("free", free_loops.is_free, free_loops.read_free),
     _signed("sar", sar_vmstat.is_sar, sar_vmstat.read_sar),
     _signed("atopsar", sar_vmstat.is_atopsar, sar_vmstat.read_atopsar),

@@ -114,12 +114,15 @@ def _records(lines: Iterable[str]) -> _Records:
     time = next((part.value for part in above[::-1] if part.value and not part.name), "")
     rows: list[dict[str, str]] = []
     own = others = 0
+    dated = ""  # the name of the time above, until the record has one of its own
     for part in parts[first:]:
         if part is None:
             others += 1
         elif part.name:
-            if not rows or part.name in rows[-1] or part.name == lead:
-                rows.append({_TIME: time} if time and part.name != _TIME else {})
+            if not rows or (part.name in rows[-1] and part.name != dated) or part.name == lead:
+                dated = _TIME if time and part.name != _TIME else ""
+                rows.append({_TIME: time} if dated else {})
+            dated = "" if part.name == dated else dated
             rows[-1][part.name] = part.value
             own += 1
         else:

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import re
 
-_FENCE = re.compile(rb"\s*(?:```|~~~)[\w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*")
+_FENCE = re.compile(
+    rb"\s*(?:```|~~~)[ \w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*"
+    rb"|\s*\[/?(?:code|quote|pre)(?:=[^\]]*)?\]\s*"  # BBCode
+)
 _DOTS = re.compile(rb"\s*\.{2,}(?:\s+\.{2,})*\s*")
 _QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
 # Not `# `, which is both a root prompt and a comment.
@@ -21,7 +24,16 @@ _PROMPT = re.compile(
 )
 # The header of a table in Jira: `||step||rss_mb||`.
 _JIRA = re.compile(rb"\s*\|\|[^|].*\|\|\s*")
+# A row of LaTeX's `tabular`, and what stands between rows.
+_TEX_ROW = re.compile(rb"[^&\n]*&[^\n]*\\\\[ \t]*(?:\\hline)?[ \t]*")
+_TEX_MARKUP = re.compile(
+    rb"\\(?:textbf|textit|num|SI)\b|[{}$]|\\(?=[%_#&])|\\\\(?:\s*\\hline)?\s*$"
+)
+_TEX_RULE = re.compile(rb"\s*\\(?:hline|(?:top|mid|bottom)rule|(?:begin|end)\{\w+\*?\}.*)\s*")
 _RESULT = re.compile(rb"^Out\[[0-9]+\]: ?")
+# What R's reprex prints below a line of code.
+_REPREX = re.compile(rb"#> ?")
+_REPREX_AT_LEAST = 3
 _QUOTED = 0.6
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
@@ -49,11 +61,29 @@ def unwrapped(text: bytes) -> bytes:
     lines = plain.split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
+    lines = [_without_tex(line) for line in _only_output(lines)]
     lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:
         return b"\n".join(lines)
     return b"\n".join(kept).lstrip(b"\r\n") or text
+
+
+def _only_output(lines: list[bytes]) -> list[bytes]:
+    """The lines, of a reprex only what was printed."""
+    if sum(_REPREX.match(line) is not None for line in lines) < _REPREX_AT_LEAST:
+        return lines
+    return [_REPREX.sub(b"", line, count=1) if _REPREX.match(line) else b"" for line in lines]
+
+
+def _without_tex(line: bytes) -> bytes:
+    if b"\\" not in line:
+        return line
+    if _TEX_RULE.fullmatch(line):
+        return b""
+    if not _TEX_ROW.fullmatch(line):
+        return line
+    return b"|".join(_TEX_MARKUP.sub(b"", cell) for cell in line.split(b"&"))
 
 
 def _is_quoted(lines: list[bytes]) -> bool:

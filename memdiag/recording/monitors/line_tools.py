@@ -71,6 +71,41 @@ _R_GC: _Lines = (
         r"^Vcells\s+[0-9]+\s+([0-9.]+)\s": ("heap of vectors (MiB)",),
     },
 )
+# Erlang's `:erlang.memory()` in a shell; the processes are an amount, and part of the total.
+_ERLANG: _Lines = (
+    (r"^\W*processes_used\W+[0-9]+\W*$",),
+    {
+        r"^\W*total\W+([0-9]+)\W*$": ("memory (bytes)",),
+        r"^\W*processes\W+([0-9]+)\W*$": ("heap of processes (bytes)",),
+        r"^\W*binary\W+([0-9]+)\W*$": ("memory of binaries (bytes)",),
+        r"^\W*code\W+([0-9]+)\W*$": ("memory of code (bytes)",),
+        r"^\W*ets\W+([0-9]+)\W*$": ("memory of ets (bytes)",),
+    },
+)
+# Erlang's `etop -output text`: numbers in two columns of a heading, in KiB.
+_ETOP: _Lines = (
+    (r"^ Load:\s+cpu\s.*\bMemory:\s+total\s+[0-9]+",),
+    {
+        r"^ Load:.*\bMemory:\s+total\s+([0-9]+)\s+binary\s+([0-9]+)": (
+            "memory (KiB)",
+            "memory of binaries (KiB)",
+        ),
+        r"^\s+procs\s+[0-9]+\s+processes\s+([0-9]+)\s+code\s+([0-9]+)": (
+            "heap of processes (KiB)",
+            "memory of code (KiB)",
+        ),
+        r"^\s+runq\s+[0-9]+\s+atom\s+[0-9]+\s+ets\s+([0-9]+)": ("memory of ets (KiB)",),
+    },
+)
+# Haskell's `+RTS -S`: a line per collection, of which there are many in a second.
+_GHC: _Lines = (
+    (r"^\s*Alloc\s+Copied\s+Live\s+GC\s",),
+    {r"^\s*[0-9]+\s+[0-9]+\s+([0-9]+)(?:\s+[0-9.]+){4}\s": ("live heap after GC (bytes)",)},
+)
+_JMAP: _Lines = (
+    (r"\bjmap\s+-histo\b", r"^\s*num\s+#instances\s+#bytes\s+class name"),
+    {r"^\s*Total\s+([0-9]+)\s+([0-9]+)\s*$": ("java objects", "heap of java objects (bytes)")},
+)
 # Android's `dumpsys meminfo`: its first column is PSS.
 _DUMPSYS: _Lines = (
     (r"^\*\* MEMINFO in pid [0-9]+",),
@@ -116,6 +151,10 @@ LINE_TOOLS = {
     "mongostat": _reader(_MONGOSTAT),
     "pmap": _reader(_PMAP),
     "dumpsys": _reader(_DUMPSYS),
+    "erlang": _reader(_ERLANG),
+    "etop": _reader(_ETOP),
+    "ghc": _reader(_GHC),
+    "jmap": _reader(_JMAP),
     "r-gc": _reader(_R_GC),
 }
 """Sniffers and readers of the tools that print a line per reading, by the name of the format."""

@@ -25,6 +25,7 @@ _AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?")
 # "Tuesday, March 11, 2025 9:00:00 AM", not "2025-03-11 09:00:00".
 _IN_WORDS = re.compile(r"[^\W\d_]{3}")
 _TABLES_AT_LEAST = 2
+_ROWS_LOOKED_AT = 60
 # What these tools call a process.
 _PROCESSES = {"JobID": "process", "Image Name": "process", "ProcessName": "process", "Id": "pid"}
 
@@ -32,15 +33,21 @@ Spans = list[tuple[int, int | None]]
 
 
 def has_ruled_tables(source: Source) -> bool:
-    """Return True if the head has several such headers with names of memory, or one between two
-    rules, with an axis.
+    """Return True if the head has several such headers with names of memory, or one with an axis,
+    between two rules or above rows with empty cells.
     """
     lines = source.head().split("\n")
     headers = [one for one in _headers(lines) if any(map(_is_memory, one[1]))]
     return len(headers) >= _TABLES_AT_LEAST or any(
-        at >= 2 and lines[at - 2] == lines[at] and any(map(_is_axis, names))
+        any(map(_is_axis, names)) and (lines[at - 2 : at - 1] == lines[at : at + 1] or gaps)
         for at, names in headers
+        for gaps in [_has_gaps(lines[at + 1 : at + 1 + _ROWS_LOOKED_AT], names)]
     )
+
+
+def _has_gaps(rows: Sequence[str], names: Sequence[str]) -> bool:
+    """Return True if some rows have fewer cells than there are names."""
+    return any(0 < len(row.split()) < len(names) for row in rows)
 
 
 def read_ruled_tables(source: Source) -> Table | None:

@@ -100,12 +100,13 @@ _OF_FREE = FALLING | FALLING_FILLERS | MEMORY | DEVICE | HOST | LABELS | LABEL_F
 # Words that cannot say that memory is free.
 _NOT_FREE = _OF_FREE | CAPACITY | AXIS_FILLERS | POOLS
 _NOT_FREE |= {word for _, any_of, and_any_of in AMOUNTS for word in any_of | and_any_of}
-_NOT_FREE |= {word for _, words in AXES for word in words}
+_OF_AXES = frozenset(word for _, words in AXES for word in words)
+_NOT_FREE |= _OF_AXES
 _OF_AMOUNTS = IN_USE.union(*(one | beside for _, one, beside in AMOUNTS))
 OTHER = Meaning(part=Part.OTHER)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)  # of each name of a wide table several readers ask
 def recognise(column: str) -> Meaning:
     """The meaning of a column of this name; an unknown name is `Part.OTHER`."""
     name = take_apart(column)
@@ -185,7 +186,7 @@ def _rank(word: str) -> int:
 
 
 def _axis(name: Name) -> Meaning | None:
-    if name.bytes_per_unit or name.percent or name.rate:
+    if name.bytes_per_unit or name.percent or name.rate or _OF_AXES.isdisjoint(name.words):
         return None
     for kind, words in AXES:
         core = [word for word in words if word in name.words]

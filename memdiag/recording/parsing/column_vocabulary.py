@@ -42,7 +42,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.SECONDS,
         _ranked(
             "time elapsed timestamp timestamps ts datetime date clock runtime walltime uptime t at"
-            " seconds relative datum uhrzeit zeit fecha hora"
+            " seconds relative changed datum uhrzeit zeit fecha hora"
         ),
     ),
     (
@@ -63,7 +63,7 @@ AXIS_FILLERS = _words(
     "global train trainer training current total num number no nr n idx index id count counter"
     " wall stamp utc relative since start end interval elapsed unix process sys the of done"
     " completed so far time realtime log optimizer opt mini sampled recorded logged collected"
-    " measured captured created _"
+    " measured captured created last _"
 )
 
 # Tags.
@@ -171,7 +171,7 @@ MEMORY = _words(
     " speicher speicherverbrauch speichernutzung speicherbedarf speicherbelegung arbeitsseiten"
     " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
     " mémoire memoria memória память памяти"
-    " reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
+    " memusage reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
     " available free uordblks"
 )
 # nvidia-smi's names, which do not mention the GPU. Redis has one of them, without a unit.
@@ -233,6 +233,8 @@ HOLDERS = _words("process proc python main cpu kernel grand total") | HOST | LAB
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),
     (Role.IN_USE, _words("after gc")),
+    (Role.COLLECTED_HEAP, _words("old gen")),  # of the JVM
+    (Role.COLLECTED_HEAP, _words("tenured gen")),
     (Role.VIRTUAL, _words("vm size")),
     (Role.VIRTUAL, _words("vm peak")),
     (Role.HOST, _words("host used")),

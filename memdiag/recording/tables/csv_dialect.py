@@ -23,6 +23,8 @@ _COUNT_AND_VALUE = 2
 # Columns at the end of a line that may have blanks in their cells.
 _TEXTS = frozenset({"cmd", "command", "args", "name", "time", "date", "message", "status"})
 _USUAL = 0.7
+# Words of the longest name of a column. Heuristic.
+_WORDS_OF_NAME = 8
 # Rows that make a table among prose.
 _ROWS_IN_PROSE = 4
 # A printed number, perhaps with a unit or a percent sign: 17,412 MB; 2.6G; 1e-3; inf.
@@ -161,7 +163,8 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     width, often = widths.most_common(1)[0]
     if width < 2 or often < max(1, _USUAL * len(cells)):
         return None
-    first = next(n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1})
+    alike = [n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1}]
+    first = alike[len(alike) > 1 and _is_prose_above_names(*(cells[n][1] for n in alike[:2]))]
     first += _padded([row for _, row in cells[first:]])
     if delimiter == WHITESPACE and first:
         spread = _BLANKS.split(rows[first - 1][1].strip())  # "epoch  gpu used  peak"
@@ -184,6 +187,13 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if delimiter == WHITESPACE and not _is_spaced_table(header, names, body):
         return None
     return _named(names, cells[first][0] + 1, width, delimiter)
+
+
+def _is_prose_above_names(above: list[str], below: list[str]) -> bool:
+    """Return True for a sentence, cut at its commas, above the names of columns."""
+    is_prose = any(len(cell.split()) > _WORDS_OF_NAME for cell in above)
+    are_names = all(0 < len(cell.split()) <= _WORDS_OF_NAME for cell in below)
+    return is_prose and are_names and not any(map(is_number, below))
 
 
 def _padded(rows: list[list[str]]) -> int:

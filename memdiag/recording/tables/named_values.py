@@ -39,7 +39,9 @@ _NAMES = (
     *("counter name", "tag", "key", "series", "variable", "label", "name"),
     "entity_id",
 )
-_UNITS = ("unit", "units")
+_UNITS = ("unit", "units", "baseunit")
+# InfluxDB's: `mem` and `used` in two columns.
+_FIELD, _MEASUREMENT = "_field", "_measurement"
 # More names are not those of metrics.
 _NAMES_AT_MOST = 100
 _TAG = "tag-"
@@ -50,12 +52,15 @@ def with_named_values(table: Table, source: str) -> Table:
 
     Unchanged if it has a column of memory, or nothing names the values.
     """
-    if any(recognise(name).part is Part.METRIC for name in table.names):
+    columns = zip(table.names, table.columns, strict=True)
+    if any(recognise(name).part is Part.METRIC and _has_numbers(one) for name, one in columns):
         return table
-    lower = [name.strip().lower() for name in table.names]
+    # (`measurements.value` of nested documents)
+    lower = [name.strip().lower().rpartition(".")[2] for name in table.names]
     value = next((lower.index(name) for name in STATISTICS if name in lower), None)
     if value is None:
         return table
+    table = _with_measurement(table, lower)
     named_by = [lower.index(name) for name in _NAMES if name in lower]
     for at in named_by:
         if metrics := _metrics(table.columns[at]):
@@ -66,6 +71,20 @@ def with_named_values(table: Table, source: str) -> Table:
         note = f"{table.names[value]} is taken for {printable(name)}, by the name of the file"
         return replace(table, names=names, notes=(*table.notes, note))
     return table
+
+
+def _has_numbers(column: Column) -> bool:
+    return bool(np.isfinite(to_numbers(column).values).any())
+
+
+def _with_measurement(table: Table, lower: list[str]) -> Table:
+    """The table with the measurement before the name of each field."""
+    if not {_FIELD, _MEASUREMENT} <= set(lower):
+        return table
+    at = lower.index(_FIELD)
+    above, field = (as_series(table.columns[lower.index(n)]) for n in (_MEASUREMENT, _FIELD))
+    columns = (*table.columns[:at], above + " " + field, *table.columns[at + 1 :])
+    return replace(table, columns=columns)
 
 
 def _metrics(column: Column) -> list[str]:

@@ -17,6 +17,7 @@ from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.column_vocabulary import IN_USE
 from memdiag.recording.textlog.number_spans import (
     ARROW,
+    BEHIND_GAP,
     BY_UNIT,
     FRACTION,
     NO_RATE,
@@ -38,6 +39,7 @@ from memdiag.recording.textlog.number_spans import (
 )
 from memdiag.values.measurements import Unit
 
+_OF_TIME = frozenset({"s", "sec", "secs", "min", "h", "hour", "hours"})
 _ZEROS = str.maketrans("123456789", "000000000")
 # A field must be in this share of the lines with the most frequent field of its kind.
 _SHARE = 0.05
@@ -101,6 +103,8 @@ class Field:
     by_unit: only the unit of memory after it shows what the number is: maybe the size of a file.
     is_guessed: nothing else than its place shows that it is the amount in use of a line's sizes.
     alike: for names with digits, as in "gpu0 mem": finds the name with any other digits too.
+    others: patterns of numbers that `pattern` finds as well, and that have a longer name:
+        "GPU 0 memory usage: 5G" beside "Worker 0 memory usage: 4G", whose 0 is its own number.
     """
 
     name: str
@@ -114,6 +118,7 @@ class Field:
     is_guessed: bool = False
     is_of_memory: bool = True
     leads: bool = False
+    others: tuple[str, ...] = ()
 
     def find(self, line: str) -> tuple[tuple[int, int], str] | None:
         """The place of the number in a line, and its unit; None if there is none, or none with the
@@ -123,6 +128,8 @@ class Field:
             return found.span(1), self.unit
         found = re.search(self.pattern, line)
         if found is None or (self.scaled and not found.group(2) and found.group(1).strip("0.")):
+            return None
+        if any((o := re.search(one, line)) and o.span(1) == found.span(1) for one in self.others):
             return None
         return found.span(1), found.group(2) or ""
 
@@ -217,11 +224,14 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
     # (Of two numbers with one name the quick pattern may miss the first.)
     quick = place.kind == "label" and len(places.units[place]) == 1
     quick = quick and place not in places.repeated and (bool(unit) or meaning.part is Part.AXIS)
+    is_repeated = place.kind == "label" and place in places.repeated
+    has_units = "" not in places.units[place]
+    figure = _FIGURE_WITH_UNIT if is_repeated and has_units else _ANY_FIGURE
     is_of_memory = _is_of_memory(name) or places.mentions[place] * 2 > seen
     return Field(
         name=name,
         meaning=meaning,
-        pattern=_LEADS if leads else _pattern(place, labels),
+        pattern=_LEADS if leads else _pattern(place, labels, figure),
         scaled=bool(unit),
         quick=_pattern(place, labels, _quick_figure(unit)) if quick else "",
         unit=unit,
@@ -230,6 +240,11 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
         is_guessed=place.kind == "size" or place == Place("fraction", ""),
         is_of_memory=place.kind not in BY_UNIT and is_of_memory,
         leads=leads,
+        others=tuple(
+            _pattern(Place("label", one), labels)
+            for one in labels
+            if place.kind == "label" and re.search(rf"[0-9]\s+{re.escape(place.text)}$", one)
+        ),
     )
 
 
@@ -371,6 +386,8 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
     words = set(label.lower().split())
     if place.kind == "later" and _GARBAGE & words:  # "[Full GC 9K->2K(9K)]"
         label = "heap left by full GC" if "full" in words else "heap left by GC"
+    if words <= PREPOSITIONS and unit in _OF_TIME:  # "after 10 min: 1.1 GB"
+        return f"time ({unit})"
     known = recognise(label)
     if known.part is Part.OTHER and not unit and _is_qualifier(label):
         about_memory = recognise(f"{around} {label}").part is Part.METRIC
@@ -437,7 +454,11 @@ def _is_qualifier(label: str) -> bool:
     return words <= {"current", "peak", "max", "now", "used", "usage", "total", "cur", "is", "at"}
 
 
+# Between a name and its number, which may be far away in a column of its own.
+_GAP = r"[^0-9A-Za-z+\-.]{0,60}"
 _ANY_FIGURE = rf"({NUMBER})(?:(?:{OF})?[ ]?({UNIT}))?"
+# Where all have a unit: "32% used (5842 of 15884 MB) used=5842MB".
+_FIGURE_WITH_UNIT = rf"({NUMBER})(?:{OF})?[ ]?({UNIT})"
 
 
 def _quick_figure(unit: str) -> str:
@@ -457,9 +478,9 @@ def _pattern(
     if place.kind == "label":
         shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
         before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else _before(place.text)
-        return rf"{before}{label}-?[^0-9A-Za-z+\-.]{{0,24}}{figure}(?:[^0-9A-Za-z_]|$)"
+        return rf"{before}{label}-?{_GAP}{figure}(?:[^0-9A-Za-z_]|$)"
     if place.kind in {"later", "share"}:
-        named = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}" if label else _NO_LABEL
+        named = rf"{_before(place.text)}{label}{_GAP}" if label else _NO_LABEL
         earlier = rf"(?:{NUMBER}(?:[ ]?{UNIT})?{ARROW})+"
         others = earlier if place.kind == "later" else rf"{NUMBER}\s?%\s*[(\[]\s*"
         return rf"{named}{others}{figure}(?:[^0-9A-Za-z_]|$)"
@@ -469,7 +490,7 @@ def _pattern(
     if place.kind == "before":
         return rf"(?:^|[^\w.]){figure}\s*{re.escape(place.text)}\b"
     if place.kind == "fraction":
-        first = rf"{_before(place.text)}{label}[^0-9A-Za-z+\-.]{{0,24}}[0-9]+/[0-9]+[^A-Za-z]*?"
+        first = rf"{_before(place.text)}{label}{_GAP}[0-9]+/[0-9]+[^A-Za-z]*?"
         start = rf"{first}[^\w.]" if label else r"(?:^|[^\w.])"
         return rf"{start}([0-9]+)()/[0-9]+(?:\D|$)"
     if place.kind in {"size", "part", "within", "behind"}:
@@ -482,7 +503,7 @@ def _pattern(
 def _pattern_of_size(kind: str, label: str) -> str:
     amount = rf"(?:^|[^\w.+\-])({NUMBER})"
     if kind == "behind":
-        return rf"{amount}[ ]?({SIZE_UNIT})(?:{TOTAL_BEHIND})?\)?\s+{label}(?:\W|$)"
+        return rf"{amount}[ ]?({SIZE_UNIT})(?:{TOTAL_BEHIND})?\)?{BEHIND_GAP}{label}(?:\W|$)"
     if kind == "part":
         return rf"{amount}[ ]?({SIZE_UNIT})\s*(?:/|of\s)"
     part = rf"[|;]\s*{label}\b[^|;]*?" if label else ""
@@ -499,7 +520,7 @@ def _beyond(text: str, digits: str) -> str:
     for piece in text.split(WHEN):
         escaped = _escaped(piece)
         parts.append(re.sub("[0-9]", digits, escaped) if digits else escaped)
-    return r"[^0-9A-Za-z+\-.]{0,24}[0-9]+\s*".join(parts)
+    return rf"{_GAP}[0-9]+\s*".join(parts)
 
 
 def _escaped(label: str) -> str:

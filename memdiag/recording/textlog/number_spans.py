@@ -49,8 +49,10 @@ _AGAIN = re.compile(rf"\s*\(\s*{NUMBER}[ ]?{SIZE_UNIT}\)\s+[A-Za-z]")
 # "34MB/57MB", "1.2 GB of 4 GB": in use, of a total.
 TOTAL_BEHIND = rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b"
 OF_TOTAL = re.compile(TOTAL_BEHIND)
+# "812 MB in use", "812 MB ── resident".
+BEHIND_GAP = r"\s+(?:[-–—─]+\s+)?"
 _BEHIND = re.compile(
-    rf"(?:{TOTAL_BEHIND})?\)?\s+([A-Za-z_]+(?: [A-Za-z]+){{0,4}})\s*(?=[;,.)\]|]|$)"
+    rf"(?:{TOTAL_BEHIND})?\)?{BEHIND_GAP}([A-Za-z_]+(?: [A-Za-z]+){{0,4}})\s*(?=[;,.)\]|]|$)"
 )
 # "memory_monitor.py:21": a line of code.
 _FIGURE = re.compile(r"[0-9][0-9.]*[A-Za-z]")
@@ -370,6 +372,7 @@ def _label(between: str, most: int) -> str:
     is_named = between.rstrip().endswith((":", "="))
     kept = next((n for n, word in enumerate(words) if _is_kept(word, is_named)), len(words))
     most = max(most, min(len(words) - kept, WORDS_OF_ALL))
+    most += words[-most:][0].isdigit() if words else 0  # "GPU 0 memory usage"
     return " ".join(words[-most:]) if any(c.isalpha() for c in "".join(words)) else ""
 
 

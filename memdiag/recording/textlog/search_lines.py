@@ -78,6 +78,11 @@ def search(lines: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
         (_quick_values if field.quick else _values)(found[f"field {n}"], field, lines["line"])
         for n, field in enumerate(fields)
     ]
+    for n, field in enumerate(fields):
+        for other in field.others:  # as in `Field.find`
+            own = pl.col("line").str.extract(field.pattern, 1)
+            is_other = lines.select((own == pl.col("line").str.extract(other, 1)).fill_null(False))
+            values[n] = values[n].set(is_other.to_series(), None)
     return found.with_columns(value.alias(f"field {n}") for n, value in enumerate(values))
 
 

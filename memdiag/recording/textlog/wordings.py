@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
@@ -24,13 +24,13 @@ _WORDS = re.compile(r"(?<!\w)[^\W\d_]{2,}(?:[_-][^\W\d_]+)*(?!\w)")
 def by_wording(fields: Sequence[Field], lines: Sequence[str]) -> list[Field]:
     """The fields, with one for each wording of the lines in which a reading of memory occurs.
 
-    lines: some lines of the log. Only if there are few wordings, each of which has a word that no
-    other has.
+    lines: some lines of the log. Only if there are few wordings, each of which, but for one, has a
+    word that no other has.
     """
-    return [part for field in fields for part in _parts(field, lines)]
+    return [part for field in fields for part in _parts(field, lines, fields)]
 
 
-def _parts(field: Field, lines: Sequence[str]) -> list[Field]:
+def _parts(field: Field, lines: Sequence[str], fields: Sequence[Field]) -> list[Field]:
     if field.meaning.part is not Part.METRIC:
         return [field]
     seen: Counter[tuple[str, ...]] = Counter()
@@ -41,22 +41,46 @@ def _parts(field: Field, lines: Sequence[str]) -> list[Field]:
     others = seen.total() - sum(seen[words] for words in often)
     if not 1 < len(often) <= _WORDINGS_AT_MOST or others > _SHARE * seen.total():
         return [field]
-    parts = []
-    for words in often:
-        elsewhere = {word for others in often if others != words for word in others}
-        named = ((word, f"{word} {field.name}") for word in words if word not in elsewhere)
-        own = next((one for one in named if recognise(one[1]).part is Part.METRIC), None)
-        if own is None:
-            return [field]
-        before = rf"(?:^|[^\w]){re.escape(own[0])}\b.*?"
-        quick = before + field.quick if field.quick else ""
-        meaning = recognise(own[1])
-        parts.append(
-            replace(
-                field, name=own[1], meaning=meaning, pattern=before + field.pattern, quick=quick
-            )
-        )
+    own = {words: _own_name(field, words, often) for words in often}
+    if sum(one is None for one in own.values()) > 1:
+        return [field]
+    parts = [_with_word(field, one) for one in own.values() if one is not None]
+    if not any(part.meaning.part is Part.METRIC for part in parts):
+        return [field]
+    named = [other for other in fields if other is not field]
+    parts = [part for part in parts if not any(_finds(one, part, lines) for one in named)]
+    if None in own.values():  # "Heap Memory" beside "Off Heap Memory"
+        parts.append(replace(field, others=(*field.others, *(part.pattern for part in parts))))
     return parts
+
+
+def _finds(field: Field, part: Field, lines: Sequence[str]) -> bool:
+    """Return True if a field finds all numbers of a part of another: "heap left by full GC"."""
+    places = [(part.find(line), line) for line in lines]
+    return all(place is None or field.find(line) == place for place, line in places)
+
+
+def _own_name(field: Field, words: Sequence[str], often: Iterable[Sequence[str]]) -> str | None:
+    """The first word that the other wordings do not have, rather one with which the field's name is
+    that of a reading of memory; None if there is none.
+    """
+    elsewhere = {word for others in often if others != words for word in others}
+    own = [word for word in words if word not in elsewhere]
+    named = (w for w in own if recognise(f"{w} {field.name}").part is Part.METRIC)
+    return next(named, next(iter(own), None))
+
+
+def _with_word(field: Field, word: str) -> Field:
+    """The field in the lines with this word before it."""
+    before = rf"(?:^|[^\w]){re.escape(word)}\b.*?"
+    name = f"{word} {field.name}"
+    return replace(
+        field,
+        name=name,
+        meaning=recognise(name),
+        pattern=before + field.pattern,
+        quick=before + field.quick if field.quick else "",
+    )
 
 
 def _wording(text: str) -> tuple[str, ...]:

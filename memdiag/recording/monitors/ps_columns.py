@@ -1,0 +1,55 @@
+"""What `ps -o rss=,vsz=,etime=` printed below a text with this command: the rows have no header."""
+
+from __future__ import annotations
+
+import re
+
+from memdiag.recording.inputs.source import Source
+from memdiag.recording.monitors.line_tools import table_of_lines
+from memdiag.recording.monitors.samplings import Row
+from memdiag.recording.tables.csv_dialect import is_number, recognisable
+from memdiag.recording.tables.table import Table
+
+_COMMAND = re.compile(r"\bps\b[^|;]*?\s-o\s*((?:[a-z%]+=,?\s*(?:-o\s*)?){2,})")
+# Amounts are in KiB.
+_NAMES = {"rss": "rss (KiB)", "rsz": "rss (KiB)", "vsz": "vsz (KiB)", "vsize": "vsz (KiB)"}
+_NAMES |= {"etime": "elapsed (s)", "etimes": "elapsed (s)"}
+_ELAPSED = re.compile(r"(?:([0-9]+)-)?(?:([0-9]{1,2}):)?([0-9]{1,2}):([0-9]{2})")
+_ROWS_AT_LEAST = 3
+
+
+def is_ps(source: Source) -> bool:
+    """Return True if the head has the command and some rows of as many numbers."""
+    lines = source.head().split("\n")
+    names = _names_in(lines)
+    rows = sum(_row(line, names) is not None for line in lines)
+    return recognisable(names) and rows >= _ROWS_AT_LEAST
+
+
+def read_ps(source: Source) -> Table | None:
+    """One row per line of as many numbers as the command names."""
+    names = _names_in(source.head().split("\n"))
+    return table_of_lines(source, lambda line: _row(line, names))
+
+
+def _names_in(lines: list[str]) -> list[str]:
+    command = next((found for line in lines if (found := _COMMAND.search(line))), None)
+    if command is None:
+        return []
+    return [_NAMES.get(name, name) for name in re.findall(r"[a-z%]+(?==)", command[1])]
+
+
+def _row(line: str, names: list[str]) -> Row | None:
+    cells = [_seconds(cell) for cell in line.split()]
+    if len(cells) != len(names) or not all(map(is_number, cells)):
+        return None
+    return dict(zip(names, cells, strict=True))
+
+
+def _seconds(cell: str) -> str:
+    """`[[days-]hours:]minutes:seconds` in seconds, another cell as it is."""
+    found = _ELAPSED.fullmatch(cell)
+    if found is None:
+        return cell
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return str(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
