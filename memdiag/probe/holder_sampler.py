@@ -68,6 +68,8 @@ _LEAST_PART = 0.05
 _MOST_TIMES = 4.0
 # CPU time of one look for what refers to containers that grow, and if always. Heuristic.
 _SEARCH_S, _ALWAYS_SEARCH_S = 0.2, 1.0
+# The same for the objects of a class. Heuristic: 10 to 60 ms for each of some steps.
+_COUNTED_S = 0.3
 # Recordings of allocations in one process. Heuristic: the growth may change.
 _MOST_RECORDINGS = 2
 
@@ -399,14 +401,15 @@ class HolderSampler:
         began_s = thread_time()
         age_s, is_look, is_count = self._due()
         try:
-            if is_look:
+            if is_look and walk.has_all_names:
                 self._look_due_s = _LATER * age_s
                 self._unnamed.look(walk.seen, self._search_s)
             if is_count:
                 # (What these hold has a name in the next walk.)
-                has_new = self._unnamed.look_at_generators(walk.seen)
+                has_new = walk.has_all_names and self._unnamed.look_at_generators(walk.seen)
                 least = inf if has_new else _LEAST_PART * unexplained
-                self._unreached.look(self._number, walk.seen, arrays, least)
+                longest_s = max(_COUNTED_S, self._search_s)
+                self._unreached.look(self._number, walk, arrays, least, longest_s)
                 self._count_due_s = (_LATER if self._unreached.found else _SOONER) * age_s
         except ours(Exception) as error:
             if self._attempts_beside.failed(error):
@@ -424,7 +427,8 @@ class HolderSampler:
         """Bytes by which memory has grown, if that is more than twice what the places keep that
         have grown until the walk before; else 0."""
         # (Not within a window, whose steps are slow already.)
-        if self._windows.is_open or not walk.has_all_names or not any(self._due()[1:]):
+        _, is_look, is_count = self._due()
+        if self._windows.is_open or not (is_count or (is_look and walk.has_all_names)):
             return 0.0
         middle, last = self._walks[len(self._walks) // 2], self._walks[-1]
         if min(middle[3:5] + last[3:5]) < 0:  # not read

@@ -363,7 +363,8 @@ class Kept:
 
     def hiding(self) -> tuple[int, str]:
         """The number of objects in C whose memory is not known, and the class of the last one."""
-        found = [type(one) for one in self._held if id(type(one)) in self._hiding]
+        held = (one for one in self._held if id(type(one)) in self._hiding)
+        found = [type(one) for one in held if not any(map(_is_object, gc.get_referents(one)))]
         return len(found), simple_name(found[-1]) if found else ""
 
     def _count(self, one: Any, kind: type, todo: list[Any]) -> None:
@@ -505,6 +506,12 @@ class Kept:
 def _block_bytes(size: int) -> int:
     """The bytes that an allocator uses for a request of `size` bytes."""
     return _whole_units(size if size <= SMALL_BYTES else size + _BEFORE_BYTES, _UNIT_BYTES)
+
+
+def _is_object(thing: Any) -> bool:
+    """Return False for a class, and for a dictionary of attributes without any."""
+    is_empty = type(thing) is dict and not thing
+    return not is_empty and not issubclass(type(thing), type)
 
 
 def _whole_units(size: int, unit: int) -> int:

@@ -48,6 +48,7 @@ from .plain_access import (
 from .program_code import (
     GENERATORS,
     awaiting_frames,
+    delegate,
     generator_frame,
     is_ours,
     is_shells,
@@ -282,16 +283,18 @@ class NameWalk:
             thing = reference()
             if thing is not None:
                 frame = generator_frame(thing)
-                name = simple_name(type(thing)) if frame is None else frame.f_code.co_name
-                self._put(thing, root, ("inside", name), 1.0, depth)
+                if frame is None:
+                    self._put(thing, root, ("inside", simple_name(type(thing))), 1.0, depth)
+                else:
+                    label = ("inside", frame.f_code.co_name)
+                    self._put(thing, root, label, 1.0, depth, _about_code(frame, frame.f_lineno))
 
     def _put_frame(self, frame: Any, place: Place, weight: float, depth: int) -> None:
         code = frame.f_code
-        file = code.co_filename if is_users(code.co_filename) else ""
+        about = _about_code(frame, code.co_firstlineno)
+        function, file, _ = about()
         if file:
             self.files.add(file)
-        function = getattr(code, "co_qualname", code.co_name)
-        about = functools.partial(_about, function, file, code.co_firstlineno)
         variables = locals_of(frame)
         reader = why_not_read(code) if file else ""
         if reader and len(self.unread) < _MOST_UNREAD:
@@ -564,6 +567,12 @@ class NameWalk:
         frame = generator_frame(generator)
         if frame is not None:
             self._put_frame(frame, place, weight, depth)
+        inner = delegate(generator)
+        if inner is not None:
+            place.line = frame.f_lineno
+            own = generator_frame(inner)
+            label = ("inside", own.f_code.co_name)
+            self._put(inner, place, label, weight, depth, _about_code(own, own.f_lineno))
 
     def _visit_class(self, one: Any, kind: type, place: Place, weight: float, depth: int) -> None:
         file = self._source_of(module_name(one))
@@ -625,6 +634,14 @@ class NameWalk:
             if known:
                 self.files.add(known)
         return known
+
+
+def _about_code(frame: Any, line: int) -> Any:
+    """The function of a frame, its file if it is of the program, and this line."""
+    code = frame.f_code
+    function = getattr(code, "co_qualname", code.co_name)
+    file = code.co_filename if is_users(code.co_filename) else ""
+    return functools.partial(_about, function, file, line)
 
 
 def _names_in(kind: type) -> tuple[str, ...]:

@@ -27,10 +27,15 @@ _LONGEST_LINK = 4
 # empties has less.
 NET_RISE = 0.7
 
+# Of a container and of the containers in its items. Heuristic.
+_MANY_TIMES = 2.0
+
 # Of a larger container, some items stand for all. Heuristic.
 ALL_ITEMS = 100
 
 ITEM = ("item", "")
+# The kind of place that is the objects of a class, somewhere in what leads to it.
+OBJECTS = "objects"
 
 
 class Place:
@@ -239,15 +244,37 @@ def _pruned(root: Place, oldest: int, oldest_growing: int) -> int:
 
 def _growing_in(root: Place) -> Iterator[Place]:
     """The places within `root` that grow, except those within one that does. Where an array of
-    objects grows, so does what says how much memory the array has, and not what its items have.
+    objects grows, so does what says how much memory the array has, and not what its items have; and
+    where a container gets a few items, and those it has get many, it is these that grow.
     """
     todo = [root]
     while todo:
         for child in _own_children(todo.pop()):
-            if child.unit and child.grows() and not (child.unit == "bytes" and _has_items(child)):
-                yield child
-            else:
-                todo.append(child)
+            is_growing = bool(child.unit) and child.grows()
+            if is_growing and not (child.unit == "bytes" and _has_items(child)):
+                if not (child.unit == "items" and _grows_in_items(child)):
+                    yield child
+                    continue
+            todo.append(child)
+
+
+def _grows_in_items(place: Place) -> bool:
+    """Return True if containers in its items, or the number of objects of a class in them, grow
+    many times as much as it does."""
+    todo = _own_children(place)
+    for one in todo:  # the list grows in the loop
+        if one.unit != "items" and one.kind != OBJECTS:
+            todo += _own_children(one)
+        elif one.grows() and _growth(one, one) > _MANY_TIMES * _growth(place, one):
+            return True
+    return False
+
+
+def _growth(place: Place, since: Place) -> float:
+    """How many times as large a place is as when the other was first measured."""
+    before = [size for walk, size in place.sizes if walk <= since.sizes[0][0]]
+    first = before[-1] if before else place.sizes[0][1]
+    return place.sizes[-1][1] / max(1.0, first)
 
 
 def _has_items(place: Place) -> bool:

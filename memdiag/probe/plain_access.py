@@ -407,12 +407,17 @@ def device_getter(kind: type) -> tuple[Callable[[Any], int], int] | None:
 
 def hides_memory(kind: type) -> bool:
     """Return True for classes of libraries in C that do not say how much memory their instances
-    have: they refer to nothing that the garbage collector would follow, have no size, and are
-    neither iterators nor mere values, which compare equal.
+    have: they refer to nothing that the garbage collector would follow, unless it is a dictionary
+    for attributes (as of tokenizers' `Encoding`), have no size, and are neither iterators nor mere
+    values, which compare equal.
     """
-    if _flags(kind) & _FOLLOWED or _elsewhere(kind) is not None or kind is object:
+    if _elsewhere(kind) is not None or kind is object:
         return False
     name = _module(kind)
+    if _flags(kind) & _FOLLOWED:  # a class in Python makes its instances by `object.__new__`
+        is_made_in_c = type(_namespace(kind).get("__new__")) is types.BuiltinFunctionType
+        if not is_made_in_c or "__dict__" not in _namespace(kind) or name == "builtins":
+            return False
     is_library = type(name) is str and name.partition(".")[0] not in _STANDARD - {"builtins"}
     own = [_namespace(base) for base in _mro(kind) if base is not object]
     is_small = any("__eq__" in one or "__next__" in one for one in own)

@@ -68,6 +68,13 @@ def generator_frame(generator: Any) -> Any:
     return None
 
 
+def delegate(generator: Any) -> Any:
+    """The generator of the program that a generator delegates to by `yield from`, None without."""
+    inner = generator.gi_yieldfrom if type(generator) is types.GeneratorType else None
+    frame = generator_frame(inner) if type(inner) is types.GeneratorType else None
+    return inner if frame is not None and is_users(frame.f_code.co_filename) else None
+
+
 def running_frames() -> list[Any]:
     """The frames of all threads, the outermost of each first, without the probe's and a shell's."""
     found = []

@@ -19,6 +19,7 @@ from time import thread_time
 from .plain_access import has_weak_references, is_pythons_own, module_attributes, module_name
 from .program_code import (
     GENERATORS,
+    delegate,
     generator_frame,
     is_ours,
     is_users,
@@ -93,7 +94,9 @@ class Unnamed:
         known: as for `look`.
         """
         generators = [one for one in objects_of(_GENERATORS) if id(one) not in known]
-        return self._begin_at(list(filter(_is_suspended, generators))[-_MOST_GENERATORS:])
+        inner = set(map(id, map(delegate, generators)))
+        outer = [one for one in generators if _is_suspended(one) and id(one) not in inner]
+        return self._begin_at(outer[-_MOST_GENERATORS:])
 
     def _begin_at(self, things: list[Any]) -> bool:
         old = [thing for thing in [one() for one in self.objects] if thing is not None]

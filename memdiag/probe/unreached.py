@@ -3,8 +3,10 @@ not collected, or held by code in C, as by the graph of autograd.
 
 A look counts the objects of each class that the garbage collector knows. A class whose number has
 risen at each look is a place of its own, if nothing that a name leads to refers to some of its
-objects, directly or by a few steps. A look takes 30 ms, the one that finds the place 0.3 s or more,
-so they are taken only while memory grows that the names do not explain, and a few times.
+objects, directly or by a few steps. So is a class of the program to which a name does lead: no
+place in it grows, as in a tree, which grows everywhere. A look takes 30 ms, the one that finds the
+place 0.3 s or more, so they are taken only while memory grows that the names do not explain, and a
+few times.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ import sys
 import types
 import weakref
 from collections import Counter
+from math import inf
 from time import thread_time
 
 from .guard import ours
 from .kept_bytes import per_object
+from .places import OBJECTS
 from .plain_access import Fields, class_attribute, class_name, module_file, module_name
 from .program_code import is_ours, is_users
 from .tracked_objects import class_of_each, objects_of, referrers, tasks_with
@@ -26,10 +30,11 @@ from .young_garbage import unreachable_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from .kept_bytes import Arrays
+    from .name_walk import NameWalk
     from .places import Place, Places
 
 MOST_LOOKS = 10
@@ -40,7 +45,7 @@ _MOST_CLASSES = 12
 _MEASURED, _SEARCHED = 60, 3
 # Steps to referrers, 10 to 20 ms each, and how many there may be: more are held by one container.
 # Heuristic.
-_MOST_STEPS, _MOST_REFERRERS, _LONGEST_S = 8, 500, 0.3
+_MOST_STEPS, _MOST_REFERRERS = 12, 500
 # Objects on the way from an attribute back to its object.
 _MOST_ON_WAY = 500
 # Of the growth of the largest class, what a class of the program has to have to stand for it.
@@ -90,14 +95,16 @@ class Unreached:
     def look(
         self,
         number: int,
-        known: Collection[int],
+        walk: NameWalk,
         arrays: Arrays,
         least_bytes: float = 0.0,
+        longest_s: float = inf,
     ) -> None:
         """Look at the objects that the collector knows, at walk `number`.
 
-        known: identities of what names lead to. least_bytes: what the objects of a class have to
-        have grown by to be a place.
+        least_bytes: what the objects of a class have to have grown by to be a place. If the walk
+        has not found all that names lead to, only what it has found shows what leads to them.
+        longest_s: CPU time for the search for what refers to them.
         """
         counts: Counter[int] = Counter(map(id, class_of_each()))
         counts[_CALLBACKS] = _callbacks()
@@ -119,7 +126,7 @@ class Unreached:
         objects = objects_of(wanted)
         while objects:  # (each group has the newest first)
             one = objects.pop()
-            if id(one) not in known:
+            if id(one) not in walk.seen:
                 wanted[id(type(one))].append(one)
         one = None
         measured = [
@@ -130,7 +137,8 @@ class Unreached:
         wanted.clear()
         most = max((one.grown_bytes for one in measured), default=0.0)
         least_bytes = max(least_bytes, _STANDS_FOR * most)
-        self._take([one for one in measured if one.grown_bytes >= least_bytes], known, arrays)
+        groups = [one for one in measured if one.grown_bytes >= least_bytes]
+        self._take(groups, walk, arrays, longest_s)
 
     def _measured(self, group: list[Any], arrays: Arrays) -> _Group:
         # (The newest may be in use, and so are the oldest.)
@@ -139,11 +147,11 @@ class Unreached:
         group.clear()
         return _Group(some, counts, per_object(some, arrays))
 
-    def _take(self, groups: list[_Group], known: Collection[int], arrays: Arrays) -> None:
+    def _take(self, groups: list[_Group], walk: NameWalk, arrays: Arrays, longest_s: float) -> None:
         for one in groups:
             one.attribute = _attribute_in_cycle(one.some[-1], arrays)
         groups.sort(key=lambda one: (not one.file, not one.attribute, -one.grown_bytes))
-        until_s = thread_time() + _LONGEST_S
+        until_s = thread_time() + longest_s
         held = Counter(id(x) for group in groups for x in group.some)
         for group in groups:
             ours = {id(groups), *(id(x) for one in groups for x in (one, one.__dict__, one.some))}
@@ -152,20 +160,26 @@ class Unreached:
                 return
             if group.key in self._reached:
                 continue
-            is_unreached = _is_unreached(group.some, known, ours, until_s)
-            if is_unreached:
+            is_unreached, above = _is_unreached(group.some, walk.seen, ours, until_s)
+            if is_unreached and walk.has_all_names:
                 self._add(group)
                 return
-            if is_unreached is not None:
+            if group.file and above is not None and above is not self._places.root:
+                self._add(group, above)
+                return
+            if is_unreached is False:
                 self._reached.add(group.key)
 
-    def _add(self, one: _Group) -> None:
-        place = self._places.root
+    def _add(self, one: _Group, above: Place | None = None) -> None:
+        """above: the place that leads to the objects, None without one."""
+        place = above or self._places.root
         labels = [
             (("unreached", one.name), one.module, one.file),
             (("attribute", one.attribute), one.name, one.file),
         ]
-        if self._is_in_callbacks(one):
+        if above is not None:
+            labels = [((OBJECTS, one.name), one.module, one.file)]
+        elif self._is_in_callbacks(one):
             labels = [(("registered", _ATEXIT), _ATEXIT, "")]
         for label, *about in labels:
             if label[1]:
@@ -233,10 +247,10 @@ def _is_garbage(things: list[Any], held: Counter[int]) -> bool:
 
 
 def _is_unreached(
-    things: list[Any], known: Collection[int], ours: set[int], until_s: float
-) -> bool | None:
-    """Return True if nothing that a name leads to refers to these objects; None if that is not
-    known after some steps, or once the time is over.
+    things: list[Any], known: Mapping[int, Place], ours: set[int], until_s: float
+) -> tuple[bool | None, Place | None]:
+    """True if nothing that a name leads to refers to these objects; None if that is not known after
+    some steps, or once the time is over. And the place that leads to them, if that was found.
     """
     level: list[Any] = things[-_SEARCHED:]
     seen = {*map(id, level), id(level), id(things), *ours}
@@ -245,18 +259,19 @@ def _is_unreached(
         found = [one for one in referrers(level) if type(one) is not _Frame]
         seen.add(id(found))
         above = [one for one in found if id(one) not in seen] or tasks_with(level)
-        if any(id(one) in known or _is_namespace(one) for one in above):
-            return False
+        places = [known[id(one)] for one in above if id(one) in known]
+        if places or any(map(_is_namespace, above)):
+            return False, places[0] if places else None
         if not above:
-            return True
+            return True, None
         seen.update(map(id, above))
         seen.add(id(above))
         level = above
         if len(seen) > _MOST_REFERRERS:
-            return False
+            return False, None
         if thread_time() > until_s:
-            return None
-    return None
+            break
+    return None, None
 
 
 def _is_namespace(thing: Any) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from memdiag.values.memory_kind import MemoryKind
 
 RUNNING = "running"
+OBJECTS, UNREACHED, REGISTERED = "objects", "unreached", "registered"
 _OF_THREADS = "_bootstrap"  # the function of `threading` that every thread runs
 
 
@@ -16,8 +17,9 @@ class Name:
 
     kind: "global", "local", "attribute", "key", "item", "closure", "default", "cache", "wrapped",
     "inside", "unreached": the class of objects that no name leads to; an attribute after it is the
-    one by which they lead back to themselves; "registered": the module whose callbacks keep such
-    objects; or RUNNING: a function with calls that have not returned. owner: the module of a global
+    one by which they lead back to themselves; "objects": the class of objects that are somewhere
+    in what the names before it lead to; "registered": the module whose callbacks keep such objects;
+    or RUNNING: a function with calls that have not returned. owner: the module of a global
     or a class, the function of a local, the class of an attribute. file, line: where the owner is
     defined, of a running function the line that it is at; "" and 0 for a library.
     """
@@ -120,6 +122,17 @@ class Holder:
         (root, *rest) = self.path
         of_threads = root.owner.rpartition(".")[2] == _OF_THREADS
         return root.kind == "local" and not root.file and of_threads and not rest
+
+    @property
+    def is_of_class(self) -> bool:
+        """Return True for the objects of a class, wherever they are."""
+        return self.path[0].kind in {UNREACHED, REGISTERED} or self.path[-1].kind == OBJECTS
+
+    @property
+    def is_delegating(self) -> bool:
+        """Return True for generators each of which delegates to the next by `yield from`."""
+        is_generator = self.path[-1].kind == "inside" and bool(self.path[-1].file)
+        return self.is_chain and is_generator
 
     @property
     def has_links(self) -> bool:

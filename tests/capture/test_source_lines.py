@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from memdiag.analysis.cause.holder_words import words
 from memdiag.capture.probelink.source_lines import SourceFiles
 from memdiag.values.holders import Holder, Name, SourceLine
 
@@ -340,6 +341,57 @@ def test_what_a_library_holds_grows_where_the_program_calls_it(tmp_path: Path) -
         rest = (Name(kind="attribute", name=one, owner=names[0]) for one in names[1:])
         lines[owner] = line(tmp_path, source, holder(first, *rest)).line
     assert lines == {"matplotlib._pylab_helpers": 7, "weakref": 10, "threading": 11}
+
+
+def test_going_on_to_a_child_adds_nothing(tmp_path: Path) -> None:
+    source = """
+    class Tree:
+        def read(self, keys):
+            node = self.root
+            for key in keys:
+                if key not in node.children:
+                    node.children[key] = Node()
+                node = node.children[key]
+    """
+    file = str(tmp_path / "train.py")
+    held = holder(
+        Name(kind="local", name="tree", owner="main", file=file),
+        Name(kind="attribute", name="root", owner="Tree", file=file),
+        Name(kind="attribute", name="children", owner="Node", file=file),
+        Name(kind="item", name=""),
+        unit="objects",
+    )
+    assert line(tmp_path, source, held).code == "node.children[key] = Node()"
+
+
+def test_objects_of_a_class_are_made_where_it_is_called(tmp_path: Path) -> None:
+    source = """
+    def read(node, keys):
+        for key in keys:
+            node = node.children.setdefault(key, Node())
+            node.count += 1
+    """
+    file = str(tmp_path / "train.py")
+    held = holder(
+        Name(kind="local", name="tree", owner="main", file=file),
+        Name(kind="attribute", name="root", owner="Tree", file=file),
+        Name(kind="objects", name="Node", owner="__main__", file=file),
+        unit="objects",
+    )
+    assert line(tmp_path, source, held).line == 4
+
+
+def test_generators_that_delegate_are_at_a_line(tmp_path: Path) -> None:
+    source = """
+    def batches(epoch):
+        yield epoch
+        yield from batches(epoch + 1)
+    """
+    file = str(tmp_path / "train.py")
+    name = Name(kind="inside", name="batches", owner="batches", file=file, line=4)
+    held = holder(name, unit="objects", is_chain=True, item_type="generator")
+    assert line(tmp_path, source, held).code == "yield from batches(epoch + 1)"
+    assert words(held) == "generators of `batches()` that delegate to each other"
 
 
 def test_what_no_known_library_holds_has_no_line(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import subprocess
 import sys
+import types
 from collections import namedtuple
 from pathlib import Path
 from typing import Any, ClassVar
@@ -127,3 +128,18 @@ print(len(kinds) > 3)
         check=False,
     )
     assert (ran.stderr, ran.stdout) == ("", "True\n")
+
+
+def test_objects_in_c_with_a_dictionary_of_attributes_hide_memory_and_those_of_python_do_not() -> (
+    None
+):
+    class Plain:
+        pass
+
+    class Made:
+        def __new__(cls) -> Made:
+            return object.__new__(cls)
+
+    assert not any(map(plain_access.hides_memory, (Plain, Made, staticmethod, types.ModuleType)))
+    tokenizers = pytest.importorskip("tokenizers")
+    assert plain_access.hides_memory(tokenizers.Encoding)

@@ -109,6 +109,31 @@ def test_generators_are_found_without_a_comparison_of_lengths(program) -> None:
     assert not unnamed.look_at_generators({})
 
 
+def test_generators_that_delegate_to_each_other_are_a_place_that_grows(program) -> None:
+    run_in(
+        program,
+        """
+def batches(epoch=0):
+    shuffled = bytearray(5000)
+    for batch in range(4):
+        yield epoch, len(shuffled)
+    yield from batches(epoch + 1)
+def train(look):
+    for number, batch in enumerate(batches()):
+        if number % 40 == 39:
+            look()
+        if number > 240:
+            break
+""",
+    )
+    looks = Looks()
+    program.train(looks.take)
+    assert "batches" in looks.growing()
+    (place,) = (one for one in looks.places.growing() if one.name == "batches")
+    assert place.is_chain()
+    assert (place.owner, place.line) == ("batches", 6)
+
+
 def test_what_there_was_no_time_for_is_searched_in_the_next_look(program, library) -> None:
     walk = NameWalk(Places(), Arrays())
     walk.run()

@@ -6,13 +6,14 @@ import atexit
 import ctypes
 import gc
 import weakref
+from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 from probe.test_name_walk import run_in
 
-from memdiag.probe import kept_bytes, unreached
+from memdiag.probe import kept_bytes
 from memdiag.probe.kept_bytes import Arrays, Kept, of_object
 from memdiag.probe.name_walk import NameWalk
 from memdiag.probe.places import Places
@@ -20,8 +21,8 @@ from memdiag.probe.unreached import Unreached
 
 
 class Looks:
-    def __init__(self) -> None:
-        self.places, self.number = Places(), 0
+    def __init__(self, longest_s: float = inf) -> None:
+        self.places, self.number, self.longest_s = Places(), 0, longest_s
         self.unreached = Unreached(self.places)
 
     def take(self, least_bytes: float = 0.0) -> None:
@@ -29,7 +30,12 @@ class Looks:
         arrays = Arrays()
         walk = NameWalk(self.places, arrays)
         walk.run()
-        self.unreached.look(self.number, walk.seen, arrays, least_bytes)
+        for place, found in walk.found.items():
+            found.set_size_of(place, self.number, set())
+        self.unreached.look(self.number, walk, arrays, least_bytes, self.longest_s)
+
+    def growing(self) -> set[str]:
+        return {".".join(one.name for one in place.path()) for place in self.places.growing()}
 
     def found(self) -> dict[str, float]:
         return {
@@ -47,8 +53,7 @@ def collector_off() -> Any:
     gc.collect()
 
 
-def test_cycle_is_named_by_its_class_and_attribute(program, collector_off, monkeypatch) -> None:
-    monkeypatch.setattr(unreached, "_LONGEST_S", -1.0)  # without a search for what refers to it
+def test_cycle_is_named_by_its_class_and_attribute(program, collector_off) -> None:
     run_in(
         program,
         """
@@ -65,7 +70,7 @@ def tree():
         Node(root)
 """,
     )
-    looks = Looks()
+    looks = Looks(longest_s=-1.0)  # without a search for what refers to it
     for _ in range(5):
         for _ in range(30):
             program.tree()
@@ -77,7 +82,7 @@ def tree():
     assert place.grows()
 
 
-def test_what_a_name_leads_to_is_not_unreached(program, collector_off) -> None:
+def test_what_a_container_of_a_name_leads_to_grows_with_that(program, collector_off) -> None:
     run_in(program, "class One: pass\nkept = []")
     looks = Looks()
     for _ in range(4):
@@ -86,7 +91,46 @@ def test_what_a_name_leads_to_is_not_unreached(program, collector_off) -> None:
             one.itself = one
             program.kept.append([one])
         looks.take()
-    assert looks.found() == {}
+    assert {place.path()[-1].kind for place in looks.unreached.found} <= {"objects"}
+    assert looks.growing() == {"kept"}
+
+
+def test_objects_of_a_tree_are_named_by_their_class_and_its_root(program, collector_off) -> None:
+    run_in(
+        program,
+        """
+import random
+class Node:
+    __slots__ = ("children", "data")
+    def __init__(self):
+        self.children = {}
+        self.data = bytearray(500)
+class Tree:
+    def __init__(self):
+        self.root = Node()
+    def read(self, keys):
+        node = self.root
+        for key in keys:
+            if key not in node.children:
+                node.children[key] = Node()
+            node = node.children[key]
+tree = Tree()
+for first in range(400):
+    tree.read([first])
+""",
+    )
+    looks, number = Looks(), 0
+    for _ in range(5):
+        for _ in range(500):
+            number += 1
+            program.tree.read([number % 400, number % 7, number])
+        looks.take()
+    ((name, size),) = looks.found().items()
+    assert name.startswith("tree.root") and name.endswith(".Node")
+    assert size == pytest.approx(700, rel=0.3)
+    (place,) = looks.unreached.found
+    assert place.path()[-1].file
+    assert name in looks.growing()
 
 
 @pytest.mark.skipif(not hasattr(atexit, "_ncallbacks"), reason="has no number of callbacks")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from memdiag.analysis.attribution.known_sizes import activation_of, as_large_as
 from memdiag.analysis.cause.fixes import UNDECIDED, fix_of, fix_of_kind, kind_of
-from memdiag.analysis.cause.holder_words import UNNAMED, words
+from memdiag.analysis.cause.holder_words import words
 from memdiag.analysis.cause.size_history import Points, placed, since, still_grows
 from memdiag.analysis.cross_series.leak_kind import rate
 from memdiag.analysis.decision.across.kept_by_names import late_rate
@@ -389,9 +389,9 @@ def _without_twice(
     """
     found = []
     rest = whole
-    for holder, per_x in sorted(grown, key=lambda one: one[0].path[0].kind in UNNAMED):
+    for holder, per_x in sorted(grown, key=lambda one: one[0].is_of_class):
         each = holder.device_bytes_per_unit if is_on_device else holder.host_bytes_per_unit
-        if holder.path[0].kind in UNNAMED:
+        if holder.is_of_class:
             each = min(each, rest / per_x)
         rest = max(0.0, rest - per_x * each)
         if each > 0:

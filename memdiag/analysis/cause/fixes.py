@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memdiag.analysis.cause.holder_words import REGISTERED, UNREACHED
 from memdiag.values.findings import Fix, Leaking, PhaseGrowth
-from memdiag.values.holders import RUNNING, Holder
+from memdiag.values.holders import REGISTERED, RUNNING, UNREACHED, Holder
 from memdiag.values.memory_kind import MemoryKind
 
 # Parts of names of attributes of libraries, and what adding to them calls for.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memdiag.values.holders import RUNNING, Holder, Name
+from memdiag.values.holders import OBJECTS, REGISTERED, RUNNING, UNREACHED, Holder, Name
 from memdiag.values.memory_kind import MemoryKind
 
 _SAID = 60
 _OF_MODULES = frozenset(("_modules", "_parameters", "_buffers"))
-UNNAMED = UNREACHED, REGISTERED = "unreached", "registered"
 _OWNED = {
     "attribute": "attribute",
     "closure": "closure variable",
@@ -29,6 +28,10 @@ def words(holder: Holder) -> str:
         return f"threads of `threading` that have not ended: {holder.item_type}"
     if holder.path[0].kind == RUNNING:
         return f"calls of `{holder.path[0].name}()` that have not returned"
+    if holder.path[-1].kind == OBJECTS:
+        return f"{holder.path[-1].name} objects in {place(holder.path[:-1])}"
+    if holder.is_delegating:
+        return f"generators of `{holder.path[-1].owner}()` that delegate to each other"
     # (Of a chain the head is named.)
     return f"{_what(holder)} {place(holder.path[: -1 if holder.has_links else None])}"
 

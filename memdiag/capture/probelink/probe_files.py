@@ -31,6 +31,7 @@ _KINDS = frozenset(
         "wrapped",
         "inside",
         "unreached",
+        "objects",
         "registered",
         "running",
     ]

@@ -21,7 +21,7 @@ from typing import Any
 from memdiag import safe_open
 from memdiag.capture.probelink.call_graph import CallGraph, Loop, within
 from memdiag.capture.probelink.data_flow import DataFlow
-from memdiag.values.holders import RUNNING, Holder, Name, SourceLine
+from memdiag.values.holders import OBJECTS, RUNNING, UNREACHED, Holder, Name, SourceLine
 
 _MOST_FILE_BYTES, _MOST_BYTES = 1 << 20, 8 << 20
 _LONGEST_CODE = 200
@@ -38,6 +38,8 @@ _ACCESS = frozenset(("get", "setdefault", "values", "items", ""))
 _ADDS_TO_ARGUMENT = frozenset(
     ["heappush", "heappushpop", "insort", "insort_left", "insort_right", "setattr"]
 )
+# What makes an empty container without arguments.
+_EMPTY = ("list", "dict", "set", "deque", "OrderedDict", "Counter", "bytearray")
 _READS = frozenset(dir(builtins)) - {"setattr"}
 # Points: how certain it is that a line of this form adds. Heuristic: a form that always adds to
 # what it names has more than all that is known of where the line is.
@@ -106,8 +108,8 @@ class SourceFiles:
         search does not find is not believed.
         """
         self._read()
-        if holder.path[0].kind == RUNNING:
-            return replace(holder, lines=(self._waiting(holder.path[0]),))
+        if holder.path[0].kind == RUNNING or holder.is_delegating:
+            return replace(holder, lines=(self._waiting(holder.path[-1]),))
         found = self._best(holder)
         keys = dict.fromkeys((use.file, use.line, use.scope) for _, use in found)
         searched = {key[:2]: self._source_line(*key) for key in list(keys)[:_MOST_LINES]}
@@ -129,7 +131,7 @@ class SourceFiles:
         return replace(holder, lines=lines[:_MOST_LINES])
 
     def _waiting(self, running: Name) -> SourceLine:
-        """The line that a function with calls that have not returned is at."""
+        """The line that a function is at whose calls have not returned, or that delegates."""
         return self._source_line(running.file, running.line, (running.owner,))
 
     def with_code(self, line: SourceLine) -> SourceLine:
@@ -198,6 +200,12 @@ class SourceFiles:
                 for use in self._uses
                 if use.form == "keyword" and use.names[-2:] == _BINDS_GRADIENT
             ]
+        if (
+            holder.path[-1].kind == OBJECTS
+        ):  # where what leads to them grows, or where they are made
+            added = self._of_names(wanted[1:2], holder)
+            if added := [one for one in added if one[1].form != "bound"]:
+                return added
         found = self._of_names(wanted, holder)
         # `head = Node(head)` adds a link; elsewhere that is where a link gets the one before.
         if holder.has_links and not any(use.form == "rebound" for _, use in found):
@@ -388,7 +396,8 @@ def _forms(node: ast.AST) -> Iterator[Any]:
             if isinstance(target, ast.Subscript):
                 form = "begun" if _is_empty(node.value) else "item"
                 yield form, names if _is_constant(target) else (*names, ""), node.lineno
-            yield "rebound" if names in used else "bound", names, node.lineno
+            if not (names in used and _is_access(node.value)):  # `node = node.children[key]`
+                yield "rebound" if names in used else "bound", names, node.lineno
     elif isinstance(node, ast.FunctionDef):
         yield from _cached_property_forms(node)
 
@@ -434,10 +443,18 @@ def _flat(targets: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 def _is_empty(node: ast.expr) -> bool:
     """Return True for `[]`, `{}`, `list()` and the like."""
-    if isinstance(node, ast.Call):
-        return not node.args and not node.keywords
+    if isinstance(node, ast.Call):  # (Not `Node()`, an item.)
+        is_container = _chain(node.func)[-1:] in {(name,) for name in _EMPTY}
+        return is_container and not node.args and not node.keywords
     items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", None)
     return items == []
+
+
+def _is_access(node: ast.expr) -> bool:
+    """Return True for what is there already: `node.next`, `node[key]`, `node.get(key)`."""
+    if isinstance(node, ast.Call):
+        return _chain(node.func)[-1:] in {("get",), ("pop",)}
+    return isinstance(node, (ast.Attribute, ast.Subscript))
 
 
 def _is_constant(node: ast.Subscript) -> bool:
@@ -473,7 +490,7 @@ def _names(holder: Holder) -> list[Name]:
         name
         for name in reversed(holder.path[: -1 if holder.has_links else None])
         if name.kind in ("key", "cache", "closure", "default")
-        or (name.kind in ("global", "local", "attribute", "unreached") and name.file)
+        or (name.kind in ("global", "local", "attribute", UNREACHED, OBJECTS) and name.file)
     ]
 
 
@@ -482,7 +499,7 @@ def _form_points(use: Use, name: str, inside: Sequence[Name], holder: Holder, ki
     if kind == "cache":
         return _ADDING if use.form == "call" and last else 0
     points = 0
-    if kind == "unreached":
+    if kind in {UNREACHED, OBJECTS}:
         return _ADDING if use.form == "call" and last else 0
     if use.form == "call":
         if _is_related(names[-1], inside):
