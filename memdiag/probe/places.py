@@ -250,12 +250,13 @@ def _growing_in(root: Place) -> Iterator[Place]:
     todo = [root]
     while todo:
         for child in _own_children(todo.pop()):
-            is_growing = bool(child.unit) and child.grows()
-            if is_growing and not (child.unit == "bytes" and _has_items(child)):
-                if not (child.unit == "items" and _grows_in_items(child)):
-                    yield child
-                    continue
-            todo.append(child)
+            is_by_items = (child.unit == "bytes" and _has_items(child)) or (
+                child.unit == "items" and _grows_in_items(child)
+            )
+            if child.unit and child.grows() and not is_by_items:
+                yield child
+            else:
+                todo.append(child)
 
 
 def _grows_in_items(place: Place) -> bool:

@@ -126,7 +126,8 @@ for first in range(400):
             program.tree.read([number % 400, number % 7, number])
         looks.take()
     ((name, size),) = looks.found().items()
-    assert name.startswith("tree.root") and name.endswith(".Node")
+    assert name.startswith("tree.root")
+    assert name.endswith(".Node")
     assert size == pytest.approx(700, rel=0.3)
     (place,) = looks.unreached.found
     assert place.path()[-1].file

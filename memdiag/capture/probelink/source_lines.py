@@ -390,16 +390,20 @@ def _forms(node: ast.AST) -> Iterator[Any]:
         yield "augmented", _chain(node.target), node.lineno
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        used = {_chain(one) for one in ast.walk(node.value)}
-        for target in _flat(targets):
-            names = _chain(target)
-            if isinstance(target, ast.Subscript):
-                form = "begun" if _is_empty(node.value) else "item"
-                yield form, names if _is_constant(target) else (*names, ""), node.lineno
-            if not (names in used and _is_access(node.value)):  # `node = node.children[key]`
-                yield "rebound" if names in used else "bound", names, node.lineno
+        yield from _assigned_forms(targets, node.value, node.lineno)
     elif isinstance(node, ast.FunctionDef):
         yield from _cached_property_forms(node)
+
+
+def _assigned_forms(targets: Iterable[ast.expr], value: ast.expr, line: int) -> Iterator[Any]:
+    used = {_chain(one) for one in ast.walk(value)}
+    for target in _flat(targets):
+        names = _chain(target)
+        if isinstance(target, ast.Subscript):
+            form = "begun" if _is_empty(value) else "item"
+            yield form, names if _is_constant(target) else (*names, ""), line
+        if not (names in used and _is_access(value)):  # `node = node.children[key]`
+            yield "rebound" if names in used else "bound", names, line
 
 
 def _extended_forms(node: ast.AST) -> Iterator[Any]:
