@@ -26,6 +26,45 @@ def test_two_wordings_of_one_label_are_two_series(tmp_path: Path) -> None:
     assert all(len(set(np.diff(one.y[np.isfinite(one.y)]))) == 1 for one in series)
 
 
+def test_a_wording_without_a_word_of_its_own_is_a_series_too(tmp_path: Path) -> None:
+    wordings = (("cache memory", 900), ("shared cache memory", 20))
+    lines = (f"step {n} {w} is: {m + n} MB" for n in range(N) for w, m in wordings)
+    series = read_log(tmp_path, list(lines)).series
+    firsts = {round(one.y[np.isfinite(one.y)][0] / 1e6) for one in series}
+    assert firsts == {900, 20}
+    assert all(len(set(np.diff(one.y[np.isfinite(one.y)]))) == 1 for one in series)
+
+
+def test_the_number_of_a_thing_before_its_name_tells_two_series_apart(tmp_path: Path) -> None:
+    pairs = (("loader 3 heap used", 50), ("device 3 heap used", 700))
+    lines = (f"epoch {n} - {what}: {m + 2 * n} MB" for n in range(N) for what, m in pairs)
+    series = read_log(tmp_path, list(lines)).series
+    assert sorted(round(one.y[np.isfinite(one.y)][0] / 1e6) for one in series) == [50, 700]
+
+
+def test_a_number_is_read_in_a_column_far_from_its_name(tmp_path: Path) -> None:
+    lines = [f"step {n}\nResident memory:{' ' * 40}{500 + n} MB" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert list(np.diff(series.y)) == [1e6] * (N - 1)
+
+
+def test_output_behind_marks_is_all_that_counts_only_where_the_rest_is_code(tmp_path: Path) -> None:
+    printed = [f"fit({n})\n#> {50 + n} MB" for n in range(N)]
+    assert read_log(tmp_path, printed).series[0].y[0] == 50e6
+    marked = [f"#> started {n}\nstep {n} rss {700 + n} MB" for n in range(N)]
+    (series,) = read_log(tmp_path, marked).series
+    assert series.y[0] == 700e6
+
+
+def test_a_time_of_its_own_takes_the_place_of_the_one_above(tmp_path: Path) -> None:
+    lines = [
+        f"== 2024-06-04 10:{n:02d}:00\npid = 7\ntime = {1717495200 + 60 * n}\nrss_mb = {400 + n}\n"
+        for n in range(N)
+    ]
+    (series,) = (one for one in read_log(tmp_path, lines).series if "rss" in one.column)
+    assert len(series.y) == N
+
+
 def test_many_wordings_are_names_of_one_series(tmp_path: Path) -> None:
     words = [chr(97 + n) * 3 for n in range(N)]
     lines = [f"step {n}, file {word}, mem {n} MB" for n, word in enumerate(words)]

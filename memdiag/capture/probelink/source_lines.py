@@ -202,7 +202,7 @@ class SourceFiles:
             ]
         if (
             holder.path[-1].kind == OBJECTS
-        ):  # where what leads to them grows, or where they are made
+        ):  # where what leads to them grows, else where they are made
             added = self._of_names(wanted[1:2], holder)
             if added := [one for one in added if one[1].form != "bound"]:
                 return added

@@ -31,9 +31,10 @@ _TEX_MARKUP = re.compile(
 )
 _TEX_RULE = re.compile(rb"\s*\\(?:hline|(?:top|mid|bottom)rule|(?:begin|end)\{\w+\*?\}.*)\s*")
 _RESULT = re.compile(rb"^Out\[[0-9]+\]: ?")
-# What R's reprex prints below a line of code.
+# What R's reprex prints below a line of code, which has no amounts itself. Heuristic: the share.
 _REPREX = re.compile(rb"#> ?")
-_REPREX_AT_LEAST = 3
+_REPREX_AT_LEAST, _REPREX_SHARE = 3, 0.25
+_AMOUNT = re.compile(rb"[0-9] ?[KMGT]i?B\b")
 _QUOTED = 0.6
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
@@ -71,7 +72,11 @@ def unwrapped(text: bytes) -> bytes:
 
 def _only_output(lines: list[bytes]) -> list[bytes]:
     """The lines, of a reprex only what was printed."""
-    if sum(_REPREX.match(line) is not None for line in lines) < _REPREX_AT_LEAST:
+    printed = sum(_REPREX.match(line) is not None for line in lines)
+    if printed < _REPREX_AT_LEAST:
+        return lines
+    others = [line for line in lines if line.strip() and not _REPREX.match(line)]
+    if printed < _REPREX_SHARE * (printed + len(others)) or any(map(_AMOUNT.search, others)):
         return lines
     return [_REPREX.sub(b"", line, count=1) if _REPREX.match(line) else b"" for line in lines]
 

@@ -124,12 +124,18 @@ class Field:
         """The place of the number in a line, and its unit; None if there is none, or none with the
         unit that the others have: a torn line ends in "rss 81".
         """
+        place = self._place(line)
+        if place is not None and self.others:
+            found = (re.search(one, line) for one in self.others)
+            if any(other is not None and other.span(1) == place[0] for other in found):
+                return None
+        return place
+
+    def _place(self, line: str) -> tuple[tuple[int, int], str] | None:
         if self.quick and (found := re.search(self.quick, line)):
             return found.span(1), self.unit
         found = re.search(self.pattern, line)
         if found is None or (self.scaled and not found.group(2) and found.group(1).strip("0.")):
-            return None
-        if any((o := re.search(one, line)) and o.span(1) == found.span(1) for one in self.others):
             return None
         return found.span(1), found.group(2) or ""
 
