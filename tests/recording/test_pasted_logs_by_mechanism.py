@@ -35,7 +35,7 @@ def test_a_wording_without_a_word_of_its_own_is_a_series_too(tmp_path: Path) -> 
     assert all(len(set(np.diff(one.y[np.isfinite(one.y)]))) == 1 for one in series)
 
 
-def test_the_number_of_a_thing_before_its_name_tells_two_series_apart(tmp_path: Path) -> None:
+def test_the_number_of_a_thing_before_its_name_keeps_two_series_apart(tmp_path: Path) -> None:
     pairs = (("loader 3 heap used", 50), ("device 3 heap used", 700))
     lines = (f"epoch {n} - {what}: {m + 2 * n} MB" for n in range(N) for what, m in pairs)
     series = read_log(tmp_path, list(lines)).series
