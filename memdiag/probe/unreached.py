@@ -4,8 +4,8 @@ not collected, or held by code in C, as by the graph of autograd.
 A look counts the objects of each class that the garbage collector knows. A class whose number has
 risen at each look is a place of its own, if nothing that a name leads to refers to some of its
 objects, directly or by a few steps. So is a class of the program that names do lead to, as in a
-tree, of which no single place grows. A look takes 30 ms, the one that finds the place 0.3 s or more,
-so they are taken only while memory grows that the names do not explain, and a few times.
+tree, of which no single place grows. A look takes 30 ms, the one that finds the place 0.3 s or
+more, so they are taken only while memory grows that the names do not explain, and a few times.
 """
 
 from __future__ import annotations
