@@ -39,7 +39,7 @@ _ADDS_TO_ARGUMENT = frozenset(
     ["heappush", "heappushpop", "insort", "insort_left", "insort_right", "setattr"]
 )
 # What makes an empty container without arguments.
-_EMPTY = ("list", "dict", "set", "deque", "OrderedDict", "Counter", "bytearray")
+_EMPTY = frozenset(("list", "dict", "set", "deque", "OrderedDict", "Counter", "bytearray"))
 _READS = frozenset(dir(builtins)) - {"setattr"}
 # Points: how certain it is that a line of this form adds. Heuristic: a form that always adds to
 # what it names has more than all that is known of where the line is.
@@ -200,9 +200,8 @@ class SourceFiles:
                 for use in self._uses
                 if use.form == "keyword" and use.names[-2:] == _BINDS_GRADIENT
             ]
-        if (
-            holder.path[-1].kind == OBJECTS
-        ):  # where what leads to them grows, else where they are made
+        if holder.path[-1].kind == OBJECTS:
+            # Where what leads to them grows, else where they are made.
             added = self._of_names(wanted[1:2], holder)
             if added := [one for one in added if one[1].form != "bound"]:
                 return added
@@ -448,7 +447,7 @@ def _flat(targets: Iterable[ast.expr]) -> Iterator[ast.expr]:
 def _is_empty(node: ast.expr) -> bool:
     """Return True for `[]`, `{}`, `list()` and the like."""
     if isinstance(node, ast.Call):  # (Not `Node()`, an item.)
-        is_container = _chain(node.func)[-1:] in {(name,) for name in _EMPTY}
+        is_container = not _EMPTY.isdisjoint(_chain(node.func)[-1:])
         return is_container and not node.args and not node.keywords
     items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", None)
     return items == []

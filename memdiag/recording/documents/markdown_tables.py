@@ -22,6 +22,7 @@ from memdiag.values.sanitize import printable
 _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
 # Of a table in reStructuredText, below each row: `+-----+-----+`, `+=====+=====+`.
 _GRID_RULE = re.compile(r"\s*\+[-=]+(?:\+[-=]+)*\+\s*")
+_AS_RULE = str.maketrans("+=", "|-")
 _HTML_TABLE = re.compile(rb"<table\b", re.I)
 # Of a second rule, and of the types that polars prints below the names.
 _NO_CELL = re.compile(r"[-:=]*|[iuf](?:8|16|32|64)|str|bool|date|datetime\[.*\]")
@@ -155,19 +156,17 @@ def _listed(found: Sequence[_Found], *, only_series: bool = False) -> str:
 
 
 def _tables(lines: Sequence[str]) -> list[_Found]:
+    lines = [line.translate(_AS_RULE) if _GRID_RULE.fullmatch(line) else line for line in lines]
     found = []
     at = 1
     while at < len(lines):
-        is_grid = _GRID_RULE.fullmatch(lines[at]) is not None
-        is_rule = is_grid or ("|" in lines[at] and _RULE.fullmatch(lines[at]) is not None)
-        if is_rule and "|" in lines[at - 1]:
-            rule = lines[at].strip().replace("+", "|")
+        if "|" in lines[at] and _RULE.fullmatch(lines[at]) and "|" in lines[at - 1]:
+            rule = lines[at].strip()
             names = _cells(lines[at - 1], rule)
             rows = []
             end = at + 1
-            while end < len(lines) and ("|" in lines[end] or _GRID_RULE.fullmatch(lines[end])):
-                if not _GRID_RULE.fullmatch(lines[end]):
-                    rows.append(_cells(lines[end], rule))
+            while end < len(lines) and "|" in lines[end]:
+                rows.append(_cells(lines[end], rule))
                 end += 1
             rows = [row for row in rows if not all(map(_NO_CELL.fullmatch, row))]
             if rows:
