@@ -14,6 +14,7 @@ from memdiag.recording.documents.markdown_tables import is_markdown, read_markdo
 from memdiag.recording.documents.notebooks import is_notebook, printed_in
 from memdiag.recording.documents.records import has_records, read_records
 from memdiag.recording.documents.refused_listings import listing_remedy, refuse_listing
+from memdiag.recording.inputs.hard_wraps import without_hard_wraps
 from memdiag.recording.inputs.source import Kind, Source
 from memdiag.recording.monitors import (
     free_loops,
@@ -23,6 +24,7 @@ from memdiag.recording.monitors import (
     python_profilers,
     sar_vmstat,
 )
+from memdiag.recording.monitors.cloudwatch_text import is_datapoints, read_datapoints
 from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
 from memdiag.recording.monitors.dstat import is_dstat, read_dstat
 from memdiag.recording.monitors.graphite import is_raw, read_raw
@@ -174,6 +176,10 @@ def _read_log(source: Source, log: bytes) -> Table | None:
     return read_text(_inside(source, log))
 
 
+def _unwrapped(source: Source) -> Source:
+    return replace(source, content=without_hard_wraps(source.content)) if source.whole else source
+
+
 def _inside(source: Source, content: bytes) -> Source:
     """What a file holds in another format."""
     return replace(source, content=content, path=None, whole=True, tail=b"")
@@ -183,7 +189,7 @@ def _read_pattern(source: Source, options: ReadOptions) -> Table | None:
     return read_pattern(source, options.pattern) if options.pattern else None
 
 
-_JSON = Format("json", _DOCUMENT, is_json, lambda source, _: read_json(source))
+_JSON = Format("json", _DOCUMENT, is_json, lambda source, _: _with_log(source, read_json(source)))
 _JSONL = Format("jsonl", _LINES, is_jsonl, _read_jsonl)
 _CSV = Format("csv", _TABLE, _has_names, _read_csv)
 
@@ -206,6 +212,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("exporter", is_exposition, read_exposition),
     _signed("influx", is_lines, read_lines),
     _signed("graphite", is_raw, read_raw),
+    _signed("cloudwatch", is_datapoints, read_datapoints),
     _signed("dstat", is_dstat, read_dstat),
     _signed("malloc-info", is_malloc_info, read_malloc_info),
     _signed("memray", is_stats, read_stats),
@@ -243,7 +250,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("dated-numbers", is_dated, read_dated),
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),
-    Format("text", _TEXT, _always, lambda source, _: read_text(source)),
+    Format("text", _TEXT, _always, lambda source, _: read_text(_unwrapped(source))),
     Format("nameless", _NAMELESS, _is_nameless, _refuse_nameless),
 )
 _BY_CONFIDENCE = sorted(FORMATS, key=lambda family: -family.confidence)

@@ -1,4 +1,4 @@
-"""Numbers without names: one per line, or a list as Python prints it."""
+"""Numbers without names, one per line, and lists of numbers as Python writes them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,61 @@ import re
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
+from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.csv_dialect import Layout
 from memdiag.recording.tables.table import Table, read_text_table
 
 _NUMBER = rb"[-+]?[0-9][0-9_]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
-_LIST = re.compile(
-    rb"\s*(?:[A-Za-z_][\w.]*\s*=\s*)?\[\s*" + _NUMBER + rb"\s*,[-+0-9.,eE_\s]*\]\s*;?\s*"
+_NUMBERS = rb"\[\s*(" + _NUMBER + rb"\s*,[-+0-9.,eE_\s]*)\]"
+_LIST = re.compile(rb"\s*" + _NUMBERS + rb"\s*;?\s*")
+_ASSIGNED = re.compile(
+    rb"(?m)^[ \t]*([A-Za-z_][\w.]*)[ \t]*=[ \t]*(?:[A-Za-z_][\w.]*\([ \t]*)?" + _NUMBERS
 )
+# Of the characters of a text with lists among its lines. Heuristic.
+_SHARE = 0.5
 
 
 def is_list(source: Source) -> bool:
-    """Return True if the source begins with a list, which may be assigned to a name."""
-    return source.content.lstrip()[:80].split(b"=")[-1].lstrip().startswith(b"[")
+    """Return True if the source begins with a list, or may have one that a name is assigned."""
+    head = source.head().encode()
+    return (
+        head.lstrip().startswith(b"[") or re.search(rb"=[^\n]{0,40}\[\s*[-+0-9]", head) is not None
+    )
 
 
 def read_list(source: Source) -> Table | None:
-    """`[75.855, 75.867, ...]`, as memory_profiler's `memory_usage` returns it."""
+    """`[75.855, 75.867, ...]`, as memory_profiler's `memory_usage` returns it, or the lists that
+    names are assigned, if these are most of the text: `steps = [...]`, `rss = [...]`.
+    """
     raw = source.all_bytes()
-    if _LIST.fullmatch(raw) is None:
+    if (alone := _LIST.fullmatch(raw)) is not None:
+        return _of(_numbers(alone[1]))
+    found = list(_ASSIGNED.finditer(raw))
+    if not found or sum(len(one[0]) for one in found) < _SHARE * len(raw):
         return None
-    inside = raw[raw.index(b"[") + 1 : raw.rindex(b"]")].replace(b"_", b"")
-    numbers = [float(number) for number in inside.split(b",") if number.strip()]
-    return _of(pl.Series(numbers, dtype=pl.Float64))
+    lists = {_with_unit(one[1], raw): _numbers(one[2]) for one in found}
+    readings = [name for name in lists if recognise(name).part is Part.METRIC]
+    if not readings:
+        return _of(next(iter(lists.values()))) if len(lists) == 1 else None
+    length = len(lists[readings[0]])
+    alike = {name: each for name, each in lists.items() if len(each) == length}
+    others = ", ".join(name for name in readings if name not in alike)
+    notes = (f"not read, since they have other lengths: {others}",) if others else ()
+    return Table(names=tuple(alike), columns=tuple(alike.values()), first_line=None, notes=notes)
+
+
+def _with_unit(name: bytes, text: bytes) -> str:
+    """The name, with the unit that a remark says: `# rss in MiB`."""
+    remark = re.search(
+        rb"(?i)#.*\b" + re.escape(name) + rb" (?:in |[(\[])((?-i:[KMGT]i?B|bytes))\b", text
+    )
+    plain = name.decode("ascii", "replace")
+    return plain if remark is None else f"{plain} ({remark[1].decode()})"
+
+
+def _numbers(listed: bytes) -> pl.Series:
+    numbers = listed.replace(b"_", b"").split(b",")
+    return pl.Series([float(number) for number in numbers if number.strip()], dtype=pl.Float64)
 
 
 def read_bare(source: Source, layout: Layout) -> Table:

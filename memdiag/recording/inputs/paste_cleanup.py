@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from memdiag.recording.inputs.python_session import with_names
+
 _FENCE = re.compile(
     rb"\s*(?:```|~~~)[ \w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*"
     rb"|\s*\[/?(?:code|quote|pre)(?:=[^\]]*)?\]\s*"  # BBCode
@@ -62,7 +64,7 @@ def unwrapped(text: bytes) -> bytes:
     lines = plain.split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
-    lines = [_without_tex(line) for line in _only_output(lines)]
+    lines = [_without_tex(line) for line in with_names(_only_output(lines))]
     lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:

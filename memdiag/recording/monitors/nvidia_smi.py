@@ -37,6 +37,9 @@ _CELL_MIB = re.compile(r"[0-9]+ MiB")
 # A number with or without a unit, or a reading that the driver does not have.
 _CELL = re.compile(r"[0-9.]+(?: (?:MiB|%|W|MHz))?|\[.*\]")
 _STAMP = re.compile(r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9:.]+")
+_EXACT_STAMP = re.compile(r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}")
+# Shares and degrees are smaller numbers, in MiB without the unit. Heuristic.
+_LEAST_MIB = 128
 
 # `nvidia-smi dmon` and `pmon`; `dcgmi dmon` calls the column `Entity` and its cells `GPU 0`.
 _DMON_HEADER = re.compile(r"#\s*(?:Date\s+Time\s+|Time\s+)?(?:gpu|entity)\s", re.I)
@@ -71,11 +74,16 @@ def is_query(source: Source) -> bool:
         return True
     known = any(_STAMP.fullmatch(cell) or "%" in cell for cell in cells)
     known = known or (len(cells) > 1 and all(map(_CELL.fullmatch, cells)))
-    return known and any(_CELL_MIB.fullmatch(cell) for cell in cells)
+    if known and any(_CELL_MIB.fullmatch(cell) for cell in cells):
+        return True
+    stamps = [cell for cell in cells if _EXACT_STAMP.fullmatch(cell)]  # nounits
+    return bool(stamps) and all(_CELL.fullmatch(cell) for cell in cells if cell not in stamps)
 
 
-def read_query(source: Source) -> Table:
-    """The CSV of a query, with or without its header."""
+def read_query(source: Source) -> Table | None:
+    """The CSV of a query, with or without its header; None if the memory among numbers without
+    units is not known.
+    """
     cells = _first_cells(source)
     named = _is_header(cells)
     layout = Layout(delimiter=",", names=tuple(cells), skip_lines=int(named), columns=len(cells))
@@ -189,7 +197,7 @@ def _renamed(table: Table) -> Table:
     return _numbered_rounds(replace(table, names=names))
 
 
-def _without_header(table: Table) -> Table:
+def _without_header(table: Table) -> Table | None:
     """Name the columns by what their cells look like."""
     names = [""] * len(table.names)
     amounts = []
@@ -202,15 +210,42 @@ def _without_header(table: Table) -> Table:
         elif "gpu" not in names and _is_index(column):
             names[at] = "gpu"
     gpu = table.series[names.index("gpu")] if "gpu" in names else None
+    unit = "" if amounts else " [MiB]"
+    if not amounts:
+        amounts = _without_units(
+            {n: _by_gpu(c, gpu) for n, c in enumerate(table.columns) if not names[n]}
+        )
+        if not amounts:
+            return None
     named = _amounts([_by_gpu(table.columns[at], gpu) for at in amounts])
     for at, name in zip(amounts, named.names, strict=True):
-        names[at] = name or f"column_{at + 1}"
+        names[at] = f"{name}{unit}" if name else f"column_{at + 1}"
     return replace(
         table,
         names=tuple(names),
         notes=(*table.notes, f"the CSV has no header: {named.note}"),
         unread_share=0.0 if named.is_certain else 1 / 2,
     )
+
+
+def _without_units(columns: Mapping[int, list[Floats]]) -> list[int]:
+    """The columns of whole numbers that are the total memory and what is used of it, or used and
+    free; [] if any other column may be one of them, such as a clock rate.
+    """
+    whole = {
+        at: parts
+        for at, parts in columns.items()
+        if parts and all(bool(np.all(part == np.floor(part))) for part in parts)
+    }
+    large = {at: parts for at, parts in whole.items() if max(map(np.max, parts)) >= _LEAST_MIB}
+    totals = [at for at, parts in large.items() if _is_flat(parts)]
+    rest = [at for at in large if at not in totals]
+    if len(totals) != 1 or len(rest) not in {1, 2}:
+        return []
+    most = float(large[totals[0]][0].max())
+    within = all(float(part.max()) <= most for at in rest for part in large[at])
+    adds_up = len(rest) == 1 or _add_up(large[rest[0]], large[rest[1]])
+    return [*large] if within and adds_up else []
 
 
 def _by_gpu(column: Column, gpu: pl.Series | None) -> list[Floats]:

@@ -22,27 +22,44 @@ _RULE = re.compile(r"\s*(?:-{2,}(?:(?:\s+|\+)-{2,})+|={2,}(?:\s+={2,})+)\s*")
 _BORDER = " \t|"
 _MARK = re.compile(r"-+|=+")
 _AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?")
+_WHOLE_K = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})* K")
 # "Tuesday, March 11, 2025 9:00:00 AM", not "2025-03-11 09:00:00".
 _IN_WORDS = re.compile(r"[^\W\d_]{3}")
-_TABLES_AT_LEAST = 2
+_TABLES_AT_LEAST, _ROWS_AT_LEAST = 2, 4
 _ROWS_LOOKED_AT = 60
 # What these tools call a process.
-_PROCESSES = {"JobID": "process", "Image Name": "process", "ProcessName": "process", "Id": "pid"}
+_PROCESSES = {
+    "JobID": "process",
+    "Image Name": "process",
+    "Abbildname": "process",
+    "ProcessName": "process",
+    "Id": "pid",
+}
 
 Spans = list[tuple[int, int | None]]
 
 
 def has_ruled_tables(source: Source) -> bool:
-    """Return True if the head has several such headers with names of memory, or one with an axis,
-    between two rules or above rows with empty cells.
+    """Return True if the head has several such headers with names of memory, or one above rows of
+    one process, or with an axis, between two rules or above rows with empty cells.
     """
     lines = source.head().split("\n")
     headers = [one for one in _headers(lines) if any(map(_is_memory, one[1]))]
-    return len(headers) >= _TABLES_AT_LEAST or any(
-        any(map(_is_axis, names)) and (lines[at - 2 : at - 1] == lines[at : at + 1] or gaps)
-        for at, names in headers
-        for gaps in [_has_gaps(lines[at + 1 : at + 1 + _ROWS_LOOKED_AT], names)]
-    )
+    if len(headers) >= _TABLES_AT_LEAST:
+        return True
+    for at, names in headers:
+        rows = lines[at + 1 : at + 1 + _ROWS_LOOKED_AT]
+        is_between = lines[at - 2 : at - 1] == lines[at : at + 1]
+        if any(map(_is_axis, names)):
+            return is_between or _has_gaps(rows, names)
+        return _are_of_one([one for row in rows if (one := _row(row, _spans(lines[at]), names))])
+    return False
+
+
+def _are_of_one(rows: Sequence[dict[str, str]]) -> bool:
+    """Return True if several rows begin with the same name: the samples of one process."""
+    firsts = {next(iter(row.values())) for row in rows}
+    return len(rows) >= _ROWS_AT_LEAST and len(firsts) == 1 and not any(map(is_number, firsts))
 
 
 def _has_gaps(rows: Sequence[str], names: Sequence[str]) -> bool:
@@ -68,7 +85,25 @@ def read_ruled_tables(source: Source) -> Table | None:
             rows.append(({"time": time} if time else {TICK: str(number)}) | row)
         elif clock := clock_in(line):
             time, spans = clock if _IN_WORDS.search(line) else line.strip(), []
+    if number == 0 and not time and _are_of_one([_without_tick(row) for row in rows]):
+        rows = [{**row, TICK: str(at)} for at, row in enumerate(rows)]
+    rows = _without_points(rows)
     return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
+
+
+def _without_points(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows without points between thousands: `329.728 K`, as tasklist prints in German."""
+    kilobytes = [cell for row in rows for cell in row.values() if cell.endswith(" K")]
+    if not any("." in cell for cell in kilobytes) or not all(map(_WHOLE_K.fullmatch, kilobytes)):
+        return rows
+    return [
+        {name: cell.replace(".", "") if cell.endswith(" K") else cell for name, cell in row.items()}
+        for row in rows
+    ]
+
+
+def _without_tick(row: dict[str, str]) -> dict[str, str]:
+    return {name: cell for name, cell in row.items() if name != TICK}
 
 
 def _row(line: str, spans: Spans, names: Sequence[str]) -> dict[str, str] | None:

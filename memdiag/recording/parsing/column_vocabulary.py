@@ -118,7 +118,7 @@ ALLOCATED = _words("alloc allocated")
 UTILIZATION = _words("util utilization")
 # Memory that is left, in the languages of `MEMORY`. What is available includes caches.
 AVAILABLE = _words(
-    "available avail disponible disponibles disponível disponíveis disponibile disponibili"
+    "available avail freeable disponible disponibles disponível disponíveis disponibile disponibili"
     " verfügbar verfügbarer verfügbares verfügbare beschikbaar beschikbare"
     " dostępna dostępnej dostupná tillgängligt tilgængelig tilgjengelig käytettävissä"
     " kullanılabilir доступно доступная доступной"

@@ -40,6 +40,7 @@ CELL_END = {WHITESPACE: r"[ \t]+(?![ \t]|\([+-])", WIDE: r"[ \t]{2,}"}
 _BLANK = {delimiter: re.compile(end) for delimiter, end in CELL_END.items()}
 _SIZE_UNIT = re.compile(r"[0-9]\s*((?:[KMGT]i?)?B)", re.I)
 _AMOUNT = re.compile(r"[0-9]\s*[KMGT]i?B\b", re.I)
+_OPEN_BRACKET = re.compile(r"\[[^\]]*$")
 _CELL_ENDS = re.compile(r"[,;|\s]+")
 _COMMAND = re.compile(r"\$[({A-Za-z]|\bdo\b.*\bdone\b")  # of a shell
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
@@ -301,10 +302,11 @@ def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
 
 
 def _are_sentences(header: list[str], rows: list[list[str]]) -> bool:
-    """Return True for lines that are cut at their commas: an amount is above them, or most cells
-    below the names of memory have a name of their own: `rss=812`.
+    """Return True for lines that are cut at their commas: an amount is above them, the first cell
+    is a part of what brackets hold, or most cells below the names of memory have a name of their
+    own: `rss=812`.
     """
-    if any(map(_AMOUNT.search, header)):
+    if any(map(_AMOUNT.search, header)) or _OPEN_BRACKET.match(header[0]):
         return True
     places = [at for at, name in enumerate(header) if recognise(name).part is Part.METRIC]
     cells = [row[at] for row in rows for at in places if at < len(row)]

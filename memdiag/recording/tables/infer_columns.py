@@ -393,7 +393,7 @@ def _axes(
     ]
     if (whole := _date_and_time(table, meanings)) is not None:
         found = [c for c in found if c.axis.kind is not AxisKind.SECONDS] + [whole]
-    found = [candidate for candidate in found if _is_position(candidate)]
+    found = _whole_steps([candidate for candidate in found if _is_position(candidate)])
     if x is None:
         return found
     chosen = replace(_candidate(table, x, meanings[x]), is_asked_for=True)
@@ -411,7 +411,19 @@ def _is_position(candidate: Candidate) -> bool:
     """Return True for several values, whole numbers if they count: "load 3.2" is of a machine."""
     values = candidate.values[np.isfinite(candidate.values)]
     is_whole = candidate.axis.kind is not AxisKind.INDEX or bool(np.all(values == np.floor(values)))
-    return values.size > 1 and is_whole
+    return values.size > 1 and values.min() < values.max() and is_whole
+
+
+def _whole_steps(candidates: list[Candidate]) -> list[Candidate]:
+    """Without steps that are fractions, if others are whole: fairseq's `update` counts epochs."""
+    is_part = [one.axis.kind is AxisKind.STEP and _is_fraction(one.values) for one in candidates]
+    others = [one for one, is_out in zip(candidates, is_part, strict=True) if not is_out]
+    return others if any(one.axis.kind is AxisKind.STEP for one in others) else candidates
+
+
+def _is_fraction(values: Floats) -> bool:
+    values = values[np.isfinite(values)]
+    return bool(2 * np.count_nonzero(values != np.floor(values)) > values.size)
 
 
 def _date_and_time(table: Table, meanings: list[Meaning]) -> Candidate | None:

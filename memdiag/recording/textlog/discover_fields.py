@@ -66,7 +66,7 @@ _HEADING_ENDS = re.compile("[:|=0-9]")
 # A position at the start of a line, not the size at the start of another: `4.2 GB`.
 _LEADS = rf"^[^\w]{{0,12}}({NUMBER})(){NO_UNIT_OR_TIME}"
 _GARBAGE = frozenset({"gc", "garbage"})
-_MEMORY_WORD = re.compile(
+MEMORY_WORD = re.compile(
     r"(?i)\b(?:memory|mem|ram|rss|vram|heap|alloc(?:ated)?|host|gpu|cuda|device|card)\b"
 )
 # The number of something before a size: "shard 3: 512 MB", not "after batch 3: 512 MB".
@@ -77,6 +77,7 @@ _SIZED = frozenset({"batch", "batches", "minibatch", "sample", "samples", "frame
 _SIZED |= frozenset({"message", "messages"})
 # What holds an amount that changes.
 _STORES = frozenset({"cache", "caches"})
+_COUNTED_THINGS = re.compile(r"\s*([0-9][0-9,]*)\s+([A-Za-z]{3,}(?: [a-z]{3,}){0,2})\b")
 # `300 183.84`; the strides of a count differ by at most this part. Heuristic.
 _PAIR = re.compile(rf"\s*([0-9]+{FRACTION})[\s,;]+{NUMBER}\s*")
 _EVEN = 0.1
@@ -141,23 +142,32 @@ class Field:
 
 
 def find_fields(
-    lines: Sequence[str], counted: str = COUNTED, leading: str = LEADING
+    lines: Sequence[str],
+    counted: str = COUNTED,
+    leading: str = LEADING,
+    *,
+    is_about_memory: bool = False,
 ) -> list[Field]:
     """The fields of these lines that are an axis or a metric, metrics first.
 
-    counted: what `7/100` counts. leading: what a number at the start of lines counts. If nothing is
-    found, lines with a single number at their end are searched again with more of their words:
-    `Memory consumed after parsing 20.25`.
+    counted: what `7/100` counts. leading: what a number at the start of lines counts.
+    is_about_memory: other lines mention memory. If nothing is found, lines with a single number at
+    their end are searched again with more of their words: `Memory consumed after parsing 20.25`.
     """
     counts = {"fraction": counted, "start": leading}
-    found = _fields_of(lines, counts, WORDS_KEPT)
+    about = is_about_memory or any(map(MEMORY_WORD.search, lines))
+    found = _fields_of(lines, counts, WORDS_KEPT, is_about_memory=about)
     if found:
         return found
     with_one = [line for line in lines if _ONE.fullmatch(line)]
-    return _fields_of(with_one, counts, WORDS_OF_ALL) if with_one else []
+    if not with_one:
+        return []
+    return _fields_of(with_one, counts, WORDS_OF_ALL, is_about_memory=about)
 
 
-def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> list[Field]:
+def _fields_of(
+    lines: Sequence[str], counts: Mapping[str, str], words: int, *, is_about_memory: bool
+) -> list[Field]:
     places = _Places(lines, words)
     fields = [
         (often, field)
@@ -172,7 +182,28 @@ def _fields_of(lines: Sequence[str], counts: Mapping[str, str], words: int) -> l
     if not metrics and is_placed and (plain := _plain_number(places.seen, lines)) is not None:
         metrics = [plain]
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
-    return _own(metrics, lines) + axes if metrics else []
+    if (things := _counted_things(lines)) is not None:
+        axes = [*(axis for axis in axes if axis.name != things.name), things]
+    return _own(metrics, lines, is_about_memory=is_about_memory) + axes if metrics else []
+
+
+def _counted_things(lines: Sequence[str]) -> Field | None:
+    """The number at the start of most lines that counts what the words behind it say: `1000 files -
+    163.55 MiB`, `2000 files - 206.93 MiB`; None if they do not begin so.
+    """
+    found = [one for line in lines if (one := _COUNTED_THINGS.match(line)) is not None]
+    words = Counter(one[2] for one in found).most_common(1)
+    if not words or 2 * words[0][1] <= len(lines) or recognise(words[0][0]).part is Part.METRIC:
+        return None
+    word = words[0][0]
+    if not _counts([float(one[1].replace(",", "")) for one in found if one[2] == word]):
+        return None
+    meaning = recognise(word)
+    return Field(
+        name=word if meaning.part is Part.AXIS else LEADING,
+        meaning=meaning if meaning.part is Part.AXIS else recognise(LEADING),
+        pattern=rf"^\s*({NUMBER})()\s+{re.escape(word)}\b",
+    )
 
 
 class _Places:
@@ -271,18 +302,18 @@ def _beside_memory(line: str, places: Sequence[Place]) -> Sequence[Place]:
     """The places for which a word of memory stands in the line, and not in the name of another.
     Beside a name with one, a mere "size" is of something else: `in memory (size 4 KB, free 9 MB)`.
     """
-    if not _MEMORY_WORD.search(line):
+    if not MEMORY_WORD.search(line):
         return ()
     labels = [place for place in places if place.kind == "label"]
     for label in labels:
         line = line.replace(label.text, " ")
-    if _MEMORY_WORD.search(line):
+    if MEMORY_WORD.search(line):
         named = any(_is_of_memory(label.text) for label in labels)
         return [place for place in places if not named or place.text.lower() != _BARE_SIZE]
-    return [label for label in labels if _MEMORY_WORD.search(label.text)]
+    return [label for label in labels if MEMORY_WORD.search(label.text)]
 
 
-def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
+def _own(metrics: Sequence[Field], lines: Sequence[str], *, is_about_memory: bool) -> list[Field]:
     """Drop numbers known only by their unit that mostly belong to a field with a name, or stand
     beside readings that a word of memory names; without such a word, the sizes of things.
     """
@@ -292,7 +323,7 @@ def _own(metrics: Sequence[Field], lines: Sequence[str]) -> list[Field]:
     ):
         return [f for f in metrics if not f.by_unit]
     named = _without_repeated(metrics, lines)
-    if any(map(_MEMORY_WORD.search, lines)):
+    if is_about_memory:
         return named
     return [f for f in named if not f.by_unit or not _is_of_things(f, lines)]
 
@@ -462,6 +493,8 @@ def _is_qualifier(label: str) -> bool:
 
 # Between a name and its number, which may be far away in a column of its own.
 _GAP = r"[^0-9A-Za-z+\-.]{0,60}"
+# `rss - 812 MB`
+_DASH = r"(?:-|\s+-\s)?"
 _ANY_FIGURE = rf"({NUMBER})(?:(?:{OF})?[ ]?({UNIT}))?"
 # Where all have a unit: "32% used (5842 of 15884 MB) used=5842MB".
 _FIGURE_WITH_UNIT = rf"({NUMBER})(?:{OF})?[ ]?({UNIT})"
@@ -484,7 +517,7 @@ def _pattern(
     if place.kind == "label":
         shadowed = any(other != place.text and other.endswith(place.text) for other in labels)
         before = r"(?:^|[^\w\s]|[0-9]\w*|\s\s)\s*" if shadowed else _before(place.text)
-        return rf"{before}{label}-?{_GAP}{figure}(?:[^0-9A-Za-z_]|$)"
+        return rf"{before}{label}{_DASH}{_GAP}{figure}(?:[^0-9A-Za-z_]|$)"
     if place.kind in {"later", "share"}:
         named = rf"{_before(place.text)}{label}{_GAP}" if label else _NO_LABEL
         earlier = rf"(?:{NUMBER}(?:[ ]?{UNIT})?{ARROW})+"

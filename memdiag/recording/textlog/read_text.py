@@ -24,6 +24,7 @@ from memdiag.recording.textlog.discover_fields import (
     COUNTED,
     LEADING,
     LEAST_EPOCH_S,
+    MEMORY_WORD,
     Field,
     find_fields,
 )
@@ -57,6 +58,7 @@ _HINT = r"(?i)m[eé]m|памят|rss|ram|heap|alloc|tensor|[0-9]\s?[KMGT]i?[Bo]?
 _TIMES_AT_LEAST = 8
 _NEARLY_ALL = 0.95
 _REPEATS_WITHIN = 1 << 18
+_PROSE_WITHIN = 1 << 16
 _DIGIT = "[0-9]"
 # Tags that are not of a process.
 _OF_MOMENTS = {"phase", "restart"}
@@ -113,7 +115,10 @@ def read_text(source: Source) -> Table | None:
 def _collector_for(lines: Lines) -> Collector | None:
     counted = "epoch" if _OF_EPOCHS.search(lines.raw) else COUNTED
     looked_at = _to_look_at(lines)
-    fields = by_wording(find_fields(looked_at, counted, _leading_name(lines)), looked_at)
+    is_about = MEMORY_WORD.search(lines.raw[:_PROSE_WITHIN].decode("utf-8", "replace")) is not None
+    leading = _leading_name(lines)
+    found = find_fields(looked_at, counted, leading, is_about_memory=is_about)
+    fields = by_wording(found, looked_at)
     if not fields:
         return None
     metrics = [field for field in fields if field.meaning.part is Part.METRIC]
@@ -150,7 +155,8 @@ def _to_look_at(lines: Lines) -> Sequence[str]:
     numbered = [n for n, form in enumerate(forms) if form in with_numbers]
     hinted = [n for n in numbered if forms[n] in of_memory]
     chosen = hinted if len(hinted) * 20 >= len(numbered) or len(hinted) >= 20 else numbered
-    others = numbered[: _LOOKED_AT // 2] if chosen is hinted and len(chosen) <= _LOOKED_AT else []
+    is_short = chosen is hinted and len(chosen) <= _LOOKED_AT
+    others = sorted(set(numbered[: _LOOKED_AT // 2]) - set(hinted)) if is_short else []
     chosen = _spread(chosen)
     return [_without_stamp(lines.line(n)) for n in (*chosen, *others)]
 

@@ -17,7 +17,7 @@ from memdiag.recording.textlog.search_lines import TAGS
 # More wordings are names of things, not of moments.
 _WORDINGS_AT_MOST = 4
 # This share of the lines may have other words.
-_SHARE = 0.05
+_SHARE = 0.02
 _WORDS = re.compile(r"(?<!\w)[^\W\d_]{2,}(?:[_-][^\W\d_]+)*(?!\w)")
 
 

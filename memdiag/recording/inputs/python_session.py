@@ -1,0 +1,78 @@
+"""Names the values that a Python prompt echoes: `>>> p.memory_info().rss`, and `231636992` below it
+becomes `rss: 231636992`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from memdiag.recording.parsing.column_meaning import Part, recognise
+
+_PROMPT = re.compile(rb"\s{0,3}(?:>>> |In \[[0-9]+\]: )(.*)")
+_VALUE = re.compile(
+    rb"\s{0,3}(?:Out\[[0-9]+\]: ?)?(-?[0-9][0-9_,]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s*"
+)
+_UNITS = {1 << 10: "KiB", 1 << 20: "MiB", 1 << 30: "GiB", 1e3: "KB", 1e6: "MB", 1e9: "GB"}
+_LONGEST, _LARGEST_POWER = 400, 64
+
+
+def with_names(lines: list[bytes]) -> list[bytes]:
+    """The lines, with the name of memory in an expression before the number below it."""
+    named = list(lines)
+    for at, line in enumerate(lines):
+        prompt = _PROMPT.fullmatch(line.rstrip(b"\r"))
+        below = _below(lines, at) if prompt is not None else None
+        if prompt is None or below is None or (value := _VALUE.fullmatch(lines[below])) is None:
+            continue
+        if name := _name(prompt[1].decode("utf-8", "replace")):
+            named[below] = f"{name}: ".encode() + value[1]
+    return named
+
+
+def _below(lines: list[bytes], at: int) -> int | None:
+    """The first line below that is not empty."""
+    return next((n for n in range(at + 1, min(at + 3, len(lines))) if lines[n].strip()), None)
+
+
+def _name(statement: str) -> str:
+    """The name and unit of what a statement shows, "" if that is no memory."""
+    try:
+        body = ast.parse(statement[:_LONGEST].strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    shown = body[-1] if body else None
+    if not isinstance(shown, ast.Expr):
+        return ""
+    names = (
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in ast.walk(shown.value)
+        if isinstance(node, ast.Attribute | ast.Name)
+    )
+    name = next((one for one in names if recognise(one).part is Part.METRIC), "")
+    unit = _UNITS.get(_divisor(shown.value), "")
+    return f"{name} ({unit})" if name and unit else name
+
+
+def _divisor(expression: ast.expr) -> float:
+    """What the expression divides by: `rss / 1024 ** 2`, `round(rss / 1e6, 1)`."""
+    found = 1.0
+    for node in ast.walk(expression):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):
+            found *= _constant(node.right)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift):
+            found *= 2.0 ** min(_constant(node.right), _LARGEST_POWER)
+    return found
+
+
+def _constant(node: ast.expr) -> float:
+    """The value of products and powers of numbers, 1 for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return float(node.value)
+    if isinstance(node, ast.BinOp):
+        left, right = _constant(node.left), _constant(node.right)
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        if isinstance(node.op, ast.Pow) and 0 <= right <= _LARGEST_POWER and left <= 1e4:
+            return float(left**right)
+    return 1.0
