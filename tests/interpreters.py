@@ -6,10 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+
+Name = TypeVar("Name")
 
 VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
@@ -30,7 +34,7 @@ def versions() -> list[object]:
     ]
 
 
-def share(names: list[str], program: str) -> list[str]:
+def share(names: Sequence[Name], program: str) -> Sequence[Name]:
     """All names for this Python; for each of the others a part, so that together they have all."""
     others = [one for one in interpreters().values() if one != sys.executable]
     return names[others.index(program) :: len(others)] if program in others else names

@@ -1,22 +1,17 @@
-"""A failure within a window of lines is unnoticed by the program: each function of it is made to
-fail, one after the other."""
+"""A failure within a window of lines is unnoticed by the program: each function of it that
+runs is made to fail, one after the other."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from interpreters import share
-from sabotage import functions, sabotaged
+from sabotage import functions
+from sabotaged_probes import PROBE, ends_of_variants
 
-import memdiag.probe
 from memdiag.probe import ring_format
 
-PROBE = Path(memdiag.probe.__file__).parent
-STARTS = Path(__file__).parent / "programs" / "sabotaged_starts.py"
 FILES = (
     "known_places.py",
     "line_events.py",
@@ -25,6 +20,7 @@ FILES = (
     "size_log.py",
     "watched_place.py",
 )
+_PARTS = 2  # each in a fraction of a test's time limit
 TRAINING = """
 import sys, time
 import numpy
@@ -59,34 +55,19 @@ sys.exit(7)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_failure_in_a_window_is_unnoticed(tmp_path: Path, any_python: str, file: str) -> None:
-    shutil.copytree(PROBE, tmp_path / "probe", ignore=shutil.ignore_patterns("__pycache__"))
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_failure_in_a_window_is_unnoticed(tmp_path: Path, any_python: str, part: int) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "train.py").write_text(TRAINING)
     (tmp_path / "numpy.py").write_text("ndarray = int\n")
-    names = share([name for path, name in functions(PROBE) if path == file], any_python)
-    (tmp_path / "variants").mkdir()
-    for name in names:
-        variant = tmp_path / "variants" / name
-        variant.mkdir()
-        (variant / "source.py").write_text(sabotaged((PROBE / file).read_text(), name))
-    subprocess.run(
-        [any_python, "-S", STARTS, tmp_path, file],
-        env={
-            "PYTHONPATH": os.pathsep.join([str(tmp_path / "probe" / "inject"), str(tmp_path)]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            ring_format.EXPLAIN_VARIABLE: "always",
-        },
-        check=True,
-        timeout=390,
+    names = [(file, name) for file, name in functions(PROBE) if file in FILES]
+    ends = ends_of_variants(
+        tmp_path,
+        any_python,
+        share(names, any_python)[part::_PARTS],
+        {"PYTHONPATH": str(tmp_path), ring_format.EXPLAIN_VARIABLE: "always"},
+        timeout_s=390,
     )
-    ends = {
-        name: tuple(
-            (tmp_path / "variants" / name / part).read_text()
-            for part in ("stdout", "stderr", "status")
-        )
-        for name in names
-    }
+    assert ends
     expected = ("0\n", "to stderr\n", "7")
-    assert {name: end for name, end in ends.items() if end != expected} == {}
+    assert {of: end for of, end in ends.items() if end != expected} == {}

@@ -1,8 +1,8 @@
 """Trains with a sabotaged probe: `sabotaged_training.py PROBE CHANNEL WORK PART PARTS`.
 
-For every PARTS-th function of the probe in directory PROBE from the PART-th on, a copy of it in
-which this function fails is let into a forked child, which then trains. Prints what went wrong,
-by function.
+For every PARTS-th function of the probe in directory PROBE from the PART-th on, of those that the
+training reaches, a copy of it in which this function fails is let into a forked child, which then
+trains. Prints what went wrong, by function.
 """
 
 import compileall
@@ -18,20 +18,12 @@ from pathlib import Path
 
 import torch
 import torch._dynamo  # the first optimizer loads it: here once, not in every child
-from sabotage import functions, sabotaged
+from sabotage import functions, noting, sabotaged
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-# This training uses neither Keras nor steps from loops, and nobody asks it for a census.
-UNUSED = (
-    "interventions.py",
-    "keras_fit.py",
-    "libraries.py",
-    "loop_events.py",
-    "loop_steps.py",
-    "loops.py",
-    "memory_census.py",
-)
+NOTES = 99  # the descriptor to which functions write that they run
+TRIES = 2  # in which functions are reached that depend on time
 
 
 def let_in(probe: Path, channel: str) -> None:
@@ -98,6 +90,24 @@ def train_in_child(probe: Path, channel: str, expected: float) -> int:
     os._exit(status)
 
 
+def reached_by_child(
+    source: Path, probe: Path, channel: str, notes: Path, expected: float
+) -> set[str]:
+    """`file:name` of the functions of the probe that run while a child trains."""
+    files = {file for file, _ in functions(source)}
+    sound = {file: (probe / file).rename(probe / f"{file}.sound") for file in files}
+    for file in files:
+        (probe / file).write_text(noting((source / file).read_text(), file, NOTES))
+    opened = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(opened, NOTES)
+    os.close(opened)
+    train_in_child(probe, channel, expected)
+    os.close(NOTES)
+    for file, path in sound.items():
+        path.replace(probe / file)
+    return set(notes.read_text().split("\n"))
+
+
 def main() -> None:
     source, channel, probe = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]) / "probe"
     part, parts = map(int, sys.argv[4:])
@@ -110,8 +120,12 @@ def main() -> None:
     gc.freeze()  # a child that looks through all objects of torch would have a copy of them made
     if train_in_child(probe, channel, expected):
         print("FAILED with a sound probe")
-    used = [(file, name) for file, name in functions(source) if file not in UNUSED]
-    for file, name in used[part::parts]:
+    reached = set()
+    for _ in range(TRIES):
+        reached |= reached_by_child(source, probe, channel, Path(sys.argv[3]) / "notes", expected)
+    for file, name in functions(source)[part::parts]:
+        if f"{file}:{name}" not in reached:
+            continue
         sound = (probe / file).rename(probe / "sound")  # (keeps its time, so what is compiled)
         (probe / file).write_text(sabotaged(sound.read_text(), name))
         if train_in_child(probe, channel, expected):
