@@ -401,9 +401,19 @@ def test_what_no_known_library_holds_has_no_line(tmp_path: Path) -> None:
     assert SourceFiles([str(file)]).located(held).lines == ()
 
 
-def test_cached_functions_grow_where_they_are_called(tmp_path: Path) -> None:
-    source = """
-    @functools.cache
+@pytest.mark.parametrize(
+    ("decorator", "expected"),
+    [
+        ("@functools.cache", [2, 7]),
+        ("@lru_cache(maxsize=None)", [2, 7]),
+        ("@kept", [7]),
+    ],
+)
+def test_cached_functions_keep_by_their_decorator_where_they_are_called(
+    tmp_path: Path, decorator: str, expected: list[int]
+) -> None:
+    source = f"""
+    {decorator}
     def encode(text):
         return text
     def main():
@@ -415,7 +425,8 @@ def test_cached_functions_grow_where_they_are_called(tmp_path: Path) -> None:
         Name(kind="global", name="encode", owner="__main__", file=file),
         Name(kind="cache", name="encode"),
     )
-    assert line(tmp_path, source, held).line == 7
+    (tmp_path / "train.py").write_text(dedent(source), encoding="utf-8")
+    assert [one.line for one in SourceFiles([file]).located(held).lines] == expected
 
 
 def test_a_chain_grows_where_its_head_is_bound(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ _ACCESS = frozenset(("get", "setdefault", "values", "items", ""))
 _ADDS_TO_ARGUMENT = frozenset(
     ["heappush", "heappushpop", "insort", "insort_left", "insort_right", "setattr"]
 )
+# Decorators with which a function keeps what it returns.
+_CACHES = frozenset([("cache",), ("lru_cache",)])
 # What makes an empty container without arguments.
 _EMPTY = frozenset(("list", "dict", "set", "deque", "OrderedDict", "Counter", "bytearray"))
 _READS = frozenset(dir(builtins)) - {"setattr"}
@@ -59,9 +61,10 @@ class Use:
     """One use of a name. names: the chain, `self.cache["x"].append` is (self, cache, x, append).
 
     form: "call" (the last name is the method), "keyword" (of a call: the last name), "item",
-    "begun" (an empty item), "augmented", "rebound", "bound", "argument" (call: what is called,
-    position: of the argument). scope: functions and classes that it is in, function: the innermost
-    function, "" for none. loop: the outermost loop of the function that it is in.
+    "begun" (an empty item), "cached" (a function, by its decorator), "augmented", "rebound",
+    "bound", "argument" (call: what is called, position: of the argument). scope: functions and
+    classes that it is in, function: the innermost function, "" for none. loop: the outermost loop
+    of the function that it is in.
     """
 
     form: str
@@ -128,7 +131,17 @@ class SourceFiles:
             elif is_rebuilt or is_link or watched[first].hits < _LEAST_HITS:
                 watched = {**searched, **watched}
         lines = (*watched.values(), *(searched[key] for key in searched if key not in watched))
-        return replace(holder, lines=lines[:_MOST_LINES])
+        return replace(holder, lines=(*self._decorator(holder), *lines)[:_MOST_LINES])
+
+    def _decorator(self, holder: Holder) -> Sequence[SourceLine]:
+        """The line that makes a function keep what it returns, () unless one is known to."""
+        if holder.path[-1].kind != "cache":
+            return ()
+        uses = [one for one in self._uses if one.form == "cached"]
+        found = [one for one in uses if one.names == (holder.path[-1].name,)]
+        return [
+            self._source_line(one.file, one.line, one.scope) for one in found[:1] if not found[1:]
+        ]
 
     def _waiting(self, running: Name) -> SourceLine:
         """The line that a function is at whose calls have not returned, or that delegates."""
@@ -392,6 +405,9 @@ def _forms(node: ast.AST) -> Iterator[Any]:
         yield from _assigned_forms(targets, node.value, node.lineno)
     elif isinstance(node, ast.FunctionDef):
         yield from _cached_property_forms(node)
+        for one in node.decorator_list:
+            if _chain(one)[-1:] in _CACHES:
+                yield "cached", (node.name,), one.lineno
 
 
 def _assigned_forms(targets: Iterable[ast.expr], value: ast.expr, line: int) -> Iterator[Any]:
