@@ -21,11 +21,11 @@ _SHARE = 0.5
 
 
 def is_list(source: Source) -> bool:
-    """Return True if the source begins with a list, or may have one that a name is assigned."""
-    head = source.head().encode()
-    return (
-        head.lstrip().startswith(b"[") or re.search(rb"=[^\n]{0,40}\[\s*[-+0-9]", head) is not None
-    )
+    """Return True if the source begins with a list, or is short and may have one with a name."""
+    head = source.content.lstrip()
+    if head[:80].split(b"=")[-1].lstrip().startswith(b"["):
+        return True
+    return source.whole and re.search(rb"=[^\n]{0,40}\[\s*[-+0-9]", head) is not None
 
 
 def read_list(source: Source) -> Table | None:
@@ -59,8 +59,9 @@ def _with_unit(name: bytes, text: bytes) -> str:
 
 
 def _numbers(listed: bytes) -> pl.Series:
-    numbers = listed.replace(b"_", b"").split(b",")
-    return pl.Series([float(number) for number in numbers if number.strip()], dtype=pl.Float64)
+    numbers = listed.decode("ascii", "replace").replace("_", "").split(",")
+    plain = pl.Series([one.strip() for one in numbers if one.strip()], dtype=pl.String)
+    return plain.cast(pl.Float64, strict=False)
 
 
 def read_bare(source: Source, layout: Layout) -> Table:

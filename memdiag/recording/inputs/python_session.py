@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 
@@ -14,7 +15,7 @@ _VALUE = re.compile(
     rb"\s{0,3}(?:Out\[[0-9]+\]: ?)?(-?[0-9][0-9_,]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s*"
 )
 _UNITS = {1 << 10: "KiB", 1 << 20: "MiB", 1 << 30: "GiB", 1e3: "KB", 1e6: "MB", 1e9: "GB"}
-_LONGEST, _LARGEST_POWER = 400, 64
+_LONGEST, _LARGEST, _LARGEST_POWER = 400, 1e18, 64
 
 
 def with_names(lines: list[bytes]) -> list[bytes]:
@@ -38,7 +39,9 @@ def _below(lines: list[bytes], at: int) -> int | None:
 def _name(statement: str) -> str:
     """The name and unit of what a statement shows, "" if that is no memory."""
     try:
-        body = ast.parse(statement[:_LONGEST].strip()).body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an escape in a text
+            body = ast.parse(statement[:_LONGEST].strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     shown = body[-1] if body else None
@@ -68,7 +71,7 @@ def _divisor(expression: ast.expr) -> float:
 def _constant(node: ast.expr) -> float:
     """The value of products and powers of numbers, 1 for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
+        return float(node.value) if node.value < _LARGEST else 1.0
     if isinstance(node, ast.BinOp):
         left, right = _constant(node.left), _constant(node.right)
         if isinstance(node.op, ast.Mult):

@@ -42,5 +42,8 @@ def read_datapoints(source: Source) -> Table | None:
     times, *values = zip(*sorted(row[:width] for row in rows), strict=True)
     name = f"{label} ({unit})" if unit else label
     names = [name] if len(values) == 1 else [f"{name} {n}" for n in range(1, len(values) + 1)]
-    columns = [pl.Series(times), *(pl.Series(each).cast(pl.Float64) for each in values)]
+    columns = [
+        pl.Series(times),
+        *(pl.Series(each).cast(pl.Float64, strict=False) for each in values),
+    ]
     return Table(names=("time", *names), columns=tuple(columns), first_line=None)
