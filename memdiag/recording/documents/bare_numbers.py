@@ -60,8 +60,9 @@ def _with_unit(name: bytes, text: bytes) -> str:
 
 def _numbers(listed: bytes) -> pl.Series:
     numbers = listed.decode("ascii", "replace").replace("_", "").split(",")
-    plain = pl.Series([one.strip() for one in numbers if one.strip()], dtype=pl.String)
-    return plain.cast(pl.Float64, strict=False)
+    cells = pl.Series([one.strip() for one in numbers if one.strip()], dtype=pl.String)
+    plain: pl.Series = cells.cast(pl.Float64, strict=False)
+    return plain
 
 
 def read_bare(source: Source, layout: Layout) -> Table:
