@@ -7,7 +7,7 @@ from itertools import pairwise
 
 # Heuristic: consoles are not narrower; so many lines are cut, and such a share of all.
 _NARROWEST, _CUT_AT_LEAST, _CUT_SHARE = 60, 4, 0.25
-# Characters by which the beginnings of lines are told from what continues one. Heuristic.
+# The first characters, which distinguish new lines from what continues one. Heuristic.
 _BEGINNING = 6
 # Share of the cut lines that may continue as a line begins, or between words. Heuristic.
 _FEW = 0.1
