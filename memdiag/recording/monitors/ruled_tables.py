@@ -87,17 +87,19 @@ def read_ruled_tables(source: Source) -> Table | None:
             time, spans = clock if _IN_WORDS.search(line) else line.strip(), []
     if number == 0 and not time and _are_of_one([_without_tick(row) for row in rows]):
         rows = [{**row, TICK: str(at)} for at, row in enumerate(rows)]
-    rows = _without_points(rows)
+    rows = _with_kib(rows)
     return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
 
 
-def _without_points(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The rows without points between thousands: `329.728 K`, as tasklist prints in German."""
+def _with_kib(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows with what tasklist prints in KiB: `329,728 K`, in German `329.728 K`."""
     kilobytes = [cell for row in rows for cell in row.values() if cell.endswith(" K")]
-    if not any("." in cell for cell in kilobytes) or not all(map(_WHOLE_K.fullmatch, kilobytes)):
-        return rows
+    between = "." if all(map(_WHOLE_K.fullmatch, kilobytes)) else ","
     return [
-        {name: cell.replace(".", "") if cell.endswith(" K") else cell for name, cell in row.items()}
+        {
+            name: f"{cell.replace(between, '')}iB" if cell.endswith(" K") else cell
+            for name, cell in row.items()
+        }
         for row in rows
     ]
 
