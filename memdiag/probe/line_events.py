@@ -172,7 +172,8 @@ class TracedLines:
     ) -> None:
         self._on_line, self._on_calls = on_line, on_calls
         self._on_error = on_error
-        self._is_closed = self._is_on = self._has_generators = False
+        self._is_closed = self._is_on = False
+        self._flags = 0  # of all code that was traced
         self._thread = 0
         self._libraries: set[str] = set()  # their files
         self._left_out: set[int] = set()
@@ -190,7 +191,7 @@ class TracedLines:
         while frame is not None:
             if self._is_followed(frame.f_code) and frame.f_trace is None:
                 frame.f_trace = self._function
-                self._note_generator(frame.f_code)
+                self._flags |= frame.f_code.co_flags
             frame = frame.f_back
         self._is_on, self._thread = True, get_ident()
         plain_access.is_tracing = True
@@ -262,13 +263,10 @@ class TracedLines:
 
     def _suspended_frames(self) -> list[Any]:
         """Frames of generators, none if none was traced: it takes 0.1 s beside torch."""
-        if not self._has_generators:
+        if not self._flags & _SUSPENDED:
             return []
         generators = objects_of(frozenset(map(id, GENERATORS)))
         return [frame for one in generators if (frame := generator_frame(one)) is not None]
-
-    def _note_generator(self, code: Any) -> None:
-        self._has_generators = self._has_generators or bool(code.co_flags & _SUSPENDED)
 
     def _trace_function(self) -> Callable[..., Any]:
         libraries, trace, calls = self._libraries, self._trace, itertools.count(1).__next__
@@ -299,7 +297,7 @@ class TracedLines:
             self._on_line(frame, None, True)
             return None
         if event == "call":
-            self._note_generator(code)
+            self._flags |= code.co_flags
         if event == "return":
             self._on_line(frame, self.caller(frame.f_back), True)
         elif event != "exception":

@@ -176,7 +176,7 @@ def _read_log(source: Source, log: bytes) -> Table | None:
     return read_text(_inside(source, log))
 
 
-def _unwrapped(source: Source) -> Source:
+def _joined(source: Source) -> Source:
     return replace(source, content=without_hard_wraps(source.content)) if source.whole else source
 
 
@@ -250,7 +250,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("dated-numbers", is_dated, read_dated),
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),
-    Format("text", _TEXT, _always, lambda source, _: read_text(_unwrapped(source))),
+    Format("text", _TEXT, _always, lambda source, _: read_text(_joined(source))),
     Format("nameless", _NAMELESS, _is_nameless, _refuse_nameless),
 )
 _BY_CONFIDENCE = sorted(FORMATS, key=lambda family: -family.confidence)

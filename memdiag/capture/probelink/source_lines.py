@@ -137,11 +137,11 @@ class SourceFiles:
         """The line that makes a function keep what it returns, () unless one is known to."""
         if holder.path[-1].kind != "cache":
             return ()
-        uses = [one for one in self._uses if one.form == "cached"]
-        found = [one for one in uses if one.names == (holder.path[-1].name,)]
-        return [
-            self._source_line(one.file, one.line, one.scope) for one in found[:1] if not found[1:]
-        ]
+        names = (holder.path[-1].name,)
+        found = [one for one in self._uses if one.form == "cached" and one.names == names]
+        if len(found) != 1:
+            return ()
+        return (self._source_line(found[0].file, found[0].line, found[0].scope),)
 
     def _waiting(self, running: Name) -> SourceLine:
         """The line that a function is at whose calls have not returned, or that delegates."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-# Heuristic: consoles are not narrower; so many lines are cut, and such a share of all.
+# The width of a console, the number of lines that it has cut, and their share, at least. Heuristic.
 _NARROWEST, _CUT_AT_LEAST, _CUT_SHARE = 60, 4, 0.25
 # The first characters, which distinguish new lines from what continues one. Heuristic.
 _BEGINNING = 6
@@ -25,25 +25,16 @@ def without_hard_wraps(text: bytes) -> bytes:
     filled = sum(bool(line.strip()) for line in lines)
     if width < _NARROWEST or cut < max(_CUT_AT_LEAST, _CUT_SHARE * filled):
         return text
-    goes_on = [False, *(len(above) == width for above, _ in pairwise(lines))]
-    begins = {_form(line) for line, on in zip(lines, goes_on, strict=True) if not on and line}
-    alike = sum(
-        _form(line) in begins for line, on in zip(lines, goes_on, strict=True) if on and line
-    )
-    within = sum(
-        _WITHIN.fullmatch(above[-1:] + b"\n" + below[:1]) is not None
-        for above, below in pairwise(lines)
-        if len(above) == width
-    )
+    pairs = list(pairwise(lines))
+    begins = {_form(below) for above, below in [(b"", lines[0]), *pairs] if len(above) < width}
+    cuts = [(above, below) for above, below in pairs if len(above) == width]
+    alike = sum(bool(below) and _form(below) in begins for _, below in cuts)
+    within = sum(_WITHIN.fullmatch(a[-1:] + b"\n" + b[:1]) is not None for a, b in cuts)
     if alike > _FEW * cut or cut - within > 1 + _FEW * cut:
         return text
-    joined: list[bytes] = []
-    for line, on in zip(lines, goes_on, strict=True):
-        if on and joined:
-            joined[-1] += line
-        else:
-            joined.append(line)
-    return b"\n".join(joined)
+    return lines[0] + b"".join(
+        below if len(above) == width else b"\n" + below for above, below in pairs
+    )
 
 
 def _form(line: bytes) -> bytes:

@@ -37,7 +37,7 @@ def _below(lines: list[bytes], at: int) -> int | None:
 
 
 def _name(statement: str) -> str:
-    """The name and unit of what a statement shows, "" if that is no memory."""
+    """The name and unit of what a statement shows, "" unless that is memory."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an escape in a text

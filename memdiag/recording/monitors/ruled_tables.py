@@ -45,15 +45,13 @@ def has_ruled_tables(source: Source) -> bool:
     """
     lines = source.head().split("\n")
     headers = [one for one in _headers(lines) if any(map(_is_memory, one[1]))]
-    if len(headers) >= _TABLES_AT_LEAST:
-        return True
-    for at, names in headers:
-        rows = lines[at + 1 : at + 1 + _ROWS_LOOKED_AT]
-        is_between = lines[at - 2 : at - 1] == lines[at : at + 1]
-        if any(map(_is_axis, names)):
-            return is_between or _has_gaps(rows, names)
-        return _are_of_one([one for row in rows if (one := _row(row, _spans(lines[at]), names))])
-    return False
+    if len(headers) != 1:
+        return len(headers) >= _TABLES_AT_LEAST
+    at, names = headers[0]
+    rows = lines[at + 1 : at + 1 + _ROWS_LOOKED_AT]
+    if any(map(_is_axis, names)):
+        return lines[at - 2 : at - 1] == lines[at : at + 1] or _has_gaps(rows, names)
+    return _are_of_one([one for row in rows if (one := _row(row, _spans(lines[at]), names))])
 
 
 def _are_of_one(rows: Sequence[dict[str, str]]) -> bool:
@@ -74,6 +72,7 @@ def read_ruled_tables(source: Source) -> Table | None:
     spans: Spans = []
     names: list[str] = []
     rows: list[dict[str, str]] = []
+    moments: list[dict[str, str]] = []
     number, time = -1, ""
     for at, line in enumerate(lines):
         if at in headers:
@@ -82,12 +81,13 @@ def read_ruled_tables(source: Source) -> Table | None:
             continue
         row = _row(line, spans, names) if spans else None
         if row is not None:
-            rows.append(({"time": time} if time else {TICK: str(number)}) | row)
+            rows.append(row)
+            moments.append({"time": time} if time else {TICK: str(number)})
         elif clock := clock_in(line):
             time, spans = clock if _IN_WORDS.search(line) else line.strip(), []
-    if number == 0 and not time and _are_of_one([_without_tick(row) for row in rows]):
-        rows = [{**row, TICK: str(at)} for at, row in enumerate(rows)]
-    rows = _with_kib(rows)
+    if number == 0 and not time and _are_of_one(rows):
+        moments = [{TICK: str(at)} for at in range(len(rows))]
+    rows = [moment | row for moment, row in zip(moments, _with_kib(rows), strict=True)]
     return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
 
 
@@ -102,10 +102,6 @@ def _with_kib(rows: list[dict[str, str]]) -> list[dict[str, str]]:
         }
         for row in rows
     ]
-
-
-def _without_tick(row: dict[str, str]) -> dict[str, str]:
-    return {name: cell for name, cell in row.items() if name != TICK}
 
 
 def _row(line: str, spans: Spans, names: Sequence[str]) -> dict[str, str] | None:

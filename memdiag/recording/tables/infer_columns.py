@@ -408,7 +408,7 @@ def _axes(
 
 
 def _is_position(candidate: Candidate) -> bool:
-    """Return True for several values, whole numbers if they count: "load 3.2" is of a machine."""
+    """Return True for several values, whole if they count: "load 3.2" is of a machine."""
     values = candidate.values[np.isfinite(candidate.values)]
     is_whole = candidate.axis.kind is not AxisKind.INDEX or bool(np.all(values == np.floor(values)))
     return values.size > 1 and values.min() < values.max() and is_whole
