@@ -18,7 +18,8 @@ from memdiag.capture.probelink.ring_reader import Event, Kind
 from memdiag.probe import name_walk, places, unnamed
 from memdiag.probe.plain_access import locals_of
 
-_RUNNERS = {"_pytest", "pluggy", "xdist", "execnet"}
+# What runs the tests: its variables lead to all tests. (xdist's worker runs as `__channelexec__`.)
+_RUNNERS = {"_pytest", "pluggy", "pytest_rerunfailures", "xdist", "execnet", "__channelexec__"}
 _ROOT = Path(__file__).resolve().parents[2]
 _TESTING = tuple(str(_ROOT / folder) + os.sep for folder in ("tests", "tools", "benchmarks"))
 
