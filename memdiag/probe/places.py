@@ -153,13 +153,14 @@ class Places:
         if found is None:
             if self.is_full:
                 return place
-            found = _first_link(place, label, id(kind))
+            new = Place(place, label[0], label[1])
+            new.type = id(kind)
+            if about is not None:
+                new.owner, new.file, new.line = about()
+            found = _first_link(new)
             if found is None:
                 self._count += 1
-                found = Place(place, label[0], label[1])
-                found.type = id(kind)
-                if about is not None:
-                    found.owner, found.file, found.line = about()
+                found = new
             else:
                 _close_chain(found, place)
             children[label] = found
@@ -188,21 +189,29 @@ class Places:
         return list(_growing_in(self.root))
 
 
-def _first_link(place: Place, label: tuple[str, ...], kind: int) -> Place | None:
-    """The place that `label` in `place` repeats with the same class, None if it is a new one."""
+def _first_link(new: Place) -> Place | None:
+    """The place that a new one repeats with the same class, None if it repeats none.
+
+    A variable of another function is another one.
+    """
     above: list[Place] = []
-    at: Place | None = place
+    at = new.parent
     while at is not None and at.parent is not None and len(above) < 2 * _LONGEST_LINK:
         above.append(at)
         at = at.parent
-    labels = [label[:2]] + [(one.kind, one.name) for one in above]
+    labels = [_label(one) for one in (new, *above)]
     for length in range(1, _LONGEST_LINK + 1):
         repeated = labels[:length] == labels[length : 2 * length]
         # A list of lists is not a chain.
         is_named = any(one != ITEM for one in labels[:length])
-        if repeated and is_named and above[length - 1].type == kind:
+        if repeated and is_named and above[length - 1].type == new.type:
             return above[length - 1]
     return None
+
+
+def _label(place: Place) -> tuple[str, ...]:
+    is_local = place.kind == "local"
+    return (place.kind, place.name, place.owner) if is_local else (place.kind, place.name)
 
 
 def _close_chain(first: Place, last: Place) -> None:
