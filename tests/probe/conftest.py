@@ -83,8 +83,9 @@ def python() -> str:
 
 def _locals_of_programs(frame: types.FrameType) -> Mapping[str, object]:
     """Those of a function, but none of what runs the tests."""
-    package = frame.f_globals.get("__name__", "").partition(".")[0]
-    return {} if package in _RUNNERS else locals_of(frame)
+    module = frame.f_globals.get("__name__", "")
+    is_runner = module.partition(".")[0] in _RUNNERS or module.endswith("conftest")
+    return {} if is_runner else locals_of(frame)
 
 
 @pytest.fixture
