@@ -65,6 +65,9 @@ class KnownPlacesWalk(NameWalk):
         running = [frame for frame in running_frames() if _binds(frame, names)]
         return running, [frame for frame in awaiting_frames() if _binds(frame, names)]
 
+    def _groups(self, frames: list[Any], awaiting: int) -> list[list[Any]]:
+        return [frames]
+
     def _put_frame(self, frame: Any, place: Place, weight: float, depth: int) -> None:
         self._owner = frame
         super()._put_frame(frame, place, weight, depth)

@@ -15,9 +15,7 @@ import gc
 import sys
 import types
 from collections import deque
-from itertools import compress
 from math import inf
-from operator import not_
 from time import monotonic, thread_time
 
 from .graph_growth import nodes_since, number_of
@@ -67,8 +65,10 @@ _MOST_VISITS = 20_000
 _LONGEST_S = 0.06
 _CHECK_EVERY = 256
 _MOST_UNNAMED = 2000  # visits of what no name of the program leads to
-# Of a container with more than ALL_ITEMS, which stand for all. Heuristic.
+# Of a container with more than ALL_ITEMS, which stand for all; and of one behind several others at
+# its place. Heuristic.
 _OLDEST, _NEWEST = 10, 50
+_SEVERAL, _OLDEST_OF_ONE, _NEWEST_OF_ONE = 4, 1, 4
 # Keys of larger dictionaries are not names. Heuristic: axes of matplotlib have 83 attributes.
 _MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, ALL_ITEMS, 40
 _LONG_TEXT = 1024
@@ -188,20 +188,11 @@ class NameWalk:
         unnamed = self._unnamed
         running, awaiting = self._frames()
         frames = [*self._failed, *running, *awaiting]
-        ours = [is_users(frame.f_code.co_filename) for frame in frames]
-        first = len(frames) - len(awaiting)
         if unnamed is not None:
             self._entered = {id(value) for _, _, value in _values(unnamed)}
         self._begin()
-        # What a name of the program leads to has that name, however near a library's is; and what
-        # a running function leads to is not named after one that waits for it.
         depth = 0
-        groups = (
-            compress(frames[:first], ours),
-            compress(awaiting, ours[first:]),
-            compress(frames, map(not_, ours)),
-        )
-        for group in groups:
+        for group in self._groups(frames, len(awaiting)):
             for frame in group:
                 self._put_frame(frame, self._places.root, 1.0, depth)
             depth = self._follow(depth, until_s, _MOST_VISITS)
@@ -214,6 +205,22 @@ class NameWalk:
             self._leave_out_partial(depth)
         self._todo.clear()
         self._held.clear()
+
+    def _groups(self, frames: list[Any], awaiting: int) -> list[list[Any]]:
+        """The frames, of which the last ones await something, in the order of names: what a name of
+        the program leads to has that name, however near a library's is. What a call leads to that
+        runs now is named after one that has run since the first walk; and what a running function
+        leads to is not named after one that waits for it.
+        """
+        always = self._places.keep_running({(id(frame), id(frame.f_code)) for frame in frames})
+        first = len(frames) - awaiting
+        groups: dict[tuple[bool, bool, bool], list[Any]] = {}
+        for at, frame in enumerate(frames):
+            key = id(frame), id(frame.f_code)
+            is_library = not is_users(frame.f_code.co_filename)
+            order = (True,) * 3 if is_library else (False, key not in always, at >= first)
+            groups.setdefault(order, []).append(frame)
+        return [groups[order] for order in sorted(groups)]
 
     def _follow(self, depth: int, until_s: float, most: int) -> int:
         """Visit all that is to be visited; the depth of the last visit."""
@@ -456,6 +463,8 @@ class NameWalk:
         found.is_container, found.items = True, found.items + weight * number
         if number <= ALL_ITEMS:
             items = oldest(container, kind, ALL_ITEMS)
+        elif found.objects > _SEVERAL:
+            items = oldest(container, kind, _OLDEST_OF_ONE) + newest(container, kind, _NEWEST_OF_ONE)
         else:
             items = oldest(container, kind, _OLDEST) + newest(container, kind, _NEWEST)
             items += self._further(container, kind)

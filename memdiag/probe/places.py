@@ -132,11 +132,19 @@ class Places:
         # Items of a large container that a walk visits beside the oldest and the newest.
         self.more_items = 0
         self._count = 0
+        self._always: set[tuple[int, int]] | None = None
 
     @property
     def is_full(self) -> bool:
         """Return True if there is no room for further places."""
         return self._count >= MOST_PLACES
+
+    def keep_running(self, calls: set[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Of the calls that run at a walk (identities of frames and code), those that ran at each
+        walk before.
+        """
+        self._always = calls if self._always is None else self._always & calls
+        return self._always
 
     def child(
         self, place: Place, label: tuple[str, ...], about: Any = None, kind: type | None = None

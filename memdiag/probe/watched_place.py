@@ -12,7 +12,7 @@ from sys import getrefcount
 
 from .guard import ours
 from .kept_bytes import Kept
-from .places import ITEM
+from .places import ALL_ITEMS, ITEM
 from .plain_access import (
     CONTEXT_VALUE,
     SHARES_LOCALS,
@@ -59,7 +59,7 @@ class WatchedPlace:
         self._sizes: dict[int, Any] = {}
         self._replaced: set[Place] = set()
         self._reads: list[_Read] = []
-        self._is_counted = True
+        self._is_counted, self._is_of_items = True, False
         self._before: Any = None
 
     @property
@@ -71,25 +71,37 @@ class WatchedPlace:
         """Look up what refers to the place. walk: its `reached` is of this moment.
 
         If the object at the place is replaced from step to step, what is read is the outermost name
-        that leads to a new object: the head of a chain, or the tuple that has the new state.
+        that leads to a new object: the head of a chain, or the tuple that has the new state. Of
+        items that are replaced it is their container.
         """
+        is_first = not self._known
         for above in self._path:
             reached = walk.reached.get(above, [])
-            if reached and (above.kind, above.name) != ITEM:
-                # (What is changed in place is not another object: a container that grows, and on
-                # the way there the parameter that an optimizer updates.)
-                is_same = above is not self.place or above.unit == "items"
-                mark = [id(x.value) if is_same else self._identity(x.value) for x in reached]
-                if self._known.setdefault(above, mark) != mark:
-                    self._replaced.add(above)
-                self._known[above] = mark
+            if not reached:
+                continue
+            # (What is changed in place is not another object: a container that grows, and on the
+            # way there the parameter that an optimizer updates.)
+            is_same = above is not self.place or above.unit == "items"
+            mark = [id(x.value) if is_same else self._identity(x.value) for x in reached]
+            if _is_item(above):  # (A container that gets another item replaces none.)
+                mark = [sum(length(one.owner, type(one.owner)) for one in reached), mark]
+            known = self._known.setdefault(above, mark)
+            if known != mark and not (_is_item(above) and known[0] != mark[0]):
+                self._replaced.add(above)
+            self._known[above] = mark
         target = self.place
         for above in reversed(self._path):
             if above not in self._replaced:
                 break
             target = above
         self._is_counted = target is self.place and target.unit == "items"
-        self._reads = [_Read(target, one) for one in walk.reached.get(target, ())]
+        self._is_of_items = _is_item(target) and target in self._replaced
+        reached = walk.reached.get(target, [])
+        if self._is_of_items:
+            reached = list({id(one.owner): one for one in reached}.values())
+        elif is_first and not self._is_counted and any(map(_is_item, self._path)):
+            reached = []  # whether items are replaced is seen at the second step
+        self._reads = [_Read(target, one, is_of_items=self._is_of_items) for one in reached]
         self._before = None
 
     def read(self, frame: Any, *, is_traced: bool) -> bool:
@@ -150,6 +162,8 @@ class WatchedPlace:
         return total
 
     def _mark(self, value: Any) -> Any:
+        if self._is_of_items:
+            return _identities(value)
         return self._size(value) if self._is_counted else self._identity(value)
 
     def _size(self, value: Any) -> int:
@@ -180,6 +194,17 @@ class WatchedPlace:
         return (id(value),) if size is None else (id(value), size(value))
 
 
+def _is_item(place: Place) -> bool:
+    return (place.kind, place.name) == ITEM
+
+
+def _identities(container: Any) -> tuple[int, ...]:
+    """Those of the items of a container."""
+    kind = type(container)
+    items = newest(container, kind, ALL_ITEMS)
+    return tuple([id(one[1]) for one in items] if issubclass(kind, dict) else map(id, items))
+
+
 class _Read:
     """One way to a value.
 
@@ -190,9 +215,11 @@ class _Read:
 
     __slots__ = ("_code", "_get", "_holder", "_name")
 
-    def __init__(self, place: Place, reached: Reached) -> None:
+    def __init__(self, place: Place, reached: Reached, *, is_of_items: bool) -> None:
+        """is_of_items: the value is the container of the items at the place."""
         self._name, self._code = place.name, None
-        self._holder, self._get = _access(place, reached)
+        way = (reached.owner, _itself) if is_of_items else _access(place, reached)
+        self._holder, self._get = way
         if type(self._holder) is types.FrameType:
             self._holder, self._code = None, self._holder.f_code
 
