@@ -38,6 +38,7 @@ from memdiag.recording.monitors.prometheus import (
     read_range,
 )
 from memdiag.recording.monitors.ps_columns import is_ps, read_ps
+from memdiag.recording.monitors.rrdtool import is_fetch, read_fetch
 from memdiag.recording.monitors.ruled_tables import has_ruled_tables, read_ruled_tables
 from memdiag.recording.monitors.statm import is_statm, read_statm
 from memdiag.recording.read_options import ReadOptions
@@ -213,6 +214,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("influx", is_lines, read_lines),
     _signed("graphite", is_raw, read_raw),
     _signed("cloudwatch", is_datapoints, read_datapoints),
+    _signed("rrdtool", is_fetch, read_fetch),
     _signed("dstat", is_dstat, read_dstat),
     _signed("malloc-info", is_malloc_info, read_malloc_info),
     _signed("memray", is_stats, read_stats),

@@ -1,16 +1,17 @@
-"""Tables in documents, issues and chats: in Markdown or HTML."""
+"""Tables in documents, issues and chats: in Markdown, HTML, and the markup of wikis."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import numpy as np
 
 from memdiag.errors import ReadError
+from memdiag.recording.documents.wiki_tables import has_wiki_tables, wiki_tables
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
@@ -71,8 +72,9 @@ class _Found:
 
 
 def is_markdown(source: Source) -> bool:
-    """Return True if the source has bars and rules, or HTML tables."""
-    return (b"|" in source.content and b"--" in source.content) or _is_html(source)
+    """Return True if the source has bars and rules, or tables in HTML or of a wiki."""
+    has_rules = b"|" in source.content and b"--" in source.content
+    return has_rules or _is_html(source) or has_wiki_tables(source.content)
 
 
 def _is_html(source: Source) -> bool:
@@ -142,8 +144,22 @@ def _found(source: Source) -> list[_Found]:
     if _is_html(source):
         page = _Page()
         page.feed(text)
-        found += page.tables()
+        found += _with_rows(page.tables)
+    if has_wiki_tables(source.content):
+        found += _with_rows(wiki_tables(text.split("\n")))
     return found
+
+
+def _with_rows(tables: Iterable[tuple[int, list[list[str]]]]) -> list[_Found]:
+    """Those with a row below the names of the columns."""
+    filled = (
+        (line, [[cell.strip() for cell in row] for row in rows if row]) for line, rows in tables
+    )
+    return [
+        _Found(line=line, table=_table(rows[0], rows[1:], None))
+        for line, rows in filled
+        if len(rows) > 1
+    ]
 
 
 def _listed(found: Sequence[_Found], *, only_series: bool = False) -> str:
@@ -181,17 +197,17 @@ class _Page(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self._tables: list[tuple[int, list[list[str]]]] = []
+        self.tables: list[tuple[int, list[list[str]]]] = []
         self._is_in_cell = False
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self._is_in_cell &= tag not in {"tr", "table"}  # end tags of cells may be left out
         if tag == "table":
-            self._tables.append((self.getpos()[0], []))
-        elif self._tables and tag == "tr":
-            self._tables[-1][1].append([])
-        elif self._tables and self._tables[-1][1] and tag in {"td", "th"}:
-            self._tables[-1][1][-1].append("")
+            self.tables.append((self.getpos()[0], []))
+        elif self.tables and tag == "tr":
+            self.tables[-1][1].append([])
+        elif self.tables and self.tables[-1][1] and tag in {"td", "th"}:
+            self.tables[-1][1][-1].append("")
             self._is_in_cell = True
 
     def handle_endtag(self, tag: str) -> None:
@@ -199,19 +215,7 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._is_in_cell:
-            self._tables[-1][1][-1][-1] += data
-
-    def tables(self) -> list[_Found]:
-        """Those with a row below the names of the columns."""
-        filled = (
-            (line, [[cell.strip() for cell in row] for row in rows if row])
-            for line, rows in self._tables
-        )
-        return [
-            _Found(line=line, table=_table(rows[0], rows[1:], None))
-            for line, rows in filled
-            if len(rows) > 1
-        ]
+            self.tables[-1][1][-1][-1] += data
 
 
 def _below_rule(names: list[str], rule: str, rows: list[list[str]], line: int) -> _Found:

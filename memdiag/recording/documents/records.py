@@ -16,7 +16,8 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import AxisKind, Unit
 
-_NAME = r"[A-Za-z_][\w.:/()\[\]%\\-]*(?: [A-Za-z(\[%][\w.:/()\[\]%\\-]*){0,4}?"
+_HOST = r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}\.)?"  # Flink's names begin with an address
+_NAME = _HOST + r"[A-Za-z_][\w.:/()\[\]%\\-]*(?: [A-Za-z(\[%][\w.:/()\[\]%\\-]*){0,4}?"
 _WITH_SIGN = re.compile(rf"\W*?({_NAME})\s*(?:=|\||:(?=\s))\s*([^\s|][^|]*)")
 _WITH_BLANK = re.compile(r"(?:[A-Z]+ ([A-Za-z_][\w.]*)\s+(\S+)|([A-Za-z_][\w.]*)\s+([0-9]\S*))")
 _BEHIND = re.compile(r"([0-9][0-9.,]*)\s+-\s+([A-Za-z][\w .()]*)")
@@ -175,7 +176,7 @@ def _lead(parts: Sequence[_Line | None]) -> str:
 def _line(line: str) -> _Line | None:
     """None for other lines."""
     if (found := _WITH_SIGN.fullmatch(line)) is not None:
-        return _Line(found[1], found[2].strip())
+        return _Line(found[1], found[2].strip(), begins=line.startswith("- "))  # of YAML
     if (found := _BEHIND.fullmatch(line)) is not None:
         return _Line(found[2], found[1])
     if _CLOCK.search(line):

@@ -7,11 +7,14 @@ from __future__ import annotations
 import re
 
 from memdiag.recording.inputs.python_session import with_names
+from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
 
 _FENCE = re.compile(
     rb"\s*(?:```|~~~)[ \w+-]*\s*|\s*</?(?:details|summary|pre|code|p|br)>.*"
     rb"|\s*\[/?(?:code|quote|pre)(?:=[^\]]*)?\]\s*"  # BBCode
 )
+# The types of a tibble's columns, below their names, and its size above.
+_TIBBLE = re.compile(rb"\s*(?:<[a-z]{3,5}>\s*)+|\s*# A tibble: .*")
 _DOTS = re.compile(rb"\s*\.{2,}(?:\s+\.{2,})*\s*")
 _QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
 # Not `# `, which is both a root prompt and a comment.
@@ -21,6 +24,7 @@ _PROMPT = re.compile(
     rb"|(?:iex|irb)\([^)]*\)[:0-9]*[>*] "  # Elixir, Ruby
     rb"|>>> |\.\.\.(?: |$)|In \[[0-9]*\]: "  # Python, IPython
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*>"  # PowerShell, cmd
+    rb"|> [A-Za-z.][\w.:]*\(.*[)}]\s*$"  # R
     rb"|(?:\([\w.-]+\) ?)*[\w.-]+@[\w.-]+[: ][^$#%]{0,80}[$#%] "  # (env) me@host:~/job$
     rb")"
 )
@@ -60,11 +64,11 @@ def unwrapped(text: bytes) -> bytes:
     """The text without these. Their lines stay, empty, so that line numbers do not change, except
     at the start, where readers look for headers.
     """
-    plain = _without_boxes(without_escapes(text))
+    plain = with_lists(_without_boxes(without_escapes(text)))
     lines = plain.split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
-    lines = [_without_tex(line) for line in with_names(_only_output(lines))]
+    lines = [_without_tex(line) for line in with_names(with_commands_names(_only_output(lines)))]
     lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:
@@ -99,7 +103,8 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 
 def _is_wrapping(line: bytes) -> bool:
-    matches = _FENCE.fullmatch(line) or _DOTS.fullmatch(line) or _PROMPT.match(line)
+    matches = _FENCE.fullmatch(line) or _TIBBLE.fullmatch(line) or _DOTS.fullmatch(line)
+    matches = matches or _PROMPT.match(line)
     return matches is not None
 
 

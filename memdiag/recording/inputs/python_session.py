@@ -14,26 +14,38 @@ _PROMPT = re.compile(rb"\s{0,3}(?:>>> |In \[[0-9]+\]: )(.*)")
 _VALUE = re.compile(
     rb"\s{0,3}(?:Out\[[0-9]+\]: ?)?(-?[0-9][0-9_,]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s*"
 )
+_OUT = rb"\s{0,3}(?:Out\[[0-9]+\]:[ \t]*)?"
+_OUT_ALONE = re.compile(rb"\s{0,3}Out\[[0-9]+\]:\s*")
+_LIST = re.compile(_OUT + rb"((?:[a-z]{1,12}\()?\[\s*[-+0-9.].*)")
 _UNITS = {1 << 10: "KiB", 1 << 20: "MiB", 1 << 30: "GiB", 1e3: "KB", 1e6: "MB", 1e9: "GB"}
 _LONGEST, _LARGEST, _LARGEST_POWER = 400, 1e18, 64
 
 
 def with_names(lines: list[bytes]) -> list[bytes]:
-    """The lines, with the name of memory in an expression before the number below it."""
+    """The lines, with the name of memory in an expression before the number below it, or before
+    the list, which it becomes the name of: `rss = [812, 815, ...`.
+    """
     named = list(lines)
     for at, line in enumerate(lines):
         prompt = _PROMPT.fullmatch(line.rstrip(b"\r"))
         below = _below(lines, at) if prompt is not None else None
-        if prompt is None or below is None or (value := _VALUE.fullmatch(lines[below])) is None:
+        if prompt is None or below is None:
+            continue
+        if (value := _VALUE.fullmatch(lines[below])) is not None:
+            sign = ":"
+        elif (value := _LIST.match(lines[below])) is not None:
+            sign = " ="
+        else:
             continue
         if name := _name(prompt[1].decode("utf-8", "replace")):
-            named[below] = f"{name}: ".encode() + value[1]
+            named[below] = f"{name}{sign} ".encode() + value[1]
     return named
 
 
 def _below(lines: list[bytes], at: int) -> int | None:
-    """The first line below that is not empty."""
-    return next((n for n in range(at + 1, min(at + 3, len(lines))) if lines[n].strip()), None)
+    """The first line below that is not empty, nor `Out[3]:` alone."""
+    below = range(at + 1, min(at + 3, len(lines)))
+    return next((n for n in below if lines[n].strip() and not _OUT_ALONE.fullmatch(lines[n])), None)
 
 
 def _name(statement: str) -> str:
@@ -47,14 +59,19 @@ def _name(statement: str) -> str:
     shown = body[-1] if body else None
     if not isinstance(shown, ast.Expr):
         return ""
-    names = (
-        node.attr if isinstance(node, ast.Attribute) else node.id
-        for node in ast.walk(shown.value)
-        if isinstance(node, ast.Attribute | ast.Name)
-    )
+    names = filter(None, map(_name_in, ast.walk(shown.value)))
     name = next((one for one in names if recognise(one).part is Part.METRIC), "")
     unit = _UNITS.get(_divisor(shown.value), "")
     return f"{name} ({unit})" if name and unit else name
+
+
+def _name_in(node: ast.AST) -> str:
+    """The name that an attribute, a variable or a key is, "" of others."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return node.slice.value if isinstance(node.slice.value, str) else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _divisor(expression: ast.expr) -> float:

@@ -23,6 +23,7 @@ _LINE = re.compile(
     rf"(?P<fields>{_WORD}={_VALUE}(?:,{_WORD}={_VALUE})*) (?P<time>[0-9]{{9,20}})\s*"
 )
 _NUMBER = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)[iu]?")
+_PID = "pid"  # a field of Telegraf's `procstat`, unless it is made a tag
 _LOOKED_AT = 8
 _COLUMNS_AT_MOST = 2000
 
@@ -54,7 +55,11 @@ def _row(found: re.Match[str]) -> dict[str, Any]:
     row |= {_plain(name): _plain(value) for name, value in _PAIR.findall(found["tags"])}
     measurement = _plain(found["measurement"])
     for name, value in _PAIR.findall(found["fields"]):
-        if (number := _NUMBER.fullmatch(value)) is not None:
+        if (number := _NUMBER.fullmatch(value)) is None:
+            continue
+        if name == _PID:
+            row.setdefault(_PID, number[1])
+        else:
             row[_in_bytes(f"{measurement}_{_plain(name)}")] = float(number[1])
     return row
 

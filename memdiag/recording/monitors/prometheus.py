@@ -143,7 +143,8 @@ def _series(document: Any, source: str) -> list[Found] | None:
             source=source,
             remedy="query a range: /api/v1/query_range?query=...&start=...&end=...&step=15",
         )
-    return [_in_pairs(one) for one in document if isinstance(one.get("values"), list)]
+    found = [_in_pairs(one) for one in document if isinstance(one.get("values"), list)]
+    return found if found or not document else None
 
 
 def _in_pairs(found: Found) -> Found:

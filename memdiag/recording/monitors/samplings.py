@@ -52,13 +52,14 @@ def table_of_blocks(
 
 def clock_in(line: str) -> str:
     """The time of day in a line on a 24-hour clock, "" if there is none."""
-    found = _TIME.search(line) or _MINUTES.fullmatch(line)
+    with_seconds = _TIME.search(line)
+    found = with_seconds or _MINUTES.fullmatch(line)
     if found is None:
         return ""
     hour = int(found[1])
     if found[3]:
         hour = hour % 12 + (12 if found[3] == "P" else 0)
-    return f"{hour:02d}{found[2]}"
+    return f"{hour:02d}{found[2]}" if with_seconds else f"{hour:02d}{found[2]}:00"
 
 
 def _clock(line: str, header: Header) -> str:

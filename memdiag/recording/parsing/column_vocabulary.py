@@ -90,7 +90,7 @@ NO_AMOUNTS = _words(
     " sent recv received download upload loss lr accuracy latency duration freed written temp"
     " temperature power fan cores tried increment delta diff difference growth grew change"
     " increase eta cum cumulative cumulatively cumulated lifetime fragmentation blocksize tokens"
-    " params parameters estimated retries generated headers vars body payload response status"
+    " params parameters estimated retries generated headers vars body payload response"
     " faults pgfault pgmajfault pgpgin pgpgout pgscan pgsteal failcnt version nr"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.

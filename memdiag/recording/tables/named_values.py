@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 STATISTICS = (
     "value",
     "_value",
+    "metricvalue",
+    "metric_value",
     "average",
     "avg",
     "mean",

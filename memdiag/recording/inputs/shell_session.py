@@ -1,0 +1,77 @@
+"""Names the numbers that a shell or R prints below a command: `ps -o rss= -p 4711`, and `1070888`
+below it becomes `rss (KiB): 1070888`. A vector of MATLAB becomes a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from memdiag.recording.parsing.column_meaning import Part, recognise
+
+_ENVIRONMENT = rb"(?:\([\w.-]+\) ?)*"
+_PROMPT = re.compile(
+    rb"\s{0,3}" + _ENVIRONMENT + rb"(?:\$ |[\w.-]+@[\w.-]+[: ][^$#%>]{0,80}[$#%] "  # me@host:~/job$
+    rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*> ?"  # PowerShell, cmd
+    rb"|> (?=[^\n]*\w\())"  # R
+    rb"(.*)"
+)
+_VALUE = re.compile(rb"\s*(?:\[1\] +)?([0-9][0-9.,_']*(?: ?(?:[KMGT]i?B|bytes))?)\s*")
+_WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
+_LOOP = re.compile(rb"\b(?:for|while|until|repeat|watch|sapply|lapply)\b")
+# What the number is divided by, or the tool's own unit: `WorkingSet64 / 1MB`, of ps, of /proc.
+_DIVISOR = re.compile(rb"/ ?\(?1([KMG])B\b")
+_IN_KIB = re.compile(rb"\bps (?:-|[aux]{2,}\b)|/proc/")
+_COMMANDS = frozenset((b"free",))  # of these names, the command prints several amounts
+_DECIMAL_COMMA = re.compile(rb"^([0-9]+),([0-9]{1,2}|[0-9]{4,})(?![0-9,.])")
+_LONGEST = 400
+# `mem_mb =`, and its numbers below `Columns 1 through 8`.
+_VECTOR = re.compile(
+    rb"(?m)^(?:>> )?([A-Za-z]\w*) =[ \t\r]*\n\s*\n"
+    rb"((?:[ ]{2,}Columns [0-9]+ (?:through|and) [0-9]+[ \t\r]*\n\s*\n"
+    rb"[ ]*(?:[-+0-9.e]+[ \t\r]*)+(?:\n\s*(?=\n|\Z)|\Z)\n*){2,})"
+)
+_COLUMNS = re.compile(rb"Columns [0-9]+ (?:through|and) [0-9]+")
+
+
+def with_commands_names(lines: list[bytes]) -> list[bytes]:
+    """The lines, with the name of memory in a command before the number below it, and before each
+    of them if the command is a loop.
+    """
+    prompts = [at for at, line in enumerate(lines) if _PROMPT.match(line)]
+    named = list(lines)
+    for at, end in pairwise([*prompts, len(lines)]):
+        command = lines[at][:_LONGEST].rstrip(b"\r")
+        found = [n for n in range(at + 1, end) if _VALUE.fullmatch(lines[n])]
+        if len(found) == 1 or (found and _LOOP.search(command)):
+            _name_all(named, found, _name(command))
+    return named
+
+
+def with_lists(text: bytes) -> bytes:
+    """The text with vectors that MATLAB prints in several parts as lists."""
+    return _VECTOR.sub(_as_list, text) if b" Columns " in text else text
+
+
+def _as_list(found: re.Match[bytes]) -> bytes:
+    numbers = _COLUMNS.sub(b"", found[2]).split()
+    return found[1] + b" = [" + b", ".join(numbers) + b"]\n"
+
+
+def _name_all(lines: list[bytes], numbers: Sequence[int], name: str) -> None:
+    for at in numbers if name else ():
+        if (value := _VALUE.fullmatch(lines[at])) is not None:
+            lines[at] = f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", value[1])
+
+
+def _name(line: bytes) -> str:
+    """The name and unit of what a command prints, "" unless that is memory."""
+    prompt = _PROMPT.match(line)
+    command = b"" if prompt is None else prompt[1]
+    words = (word for word in _WORD.findall(command) if word not in _COMMANDS)
+    names = (word.rpartition(b":")[2].decode() for word in words)
+    name = next((one for one in names if recognise(one).part is Part.METRIC), "")
+    divisor = _DIVISOR.search(command)
+    unit = f"{divisor[1].decode()}iB" if divisor else "KiB" if _IN_KIB.search(command) else ""
+    return f"{name} ({unit})" if name and unit else name

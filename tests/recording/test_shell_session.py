@@ -1,0 +1,119 @@
+"""Numbers below the commands of a shell and of R, vectors of MATLAB, and tables of wikis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import memdiag
+from memdiag.recording.documents.wiki_tables import wiki_tables
+from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
+from memdiag.recording.read import read
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "expected"),
+    [
+        ("me@box:~/job$ ps -o rss= -p 4711", "1070888", "rss (KiB): 1070888"),
+        ("$ ps -o rss= -p 4711 | tr -d ' '", " 1070888", "rss (KiB): 1070888"),
+        ("$ awk '/VmRSS/{print $2}' /proc/7/status", "912", "VmRSS (KiB): 912"),
+        ("PS C:\\a> (ps train).WorkingSet64 / 1MB", "1203,1367", "WorkingSet64 (MiB): 1203.1367"),
+        ("PS C:\\a> (ps train).WorkingSet64", "1203136700", "WorkingSet64: 1203136700"),
+        ("> lobstr::mem_used()", "285.70 MB", "mem_used: 285.70 MB"),
+        ("> mem_used()", "[1] 285700000", "mem_used: 285700000"),
+        ("$ free -m | awk '{print $3}'", "7412", "7412"),
+        ("$ wc -l train.log", "7412", "7412"),
+        ("> quoted text about memory", "7412", "7412"),
+        ("> length(rows)", "[1] 7412", "[1] 7412"),
+    ],
+)
+def test_the_command_names_the_number_below_it(command: str, printed: str, expected: str) -> None:
+    lines = with_commands_names([command.encode(), printed.encode()])
+    assert [line.decode() for line in lines] == [command, expected]
+
+
+def test_only_a_loop_names_several_numbers() -> None:
+    printed = [b"812000", b"part two", b"815000"]
+    once = [b"$ ps -C python -o rss=", *printed]
+    assert with_commands_names(once) == once
+    named = with_commands_names([b"$ while sleep 5; do ps -o rss= -p 7; done", *printed, b"$ ls"])
+    assert named[1:4] == [b"rss (KiB): 812000", b"part two", b"rss (KiB): 815000"]
+
+
+def test_a_vector_in_parts_is_one_list() -> None:
+    text = b"""
+mem_mb =
+
+  Columns 1 through 3
+
+   1185.9   1211.1   1.2e3
+
+  Columns 4 and 5
+
+   1299.7   1306.9
+
+other = 5
+"""
+    assert b"\nmem_mb = [1185.9, 1211.1, 1.2e3, 1299.7, 1306.9]\n" in with_lists(text)
+    assert with_lists(text.replace(b"Columns 4", b"Rows 4")) == text.replace(
+        b"Columns 4", b"Rows 4"
+    )
+
+
+def test_cells_of_wikis_may_have_attributes_and_lines_of_their_own() -> None:
+    text = """{| class="wikitable"
+|+ A caption
+! Step !! RSS (MB)
+|-
+| 10
+| style="color:red" | 812
+|- class="odd"
+| '''20''' || 830
+|}
+|===
+|Step |RSS
+
+|10
+|812 \\| 3
+|===
+[cols="2*"]
+|===
+|Step
+|RSS
+|10
+|812
+|===
+"""
+    found = list(wiki_tables(text.split("\n")))
+    assert found == [
+        (1, [["Step", "RSS (MB)"], ["10", "812"], ["20", "830"]]),
+        (10, [["Step", "RSS"], ["10", "812 \\| 3"]]),
+        (17, [["Step", "RSS"], ["10", "812"]]),
+    ]
+
+
+def test_wikis_without_an_end_or_a_row_are_no_table(tmp_path: Path) -> None:
+    assert not list(wiki_tables(["{| a", "! Step", "| 10"]))
+    assert list(wiki_tables(["|===", "|==="])) == [(1, [])]
+
+
+def test_a_process_that_telegraf_reports_with_another_pid_is_another_life(tmp_path: Path) -> None:
+    log = tmp_path / "metrics.out"
+    lives = [(7, range(800, 1200, 10)), (8, range(800, 1600, 10))]
+    points = [f"memory_rss={mb << 20}i,pid={pid}i" for pid, life in lives for mb in life]
+    at_s = range(1_714_645_200, 1_714_700_000, 60)
+    lines = zip(points, at_s, strict=False)
+    log.write_text("".join(f"procstat,host=a {fields} {at}000000000\n" for fields, at in lines))
+    (recording,) = memdiag.analyze(log)
+    assert recording.verdict.value == "leak"
+    assert recording.series[0].samples == len(lives[1][1])
+
+
+def test_hours_and_minutes_above_a_table_are_a_time_of_day(tmp_path: Path) -> None:
+    log = tmp_path / "smem.txt"
+    header = "  PID Command   Swap  USS  PSS  RSS\n"
+    hours = [f"--- {hour:02d}:00\n{header} 7 train  0 80M 81M {82 + hour}M\n" for hour in range(20)]
+    log.write_text("".join(hours))
+    series = read(str(log)).series[0]
+    assert series.x[-1] - series.x[0] == 19 * 3600
