@@ -37,6 +37,8 @@ SHAPES = [
     "around_steps",
     "coroutine",
     "long_steps",
+    "replaced_items",
+    "delegated",
 ]
 pytestmark = pytest.mark.timeout(120)
 

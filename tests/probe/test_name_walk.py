@@ -234,6 +234,73 @@ def test_what_a_context_variable_is_set_to(program) -> None:
     ]
 
 
+def test_variables_of_one_name_in_several_generators_have_places_of_their_own(program) -> None:
+    run_in(
+        program,
+        """
+def inner():
+    kept = []
+    while True:
+        kept.append([1])
+        yield
+def middle(source):
+    while True:
+        yield next(source)
+def outer(source):
+    while True:
+        yield next(source)
+source = outer(middle(inner()))
+""",
+    )
+    assert list(grown(lambda _: next(program.source))) == ["source.source.source.kept"]
+
+
+def test_what_a_call_of_one_step_refers_to_has_the_name_of_what_has_held_it(program) -> None:
+    run_in(
+        program,
+        """
+def train(look):
+    rows = [[] for _ in range(3)]
+    for number in range(60):
+        (add, append)[number // 10 % 2](rows, number, look)
+def add(rows, number, look):
+    row = rows[number % 3]
+    row.append([number])
+    if number % 10 == 9:
+        look()
+def append(rows, number, look):
+    row = rows[number % 3]
+    row.append([number])
+    if number % 10 == 9:
+        look()
+""",
+    )
+    places, walks = Places(), iter(range(1, 9))
+
+    def look() -> None:
+        walk = NameWalk(places, Arrays())
+        walk.run()
+        number = next(walks)
+        for place, found in walk.found.items():
+            found.set_size_of(place, number, set())
+
+    program.train(look)
+    paths = [[one.name for one in place.path()] for place in places.growing()]
+    assert ["rows", ""] in paths
+    assert not any(path[0] == "row" for path in paths)
+
+
+def test_of_many_long_lists_few_items_each_are_visited(program) -> None:
+    program.players = [[[n] for n in range(300)] for _ in range(100)]
+    before = visits()
+    del program.players[10:]
+    assert before - visits() < 90 * 10
+    program.players += [[[n] for n in range(300)] for _ in range(90)]
+    found = grown(lambda i: [player.append([i]) for player in program.players])
+    (place,) = (place for name, place in found.items() if name.startswith("players"))
+    assert place.sizes[-1][1] - place.sizes[0][1] == 3 * 10 * 100
+
+
 def test_a_coroutine_that_waits_has_the_names_of_one_that_runs(program) -> None:
     run_in(
         program,

@@ -93,7 +93,7 @@ def test_cells_of_wikis_may_have_attributes_and_lines_of_their_own() -> None:
     ]
 
 
-def test_wikis_without_an_end_or_a_row_are_no_table(tmp_path: Path) -> None:
+def test_a_table_of_a_wiki_needs_an_end(tmp_path: Path) -> None:
     assert not list(wiki_tables(["{| a", "! Step", "| 10"]))
     assert list(wiki_tables(["|===", "|==="])) == [(1, [])]
 

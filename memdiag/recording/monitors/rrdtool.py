@@ -35,7 +35,7 @@ def read_fetch(source: Source) -> Table:
 
 
 def _cells(line: str, sources: list[str]) -> list[str]:
-    """The time and the values of a row, [] if it is none."""
+    """The time and the values of a row, [] of other lines."""
     found = _ROW.fullmatch(line)
     values = found[2].split() if found is not None else []
     return [found[1], *values] if found is not None and len(values) == len(sources) else []

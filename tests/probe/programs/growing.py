@@ -421,5 +421,41 @@ def exits():
             raise SystemExit(history[0][0] + 3)
 
 
+class Table:
+    def __init__(self, data):
+        self.data = data
+
+
+def replaced_items():
+    kept = {n: Table(block()) for n in range(3)}
+    for _ in steps():
+        for n in range(3):
+            known = kept[n]
+            longer = Table(known.data + block())
+            kept[n] = longer  # replaced_items
+
+
+def delegated():
+    def inner():
+        kept = []
+        while True:
+            kept.append(block())  # delegated
+            yield
+
+    def outer(source):
+        while True:
+            next(source)
+            yield
+
+    def whole(source):
+        while True:
+            next(source)
+            yield
+
+    source = whole(outer(inner()))
+    for _ in steps():
+        next(source)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
