@@ -65,10 +65,10 @@ _MOST_VISITS = 20_000
 _LONGEST_S = 0.06
 _CHECK_EVERY = 256
 _MOST_UNNAMED = 2000  # visits of what no name of the program leads to
-# Of a container with more than ALL_ITEMS, which stand for all; and of one behind several others at
-# its place. Heuristic.
+# Of a container with more than ALL_ITEMS, which stand for all; and of a further one behind several
+# at its place. Heuristic.
 _OLDEST, _NEWEST = 10, 50
-_SEVERAL, _OLDEST_OF_ONE, _NEWEST_OF_ONE = 4, 1, 4
+_SEVERAL, _OF_FURTHER = 4, (1, 4)
 # Keys of larger dictionaries are not names. Heuristic: axes of matplotlib have 83 attributes.
 _MOST_NAMES, _MOST_ATTRIBUTES, _LONGEST_NAME = 24, ALL_ITEMS, 40
 _LONG_TEXT = 1024
@@ -463,11 +463,11 @@ class NameWalk:
         found.is_container, found.items = True, found.items + weight * number
         if number <= ALL_ITEMS:
             items = oldest(container, kind, ALL_ITEMS)
-        elif found.objects > _SEVERAL:
-            items = oldest(container, kind, _OLDEST_OF_ONE) + newest(container, kind, _NEWEST_OF_ONE)
         else:
-            items = oldest(container, kind, _OLDEST) + newest(container, kind, _NEWEST)
-            items += self._further(container, kind)
+            is_further = found.objects > _SEVERAL
+            first, last = _OF_FURTHER if is_further else (_OLDEST, _NEWEST)
+            items = oldest(container, kind, first) + newest(container, kind, last)
+            items += [] if is_further else self._further(container, kind)
         each = weight * number / max(1, len(items))
         for item in items:
             self._put(item, place, ITEM, each, depth)

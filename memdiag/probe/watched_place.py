@@ -82,13 +82,13 @@ class WatchedPlace:
             # (What is changed in place is not another object: a container that grows, and on the
             # way there the parameter that an optimizer updates.)
             is_same = above is not self.place or above.unit == "items"
-            mark = [id(x.value) if is_same else self._identity(x.value) for x in reached]
-            if _is_item(above):  # (A container that gets another item replaces none.)
-                mark = [sum(length(one.owner, type(one.owner)) for one in reached), mark]
-            known = self._known.setdefault(above, mark)
-            if known != mark and not (_is_item(above) and known[0] != mark[0]):
+            # (A container that gets another item replaces none.)
+            lengths = [length(one.owner, type(one.owner)) for one in reached]
+            marks = [id(x.value) if is_same else self._identity(x.value) for x in reached]
+            known = self._known.setdefault(above, (lengths, marks))
+            if known[1] != marks and not (_is_item(above) and known[0] != lengths):
                 self._replaced.add(above)
-            self._known[above] = mark
+            self._known[above] = lengths, marks
         target = self.place
         for above in reversed(self._path):
             if above not in self._replaced:
@@ -218,7 +218,7 @@ class _Read:
     def __init__(self, place: Place, reached: Reached, *, is_of_items: bool) -> None:
         """is_of_items: the value is the container of the items at the place."""
         self._name, self._code = place.name, None
-        way = (reached.owner, _itself) if is_of_items else _access(place, reached)
+        way: Any = (reached.owner, _itself) if is_of_items else _access(place, reached)
         self._holder, self._get = way
         if type(self._holder) is types.FrameType:
             self._holder, self._code = None, self._holder.f_code

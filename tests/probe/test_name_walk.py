@@ -1025,6 +1025,7 @@ class TestTensors:
         assert about["kind"] == "tensors"
         assert about["bytes"] == pytest.approx(4000 + 2 * 8000, rel=0.05)  # of all layouts
 
+    @pytest.mark.filterwarnings("ignore:Sparse CSR")
     def test_a_tensor_without_parts_raises_nothing_within(self, torch) -> None:
         arrays = Arrays()
         kept = [torch.ones(2, 5).to_sparse_coo(), torch.ones(2, 5).to_sparse_csr()]
