@@ -212,13 +212,13 @@ class NameWalk:
         runs now is named after one that has run since the first walk; and what a running function
         leads to is not named after one that waits for it.
         """
-        always = self._places.keep_running({(id(frame), id(frame.f_code)) for frame in frames})
+        calls = [(id(frame), id(frame.f_code)) for frame in frames]
+        always = self._places.keep_running(set(calls))
         first = len(frames) - awaiting
         groups: dict[tuple[bool, bool, bool], list[Any]] = {}
-        for at, frame in enumerate(frames):
-            key = id(frame), id(frame.f_code)
+        for at, (frame, call) in enumerate(zip(frames, calls)):
             is_library = not is_users(frame.f_code.co_filename)
-            order = (True,) * 3 if is_library else (False, key not in always, at >= first)
+            order = (True,) * 3 if is_library else (False, call not in always, at >= first)
             groups.setdefault(order, []).append(frame)
         return [groups[order] for order in sorted(groups)]
 

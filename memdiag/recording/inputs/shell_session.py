@@ -5,7 +5,6 @@ below it becomes `rss (KiB): 1070888`. A vector of MATLAB becomes a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
@@ -39,13 +38,14 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     """The lines, with the name of memory in a command before the number below it, and before each
     of them if the command is a loop.
     """
-    prompts = [at for at, line in enumerate(lines) if _PROMPT.match(line)]
+    prompts = {at: found[1] for at, line in enumerate(lines) if (found := _PROMPT.match(line))}
     named = list(lines)
     for at, end in pairwise([*prompts, len(lines)]):
-        command = lines[at][:_LONGEST].rstrip(b"\r")
-        found = [n for n in range(at + 1, end) if _VALUE.fullmatch(lines[n])]
-        if len(found) == 1 or (found and _LOOP.search(command)):
-            _name_all(named, found, _name(command))
+        command = prompts[at][:_LONGEST]
+        numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
+        if numbers and (len(numbers) == 1 or _LOOP.search(command)) and (name := _name(command)):
+            for n, number in numbers.items():
+                named[n] = f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", number)
     return named
 
 
@@ -59,16 +59,8 @@ def _as_list(found: re.Match[bytes]) -> bytes:
     return found[1] + b" = [" + b", ".join(numbers) + b"]\n"
 
 
-def _name_all(lines: list[bytes], numbers: Sequence[int], name: str) -> None:
-    for at in numbers if name else ():
-        if (value := _VALUE.fullmatch(lines[at])) is not None:
-            lines[at] = f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", value[1])
-
-
-def _name(line: bytes) -> str:
+def _name(command: bytes) -> str:
     """The name and unit of what a command prints, "" unless that is memory."""
-    prompt = _PROMPT.match(line)
-    command = b"" if prompt is None else prompt[1]
     words = (word for word in _WORD.findall(command) if word not in _COMMANDS)
     names = (word.rpartition(b":")[2].decode() for word in words)
     name = next((one for one in names if recognise(one).part is Part.METRIC), "")
