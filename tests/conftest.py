@@ -15,6 +15,9 @@ from interpreters import interpreters, versions
 
 _TURNSTILE = Path(__file__).parent / "interpreters.py"  # any other file: only its lock is used
 
+# Threads of OpenMP wait in a loop; beside other workers, that took half of what trainings took.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 # A busy machine may stop a test for longer than any deadline.
 hypothesis.settings.register_profile("memdiag", deadline=None)
 hypothesis.settings.load_profile("memdiag")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,10 @@ from memdiag.values.verdict import Verdict
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SEED = 3
-MOST_READINGS = 4000  # of all series, for time
-# Asked less often than a run is (benchmarks/live.py --replay asks as often): each time costs.
+# For time; benchmarks/live.py --replay looks at all of them.
+MOST_READINGS = 4000  # of all series
+EVERY = 2
+# Asked less often than a run is: each time costs.
 SELDOM = replace(DEFAULT, live=replace(DEFAULT.live, patience=0.7))
 
 
@@ -55,7 +58,7 @@ def recorded() -> Iterator[Recording]:
 @pytest.mark.parametrize("recordings", [seeded, jobs, recorded])
 def test_a_live_leak_is_one_in_the_report_on_what_was_seen(recordings) -> None:
     shown = 0
-    for recording in recordings():
+    for recording in islice(recordings(), 0, None, EVERY):
         lengths = [len(series.x) for series in recording.series]
         if sum(lengths) > MOST_READINGS:
             continue
@@ -63,4 +66,4 @@ def test_a_live_leak_is_one_in_the_report_on_what_was_seen(recordings) -> None:
             shown += said.is_shown
             if said.is_shown or max(lengths) < CAPACITY:
                 assert said.final is Verdict.LEAK, (recording.source, said)
-    assert shown >= 10, "else this shows nothing"
+    assert shown >= 5, "else this shows nothing"
