@@ -47,3 +47,17 @@ def test_a_worker_of_two_fifths_of_it_is_one() -> None:
     found = beside_a_worker(160)
     assert not found.sides
     assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE)
+
+
+def test_a_rank_that_leaked_until_its_work_ended_is_a_leak_of_the_job() -> None:
+    """Its tree is level only from then on: while the ranks end, and the launcher after them."""
+    at_s = 10 + 0.1 * np.arange(200)
+    rank = noisy(330 * MB + MB * np.arange(200))
+    whole = np.concatenate([np.full(100, 236 * MB), 500 * MB + rank, np.full(60, 1030 * MB)])
+    found = asked(
+        "short_lived_process",
+        every(10, rank, process="rank1", at_s=at_s),
+        every(1, noisy(np.full(360, 236 * MB), 1e-4), process="main", at_s=0.1 * np.arange(360)),
+        every(1, noisy(whole, 1e-4), process="tree", at_s=0.1 * np.arange(360)),
+    )
+    assert found.of_first == (Verdict.LEAK, Verdict.LEAK)

@@ -154,7 +154,7 @@ def _shares_what_it_gains(finding: Finding, series: SeriesSet) -> bool:
 @Rule
 def short_lived_process(finding: Finding, series: SeriesSet) -> Argument | None:
     """A process that has ended, or existed for a small part of the run: a worker that each epoch
-    starts anew. Its growth is not the job's where the tree's pages do not grow.
+    starts anew. Its growth is not the job's where the tree's pages do not grow for as long.
     """
     if finding.role in ON_DEVICE:  # about which the tree's pages say nothing
         return None
@@ -166,13 +166,32 @@ def short_lived_process(finding: Finding, series: SeriesSet) -> Argument | None:
     whole = [f for f in pages if f.process == "tree" and f.role is Role.RESIDENT]
     if not (rarely or finding.process in series.ended) or not whole:
         return None
-    if not all(f.verdict in STABLE_OR_WARMUP for f in whole):
+    if not all(f.verdict in STABLE_OR_WARMUP and _was_level(f, finding, series) for f in whole):
         return None
     return Argument(
         text="its process existed for only part of the run, and all processes together do not grow",
         reason=Reason.OVERRULED,
         verdict=Verdict.STABLE,
     )
+
+
+def _was_level(tree: Finding, finding: Finding, series: SeriesSet) -> bool:
+    """Return True if a tree has been level for as long as a process grew.
+
+    It is for a moment while processes end their work, however long that was.
+    """
+    if tree.plateau is None:
+        return True
+    level_s = _seconds(tree, tree.plateau.since_x.value, series)
+    grown_s = _seconds(finding, onset(finding), series)
+    return level_s is None or grown_s is None or level_s >= grown_s
+
+
+def _seconds(finding: Finding, since_x: float, series: SeriesSet) -> float | None:
+    """How long it was read since a position; None if unknown."""
+    since_s = moment_s(series.recorded, finding, since_x)
+    last_s = moment_s(series.recorded, finding, finding.last_x)
+    return None if since_s is None or last_s is None else last_s - since_s
 
 
 @Rule
