@@ -99,6 +99,8 @@ NO_LEVELS = tuple(
         _words,
         (
             "num allocs",
+            "alloc calls",
+            "free calls",
             "largest alloc",
             "largest block",
             "largest tensor",

@@ -27,6 +27,7 @@ STATISTICS = (
     "_value",
     "metricvalue",
     "metric_value",
+    "used",  # of the JVM's `init`, `used`, `committed` and `max`
     "average",
     "avg",
     "mean",
@@ -40,6 +41,7 @@ _NAMES = (
     *("metric", "metric_name", "metricname", "_field", "field", "measurement"),
     *("counter name", "tag", "key", "series", "variable", "label", "name"),
     "entity_id",
+    "attribute",
 )
 _UNITS = ("unit", "units", "baseunit")
 # InfluxDB's: `mem` and `used` in two columns.

@@ -14,7 +14,7 @@ from statistics import median
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import IN_USE
+from memdiag.recording.parsing.column_vocabulary import DEVICE, IN_USE
 from memdiag.recording.textlog.number_spans import (
     ARROW,
     BEHIND_GAP,
@@ -77,6 +77,9 @@ _SIZED = frozenset({"batch", "batches", "minibatch", "sample", "samples", "frame
 _SIZED |= frozenset({"message", "messages"})
 # What holds an amount that changes.
 _STORES = frozenset({"cache", "caches"})
+_ROW_OF_AMOUNTS = re.compile(
+    rf"(?:(?:^|[\s,;|])[\w#.-]+=[ ]?{NUMBER}[ ]?{SIZE_UNIT}(?![\w/])){{2,}}"
+)
 _COUNTED_THINGS = re.compile(r"\s*([0-9][0-9,]*)\s+([A-Za-z]{3,}(?: [a-z]{3,}){0,2})\b")
 # `300 183.84`; the strides of a count differ by at most this part. Heuristic.
 _PAIR = re.compile(rf"\s*([0-9]+{FRACTION})[\s,;]+{NUMBER}\s*")
@@ -321,11 +324,33 @@ def _own(metrics: Sequence[Field], lines: Sequence[str], *, is_about_memory: boo
         f.is_of_memory and f.meaning.unit is not Unit.COUNT and not f.meaning.capacity
         for f in metrics
     ):
-        return [f for f in metrics if not f.by_unit]
+        row = _in_a_row(metrics, lines)
+        return [f for f in metrics if not f.by_unit or f.name in row]
     named = _without_repeated(metrics, lines)
     if is_about_memory:
         return named
     return [f for f in named if not f.by_unit or not _is_of_things(f, lines)]
+
+
+def _in_a_row(metrics: Sequence[Field], lines: Sequence[str]) -> set[str]:
+    """Names of the fields that stand, in most of their lines, in a row of amounts with one that only
+    a device names: `browser=118MB gpu=156MB tab#3=205MB`. What they have is all of one kind.
+    """
+    devices = [f for f in metrics if not f.by_unit and DEVICE.issuperset(take_apart(f.name).words)]
+    others = [f for f in metrics if f.by_unit and not f.is_guessed]
+    if not devices or not others:
+        return set()
+    found: Counter[str] = Counter()
+    together: Counter[str] = Counter()
+    for line in lines:
+        rows = [row.span() for row in _ROW_OF_AMOUNTS.finditer(line)]
+        starts = [place[0][0] for f in devices if (place := f.find(line)) is not None]
+        rows = [(a, b) for a, b in rows if any(a <= at < b for at in starts)]
+        for field in others:
+            if (place := field.find(line)) is not None:
+                found[field.name] += 1
+                together[field.name] += any(a <= place[0][0] < b for a, b in rows)
+    return {name for name, often in together.items() if often * 2 > found[name]}
 
 
 def _is_of_things(field: Field, lines: Sequence[str]) -> bool:

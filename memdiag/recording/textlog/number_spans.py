@@ -126,6 +126,7 @@ WHEN = "\0"
 """Replaces a step number in a place's text."""
 
 # "memory_reserved(1) 608174080": an index, and then the value.
+_OF_MANY = re.compile(r"\w#$")  # "tab#3=205.9MB"
 _WHICH = re.compile(r"(\w+)[(\[]$")
 _NAME_OF_INDEX = 64
 _WHICH_ENDS = re.compile(r"[)\]]\s*[:=]?\s*[-+]?[0-9]")
@@ -229,6 +230,8 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
         return False
     begin = max(0, match.start() - _NAME_OF_INDEX)  # a search from the line's start is quadratic
     named = _WHICH.search(line, begin, match.start())
+    if _OF_MANY.search(line, begin, match.start()) and line[match.end() :].startswith("="):
+        return True
     if named is not None and _WHICH_ENDS.match(line, match.end()) is not None:
         return recognise(named[1]).part is not Part.AXIS
     if _DEVICE.search(line, begin, match.start()) is None:
@@ -313,7 +316,8 @@ def _unlabelled(
         is_rate = _PER.match(match.string, match.end())
         return None if counted or is_rate else _size(match)
     if match.group("total"):
-        return Place("fraction", counter)
+        is_amount = recognise(counter).part is Part.METRIC  # "Memory: 1234/1234 1802/1802"
+        return None if is_amount else Place("fraction", counter)
     if first and not match.string[: match.start()].strip(_STRIP):
         return None if _OF_TIME.match(match.string, match.end()) else Place("start", "")
     return None if unit else Place("plain", "")
