@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from memdiag.errors import ReadError, UsageError
 from memdiag.recording.documents.bare_numbers import is_list, read_bare, read_list
 from memdiag.recording.documents.boxed_pairs import has_boxes, read_boxes
+from memdiag.recording.documents.charts import is_chart, read_chart
 from memdiag.recording.documents.json_document import is_json, read_json
 from memdiag.recording.documents.json_lines import is_jsonl, log_in, read_jsonl
 from memdiag.recording.documents.markdown_tables import is_markdown, read_markdown, tables_in
@@ -241,6 +242,7 @@ FORMATS: tuple[Format, ...] = (
     Format("ruled", _RULED, has_ruled_tables, lambda source, _: read_ruled_tables(source)),
     _signed("torch-summary", has_summaries, read_summaries),
     _signed("boxes", has_boxes, read_boxes),
+    _signed("chart", is_chart, read_chart),
     Format("wandb", _HINT, may_be_history, _read_wandb),
     Format("listing", _REFUSED, listing_remedy, lambda source, _: refuse_listing(source)),
     _JSON,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from memdiag.errors import ReadError
@@ -22,7 +22,7 @@ _NESTING = 4
 _COLUMNS_AT_MOST = 5000
 _LOOKED_AT = 1 << 12
 # What says beside the rows which metric they are of, in CloudWatch, Azure, Plotly and others.
-_TITLES = ("Label", "name", "metric", "title", "id")
+_TITLES = ("Label", "name", "metric", "metricId", "target", "title", "id")
 _NAME, _VALUE, _UNIT = "metric", "value", "unit"  # as tables of one row per reading have them
 _WHICH = "series"
 _SCOPE = "scope"  # the tags of a series of Datadog
@@ -33,6 +33,7 @@ _NAMED = {Part.AXIS, Part.METRIC}
 _POINTS = {2: ("time", "value"), 3: ("wall time", "step", "value")}
 
 _FILLED = re.compile(r"[^\s,]")
+_EPOCH = re.compile("[0-9]{9,19}")
 
 Row = Mapping[str, Any]
 _Columns = Mapping[str, Sequence[Any]]
@@ -93,6 +94,8 @@ def read_json(source: Source) -> Table | None:
         lists = [value for value in document.values() if isinstance(value, list)]
         if columns := _columns(document) or _named_rows(document) or _by_column(_deeper(document)):
             return _table(columns)
+    if frames := list(islice(_frames(document), _SERIES_AT_MOST)):
+        return _table(_beside(frames))
     rows = max((rows for one in lists if len(rows := _rows(one)) > 1), key=len, default=None)
     title = _title(document) if isinstance(document, dict) else ""
     if rows is not None and _has_memory(rows[0]):
@@ -103,15 +106,25 @@ def read_json(source: Source) -> Table | None:
 
 def _listed_points(rows: Sequence[Any]) -> dict[str, list[Any]]:
     """`[[wall time, step, value], ...]`, as TensorBoard exports a scalar, or pairs of time and
-    value; {} for anything else.
+    value, in Graphite of value and time; {} for anything else.
     """
     widths = {len(row) if isinstance(row, list) else 0 for row in rows}
     names = _POINTS.get(widths.pop() if len(widths) == 1 else 0, ())
     if not names or any(isinstance(cell, (str, list, dict)) for row in rows for cell in row):
         return {}
-    if any(row[0] is None or row[0] < EPOCH_SCALES[-1][0] for row in rows):
-        return {}
-    return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+    orders = [names, names[::-1]] if len(names) == len(_POINTS[2]) else [names]
+    found = [{name: [row[at] for row in rows] for at, name in enumerate(one)} for one in orders]
+    dated = [columns for columns in found if _are_moments(columns[names[0]])]
+    return min(dated, key=lambda columns: _strides(columns[names[0]]), default={})
+
+
+def _are_moments(cells: Sequence[Any]) -> bool:
+    return all(cell is not None and cell >= EPOCH_SCALES[-1][0] for cell in cells)
+
+
+def _strides(moments: Sequence[float]) -> int:
+    """How many different strides there are: those of a clock are few."""
+    return len({b - a for a, b in pairwise(moments)})
 
 
 def _title(document: Row) -> str:
@@ -153,18 +166,106 @@ def _within(
     if not nesting or not isinstance(document, (dict, list)):
         return
     if isinstance(document, list):
-        is_series = bool(title) and len(document) >= _POINTS_AT_LEAST
-        columns = _listed_points(document) or _by_column(_rows(document)) if is_series else {}
+        columns: _Columns = {}
+        if title and len(document) >= _POINTS_AT_LEAST:
+            columns = _listed_points(document) or _by_column(_rows(document))
         inner = iter(document)
     else:
         title, scope = _title(document) or title, str(document.get(_SCOPE, scope))
-        columns = (_columns(document) if title else None) or {}
+        columns = (_series_in(document) if title else None) or {}
         inner = iter(document.values())
     if points := _points(columns, title):
         yield {_WHICH: [scope] * len(points[_VALUE]), **points} if scope else points
         return
     for one in inner:
         yield from _within(one, title, scope, nesting - 1)
+
+
+def _series_in(document: Row) -> _Columns | None:
+    """Lists of equal length, or an object of moments and readings: `{"1650000000": 812, ...}`."""
+    long = {
+        name: value
+        for name, value in document.items()
+        if isinstance(value, (list, dict)) and len(value) >= _POINTS_AT_LEAST
+    }
+    for value in long.values():
+        if isinstance(value, dict) and all(map(_EPOCH.fullmatch, value)):
+            return {"time": [float(moment) for moment in value], "value": list(value.values())}
+    return _columns(document) or _columns(long)
+
+
+def _frames(document: Any, nesting: int = _NESTING * 2) -> Iterator[_Columns]:
+    """The columns of Grafana's frames and of Datadog's series, whose names are elsewhere:
+    `{"schema": {"fields": [...]}, "data": {"values": [[...], ...]}}`,
+    `{"series": [{"group_tags": [...], "unit": ...}], "times": [...], "values": [[...], ...]}`.
+    """
+    if not nesting or not isinstance(document, (dict, list)):
+        return
+    if isinstance(document, dict) and (columns := _frame(document) or _timed_series(document)):
+        yield columns
+        return
+    for one in document.values() if isinstance(document, dict) else document:
+        yield from _frames(one, nesting - 1)
+
+
+def _beside(frames: Sequence[_Columns]) -> _Columns:
+    """Frames beside each other, in the order of their first columns, which are moments."""
+    rows: dict[Any, dict[str, Any]] = {}
+    names: dict[str, None] = {}
+    for n, frame in enumerate(frames):
+        axis, *others = frame.keys()
+        shown = {name: f"{name} #{n}" if name in names else name for name in others}
+        names |= dict.fromkeys(shown.values())
+        for at, moment in enumerate(frame[axis]):
+            row = rows.setdefault(moment, {})
+            row.update((shown[name], frame[name][at]) for name in others)
+    moments = [moment for moment in rows if isinstance(moment, (int, float))]
+    moments.sort()
+    columns = {name: [rows[moment].get(name) for moment in moments] for name in names}
+    return {next(iter(frames[0])): moments, **columns}
+
+
+def _frame(document: Row) -> _Columns:
+    fields = _list_of(dict, _at(document, "schema", "fields"))
+    values = _list_of(list, _at(document, "data", "values"))
+    if not fields or len(fields) != len(values):
+        return {}
+    names = [
+        str(_at(field, "config", "displayNameFromDS") or _at(field, "labels", "__name__") or "")
+        or str(field.get("name"))
+        for field in fields
+    ]
+    return _equally_long(names, values)
+
+
+def _timed_series(document: Row) -> _Columns:
+    times = document.get("times")
+    values, series = _list_of(list, document.get("values")), _list_of(dict, document.get("series"))
+    if not isinstance(times, list) or not values or not series:
+        return {}
+    units_ = [_unit(one.get(_UNIT)) for one in series]
+    tags = [", ".join(map(str, one.get("group_tags") or ["value"])) for one in series]
+    names = [f"{tag} ({unit})" if unit else tag for tag, unit in zip(tags, units_, strict=True)]
+    return _equally_long(["time", *names], [times, *values])
+
+
+def _at(document: Any, *keys: str) -> Any:
+    for key in keys:
+        document = document.get(key) if isinstance(document, dict) else None
+    return document
+
+
+def _list_of(kind: type, found: Any) -> list[Any]:
+    """The list, [] if it is none or has anything else in it."""
+    is_list = isinstance(found, list) and all(isinstance(one, kind) for one in found)
+    return found if is_list else []
+
+
+def _equally_long(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> _Columns:
+    """{} unless there is a name for each column, and the columns are of one length, of cells."""
+    cells = all(_is_scalar(cell) for column in columns for cell in column)
+    is_table = len(set(names)) == len(columns) and len(set(map(len, columns))) == 1 and cells
+    return dict(zip(names, columns, strict=True)) if is_table else {}
 
 
 def _below(series: Sequence[_Columns]) -> Table | None:

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from memdiag.errors import ReadError
-from memdiag.recording.documents.wiki_tables import has_wiki_tables, wiki_tables
+from memdiag.recording.documents.wiki_tables import has_wiki_tables, wiki_tables, with_html
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.cells import to_numbers
@@ -24,7 +24,7 @@ _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
 # Of a table in reStructuredText, below each row: `+-----+-----+`, `+=====+=====+`.
 _GRID_RULE = re.compile(r"\s*\+[-=]+(?:\+[-=]+)*\+\s*")
 _AS_RULE = str.maketrans("+=", "|-")
-_HTML_TABLE = re.compile(rb"<table\b", re.I)
+_HTML_TABLE = re.compile(rb"<table\b|\[table\]", re.I)
 # Of a second rule, and of the types that polars prints below the names.
 _NO_CELL = re.compile(r"[-:=]*|[iuf](?:8|16|32|64)|str|bool|date|datetime\[.*\]")
 _MAX_BYTES = 64 << 20
@@ -143,7 +143,7 @@ def _found(source: Source) -> list[_Found]:
     found = _tables(text.split("\n"))
     if _is_html(source):
         page = _Page()
-        page.feed(text)
+        page.feed(with_html(text))
         found += _with_rows(page.tables)
     if has_wiki_tables(source.content):
         found += _with_rows(wiki_tables(text.split("\n")))

@@ -1,9 +1,12 @@
-"""Tables of MediaWiki (`{| ... |}`) and AsciiDoc (`|===`), as rows of cells."""
+"""Tables of MediaWiki (`{| ... |}`), AsciiDoc (`|===`), DokuWiki (`^ step ^`), Textile
+(`|_. step |`) and BBCode (`[tr][td]`), as rows of cells.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 _BEGINS, _ENDS, _ROW, _CAPTION = "{|", "|}", "|-", "|+"
 _ASCIIDOC = "|==="
@@ -13,11 +16,22 @@ _ESCAPED = re.compile(r"(?<!\\)\|")
 # The number of columns: `cols="1,1,2"`, `cols="3*"`.
 _COLUMNS = re.compile(r"""cols\s*=\s*["']?([^"'\]]+)""")
 _REPEATED = re.compile(r"([0-9]+)\*")
+# The headers of DokuWiki and of Textile, in which marks begin a cell: `>. 12`, `_. step`.
+_HEADER = re.compile(r"\^[^\^]+\^.*|\|_[<>=]?\. .*")
+_MARKS = re.compile(r"^[_<>=~^-]{1,3}\. +")
+_MARKUP = re.compile(r"%\{[^}]*\}|%|\*\*|''")
+_BBCODE = re.compile(r"\[(/?)(table|tr|t[dh])\]", re.I)
 
 
 def has_wiki_tables(text: bytes) -> bool:
     """Return True if a line begins or ends such a table."""
-    return re.search(rb"(?m)^(?:\{\||\|={3,}\s*$)", text) is not None
+    begins = rb"(?m)^(?:\{\||\|={3,}\s*$|\^[^^\n]+\^|\|_[<>=]?\. )"
+    return re.search(begins, text) is not None
+
+
+def with_html(text: str) -> str:
+    """The text with tables of BBCode as those of HTML."""
+    return _BBCODE.sub(r"<\1\2>", text)
 
 
 def wiki_tables(lines: Sequence[str]) -> Iterator[tuple[int, list[list[str]]]]:
@@ -32,6 +46,16 @@ def wiki_tables(lines: Sequence[str]) -> Iterator[tuple[int, list[list[str]]]]:
             begin = -1
         elif line.startswith((_BEGINS, _ASCIIDOC)):
             begin = at
+        elif begin < 0 and _HEADER.fullmatch(line):
+            yield at + 1, _rows_below(lines, at)
+
+
+def _rows_below(lines: Sequence[str], header: int) -> list[list[str]]:
+    """The header's cells and those of the lines below it that begin with a bar."""
+    below = takewhile(lambda line: line.lstrip().startswith("|"), lines[header + 1 :])
+    rows = (line.strip().replace("^", "|") for line in (lines[header], *below))
+    cells = (row.removeprefix("|").removesuffix("|").split("|") for row in rows)
+    return [[_MARKUP.sub("", _MARKS.sub("", c.strip())).strip(" *") for c in row] for row in cells]
 
 
 def _wiki_rows(lines: Sequence[str]) -> list[list[str]]:

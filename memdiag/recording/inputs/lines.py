@@ -23,10 +23,10 @@ _STAMP = (
     rf"|(?:^|[\s\[(])<?[0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][0-9]+)?{_HALF})"
 )
 _STAMP_HEAD = 48
-# Without seconds only at the start of a line: `09:05`, `[9:05 PM]`, `09h05`, `09.05 Uhr`, or of an
-# item of a list: `* 09:05 – 407 MB`.
+# Without seconds only at the start of a line: `09:05`, `[9:05 PM]`, `09h05`, `09.05 Uhr`, of an
+# item of a list: `* 09:05 – 407 MB`, or behind who wrote it: `[Ann] [9:05 PM]`.
 _CLOCK = rf"[0-9]{{1,2}}[:h][0-9]{{2}}{_HALF}|[0-9]{{1,2}}[:.][0-9]{{2}} Uhr"
-_BEFORE_CLOCK = r"\s{0,4}[*+•-]\s+|[\s\[(<]{0,3}"
+_BEFORE_CLOCK = r"\s{0,4}[*+•-]\s+|\[[^\]0-9]{1,24}\] ?\[|[\s\[(<]{0,3}"
 _CLOCK_IN_FRONT = re.compile(rf"^({_BEFORE_CLOCK})({_CLOCK})(:?[\s\])>|,;–-]|:?$)")
 _IN_FRONT = re.compile(rf"^([\s\[(<]{{0,3}}?){_STAMP}")
 

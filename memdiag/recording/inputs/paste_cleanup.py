@@ -15,6 +15,11 @@ _FENCE = re.compile(
 )
 # The types of a tibble's columns, below their names, and its size above.
 _TIBBLE = re.compile(rb"\s*(?:<[a-z]{3,5}>\s*)+|\s*# A tibble: .*")
+# Julia's data frames: ` Row │ iter  rss_MiB`, the types below the names, and `  1 │   10   1140.9`.
+_BAR = rb"(?:\||\xe2\x94\x82)"
+_JULIA_ROW = re.compile(rb"\s*(?:Row|[0-9]+)? *" + _BAR + rb" ?(.*)")
+_JULIA_NAMES = re.compile(rb"\s*Row " + _BAR)
+_JULIA_TYPES = re.compile(rb"\s*" + _BAR + rb" *(?:[A-Z][A-Za-z0-9{}.]*\?? *)+")
 _DOTS = re.compile(rb"\s*\.{2,}(?:\s+\.{2,})*\s*")
 _QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
 # Not `# `, which is both a root prompt and a comment.
@@ -35,6 +40,10 @@ _TEX_ROW = re.compile(rb"[^&\n]*&[^\n]*\\\\[ \t]*(?:\\hline)?[ \t]*")
 _TEX_MARKUP = re.compile(
     rb"\\(?:textbf|textit|num|SI)\b|[{}$]|\\(?=[%_#&])|\\\\(?:\s*\\hline)?\s*$"
 )
+# siunitx: `\\SI{2.81}{\\giga\\byte}`.
+_SIUNITX = re.compile(
+    rb"\\(?:SI|qty)\{([0-9.,]+)\}\{\\(kilo|mega|giga|tera|kibi|mebi|gibi|tebi)\\byte\}"
+)
 _TEX_RULE = re.compile(rb"\s*\\(?:hline|(?:top|mid|bottom)rule|(?:begin|end)\{\w+\*?\}.*)\s*")
 _RESULT = re.compile(rb"^Out\[[0-9]+\]: ?")
 # What R's reprex prints below a line of code, which has no amounts itself. Heuristic: the share.
@@ -42,6 +51,9 @@ _REPREX = re.compile(rb"#> ?")
 _REPREX_AT_LEAST, _REPREX_SHARE = 3, 0.25
 _AMOUNT = re.compile(rb"[0-9] ?[KMGT]i?B\b")
 _QUOTED = 0.6
+# The half of the day before the time, in Chinese, Japanese and Korean.
+_HALVES = {"上午": "AM", "午前": "AM", "오전": "AM", "下午": "PM", "午後": "PM", "오후": "PM"}
+_HALF = re.compile(f"({'|'.join(_HALVES)}) ?([0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?)".encode())
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
 
@@ -65,15 +77,28 @@ def unwrapped(text: bytes) -> bytes:
     at the start, where readers look for headers.
     """
     plain = with_lists(_without_boxes(without_escapes(text)))
-    lines = plain.split(b"\n")
+    lines = _HALF.sub(_with_half_behind, plain).split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
+    lines = _without_row_numbers(lines)
     lines = [_without_tex(line) for line in with_names(with_commands_names(_only_output(lines)))]
     lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:
         return b"\n".join(lines)
     return b"\n".join(kept).lstrip(b"\r\n") or text
+
+
+def _with_half_behind(found: re.Match[bytes]) -> bytes:
+    return found[2] + b" " + _HALVES[found[1].decode()].encode()
+
+
+def _without_row_numbers(lines: list[bytes]) -> list[bytes]:
+    """The lines, of Julia's data frames only the names and the cells."""
+    if not any(map(_JULIA_NAMES.match, lines)):
+        return lines
+    rows = (None if _JULIA_TYPES.fullmatch(line) else _JULIA_ROW.fullmatch(line) for line in lines)
+    return [b"" if row is None else row[1] for row in rows]
 
 
 def _only_output(lines: list[bytes]) -> list[bytes]:
@@ -94,6 +119,7 @@ def _without_tex(line: bytes) -> bytes:
         return b""
     if not _TEX_ROW.fullmatch(line):
         return line
+    line = _SIUNITX.sub(rb"\1 \2byte", line)
     return b"|".join(_TEX_MARKUP.sub(b"", cell) for cell in line.split(b"&"))
 
 

@@ -13,15 +13,20 @@ _ENVIRONMENT = rb"(?:\([\w.-]+\) ?)*"
 _PROMPT = re.compile(
     rb"\s{0,3}" + _ENVIRONMENT + rb"(?:\$ |[\w.-]+@[\w.-]+[: ][^$#%>]{0,80}[$#%] "  # me@host:~/job$
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*> ?"  # PowerShell, cmd
-    rb"|> (?=[^\n]*\w\())"  # R
+    rb"|> (?=[^\n]*\w\()"  # R
+    rb"|\(gdb\) (?=p)|In\[[0-9]+\]:= )"  # gdb, Mathematica
     rb"(.*)"
 )
-_VALUE = re.compile(rb"\s*(?:\[1\] +)?([0-9][0-9.,_']*(?: ?(?:[KMGT]i?B|bytes))?)\s*")
+_VALUE = re.compile(
+    rb"\s*(?:\[1\] +|\$[0-9]+ = |Out\[[0-9]+\]= )?"
+    rb"([0-9][0-9.,_']*(?: ?(?:[KMGT]i?B|bytes))?)\s*"
+)
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
 _LOOP = re.compile(rb"\b(?:for|while|until|repeat|watch|sapply|lapply)\b")
 # What the number is divided by, or the tool's own unit: `WorkingSet64 / 1MB`, of ps, of /proc.
 _DIVISOR = re.compile(rb"/ ?\(?1([KMG])B\b")
 _IN_KIB = re.compile(rb"\bps (?:-|[aux]{2,}\b)|/proc/")
+_IN_BYTES = re.compile(rb"\bMemoryInUse\b")  # of Mathematica
 _COMMANDS = frozenset((b"free",))  # of these names, the command prints several amounts
 _DECIMAL_COMMA = re.compile(rb"^([0-9]+),([0-9]{1,2}|[0-9]{4,})(?![0-9,.])")
 _LONGEST = 400
@@ -30,6 +35,11 @@ _VECTOR = re.compile(
     rb"(?m)^(?:>> )?([A-Za-z]\w*) =[ \t\r]*\n\s*\n"
     rb"((?:[ ]{2,}Columns [0-9]+ (?:through|and) [0-9]+[ \t\r]*\n\s*\n"
     rb"[ ]*(?:[-+0-9.e]+[ \t\r]*)+(?:\n\s*(?=\n|\Z)|\Z)\n*){2,})"
+)
+# Of redis-cli: `3) "total.allocated"`, and `4) (integer) 99115008` below it.
+_REPLIES = re.compile(
+    rb'(?m)^ {0,4}[0-9]+\) "([a-z._-]+)"[ \t\r]*\n'
+    rb' {0,4}[0-9]+\) (?:\(integer\) )?"?([0-9.]+)"?[ \t\r]*$'
 )
 _COLUMNS = re.compile(rb"Columns [0-9]+ (?:through|and) [0-9]+")
 
@@ -50,7 +60,10 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
 
 
 def with_lists(text: bytes) -> bytes:
-    """The text with vectors that MATLAB prints in several parts as lists."""
+    """The text with vectors that MATLAB prints in several parts as lists, and names and values that
+    redis-cli prints below each other in one line.
+    """
+    text = _REPLIES.sub(rb"\1: \2\n", text) if b"(integer) " in text else text
     return _VECTOR.sub(_as_list, text) if b" Columns " in text else text
 
 
@@ -66,4 +79,5 @@ def _name(command: bytes) -> str:
     name = next((one for one in names if recognise(one).part is Part.METRIC), "")
     divisor = _DIVISOR.search(command)
     unit = f"{divisor[1].decode()}iB" if divisor else "KiB" if _IN_KIB.search(command) else ""
+    unit = "bytes" if not unit and _IN_BYTES.search(command) else unit
     return f"{name} ({unit})" if name and unit else name

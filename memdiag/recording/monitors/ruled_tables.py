@@ -23,6 +23,7 @@ _BORDER = " \t|"
 _MARK = re.compile(r"-+|=+")
 _AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?")
 _WHOLE_K = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})* K")
+_DATE_TIME = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}[ T]+[0-9]{1,2}:[0-9]{2}")
 # "Tuesday, March 11, 2025 9:00:00 AM", not "2025-03-11 09:00:00".
 _IN_WORDS = re.compile(r"[^\W\d_]{3}")
 _TABLES_AT_LEAST, _ROWS_AT_LEAST = 2, 4
@@ -87,8 +88,17 @@ def read_ruled_tables(source: Source) -> Table | None:
             time, spans = clock if _IN_WORDS.search(line) else line.strip(), []
     if number == 0 and not time and _are_of_one(rows):
         moments = [{TICK: str(at)} for at in range(len(rows))]
+    if dated := _dated(rows):
+        rows = [{"time": row.pop(dated), **row} for row in rows]
     rows = [moment | row for moment, row in zip(moments, _with_kib(rows), strict=True)]
     return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
+
+
+def _dated(rows: Sequence[dict[str, str]]) -> str:
+    """The column of dates with times, in which each row has one; "" if there is none."""
+    first = rows[0] if rows else {}
+    dates = (name for name in first if not _is_axis(name) and _DATE_TIME.match(first[name]))
+    return next((one for one in dates if all(_DATE_TIME.match(row[one]) for row in rows)), "")
 
 
 def _with_kib(rows: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -34,6 +34,8 @@ _SIZE_WORD = re.compile(
 _TIME_WORD = {"s", "sec", "secs", "seconds", "second", "ms", "us", "h", "hours", "hour"}
 _TIME_WORD |= {"min", "mins", "minute", "minutes", "d", "day", "days", "hr", "hrs", "msec"}
 _TIME_ALIAS = {"secs": "s", "msec": "ms", "mins": "min", "hr": "h", "hrs": "h"}
+_TIME_ALIAS |= {"sekunden": "s", "minuten": "min", "stunde": "h", "stunden": "h"}
+_TIME_WORD |= _TIME_ALIAS.keys()
 # "kubernetes.io/container/memory/used_bytes"
 _DOMAIN = re.compile(r"^[a-z0-9.-]+\.(?:com|io|net|org)/")
 _GLUED = re.compile(r"(.*(?:rss|uss|pss|vms|mem|memory|vram|ram|heap|used|peak))([kmg]i?b|bytes)")

@@ -227,15 +227,24 @@ def _may_be_memory(name: str) -> bool:
     )
 
 
+_PEAK = frozenset({"max", "maximum", "peak"})
+
+
 def _known_by_words(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
     """Drop what only its unit shows to be memory if words show it of others: beside `RSS (MB)`,
-    `Processed (GB)` is data.
+    `Processed (GB)` is data. Beside its own maximum, `PGA_MB` is memory, as `PGA_MAX_MB` is.
     """
     has_words = any(
         not (meaning.by_unit or meaning.capacity) and meaning.unit is not Unit.COUNT
         for _, meaning in metrics
     )
-    return [(at, m) for at, m in metrics if not (has_words and m.by_unit)]
+    words = {tuple(m.metric.split("_")) for _, m in metrics if m.role is Role.PEAK}
+    peaks = {tuple(word for word in one if word not in _PEAK) for one in words}
+    return [
+        (at, m)
+        for at, m in metrics
+        if not (has_words and m.by_unit) or tuple(m.metric.split("_")) in peaks
+    ]
 
 
 def _without_free(metrics: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:

@@ -27,6 +27,7 @@ STATISTICS = (
     "_value",
     "metricvalue",
     "metric_value",
+    "countervalue",
     "used",  # of the JVM's `init`, `used`, `committed` and `max`
     "average",
     "avg",
@@ -39,10 +40,11 @@ STATISTICS = (
 )
 _NAMES = (
     *("metric", "metric_name", "metricname", "_field", "field", "measurement"),
-    *("counter name", "tag", "key", "series", "variable", "label", "name"),
+    *("counter name", "countername", "tag", "key", "series", "variable", "label", "name"),
     "entity_id",
     "attribute",
 )
+_OF_JVM = {"init", "used", "committed", "max"}  # of memory, in bytes
 _UNITS = ("unit", "units", "baseunit")
 # InfluxDB's: `mem` and `used` in two columns.
 _FIELD, _MEASUREMENT = "_field", "_measurement"
@@ -103,6 +105,8 @@ def _metrics(column: Column) -> list[str]:
 
 def _units(table: Table, lower: list[str]) -> pl.Series | None:
     at = next((lower.index(name) for name in _UNITS if name in lower), None)
+    if at is None and set(lower) >= _OF_JVM:
+        return pl.Series(["bytes"] * len(table), dtype=pl.String)
     units = None if at is None else as_series(table.columns[at])
     return None if units is None or units.dtype != pl.String else units
 

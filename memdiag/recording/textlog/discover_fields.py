@@ -333,8 +333,8 @@ def _own(metrics: Sequence[Field], lines: Sequence[str], *, is_about_memory: boo
 
 
 def _in_a_row(metrics: Sequence[Field], lines: Sequence[str]) -> set[str]:
-    """Names of the fields that are, in most of their lines, in a row of amounts with one that only a
-    device names: `browser=118MB gpu=156MB tab#3=205MB`. What they have is all of one kind.
+    """Names of the fields that are mostly in a row of amounts with one that only a device names:
+    `browser=118MB gpu=156MB tab#3=205MB`. What they have is all of one kind.
     """
     devices = [f for f in metrics if not f.by_unit and DEVICE.issuperset(take_apart(f.name).words)]
     others = [f for f in metrics if f.by_unit and not f.is_guessed]
