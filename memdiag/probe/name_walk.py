@@ -176,6 +176,7 @@ class NameWalk:
         self._visit_of: dict[int, Callable[..., None]] = {}
         self._sources: dict[str, str] = {}
         self._nodes = 0
+        self._graphs: list[tuple[Any, Found, float]] = []  # the node that made a tensor
         self._held: list[Any] = []  # else an address may be used again
 
     def run(self) -> None:
@@ -201,9 +202,11 @@ class NameWalk:
             self._more_items = 0
             self._put_unnamed(unnamed, depth)
             depth = self._follow(depth, until_s, _MOST_UNNAMED)
+        self._count_graphs()
         if self.is_cut:
             self._leave_out_partial(depth)
         self._todo.clear()
+        self._graphs.clear()
         self._held.clear()
 
     def _groups(self, frames: list[Any], awaiting: int) -> list[list[Any]]:
@@ -402,18 +405,25 @@ class NameWalk:
         _, size, _ = self._arrays.storage(tensor)
         node = self._arrays.node(tensor)
         found = self._record(tensor, place, weight, depth)
-        if node is not None and id(node) in self.seen:
-            found.has_others_graph = True
-        elif node is not None:
-            nodes = self._nodes_of(node)
-            size += len(nodes) * NODE_BYTES
-            found.is_partial = found.is_partial or self._nodes > _MOST_NODES
-            if len(found.roots) < ALL_ITEMS:
-                found.roots.append(node)
+        if node is not None:
+            self._graphs.append((node, found, weight))
         found.bytes += weight * size
         hooks = self._arrays.hooks(tensor)
         if hooks is not None:
             self._put(hooks, place, ("attribute", "_backward_hooks"), weight, depth)
+
+    def _count_graphs(self) -> None:
+        """Count the graphs of the tensors: the nodes that two of them have are those of the older
+        tensor, which the newer one was made of.
+        """
+        for node, found, weight in sorted(self._graphs, key=lambda one: number_of(one[0])):
+            if id(node) in self.seen:
+                found.has_others_graph = True
+                continue
+            found.bytes += weight * len(self._nodes_of(node)) * NODE_BYTES
+            found.is_partial = found.is_partial or self._nodes > _MOST_NODES
+            if len(found.roots) < ALL_ITEMS:
+                found.roots.append(node)
 
     def _nodes_of(self, root: Any) -> list[Any]:
         """The nodes of a graph that no tensor before had, the newest first."""

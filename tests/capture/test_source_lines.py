@@ -343,6 +343,27 @@ def test_what_a_library_holds_grows_where_the_program_calls_it(tmp_path: Path) -
     assert lines == {"matplotlib._pylab_helpers": 7, "weakref": 10, "threading": 11}
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["linecache.cache[self.file] = (1, None, lines, self.file)", "cache[self.file] = lines"],
+)
+def test_a_variable_of_a_library_grows_where_the_program_adds_to_it(
+    tmp_path: Path, statement: str
+) -> None:
+    source = f"""
+    import linecache
+    from linecache import cache
+    class Program:
+        def text(self):
+            return linecache.getlines(self.file)
+        def function(self, lines):
+            {statement}
+    """
+    file = tmp_path / "train.py"
+    held = holder(Name(kind="global", name="cache", owner="linecache"), unit="items")
+    assert line(tmp_path, source, held).code == statement
+
+
 def test_going_on_to_a_child_adds_nothing(tmp_path: Path) -> None:
     source = """
     class Tree:

@@ -300,13 +300,19 @@ class SourceFiles:
         return 0 if use.loop is None else _IN_LOOP
 
     def _calls_of_library(self, holder: Holder) -> list[tuple[int, Use]]:
-        """The calls of the library that holds it: first what is named after the attribute that
-        grows."""
-        package = holder.path[0].owner.partition(".")[0]
+        """The lines that add to a variable of a library, `linecache.cache[name] = lines`; else the
+        calls of the library that holds it: first what is named after the attribute that grows."""
+        first, *inside = holder.path
+        package = first.owner.partition(".")[0]
         found = []
         for use in self._uses:
             module = self._imports.get((use.file, use.names[0]), "")
-            if use.form == "call" and package and module.partition(".")[0] == package:
+            if not package or module.partition(".")[0] != package:
+                continue
+            adds = _form_points(use, first.name, inside, holder, first.kind)
+            if first.name in use.names and use.form != "bound" and adds >= _REBINDING:
+                found.append((adds + _HERE + self._times(use), use))
+            elif use.form == "call":
                 is_named = _is_related(use.names[-1], holder.path, or_class=True)
                 points = _RELATED if is_named else _CALLING
                 found.append((points + self._times(use), use))
