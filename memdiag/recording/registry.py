@@ -32,6 +32,7 @@ from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.malloc_info import is_malloc_info, read_malloc_info
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
 from memdiag.recording.monitors.otlp import is_export, read_export
+from memdiag.recording.monitors.pmval import is_pmval, read_pmval
 from memdiag.recording.monitors.prometheus import (
     is_exposition,
     is_range,
@@ -217,6 +218,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("cloudwatch", is_datapoints, read_datapoints),
     _signed("rrdtool", is_fetch, read_fetch),
     _signed("otlp", is_export, read_export),
+    _signed("pmval", is_pmval, read_pmval),
     _signed("dstat", is_dstat, read_dstat),
     _signed("malloc-info", is_malloc_info, read_malloc_info),
     _signed("memray", is_stats, read_stats),

@@ -70,6 +70,8 @@ AXIS_FILLERS = _words(
 PHASES = _words("phase stage mode split section")
 PHASE_FILLERS = _words("current training name")
 PIDS = frozenset({("pid",), ("process", "id"), ("proc", "id"), ("os", "pid")})
+# Of what it may be a member: `data.pid`, but not `parent.pid`.
+PID_FILLERS = _words("data process proc os app program service fields tags labels attributes")
 GENERATIONS = frozenset({("generation",), ("incarnation",), ("restart",), ("restarts",)})
 NAMES = frozenset({("name",), ("metadata", "name")})  # the latter of Kubernetes' objects
 LABELS = _words(
