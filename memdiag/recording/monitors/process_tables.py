@@ -116,6 +116,8 @@ def _without_blanks(line: str, header: str) -> str:
     """The row with `-` for an empty cell and no blanks in one, except in the command at its end;
     unchanged unless several amounts have a blank before their unit.
     """
+    if _WITH_BLANK.search(line) is None:  # as in most tables
+        return line
     names = words_of(header)
     if len(_WITH_BLANK.findall(line[: names[-1][1]])) < _AMOUNTS_AT_LEAST:
         return line
