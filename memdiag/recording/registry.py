@@ -28,10 +28,13 @@ from memdiag.recording.monitors import (
 from memdiag.recording.monitors.cloudwatch_text import is_datapoints, read_datapoints
 from memdiag.recording.monitors.dated_numbers import is_dated, read_dated
 from memdiag.recording.monitors.dstat import is_dstat, read_dstat
+from memdiag.recording.monitors.ganglia import is_ganglia, read_ganglia
 from memdiag.recording.monitors.graphite import is_raw, read_raw
 from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.malloc_info import is_malloc_info, read_malloc_info
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
+from memdiag.recording.monitors.otlp import is_export, read_export
+from memdiag.recording.monitors.pmval import is_pmval, read_pmval
 from memdiag.recording.monitors.prometheus import (
     is_exposition,
     is_range,
@@ -40,7 +43,12 @@ from memdiag.recording.monitors.prometheus import (
 )
 from memdiag.recording.monitors.ps_columns import is_ps, read_ps
 from memdiag.recording.monitors.rrdtool import is_fetch, read_fetch
-from memdiag.recording.monitors.ruled_tables import has_ruled_tables, read_ruled_tables
+from memdiag.recording.monitors.ruled_tables import (
+    has_repeated_tables,
+    has_ruled_tables,
+    read_repeated_tables,
+    read_ruled_tables,
+)
 from memdiag.recording.monitors.statm import is_statm, read_statm
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
@@ -66,6 +74,7 @@ _DOCUMENT = 0.7  # JSON or Markdown
 _LINES = 0.6  # a JSON object per line, unless all of them are one document
 _RECORDS = 0.55  # lines of a name and a value, which may look like a table
 _TABLE = 0.5  # rows of equal length
+_REPEATED = 0.45  # tables with a header that comes again, without rules
 _NUMBERS = 0.4  # numbers without names
 _HEADER = 0.3  # names of columns and nothing else
 _TEXT = 0.2  # lines of text
@@ -216,6 +225,9 @@ FORMATS: tuple[Format, ...] = (
     _signed("graphite", is_raw, read_raw),
     _signed("cloudwatch", is_datapoints, read_datapoints),
     _signed("rrdtool", is_fetch, read_fetch),
+    _signed("otlp", is_export, read_export),
+    _signed("pmval", is_pmval, read_pmval),
+    _signed("ganglia", is_ganglia, read_ganglia),
     _signed("dstat", is_dstat, read_dstat),
     _signed("malloc-info", is_malloc_info, read_malloc_info),
     _signed("memray", is_stats, read_stats),
@@ -252,6 +264,9 @@ FORMATS: tuple[Format, ...] = (
     _CSV,
     Format("numbers", _TABLE, _is_single_column, _read_numbers),
     _signed("dated-numbers", is_dated, read_dated),
+    Format(
+        "tables", _REPEATED, has_repeated_tables, lambda source, _: read_repeated_tables(source)
+    ),
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),
     Format("text", _TEXT, _always, lambda source, _: read_text(_joined(source))),

@@ -359,7 +359,6 @@ def test_a_variable_of_a_library_grows_where_the_program_adds_to_it(
         def function(self, lines):
             {statement}
     """
-    file = tmp_path / "train.py"
     held = holder(Name(kind="global", name="cache", owner="linecache"), unit="items")
     assert line(tmp_path, source, held).code == statement
 

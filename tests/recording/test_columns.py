@@ -199,6 +199,8 @@ def test_percentages_are_percentages(name: str) -> None:
         ("pid", Part.PID),
         ("PID", Part.PID),
         ("process_id", Part.PID),
+        ("data.pid", Part.PID),
+        ("process.parent.pid", Part.OTHER),
         ("rank", Part.LABEL),
         ("local_rank", Part.LABEL),
         ("process", Part.LABEL),

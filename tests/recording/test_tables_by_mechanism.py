@@ -277,3 +277,49 @@ def test_times_of_a_day_begin_many_steps_after_midnight(
     rows = [f"{a:02}:{b:02},{n}" for n, (a, b) in enumerate(times)]
     (series,) = read_log(tmp_path, ["Zeit,rss_mb", *rows]).series
     assert series.x.tolist() == [seconds * n for n in range(36)]
+
+
+def test_rows_below_a_repeated_header_have_a_name_without_one_above(tmp_path: Path) -> None:
+    lines = [
+        line
+        for n in range(N)
+        for line in (
+            "               size       inuse        free   mmode",
+            f"memory      16777216     {2410000 + n:7}    {14366620 - n:8}     Ded",
+            "pg space     2097152        8812",
+            "",
+        )
+    ]
+    recording = read_log(tmp_path, lines)
+    used = series_of(recording, "inuse", "memory")
+    assert used.axis.kind is AxisKind.TICK
+    assert used.y.tolist() == [2410000 + n for n in range(N)]
+    assert series_of(recording, "inuse", "pg space").y.tolist() == [8812] * N
+
+
+def test_cells_below_a_repeated_header_are_of_the_nearest_name(tmp_path: Path) -> None:
+    lines = [
+        line
+        for n in range(N)
+        for line in (
+            "NAME   PORTS  STATUS          REFRESHED  MEM USE  VERSION",
+            f"osd.3         running ({100 + n}m)  5m ago     {900 + n:6}M  17.2.6",
+        )
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.column == "MEM USE"
+    assert series.y.tolist() == [(900 + n) * 1e6 for n in range(N)]
+
+
+def test_a_header_that_comes_again_above_an_axis_is_of_a_log(tmp_path: Path) -> None:
+    lines = [
+        line
+        for n in range(N)
+        for line in (
+            "   Epoch    GPU_mem   box_loss  Instances",
+            f"   {n + 1}/{N}      {4 + n / 100:.2f}G        1.4        {120 + n}: 100%|##| 231/231",
+        )
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert "epoch" in series.axis.name.lower()
+    assert series.y.tolist() == pytest.approx([(4 + n / 100) * 1e9 for n in range(N)])

@@ -287,3 +287,23 @@ def test_processor_time_in_a_table_of_ps_is_no_clock(tmp_path: Path, clocks: boo
     assert rss.y.tolist() == [(1000 + i) * KIB for i in range(N)]
     assert rss.axis.kind is (AxisKind.SECONDS if clocks else AxisKind.TICK)
     assert rss.x.tolist() == list(range(N))
+
+
+def _pmval(metric: str, units: str, rows: str) -> str:
+    above = f"metric:    {metric}\nhost:      db1\nsemantics: instantaneous value\n"
+    return f"\n{above}units:     {units}\nsamples:   all\n{rows}"
+
+
+def test_pmval_without_times_and_without_a_value(tmp_path: Path) -> None:
+    rows = "".join(f"{'?' if i == 4 else 900 + i:>22}\n" for i in range(N))
+    recording = read_log(tmp_path, _pmval("mem.util.used", "Kbyte", rows))
+    (used,) = recording.series
+    assert used.axis.kind is AxisKind.TICK
+    assert used.y[~np.isnan(used.y)].tolist() == [(900 + i) * KIB for i in range(N) if i != 4]
+
+
+def test_pmval_of_a_rate_is_no_memory(tmp_path: Path) -> None:
+    rows = "".join(f"12:00:{i:02d}.101 {900 + i:>22}\n" for i in range(N))
+    unit = "Kbyte (converting to Kbyte / sec)"
+    with pytest.raises(ReadError, match="looks like memory"):
+        read_log(tmp_path, _pmval("mem.vmstat.pgpgin", unit, rows))

@@ -116,6 +116,20 @@ _DUMPSYS: _Lines = (
         r"^\s*Dalvik Heap\s+([0-9]+)\s": ("dalvik heap (KiB)",),
     },
 )
+# `slabtop -o`: of the pair that is in use and in all.
+_SLABTOP_ROW = r"^\s*Active / Total Size \(% used\)\s*: ([0-9.]+)K / "
+_SLABTOP: _Lines = ((_SLABTOP_ROW,), {_SLABTOP_ROW: ("memory in slabs (KiB)",)})
+# Munin's plugin of memory, whose `apps` are what programs have, below times since 1970.
+_MUNIN: _Lines = (
+    (r"^apps\.value [0-9]+\s*$",),
+    {
+        r"^\W*([0-9]{9,10})\W*$": ("timestamp",),
+        **{
+            rf"^{name}\.value ([0-9]+)\s*$": (f"host_{name} (bytes)",)
+            for name in ("apps", "page_tables", "slab", "swap", "free")
+        },
+    },
+)
 
 
 def in_head(*patterns: re.Pattern[str]) -> Callable[[Source], bool]:
@@ -156,6 +170,8 @@ LINE_TOOLS = {
     "ghc": _reader(_GHC),
     "jmap": _reader(_JMAP),
     "r-gc": _reader(_R_GC),
+    "slabtop": _reader(_SLABTOP),
+    "munin": _reader(_MUNIN),
 }
 """Sniffers and readers of the tools that print a line per reading, by the name of the format."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
+from memdiag.recording.monitors.aligned_cells import cells_below, words_of
 from memdiag.recording.monitors.samplings import (
     TICK,
     Header,
@@ -52,6 +53,9 @@ _ROWS = {
     ),
 }
 _ROWS_AT_LEAST = 4
+# smemstat: `0.0 B    186.4 M`, and a column that is mostly empty.
+_AMOUNTS_AT_LEAST = 2
+_WITH_BLANK = re.compile(r"\s[0-9.]+ [BKMGT](?=\s)")
 
 
 def has_processes(source: Source) -> bool:
@@ -68,7 +72,7 @@ def read_processes(source: Source) -> Table | None:
     table = table_of_blocks(_with_headers(all_lines(source)), _process_rows)
     if table is None:
         return None
-    return _largest_processes(_long_lived(table.with_decimal_points()))
+    return _largest_processes(long_lived(table.with_decimal_points()))
 
 
 def _is_process_header(line: str) -> bool:
@@ -88,11 +92,12 @@ def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
     """
     header, at, is_dated = "", 0, False
     pids: set[str] = set()
-    for line in lines:
-        if _is_process_header(line):
-            header, at, is_dated, pids = line, _place_of_pid(line), False, set()
+    for printed in lines:
+        if _is_process_header(printed):
+            header, at, is_dated, pids = printed, _place_of_pid(printed), False, set()
             yield True, header
             continue
+        line = _without_blanks(printed, header) if header else printed
         if not header and (known := _known_header(line)):
             header, at = known, _place_of_pid(known)
             yield True, header
@@ -105,6 +110,19 @@ def _with_headers(lines: Iterable[str]) -> Iterator[Line]:
         elif pids and clock_in(line):
             is_dated = True
         yield False, line
+
+
+def _without_blanks(line: str, header: str) -> str:
+    """The row with `-` for an empty cell and no blanks in one, except in the command at its end;
+    unchanged unless several amounts have a blank before their unit.
+    """
+    if _WITH_BLANK.search(line) is None:  # as in most tables
+        return line
+    names = words_of(header)
+    if len(_WITH_BLANK.findall(line[: names[-1][1]])) < _AMOUNTS_AT_LEAST:
+        return line
+    *cells, command = cells_below(names, line)
+    return "  ".join([*(re.sub(" +", "", cell) or "-" for cell in cells), command])
 
 
 def _place_of_pid(header: str) -> int:
@@ -147,10 +165,10 @@ def _kib(cell: str) -> str:
     """With the unit of these tools: KiB unless they print a letter (top: `1.2g`)."""
     cell = cell.rstrip("+-")
     number, letter = (cell[:-1], cell[-1]) if cell[-1:].isalpha() else (cell, "k")
-    return f"{number} {letter.upper()}iB"
+    return f"{number} B" if letter == "B" else f"{number} {letter.upper()}iB"
 
 
-def _long_lived(table: Table) -> Table:
+def long_lived(table: Table) -> Table:
     """The table without processes that have too few readings for a verdict, where another is
     there most of the time: commands that ran during a reading, such as the monitor itself.
     """

@@ -1,18 +1,22 @@
-"""Tables with a rule of dashes or equals signs below their header, printed again and again: by
-sstat, sacct, tasklist, PowerShell and psql.
+"""Tables with blanks in names and cells, printed again and again: by sstat, sacct, tasklist,
+PowerShell and psql with a rule of dashes or equals signs below the header, by ceph and nomad
+without.
 
-The rule tells where the columns are, so that names and cells may have blanks.
+The rule tells where the columns are, or else the names of a header that comes again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.samplings import TICK, all_lines, clock_in
+from memdiag.recording.monitors.aligned_cells import Name, cells_below, names_of
+from memdiag.recording.monitors.process_tables import long_lived
+from memdiag.recording.monitors.samplings import TICK, Row, all_lines, clock_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.tables.csv_dialect import is_number
 from memdiag.recording.tables.table import Table
@@ -21,12 +25,16 @@ from memdiag.recording.tables.table import Table
 _RULE = re.compile(r"\s*(?:-{2,}(?:(?:\s+|\+)-{2,})+|={2,}(?:\s+={2,})+)\s*")
 _BORDER = " \t|"
 _MARK = re.compile(r"-+|=+")
-_AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?")
+# Perhaps of a total: `119 MiB/512 MiB`.
+_AMOUNT = re.compile(r"[0-9][0-9.,'\s]*(?:[KMGTkmgt]i?)?[Bb]?(?:/[0-9].*)?")
 _WHOLE_K = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})* K")
 _DATE_TIME = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}[ T]+[0-9]{1,2}:[0-9]{2}")
 # "Tuesday, March 11, 2025 9:00:00 AM", not "2025-03-11 09:00:00".
 _IN_WORDS = re.compile(r"[^\W\d_]{3}")
+_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}")
 _TABLES_AT_LEAST, _ROWS_AT_LEAST = 2, 4
+_APART = re.compile(r"\S {2,}\S")
+_LONGEST_HEADER = 400
 _ROWS_LOOKED_AT = 60
 # What these tools call a process.
 _PROCESSES = {
@@ -35,9 +43,11 @@ _PROCESSES = {
     "Abbildname": "process",
     "ProcessName": "process",
     "Id": "pid",
+    "PID": "pid",
 }
 
 Spans = list[tuple[int, int | None]]
+RowOf = Callable[[str], "Row | None"]
 
 
 def has_ruled_tables(source: Source) -> bool:
@@ -55,7 +65,7 @@ def has_ruled_tables(source: Source) -> bool:
     return _are_of_one([one for row in rows if (one := _row(row, _spans(lines[at]), names))])
 
 
-def _are_of_one(rows: Sequence[dict[str, str]]) -> bool:
+def _are_of_one(rows: Sequence[Row]) -> bool:
     """Return True if several rows begin with the same name: the samples of one process."""
     firsts = {next(iter(row.values())) for row in rows}
     return len(rows) >= _ROWS_AT_LEAST and len(firsts) == 1 and not any(map(is_number, firsts))
@@ -66,26 +76,51 @@ def _has_gaps(rows: Sequence[str], names: Sequence[str]) -> bool:
     return any(0 < len(row.split()) < len(names) for row in rows)
 
 
+def has_repeated_tables(source: Source) -> bool:
+    """Return True if such a header comes again in the head, above several rows."""
+    lines = source.head().split("\n")
+    rows = (row_of(line) for row_of in _repeated(lines).values() for line in lines)
+    return sum(row is not None for row in rows) >= _ROWS_AT_LEAST
+
+
 def read_ruled_tables(source: Source) -> Table | None:
     """One row per row of each table. A time on a line between two tables dates the next."""
     lines = all_lines(source)
-    headers = dict(_headers(lines))
-    spans: Spans = []
-    names: list[str] = []
-    rows: list[dict[str, str]] = []
-    moments: list[dict[str, str]] = []
-    number, time = -1, ""
+    headers = {at: (tuple(names), _ruled(lines[at], names)) for at, names in _headers(lines)}
+    return _table(lines, headers)
+
+
+def read_repeated_tables(source: Source) -> Table | None:
+    """The same of tables without rules."""
+    lines = all_lines(source)
+    known = _repeated(source.head().split("\n"))
+    headers = {at: (line, known[line]) for at, line in enumerate(lines) if line in known}
+    table = _table(lines, headers)
+    return table if table is None or "pid" not in table.names else long_lived(table)
+
+
+def _table(lines: Sequence[str], headers: Mapping[int, tuple[object, RowOf]]) -> Table | None:
+    """The rows below the headers; where one comes again a sampling begins."""
+    row_of: RowOf | None = None
+    rows: list[Row] = []
+    moments: list[Row] = []
+    number, time = 0, ""
+    above: set[object] = set()
     for at, line in enumerate(lines):
         if at in headers:
-            spans, names = _spans(line), headers[at]
-            number += 1
+            header, row_of = headers[at]
+            if header in above:
+                number, above = number + 1, set()
+            above.add(header)
             continue
-        row = _row(line, spans, names) if spans else None
+        row = row_of(line) if row_of is not None else None
         if row is not None:
             rows.append(row)
             moments.append({"time": time} if time else {TICK: str(number)})
         elif clock := clock_in(line):
-            time, spans = clock if _IN_WORDS.search(line) else line.strip(), []
+            stamp = _STAMP.search(line)
+            in_words = clock if _IN_WORDS.search(line) else line.strip()
+            time, row_of = in_words if stamp is None else stamp[0], None
     if number == 0 and not time and _are_of_one(rows):
         moments = [{TICK: str(at)} for at in range(len(rows))]
     if dated := _dated(rows):
@@ -94,14 +129,50 @@ def read_ruled_tables(source: Source) -> Table | None:
     return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
 
 
-def _dated(rows: Sequence[dict[str, str]]) -> str:
+def _dated(rows: Sequence[Row]) -> str:
     """The column of dates with times, in which each row has one; "" if there is none."""
     first = rows[0] if rows else {}
     dates = (name for name in first if not _is_axis(name) and _DATE_TIME.match(first[name]))
-    return next((one for one in dates if all(_DATE_TIME.match(row[one]) for row in rows)), "")
+    return next((one for one in dates if all(_DATE_TIME.match(row.get(one, "")) for row in rows)), "")
 
 
-def _with_kib(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+def _repeated(lines: Sequence[str]) -> dict[str, RowOf]:
+    """The headers that come again, and the rows of each; {} unless one has names of memory, or if
+    such a one has an axis: its rows are lines of a log.
+    """
+    often = Counter(filter(_may_be_header, lines))
+    headers = [line for line, count in often.items() if count >= _TABLES_AT_LEAST]
+    known: dict[str, RowOf] = {}
+    with_axis: list[bool] = []
+    for header in headers:
+        rows = [b for a, b in pairwise(lines) if a == header][:_ROWS_LOOKED_AT]
+        names = names_of(header, rows)
+        known[header] = _aligned(names)
+        if any(_is_memory(name) for name, _, _ in names):
+            with_axis.append(any(_is_axis(name) for name, _, _ in names))
+    return known if with_axis and not any(with_axis) else {}
+
+
+def _may_be_header(line: str) -> bool:
+    is_short = 0 < len(line) <= _LONGEST_HEADER and not any(map(str.isdigit, line))
+    return is_short and _APART.search(line) is not None
+
+
+def _aligned(names: Sequence[Name]) -> RowOf:
+    shown = [_PROCESSES.get(name, name) for name, _, _ in names]
+
+    def row_of(line: str) -> Row | None:
+        return _with_amount(dict(zip(shown, cells_below(names, line), strict=True)))
+
+    return row_of
+
+
+def _ruled(rule: str, names: Sequence[str]) -> RowOf:
+    spans = _spans(rule)
+    return lambda line: _row(line, spans, names)
+
+
+def _with_kib(rows: Sequence[Row]) -> list[Row]:
     """The rows with what tasklist prints in KiB: `329,728 K`, in German `329.728 K`."""
     kilobytes = [cell for row in rows for cell in row.values() if cell.endswith(" K")]
     between = "." if all(map(_WHOLE_K.fullmatch, kilobytes)) else ","
@@ -114,16 +185,22 @@ def _with_kib(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     ]
 
 
-def _row(line: str, spans: Spans, names: Sequence[str]) -> dict[str, str] | None:
-    """The cells of a row; None for a line without a number below a name of memory, and for a date,
-    whose words go across columns.
+def _row(line: str, spans: Spans, names: Sequence[str]) -> Row | None:
+    """The cells of a row; None for a line without an amount, and for a date, whose words go across
+    columns.
     """
     cells = (line[begin:end].strip(_BORDER) for begin, end in spans)
-    row = dict(zip(names, cells, strict=True))
-    if not any(_is_memory(name) and _AMOUNT.fullmatch(cell) for name, cell in row.items()):
+    row = _with_amount(dict(zip(names, cells, strict=True)))
+    if row is None:
         return None
     across = any(re.fullmatch(r"\S\S", line[end - 1 : end + 1]) for _, end in spans if end)
     return None if across and clock_in(line) else row
+
+
+def _with_amount(row: Row) -> Row | None:
+    """The row, None if no number is below a name of memory."""
+    cells = (cell for name, cell in row.items() if _is_memory(name))
+    return row if any(map(_AMOUNT.fullmatch, cells)) else None
 
 
 def _headers(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:

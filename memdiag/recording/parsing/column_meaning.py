@@ -44,6 +44,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     PAIRS,
     PHASE_FILLERS,
     PHASES,
+    PID_FILLERS,
     PIDS,
     POOLS,
     SETTINGS,
@@ -170,7 +171,7 @@ def _tag(name: Name) -> Meaning | None:
     words = set(name.words)
     if name.bytes_per_unit or name.percent or name.rate:
         return None
-    if name.words in PIDS:
+    if name.words in PIDS or (name.words[-1:] == ("pid",) and words <= PID_FILLERS | {"pid"}):
         return Meaning(part=Part.PID)
     if name.words in GENERATIONS:
         return Meaning(part=Part.GENERATION)
@@ -244,14 +245,17 @@ def _is_no_level(name: Name) -> bool:
     if name.words[-1:] == ("total",) and not ALLOCATED.isdisjoint(words):
         return words.isdisjoint(TOTAL_OF | DEVICE)  # a counter of an exporter
     others = words & NO_AMOUNTS
-    return bool(others) and not (others <= UTILIZATION and _is_share_in_use(name))
+    return bool(others) and not (others <= UTILIZATION and _is_part_in_use(name))
 
 
-def _is_share_in_use(name: Name) -> bool:
-    """Return True for `mem_util_percent` of a machine, not for a device's `utilization.memory`."""
+def _is_part_in_use(name: Name) -> bool:
+    """Return True for `mem_util_percent` of a machine and `mem.util.used (KiB)`, not for a device's
+    `utilization.memory`.
+    """
     words = name.words
     used = any(a in MEMORY and b in UTILIZATION for a, b in pairwise(words))
-    return name.percent and used and not DEVICE & set(words)
+    has_unit = name.percent or name.bytes_per_unit is not None
+    return has_unit and used and not DEVICE & set(words)
 
 
 def _is_falling(words: Sequence[str]) -> bool:

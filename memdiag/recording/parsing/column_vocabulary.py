@@ -70,6 +70,8 @@ AXIS_FILLERS = _words(
 PHASES = _words("phase stage mode split section")
 PHASE_FILLERS = _words("current training name")
 PIDS = frozenset({("pid",), ("process", "id"), ("proc", "id"), ("os", "pid")})
+# Of what it may be a member: `data.pid`, but not `parent.pid`.
+PID_FILLERS = _words("data process proc os app program service fields tags labels attributes")
 GENERATIONS = frozenset({("generation",), ("incarnation",), ("restart",), ("restarts",)})
 NAMES = frozenset({("name",), ("metadata", "name")})  # the latter of Kubernetes' objects
 LABELS = _words(
@@ -154,7 +156,7 @@ NOT_USED = _words("not used")
 # Words of other names of memory.
 USED = _words(
     "used use uses using usage in consumed consumption current now cur total peak max maximum min"
-    " minimum avg average mean footprint size python main tree rank usada utilisée utilizada"
+    " minimum avg average mean footprint size python main tree rank apps usada utilisée utilizada"
     " usata belegt belegter verwendet gebruikt zajęta использовано занято"
 )
 USED_PARTS = ("占用", "使用", "已用", "사용")
@@ -163,7 +165,7 @@ FALLING_FILLERS = _words(
     "physical virtual phys proc process left space bytes kernel pod container instance worker rank"
     " current now still total min percent cur at the buffers pages"
 )
-CAPACITY = _words("limit capacity quota")
+CAPACITY = _words("limit lim capacity quota")
 TOTAL_OF = _words("mem memory ram vram swap host system")
 DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
 HOST = _words("host system sys machine node svmem")

@@ -30,7 +30,8 @@ _HALF = r"\s?([AaPp])[Mm]$"
 
 
 _TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*([AaPp][Mm])?"
-# `3/11/2025 9:30 PM`, `11.03.2025 21:30`, `03/11/25 21:30`.
+# `3/11/2025 9:30 PM`, `11.03.2025 21:30 +0100`, `03/11/25 21:30`.
+_ZONE = r"(?:\s*(?:[-+][0-9]{2}:?[0-9]{2}|[A-Z]{1,4}))?"
 _DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9]{2}\b)"
 _CENTURY, _FIRST_YEAR = 100, 2000
 _LAST_MONTH = 12
@@ -133,9 +134,9 @@ def since_first(moments: Floats) -> Floats:
 
 
 def _moments(text: pl.Series) -> Floats:
-    plain = text.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
+    plain = text.str.replace(r"(?:Z|\s*[-+]\d\d:?\d\d|\s+(?:UTC|GMT))$", "")
+    plain = plain.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
     plain = plain.str.replace(",", ".", literal=True)
-    plain = plain.str.replace(r"(?:Z|[-+]\d\d:?\d\d)$", "")
     plain = plain.str.replace(r"^[0-9]{1,2}[-.][0-9]{1,2} +", "")  # no year: only the time of day
     dates = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
     seconds = _floats(dates.dt.epoch("us")) * 1e-6
@@ -174,7 +175,8 @@ def _clock_of(groups: pl.DataFrame) -> Floats:
 
 def _with_day_and_month(text: pl.Series) -> Floats:
     """Seconds since 1970 of dates that begin with the day or the month."""
-    groups = text.str.extract_groups(rf"{_DAY_AND_MONTH}(?:[ ,T]+{_TIME})?$").struct.unnest()
+    pattern = rf"{_DAY_AND_MONTH}(?:[ ,T]+{_TIME}{_ZONE})?$"
+    groups = text.str.extract_groups(pattern).struct.unnest()
     parts = groups.get_columns()[:3]
     first, second, year = (_floats(part.cast(pl.Float64, strict=False)) for part in parts)
     clock = _clock_of(groups.select(groups.columns[3:]))
