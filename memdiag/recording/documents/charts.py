@@ -15,7 +15,9 @@ from memdiag.recording.tables.table import Table
 
 _LARGEST_BYTES = 16 << 20
 _LEAST = 3
-_SIGNS = (rb"\addplot", rb"xychart-beta", rb"datasets", rb"structure(list(")
+_SIGN = re.compile(
+    rb"\\addplot\b|(?m:^[ \t]*xychart(?:-beta)?\s*$)|\bdatasets\s*:\s*\[|\bstructure\(list\("
+)
 # `xlabel={Processed documents}`, and the pairs of `coordinates {(5, 196.7) (10, 253.8)}`.
 _TEX_LABEL = re.compile(r"\b([xy])label\s*=\s*(?:\{([^{}\n]*)\}|([^,\n\]]*))")
 _TEX_LEGEND = re.compile(r"\\addlegendentry\s*\{([^{}\n]*)\}")
@@ -45,7 +47,7 @@ _Columns = dict[str, list[str]]
 
 def is_chart(source: Source) -> bool:
     """Return True if the source has a sign of one of these."""
-    return any(sign in source.content for sign in _SIGNS)
+    return _SIGN.search(source.content) is not None
 
 
 def read_chart(source: Source) -> Table | None:

@@ -34,6 +34,7 @@ _POINTS = {2: ("time", "value"), 3: ("wall time", "step", "value")}
 
 _FILLED = re.compile(r"[^\s,]")
 _EPOCH = re.compile("[0-9]{9,19}")
+_BEGINS = re.compile(rb"""\{|\[\s*(?:[\[\]{"0-9+-]|true|false|null|NaN|Infinity)""")
 
 Row = Mapping[str, Any]
 _Columns = Mapping[str, Sequence[Any]]
@@ -42,7 +43,7 @@ _Columns = Mapping[str, Sequence[Any]]
 def is_json(source: Source) -> bool:
     """Return True if the source begins like one JSON document, not JSON line by line."""
     start = source.content.lstrip()[:_LOOKED_AT]
-    return start.startswith((b"{", b"[")) and not _is_lines(start)
+    return _BEGINS.match(start) is not None and not _is_lines(start)
 
 
 def parsed(source: Source) -> Any:

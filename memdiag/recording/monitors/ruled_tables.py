@@ -133,7 +133,8 @@ def _dated(rows: Sequence[Row]) -> str:
     """The column of dates with times, in which each row has one; "" if there is none."""
     first = rows[0] if rows else {}
     dates = (name for name in first if not _is_axis(name) and _DATE_TIME.match(first[name]))
-    return next((one for one in dates if all(_DATE_TIME.match(row.get(one, "")) for row in rows)), "")
+    in_all = (one for one in dates if all(_DATE_TIME.match(row.get(one, "")) for row in rows))
+    return next(in_all, "")
 
 
 def _repeated(lines: Sequence[str]) -> dict[str, RowOf]:
