@@ -491,10 +491,13 @@ class NameWalk:
     ) -> None:
         number = dict.__len__(container)
         # (The attributes of one of many objects grow by what they are bound to.)
+        is_further = False
         if not (place.kind == "inside" and weight > 1.0 and number <= _MOST_NAMES):
             found = self._record(container, place, weight, depth)
             found.is_container, found.items = True, found.items + weight * number
-        self._put_pairs(container, "key", place, weight, depth, _MOST_NAMES)
+            is_further = found.objects > _SEVERAL
+        all_of = _MOST_NAMES if is_further else ALL_ITEMS
+        self._put_pairs(container, "key", place, weight, depth, _MOST_NAMES, all_of=all_of)
 
     def _put_pairs(
         self,
@@ -505,10 +508,14 @@ class NameWalk:
         depth: int,
         most_names: int,
         about: Any = None,
+        all_of: int = ALL_ITEMS,
     ) -> None:
+        """all_of: of a larger one, some stand for all."""
         number = dict.__len__(pairs)
-        if number <= ALL_ITEMS:
-            items = oldest(pairs, dict, ALL_ITEMS)
+        if number <= all_of:
+            items = oldest(pairs, dict, all_of)
+        elif all_of < ALL_ITEMS:
+            items = newest(pairs, dict, sum(_OF_FURTHER))
         else:
             items = newest(pairs, dict, _NEWEST) + self._further(pairs, dict)
         each = weight * number / max(1, len(items))
