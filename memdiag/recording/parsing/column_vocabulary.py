@@ -93,7 +93,7 @@ NO_AMOUNTS = _words(
     " temperature power fan cores tried increment delta diff difference growth grew change"
     " increase eta cum cumulative cumulatively cumulated lifetime fragmentation blocksize tokens"
     " params parameters estimated retries generated headers vars body payload response"
-    " faults pgfault pgmajfault pgpgin pgpgout pgscan pgsteal failcnt version nr"
+    " efficiency faults pgfault pgmajfault pgpgin pgpgout pgscan pgsteal failcnt version nr"
 )
 # Together these words name no amount in use: how often something happened, or the size of one part.
 NO_LEVELS = tuple(

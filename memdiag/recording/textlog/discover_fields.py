@@ -50,6 +50,7 @@ _BARE_SIZE = "size"
 _OF_AMOUNTS = IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 # What has memory: "cuda 1.2 GB, cpu 3.1 GB".
 _HOLDERS = frozenset({"process", "python", "cpu", "host"})
+_RUNNING = frozenset({"process", "python", "java", "jvm", "server", "worker", "container", "pod"})
 
 # The name of a number without words at the start of lines, and of one before a total: `3/40`.
 LEADING, COUNTED = "index", "iteration"
@@ -484,6 +485,7 @@ def _is_level(place: Place, labels: Sequence[str]) -> bool:
     is_amount = (_OF_AMOUNTS | _HOLDERS).issuperset(words) or not IN_USE.isdisjoint(words)
     is_amount = is_amount and words not in {(), (_BARE_SIZE,)}
     is_moment = not PREPOSITIONS.isdisjoint(words[:1])
+    is_moment |= words[-1:] == ("at",) and not _RUNNING.isdisjoint(words)  # "Java process at 3 GB"
     return place.kind != "label" or has_peak or is_amount or is_moment
 
 

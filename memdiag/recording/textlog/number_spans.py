@@ -46,6 +46,8 @@ _THEN_LATER = re.compile(rf"{ARROW}{NUMBER}")
 _IN_BRACKETS = re.compile(rf"\s*[(\[]\s*{NUMBER}(?:{OF})?[ ]?{SIZE_UNIT}\b")
 # "MALLOC: 128353894 (122.4 MiB) Bytes in use": the words behind both name it.
 _AGAIN = re.compile(rf"\s*\(\s*{NUMBER}[ ]?{SIZE_UNIT}\)\s+[A-Za-z]")
+# "mem=585.49576 GBs, io=0.1": what a job had over time.
+_OVER_TIME = re.compile(r"[ ]?[KMGT]i?B[ *-]?s(?:ec)?,\s+io=")
 # "34MB/57MB", "1.2 GB of 4 GB": in use, of a total.
 TOTAL_BEHIND = rf"\s*(?:/|of\b)\s*{NUMBER}[ ]?{SIZE_UNIT}\b"
 OF_TOTAL = re.compile(TOTAL_BEHIND)
@@ -282,8 +284,8 @@ def without_when(text: str) -> str:
 
 def _is_no_reading(between: str, label: str, match: re.Match[str]) -> bool:
     """Return True for a part of a name ("NVIDIA A100-SXM4-80GB"), a line of code, a start, an
-    increase, a single allocation, a total ("of 32 GB", "/ 32 GB"), a progress bar, or a size that
-    comes again.
+    increase, a single allocation, a total ("of 32 GB", "/ 32 GB"), a progress bar, an amount over
+    time, or a size that comes again.
     """
     figure, unit = match.group("figure"), match.group("unit") or ""
     if unit == "%" and _BAR.match(match.string, match.end()):
@@ -295,7 +297,7 @@ def _is_no_reading(between: str, label: str, match: re.Match[str]) -> bool:
     if re.fullmatch(SIZE_UNIT, unit):
         is_increase = figure.startswith("+")  # "memory +20 MB"
         return is_increase or between.strip() == "/" or _MODEL.search(between) is not None
-    is_again = _AGAIN.match(match.string, match.end()) is not None
+    is_again = any(one.match(match.string, match.end()) for one in (_AGAIN, _OVER_TIME))
     return not unit and (is_again or not _BOUNDS.isdisjoint(label.lower().split()[-1:]))
 
 
