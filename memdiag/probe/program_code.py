@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import opcode
 import os
 import sys
 import types
@@ -20,7 +21,11 @@ _FRAME_NAMES = ("gi_frame", "cr_frame", "ag_frame")
 _MOST_FILES = 10_000
 # Tasks of asyncio, and coroutines of one that wait for each other. Heuristic.
 _MOST_TASKS, _MOST_AWAITS = 100, 20
-_AWAITED = ("gi_yieldfrom", "cr_await", "ag_await")
+# The instruction at which a suspended frame goes on, what its argument says of one that was at
+# `yield from` or `await`, and how far behind the last one it is.
+_SUSPENDED = opcode.opmap.get("RESUME", opcode.opmap.get("YIELD_FROM"))
+_HOW = (2, 3) if "RESUME" in opcode.opmap else ()
+_BEHIND = 0 if sys.version_info >= (3, 13) else 2
 # Weak sets of asyncio's tasks: up to Python 3.11, and from 3.12 to 3.13.
 _ALL_TASKS = ("_all_tasks", "_scheduled_tasks")
 # Packages of memdiag's code: the probe's in the program, and both where a process measures itself.
@@ -70,7 +75,7 @@ def generator_frame(generator: Any) -> Any:
 
 def delegate(generator: Any) -> Any:
     """The generator of the program that a generator delegates to by `yield from`, None without."""
-    inner = generator.gi_yieldfrom if type(generator) is types.GeneratorType else None
+    inner = _awaited(generator) if type(generator) is types.GeneratorType else None
     frame = generator_frame(inner) if type(inner) is types.GeneratorType else None
     return inner if frame is not None and is_users(frame.f_code.co_filename) else None
 
@@ -107,8 +112,35 @@ def awaiting_frames() -> list[Any]:
             frame = generator_frame(at)
             if frame is not None and frame.f_back is None and is_users(frame.f_code.co_filename):
                 found.append(frame)
-            at = getattr(at, _AWAITED[GENERATORS.index(type(at))])
+            at = _awaited(at)
     return found
+
+
+def _awaited(generator: Any) -> Any:
+    """What a generator or coroutine that is suspended delegates to, None without.
+
+    `gi_yieldfrom` and `cr_await` of one that is running, here or in another thread, can end the
+    process up to CPython 3.12: it takes what stands behind an instruction for one, and reads below
+    the stack. The collector knows of frames that run: the last object that it sees of a frame is on
+    top of the stack, and behind it comes the exception that was handled last, or None.
+    """
+    frame = generator_frame(generator)
+    if frame is None or not _delegates(frame):
+        return None
+    seen = gc.get_referents(generator if sys.version_info >= (3, 11) else frame)
+    return next((one for one in seen[:-3:-1] if not _is_exception(type(one))), None)
+
+
+def _is_exception(kind: type) -> bool:
+    return kind is type(None) or issubclass(kind, BaseException)
+
+
+def _delegates(frame: Any) -> bool:
+    """Return True if a frame that is not running is suspended at `yield from` or `await`."""
+    code, at = frame.f_code.co_code, frame.f_lasti + _BEHIND
+    if not 0 < at < len(code) - 1:
+        return False
+    return bool(code[at] == _SUSPENDED and (not _HOW or code[at + 1] & 3 in _HOW))
 
 
 def _tasks() -> list[Any]:
