@@ -37,10 +37,10 @@ _JS_SERIES = re.compile(
 # `structure(list(step = c(5L, 10L), mem_mb = c(808.0, 1090.9)), class = "data.frame", ...)`.
 _R_FRAME = re.compile(r"\bstructure\(list\(")
 _R_COLUMN = re.compile(
-    r"(?:`([^`\n]+)`|(?<![\w.])([A-Za-z.][\w.]*))\s*=\s*(?:c\(([^()]*)\)|([0-9]+):([0-9]+))"
+    r"(?:`([^`\n]+)`|(?<![\w.])([A-Za-z.][\w.]*))\s*=\s*(?:c\(([^()]*)\)|([0-9]{1,9}):([0-9]{1,9}))"
 )
 _R_NOT_COLUMNS = frozenset({"row.names", "class", "names"})
-_R_MOST_ROWS, _R_MOST_FRAMES = 1 << 20, 100
+_R_MOST_FRAMES = 100
 
 _Columns = dict[str, list[str]]
 
@@ -97,19 +97,21 @@ def _of_javascript(text: str) -> _Columns:
 def _of_r(text: str) -> Iterator[_Columns]:
     for frame in islice(_R_FRAME.finditer(text), _R_MOST_FRAMES):
         columns: _Columns = {}
+        counted: dict[str, range] = {}
         for column in _R_COLUMN.finditer(text, frame.end()):
             quoted, word, cells, first, last = column.groups()
             name = quoted or word
-            if name in _R_NOT_COLUMNS or name in columns:
+            if name in _R_NOT_COLUMNS or name in columns or name in counted:
                 break
             if first:
-                many = range(int(first), min(int(last), int(first) + _R_MOST_ROWS) + 1)
-                columns[name] = list(map(str, many))
+                counted[name] = range(int(first), int(last) + 1)
             else:
                 columns[name] = [one.removesuffix("L") for one in _split(cells)]
-        if not columns:  # nor will there be any further on
+        if not columns and not counted:  # nor will there be any further on
             return
-        yield columns
+        lengths = set(map(len, columns.values()))
+        axes = {name: list(map(str, one)) for name, one in counted.items() if {len(one)} == lengths}
+        yield {**dict(islice(axes.items(), 1)), **columns}
 
 
 def _over(axis: str, positions: list[str], lists: _Columns) -> _Columns:

@@ -245,7 +245,7 @@ def _timed_series(document: Row) -> _Columns:
     if not isinstance(times, list) or not values or not series:
         return {}
     units_ = [_unit(one.get(_UNIT)) for one in series]
-    tags = [", ".join(map(str, one.get("group_tags") or ["value"])) for one in series]
+    tags = [", ".join(_list_of(str, one.get("group_tags"))) or "value" for one in series]
     names = [f"{tag} ({unit})" if unit else tag for tag, unit in zip(tags, units_, strict=True)]
     return _equally_long(["time", *names], [times, *values])
 

@@ -52,7 +52,8 @@ def wiki_tables(lines: Sequence[str]) -> Iterator[tuple[int, list[list[str]]]]:
 
 def _rows_below(lines: Sequence[str], header: int) -> list[list[str]]:
     """The header's cells and those of the lines below it that begin with a bar."""
-    below = takewhile(lambda line: line.lstrip().startswith("|"), lines[header + 1 :])
+    others = (lines[at] for at in range(header + 1, len(lines)))
+    below = takewhile(lambda line: line.lstrip().startswith("|"), others)
     rows = (line.strip().replace("^", "|") for line in (lines[header], *below))
     cells = (row.removeprefix("|").removesuffix("|").split("|") for row in rows)
     return [[_MARKUP.sub("", _MARKS.sub("", c.strip())).strip(" *") for c in row] for row in cells]

@@ -19,7 +19,7 @@ _TIBBLE = re.compile(rb"\s*(?:<[a-z]{3,5}>\s*)+|\s*# A tibble: .*")
 _BAR = rb"(?:\||\xe2\x94\x82)"
 _JULIA_ROW = re.compile(rb"\s*(?:Row|[0-9]+)? *" + _BAR + rb" ?(.*)")
 _JULIA_NAMES = re.compile(rb"\s*Row " + _BAR)
-_JULIA_TYPES = re.compile(rb"\s*" + _BAR + rb" *(?:[A-Z][A-Za-z0-9{}.]*\?? *)+")
+_JULIA_TYPES = re.compile(rb"\s*" + _BAR + rb" *(?:[A-Z][A-Za-z0-9{}.]*\??(?: +|$))+")
 _DOTS = re.compile(rb"\s*\.{2,}(?:\s+\.{2,})*\s*")
 _QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
 # Not `# `, which is both a root prompt and a comment.
@@ -40,7 +40,7 @@ _TEX_ROW = re.compile(rb"[^&\n]*&[^\n]*\\\\[ \t]*(?:\\hline)?[ \t]*")
 _TEX_MARKUP = re.compile(
     rb"\\(?:textbf|textit|num|SI)\b|[{}$]|\\(?=[%_#&])|\\\\(?:\s*\\hline)?\s*$"
 )
-# siunitx: `\\SI{2.81}{\\giga\\byte}`.
+# siunitx: `\SI{2.81}{\giga\byte}`.
 _SIUNITX = re.compile(
     rb"\\(?:SI|qty)\{([0-9.,]+)\}\{\\(kilo|mega|giga|tera|kibi|mebi|gibi|tebi)\\byte\}"
 )

@@ -1,8 +1,7 @@
-"""Cells with blanks in them, and columns with empty cells: which column a cell is of is told by the
-name above it.
+"""Rows whose cells have blanks, or are empty: a cell belongs to the column whose name is above it.
 
-    NAME   HOST   PORTS  STATUS          REFRESHED  MEM USE
-    osd.3  ceph2         running (119m)  5m ago       3605M
+NAME   HOST   PORTS  STATUS          REFRESHED  MEM USE
+osd.3  ceph2         running (119m)  5m ago       3605M
 """
 
 from __future__ import annotations
