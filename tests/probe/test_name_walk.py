@@ -921,7 +921,7 @@ class TestTensors:
         assert 2 * per_graph < about["bytes"] < 4 * per_graph
         assert per_link([*links[:1]], Arrays())["bytes"] > 0
 
-    def test_a_graph_that_a_running_function_has_for_a_while_still_grows(self, program) -> None:
+    def test_a_graph_that_a_newer_tensor_leads_to_is_that_of_the_older_one(self, program) -> None:
         import torch
 
         program.total, program.error = torch.ones(3, requires_grad=True), None
@@ -929,11 +929,10 @@ class TestTensors:
         for number in range(1, 7):
             for _ in range(20):
                 program.total = program.total * 1.01
-            # (Names of a module are visited in their order: this one then comes first.)
+            # (Names of a module are visited in their order: `error` then comes first.)
             if number == 4:
-                total = vars(program).pop("total")
-                program.error = total - 1
-                program.total = total
+                program.error = program.total - 1
+                program.total = vars(program).pop("total")
             else:
                 program.error = None
             walk = NameWalk(places, Arrays())
@@ -941,7 +940,7 @@ class TestTensors:
             for place, found in walk.found.items():
                 found.set_size_of(place, number, set())
         (total,) = (one for one in places.growing() if one.name == "total" and one.path()[0].file)
-        assert [walk for walk, _ in total.sizes] == [1, 2, 3, 5, 6]
+        assert [walk for walk, _ in total.sizes] == [1, 2, 3, 4, 5, 6]
 
     def test_a_running_total_grows_by_its_nodes(self, program, torch) -> None:
         weight = torch.ones(4, requires_grad=True)
