@@ -697,7 +697,7 @@ def test_an_array_of_objects_that_grows_keeps_them(program) -> None:
 
 
 def test_large_programs_are_cut_off_and_their_last_level_is_left_out(program, monkeypatch) -> None:
-    monkeypatch.setattr(name_walk, "_MOST_VISITS", 10_000)
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 1000)
     program.wide = {i: {k: [k] for k in range(60)} for i in range(99)}
     program.deep = [program.wide, *({k: [[k]] for k in range(90)} for _ in range(95))]
     places = Places()
