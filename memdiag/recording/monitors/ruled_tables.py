@@ -2,7 +2,7 @@
 PowerShell and psql with a rule of dashes or equals signs below the header, by ceph and nomad
 without.
 
-The rule tells where the columns are, or else the names of a header that comes again.
+The rule, or else the names of a header that comes again, say where the columns are.
 """
 
 from __future__ import annotations
