@@ -496,8 +496,7 @@ class NameWalk:
             found = self._record(container, place, weight, depth)
             found.is_container, found.items = True, found.items + weight * number
             is_further = found.objects > _SEVERAL
-        all_of = _MOST_NAMES if is_further else ALL_ITEMS
-        self._put_pairs(container, "key", place, weight, depth, _MOST_NAMES, all_of=all_of)
+        self._put_pairs(container, "key", place, weight, depth, _MOST_NAMES, is_further=is_further)
 
     def _put_pairs(
         self,
@@ -508,13 +507,12 @@ class NameWalk:
         depth: int,
         most_names: int,
         about: Any = None,
-        all_of: int = ALL_ITEMS,
+        is_further: bool = False,
     ) -> None:
-        """all_of: of a larger one, some stand for all."""
         number = dict.__len__(pairs)
-        if number <= all_of:
-            items = oldest(pairs, dict, all_of)
-        elif all_of < ALL_ITEMS:
+        if number <= (most_names if is_further else ALL_ITEMS):
+            items = oldest(pairs, dict, number)
+        elif is_further:
             items = newest(pairs, dict, sum(_OF_FURTHER))
         else:
             items = newest(pairs, dict, _NEWEST) + self._further(pairs, dict)

@@ -21,8 +21,8 @@ _FRAME_NAMES = ("gi_frame", "cr_frame", "ag_frame")
 _MOST_FILES = 10_000
 # Tasks of asyncio, and coroutines of one that wait for each other. Heuristic.
 _MOST_TASKS, _MOST_AWAITS = 100, 20
-# The instruction at which a suspended frame goes on, what its argument says of one that was at
-# `yield from` or `await`, and how far behind the last one it is.
+# The instruction at which a suspended frame continues, its arguments after `yield from` and
+# `await`, and its distance from the last instruction.
 _SUSPENDED = opcode.opmap.get("RESUME", opcode.opmap.get("YIELD_FROM"))
 _HOW = (2, 3) if "RESUME" in opcode.opmap else ()
 _BEHIND = 0 if sys.version_info >= (3, 13) else 2

@@ -110,8 +110,8 @@ def _of_r(text: str) -> Iterator[_Columns]:
         if not columns and not counted:  # nor will there be any further on
             return
         lengths = set(map(len, columns.values()))
-        axes = {name: list(map(str, one)) for name, one in counted.items() if {len(one)} == lengths}
-        yield {**dict(islice(axes.items(), 1)), **columns}
+        axes = (name for name, one in counted.items() if {len(one)} == lengths)
+        yield {name: list(map(str, counted[name])) for name in islice(axes, 1)} | columns
 
 
 def _over(axis: str, positions: list[str], lists: _Columns) -> _Columns:

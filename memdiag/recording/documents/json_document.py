@@ -244,10 +244,11 @@ def _timed_series(document: Row) -> _Columns:
     values, series = _list_of(list, document.get("values")), _list_of(dict, document.get("series"))
     if not isinstance(times, list) or not values or not series:
         return {}
-    units_ = [_unit(one.get(_UNIT)) for one in series]
-    tags = [", ".join(_list_of(str, one.get("group_tags"))) or "value" for one in series]
-    names = [f"{tag} ({unit})" if unit else tag for tag, unit in zip(tags, units_, strict=True)]
-    return _equally_long(["time", *names], [times, *values])
+    names = ["time"]
+    for one in series:
+        tags, unit = ", ".join(_list_of(str, one.get("group_tags"))), _unit(one.get(_UNIT))
+        names.append(f"{tags or 'value'} ({unit})" if unit else tags or "value")
+    return _equally_long(names, [times, *values])
 
 
 def _at(document: Any, *keys: str) -> Any:
