@@ -19,7 +19,7 @@ from memdiag.recording.read_options import DEFAULTS, MetricChoice, ReadOptions
 from memdiag.recording.registry import read_table
 from memdiag.recording.tables import infer_columns, native_columns, python_values
 from memdiag.recording.tables.assemble import assemble
-from memdiag.recording.tables.host_parts import with_host_names
+from memdiag.recording.tables.host_parts import with_available, with_host_names
 from memdiag.recording.tables.named_values import with_named_values
 from memdiag.recording.tables.nvidia_fields import with_mib
 from memdiag.recording.tables.table import Table
@@ -102,7 +102,7 @@ def _read(source: str, options: ReadOptions) -> Recording:
     table = table.with_decimal_points()
     if not options.metrics:
         table = with_named_values(table, source)
-        table = with_unnamed_memory(with_mib(with_host_names(table)))
+        table = with_unnamed_memory(with_mib(with_available(with_host_names(table))))
     plan = infer_columns.plan(table, options, source)
     recording = _until_total(assemble(table, plan, source), table)
     if format_ in _SELF_EVIDENT:

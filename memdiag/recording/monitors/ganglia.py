@@ -20,8 +20,6 @@ _DOCUMENT = re.compile(r"<GANGLIA_XML\b")
 _TAG = re.compile(r"<(CLUSTER|HOST|METRIC)\s([^<>]*)>")
 _MEMBER = re.compile(r'\b([A-Z_]+)="([^"]*)"')
 _UNITS = {"KB": "KiB"}  # of /proc/meminfo
-_FREE = ("mem_free (KiB)", "mem_buffers (KiB)", "mem_cached (KiB)")
-_AVAILABLE = "host_available (KiB)"
 _METRICS_AT_MOST = 200
 
 
@@ -31,9 +29,7 @@ def is_ganglia(source: Source) -> bool:
 
 
 def read_ganglia(source: Source) -> Table | None:
-    """A row per time and host, with its metrics of memory; None without any. What programs may get
-    is the sum of what is free and what is cached.
-    """
+    """A row per time and host, with its metrics of memory; None without any."""
     rows: list[Row] = []
     names: dict[str, None] = {}
     time = ""
@@ -49,9 +45,6 @@ def read_ganglia(source: Source) -> Table | None:
             rows[-1][name] = members.get("VAL", "")
     columns = {key: [row.get(key) for row in rows] for key in ("timestamp", "process", *names)}
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-    if names.keys() >= set(_FREE):
-        total = pl.sum_horizontal(pl.col(_FREE).cast(pl.Float64, strict=False), ignore_nulls=False)
-        frame = frame.with_columns(total.alias(_AVAILABLE)).drop(_FREE)
     return Table.of(frame) if names else None
 
 

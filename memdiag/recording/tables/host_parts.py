@@ -1,17 +1,21 @@
-"""Tables of a machine's memory whose names do not mention it: `time,free,used,cached,buffers`, as
-Netdata exports it, or `free` in a table.
+"""Tables of a machine's memory: what their names do not say of it in `time,free,used,cached,buffers`,
+as Netdata exports it, and what is available where only what is free and cached is in them.
 """
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 
 from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.column_meaning import is_available, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.tables.table import Table
 from memdiag.values import units
+from memdiag.values.measurements import Role
 from memdiag.values.sanitize import printable
 
 # The first in which a size can be that of a machine is taken.
@@ -27,6 +31,11 @@ _CACHED = {("cached",), ("cache",)}
 _PARTS = {_USED, _FREE} | _BUFFERS | _CACHED
 _OTHERS = {_TOTAL, ("available",)}
 _COLUMNS_AT_MOST = 100
+_NAMED_FREE = re.compile("free", re.IGNORECASE)
+# Words that name a part of a machine's memory: what is left says whose it is.
+_AVAILABLE_PARTS = {"free": "free"} | dict.fromkeys(("cached", "cache"), "cached")
+_AVAILABLE_PARTS |= dict.fromkeys(("buffers", "buffer", "buff"), "buffers")
+_OF_MEMORY = {"mem", "memory"}
 
 
 def with_host_names(table: Table) -> Table:
@@ -60,6 +69,47 @@ def with_host_names(table: Table) -> Table:
     shown = ", ".join(printable(table.names[at]) for at in sorted(found.values()))
     note = f"{shown}: taken as memory of a machine" + (f", in {unit}" if bare else "")
     return replace(table, names=tuple(names), notes=(*table.notes, note))
+
+
+def with_available(table: Table) -> Table:
+    """The table with what programs may get, free memory and cache together, in the place of both,
+    and a note; unchanged if that or what is used is in it. Reading files turns free memory into
+    cache; a leak takes from both.
+    """
+    if len(table.names) > _COLUMNS_AT_MOST or any(is_available(name) for name in table.names):
+        return table
+    machines: dict[object, dict[str, int]] = defaultdict(dict)
+    for at, name in enumerate(table.names):
+        apart = take_apart(name)
+        words = [word for word in apart.words if word not in _OF_MEMORY]
+        parts = {_AVAILABLE_PARTS[word] for word in words if word in _AVAILABLE_PARTS}
+        owner = tuple(word for word in words if word not in (*_AVAILABLE_PARTS, *_USED))
+        if len(parts) <= 1 and not (apart.percent or apart.rate):
+            part = "used" if _USED[0] in words else next(iter(parts), "")
+            machines[owner, apart.bytes_per_unit].setdefault(part, at)
+    for parts in machines.values():
+        if {"free", "cached"} <= parts.keys() and "used" not in parts:
+            table = _summed(table, [at for part, at in parts.items() if part], parts["free"])
+    return table
+
+
+def _summed(table: Table, parts: list[int], free: int) -> Table:
+    """The table with the sum of these columns under the name of the one that is free."""
+    meaning, cells = recognise(table.names[free]), [to_numbers(table.columns[at]) for at in parts]
+    if meaning.role is not Role.HOST or len({one.unit for one in cells}) > 1:
+        return table
+    name = _NAMED_FREE.sub("available", table.names[free], count=1)
+    name += f" ({cells[0].unit.value})" if cells[0].unit else ""
+    total = np.sum([one.values for one in cells], axis=0)
+    columns = (
+        (total if at == free else column, name if at == free else table.names[at])
+        for at, column in enumerate(table.columns)
+        if at == free or at not in parts
+    )
+    summed, names = zip(*columns, strict=True)
+    shown = ", ".join(printable(table.names[at]) for at in sorted(parts))
+    note = f"{shown}: their sum is available"
+    return replace(table, columns=summed, names=names, notes=(*table.notes, note))
 
 
 def unit_of_machine(size: float, *, without_kib: bool = False) -> str:
