@@ -49,8 +49,10 @@ def test_what_is_used_and_free_without_buffers_may_be_of_a_disk(tmp_path: Path) 
     [
         "time_s,mem_total,mem_free,mem_cached,mem_buffers",
         "time_s,MemTotal (kB),MemFree (kB),Cached (kB),Buffers (kB)",
-        "time_s,node_memory_MemTotal_bytes,node_memory_MemFree_bytes,node_memory_Cached_bytes,"
-        "node_memory_Buffers_bytes",
+        (
+            "time_s,node_memory_MemTotal_bytes,node_memory_MemFree_bytes,node_memory_Cached_bytes,"
+            "node_memory_Buffers_bytes"
+        ),
     ],
 )
 def test_free_and_cached_memory_together_are_available(tmp_path: Path, header: str) -> None:

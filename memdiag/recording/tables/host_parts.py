@@ -1,5 +1,5 @@
-"""Tables of a machine's memory: what their names do not say of it in `time,free,used,cached,buffers`,
-as Netdata exports it, and what is available where only what is free and cached is in them.
+"""A machine's memory in tables whose names do not mention it: `time,free,used,cached,buffers`, as
+Netdata exports it, or `free` in a table; and what is available, if only its parts are there.
 """
 
 from __future__ import annotations
