@@ -87,9 +87,9 @@ def with_available(table: Table) -> Table:
         if len(parts) <= 1 and not (apart.percent or apart.rate):
             part = "used" if _USED[0] in words else next(iter(parts), "")
             machines[owner, apart.bytes_per_unit].setdefault(part, at)
-    for parts in machines.values():
-        if {"free", "cached"} <= parts.keys() and "used" not in parts:
-            table = _summed(table, [at for part, at in parts.items() if part], parts["free"])
+    for known in machines.values():
+        if {"free", "cached"} <= known.keys() and "used" not in known:
+            table = _summed(table, [at for part, at in known.items() if part], known["free"])
     return table
 
 
