@@ -77,3 +77,10 @@ def test_nothing_is_summed_if_it_is_recorded_or_of_other_memory(
 ) -> None:
     recording = read(log(tmp_path / "log.csv", header, 30000, 20000, 10000, 100))
     assert not any("their sum" in note for note in recording.notes)
+
+
+def test_each_machine_has_what_is_available_to_it(tmp_path: Path) -> None:
+    header = "time_s,web mem free,web mem cached,db mem free,db mem cached"
+    recording = read(log(tmp_path / "log.csv", header, 3 << 20, 1 << 20, 5 << 20, 2 << 20))
+    sums = {one.column: one.y[0] for one in recording.series}
+    assert sums == {"web mem available": 4 << 20, "db mem available": 7 << 20}

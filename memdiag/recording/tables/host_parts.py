@@ -87,29 +87,27 @@ def with_available(table: Table) -> Table:
         if len(parts) <= 1 and not (apart.percent or apart.rate):
             part = "used" if _USED[0] in words else next(iter(parts), "")
             machines[owner, apart.bytes_per_unit].setdefault(part, at)
+    gone: set[int] = set()
+    names, columns, notes = list(table.names), list(table.columns), []
     for known in machines.values():
         if {"free", "cached"} <= known.keys() and "used" not in known:
-            table = _summed(table, [at for part, at in known.items() if part], known["free"])
-    return table
-
-
-def _summed(table: Table, parts: list[int], free: int) -> Table:
-    """The table with the sum of these columns under the name of the one that is free."""
-    meaning, cells = recognise(table.names[free]), [to_numbers(table.columns[at]) for at in parts]
-    if meaning.role is not Role.HOST or len({one.unit for one in cells}) > 1:
-        return table
-    name = _NAMED_FREE.sub("available", table.names[free], count=1)
-    name += f" ({cells[0].unit.value})" if cells[0].unit else ""
-    total = np.sum([one.values for one in cells], axis=0)
-    columns = (
-        (total if at == free else column, name if at == free else table.names[at])
-        for at, column in enumerate(table.columns)
-        if at == free or at not in parts
+            free, parts = known["free"], [at for part, at in known.items() if part]
+            cells = [to_numbers(table.columns[at]) for at in parts]
+            is_host = recognise(table.names[free]).role is Role.HOST
+            if is_host and len({one.unit for one in cells}) == 1:
+                unit = f" ({cells[0].unit.value})" if cells[0].unit else ""
+                names[free] = _NAMED_FREE.sub("available", table.names[free], count=1) + unit
+                columns[free] = np.sum([one.values for one in cells], axis=0)
+                gone.update(at for at in parts if at != free)
+                shown = ", ".join(printable(table.names[at]) for at in sorted(parts))
+                notes.append(f"{shown}: their sum is available")
+    kept = [at for at in range(len(names)) if at not in gone]
+    return replace(
+        table,
+        columns=tuple(columns[at] for at in kept),
+        names=tuple(names[at] for at in kept),
+        notes=(*table.notes, *notes),
     )
-    summed, names = zip(*columns, strict=True)
-    shown = ", ".join(printable(table.names[at]) for at in sorted(parts))
-    note = f"{shown}: their sum is available"
-    return replace(table, columns=summed, names=names, notes=(*table.notes, note))
 
 
 def unit_of_machine(size: float, *, without_kib: bool = False) -> str:
