@@ -91,15 +91,15 @@ def with_available(table: Table) -> Table:
     names, columns, notes = list(table.names), list(table.columns), []
     for known in machines.values():
         if {"free", "cached"} <= known.keys() and "used" not in known:
-            free, parts = known["free"], [at for part, at in known.items() if part]
-            cells = [to_numbers(table.columns[at]) for at in parts]
+            free, summed = known["free"], [at for part, at in known.items() if part]
+            cells = [to_numbers(table.columns[at]) for at in summed]
             is_host = recognise(table.names[free]).role is Role.HOST
             if is_host and len({one.unit for one in cells}) == 1:
                 unit = f" ({cells[0].unit.value})" if cells[0].unit else ""
                 names[free] = _NAMED_FREE.sub("available", table.names[free], count=1) + unit
                 columns[free] = np.sum([one.values for one in cells], axis=0)
-                gone.update(at for at in parts if at != free)
-                shown = ", ".join(printable(table.names[at]) for at in sorted(parts))
+                gone.update(at for at in summed if at != free)
+                shown = ", ".join(printable(table.names[at]) for at in sorted(summed))
                 notes.append(f"{shown}: their sum is available")
     kept = [at for at in range(len(names)) if at not in gone]
     return replace(
