@@ -1,70 +1,62 @@
 """How much an autograd graph has grown that is too large to count.
 
-Nodes are numbered in the order in which a thread makes them. So the newest ones are counted, from
-the roots on, and those before them are as dense.
+The newest nodes are counted, from the roots on, and those before them are as dense.
 """
 
 from __future__ import annotations
 
-import types
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
+from itertools import islice, takewhile
 
-from .guard import ours
-from .plain_access import inherited_attribute
+from .graph_descent import (
+    Descent,
+    has_deep_graph,
+    is_there,
+    may_follow,
+    most_levels,
+    number_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterator, Sequence
 
-# Nodes that are counted, and visited on the way to an older one: 3 us each. Heuristic.
-_MOST_COUNTED, _MOST_VISITED = 2000, 15_000
-# Nodes that accumulate gradients have the highest number that there is.
-_NO_NUMBER = 1 << 62
+    from .places import Place
+
+# Nodes that are counted, and beside a graph that is too deep: 3 us each. Heuristic.
+_MOST_COUNTED, _MOST_BESIDE_DEEP = 2000, 200
 
 
-def number_of(node: Any) -> int:
-    """The number of a node: higher ones were made later. -1 if unknown, and of leaves."""
-    try:
-        number = inherited_attribute(type(node), "_sequence_nr")
-        found = number(node) if type(number) is types.MethodDescriptorType else -1
-        return int(found) if found < _NO_NUMBER else -1
-    except ours(Exception):
-        return -1
+def nodes_since(roots: Sequence[Any], place: Place, counted: set[int]) -> float | None:
+    """About how many nodes behind `roots`, the nodes of the tensors at a place, are newer than its
+    first one was in the walk before. None if that is not known, or if that node is not behind them:
+    then it is another graph. Beside a graph that is too deep, it is taken to be behind them as long
+    as it is there.
 
-
-def nodes_since(roots: Sequence[Any], before: int, counted: set[int]) -> float | None:
-    """About how many nodes behind `roots` are newer than node number `before`, None if that is not
-    known, or if that node is not behind the first of them: then it is another graph.
-
-    before: the number that the first root had at that time. counted: the numbers of nodes that
-    count for other graphs; those of this one are added.
+    counted: the numbers of nodes that count for other graphs; those of this one are added.
     """
-    if before < 0 or not _leads_to(roots[0], before):
+    before, is_deep = place.first_root[2], has_deep_graph()
+    if before < 0:
         return None
-    newest = max(map(number_of, roots))
-    found: list[int] = []
-    for number in _newest_first(roots):
-        if number <= before or len(found) == _MOST_COUNTED:
-            break
-        found.append(number)
+    newest, most = max(map(number_of, roots)), _MOST_BESIDE_DEEP if is_deep else _MOST_COUNTED
+    is_all = may_follow(0)
+    nodes = Descent(roots if is_all else ())
+    numbers = filter(lambda number: number >= 0, map(number_of, nodes))
+    found = list(islice(takewhile(lambda number: number >= before, numbers), most))
+    may_follow(nodes.levels())
+    if found[-1:] == [before]:
+        del found[-1]
+    elif len(found) == most or nodes.is_cut or not is_all:
+        is_all = False
+        if not (is_there(place.first_root) if is_deep else _leads_to(roots[0], before)):
+            return None
+    else:
+        return None
     new = len(set(found) - counted)
     counted.update(found)
-    is_part = len(found) == _MOST_COUNTED
-    return new * (newest - before) / (newest - found[-1] + 1) if is_part else float(new)
-
-
-def _newest_first(roots: Sequence[Any]) -> Iterator[int]:
-    """The numbers of the nodes behind `roots`, the highest first."""
-    seen = {number_of(root): root for root in roots}  # (a node may get another address later)
-    todo = [(-number, root) for number, root in seen.items()]
-    heapify(todo)
-    while todo:
-        number, node = heappop(todo)
-        yield -number
-        for number, one in _numbered(node):
-            if number not in seen:
-                seen[number] = None
-                heappush(todo, (-number, one))
+    if found:
+        place.node_density = new / (newest - found[-1] + 1)
+    return float(new) if is_all else place.node_density * (newest - before)
 
 
 def _leads_to(root: Any, wanted: int) -> bool:
@@ -73,7 +65,7 @@ def _leads_to(root: Any, wanted: int) -> bool:
     """
     todo = [(number_of(root), root)]
     seen = {todo[0][0]}
-    for _ in range(_MOST_VISITED):
+    for _ in range(most_levels()):
         if not todo:
             break
         number, node = heappop(todo)

@@ -13,6 +13,7 @@ import types
 from collections import deque
 from time import thread_time
 
+from .graph_descent import Descent, has_deep_graph, may_follow, may_read_node
 from .guard import ours
 from .plain_access import (
     CUDA_BLOCK_BYTES,
@@ -209,14 +210,23 @@ class Arrays:
     def node(self, tensor: Any) -> Any:
         """The autograd node that made a tensor, None without one.
 
-        Not of a view that was changed in place: torch would make the node anew, and warn.
+        Not of a view that was changed in place: torch would make the node anew, and warn. Beside a
+        graph that is too deep, only few: `has_unread_graph` is true of the others.
         """
         try:
-            if self._is_inference(tensor) or (self._is_view(tensor) and self._version(tensor)):
+            is_view = self._is_view(tensor) and self._version(tensor)
+            if is_view or self._is_inference(tensor) or not may_read_node():
                 return None
             return self._node(tensor)
         except ours(Exception):
             return None
+
+    def has_unread_graph(self, tensor: Any) -> bool:
+        """Return True if beside a graph that is too deep, the one of a tensor was not read."""
+        try:
+            return has_deep_graph() and not self._is_leaf(tensor)
+        except ours(Exception):
+            return False
 
     def version(self, tensor: Any) -> int:
         """How often a tensor was changed in place, -1 if that is not counted."""
@@ -449,6 +459,8 @@ class Kept:
         node = self._count_storage(tensor)
         if node is not None:
             self._count_graph(node)
+        elif self._arrays.has_unread_graph(tensor):
+            self.has_graph = True
         else:
             todo.append(self._arrays.grad(tensor))
 
@@ -473,11 +485,11 @@ class Kept:
         """
         self.has_graph = True
         found = self.found
-        if id(root) in found:  # of a tensor that another node has saved
+        if id(root) in found or not may_follow(0):  # of a tensor that another node has saved
             return
-        nodes = [root]
-        found[id(root)] = 0
-        for node in nodes:  # the list grows in the loop
+        nodes = Descent([root], without=found)
+        for node in nodes:
+            found[id(node)] = 0
             is_checked = self.nodes % _CHECK_EVERY == _CHECK_EVERY - 1
             if self.nodes >= self._most_nodes or (is_checked and self.is_over()):
                 break
@@ -488,11 +500,9 @@ class Kept:
             self.nodes += 1
             found[id(node)] = NODE_BYTES
             saved = [one for one in self._arrays.saved(node) if id(one) not in found]
-            behind = [before for before, _ in node.next_functions]
-            for before in [*behind, *map(self._count_storage, saved)]:
-                if before is not None and id(before) not in found:
-                    found[id(before)] = 0
-                    nodes.append(before)
+            for before in map(self._count_storage, saved):
+                nodes.add(before, node)
+        may_follow(nodes.levels())
 
     def _leave_out_parameter(self, node: Any) -> None:
         variable = node.variable

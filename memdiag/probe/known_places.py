@@ -99,10 +99,9 @@ class KnownPlacesWalk(NameWalk):
             self.reached.setdefault(place, []).append(Reached(thing, thing))
         return super()._record(thing, place, weight, depth)
 
-    def _nodes_of(self, root: Any) -> list[Any]:
+    def _behind(self, roots: list[Any]) -> dict[int, list[Any]]:
         """Graphs take too long to count: their places have no size."""
-        self._nodes = sys.maxsize
-        return [root]
+        return {}
 
 
 def _binds(frame: Any, names: set[str]) -> bool:

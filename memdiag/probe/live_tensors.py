@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import gc
 import sys
-from itertools import chain, compress, starmap, tee, zip_longest
+from itertools import chain, compress, islice, starmap, tee, zip_longest
 from operator import mul, not_
 from sys import getrefcount
 
 from . import young_garbage
+from .graph_descent import Descent, has_deep_graph, most_levels
 from .ring_format import ABSENT
 
 TYPE_CHECKING = False
@@ -37,8 +38,8 @@ _OBJECTS_EVERY = 4
 # something else. Heuristic: a program's annotations and tables hold fewer references.
 _OFF, _OFF_PART = 16, 0.05
 
-# Counting this many takes some 40 ms; graphs of models have a hundredth of it. Heuristic.
-MOST_NODES = 50_000
+# Counting this many takes some 40 ms; graphs of models have a twentieth of it. Heuristic.
+MOST_NODES = 20_000
 
 
 class TensorCount:
@@ -117,7 +118,8 @@ class TensorCount:
         """Tensors by class and device. Other values are added to `readings`."""
         if self.running.referring() >= _MANY:
             return _counted(self._tensors.with_devices())
-        rows = list(self._tensors.with_storages(results=at_step))
+        results = most_levels() if at_step and not has_deep_graph() else 0
+        rows = list(self._tensors.with_storages(results=results + 1 if results else 0))
         storages = {row[2]: row[3] for row in rows if row[2] is not None}
         readings["tensor_bytes"] = sum(storages.values())
         if garbage is not None:
@@ -130,8 +132,9 @@ class TensorCount:
                     bytes_on[on_host] += storages[address]
             readings["gc_unreachable_bytes"] = int(times * bytes_on[True])
             readings["gc_unreachable_device_bytes"] = int(times * bytes_on[False])
-        if at_step or not any(row[4] for row in rows):
-            nodes = count_graph_nodes(row[5] for row in rows if row[5] is not None)
+        if results or not any(row[4] for row in rows):
+            found = [row[5] for row in rows if row[5] is not None]
+            nodes = None if len(found) > results else count_graph_nodes(found)
             readings["graph_nodes"] = ABSENT if nodes is None else nodes
         return _counted(row[:2] for row in rows)
 
@@ -218,10 +221,11 @@ class _Tensors:
         return zip_longest(map(type, every), map(self._device, _of_types(self._plain, plain)))
 
     def with_storages(
-        self, *, results: bool = False
+        self, *, results: int = 0
     ) -> Iterator[tuple[type | None, Any, int | None, int, bool | None, Any]]:
         """The same rows with the identity and size of the plain tensor's storage. Two more columns
-        are not aligned: if a tensor that is not a parameter needs a gradient, and `grad_fn`s.
+        are not aligned: if a tensor that is not a parameter needs a gradient, and so many
+        `grad_fn`s.
         """
         every, rest = tee(self._all(self._kinds))
         first, second, third, fourth = tee(_of_types(self._plain, rest), 4)
@@ -232,7 +236,7 @@ class _Tensors:
             map(self._address, storages),
             map(self._bytes, again),
             map(self._is_grown, _of_types((self._root,), third)),
-            self._results(fourth) if results else (),
+            islice(self._results(fourth), results),
         )
 
     def _results(self, tensors: Iterable[Any]) -> Iterator[Any]:
@@ -294,17 +298,20 @@ def _metric(kind: str) -> str:
 def count_graph_nodes(results: Iterable[Any]) -> int | None:
     """The number of autograd nodes that are reachable from the `grad_fn`s `results`, included.
 
-    None if there are more than MOST_NODES. A graph that is retained is not visible in any tensor
-    that Python knows. Follows `next_functions`, which is torch's public API. Torch 2.13 keeps the
-    Python object that each node gets by that for as long as the node: at most 5 MB in all.
+    None if there are more than MOST_NODES, or too many one behind the other. A graph that is
+    retained is not visible in any tensor that Python knows.
     """
     kept = list({id(node): node for node in results}.values())
-    seen = set(map(id, kept))
+    roots, seen = kept[:], set(map(id, kept))
     for node in kept:  # the list grows in the loop
-        if len(kept) > MOST_NODES:
-            return None
+        if len(kept) > min(MOST_NODES, most_levels()):
+            break
         for before, _ in node.next_functions:
             if before is not None and id(before) not in seen:
                 seen.add(id(before))
                 kept.append(before)
-    return len(kept)
+    else:
+        return len(kept)  # too few to be too deep, and counted in a quarter of the time
+    nodes = Descent(roots)
+    number = sum(1 for _ in islice(nodes, MOST_NODES + 1))
+    return None if nodes.is_cut or number > MOST_NODES else number

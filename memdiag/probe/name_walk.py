@@ -15,10 +15,12 @@ import gc
 import sys
 import types
 from collections import deque
+from itertools import islice
 from math import inf
 from time import monotonic, thread_time
 
-from .graph_growth import nodes_since, number_of
+from .graph_descent import Descent, has_deep_graph, identity, number_of
+from .graph_growth import nodes_since
 from .guard import ours
 from .kept_bytes import NODE_BYTES, Arrays
 from .places import ALL_ITEMS, ITEM, Place, Places
@@ -134,14 +136,14 @@ class Found:
         if size >= 0:
             place.measured(walk, unit, size)
         if self.roots:
-            place.first_root = number_of(self.roots[0])
+            place.first_root = identity(self.roots[0])
         place.first_object = id(self.samples[0]) if self.samples else 0
 
     def _more(self, unit: str, place: Place, counted: set[int]) -> float | None:
         """What a place has grown by that is larger than what was counted, None if unknown."""
         if unit == "objects":
             return self.new_objects or None
-        nodes = nodes_since(self.roots, place.first_root, counted) if self.roots else None
+        nodes = nodes_since(self.roots, place, counted) if self.roots else None
         return None if nodes is None else nodes * NODE_BYTES
 
 
@@ -175,7 +177,6 @@ class NameWalk:
         # (Functions, not bound methods: a cycle would keep what was found until a collection.)
         self._visit_of: dict[int, Callable[..., None]] = {}
         self._sources: dict[str, str] = {}
-        self._nodes = 0
         self._graphs: list[tuple[Any, Found, float]] = []  # the node that made a tensor
         self._held: list[Any] = []  # else an address may be used again
 
@@ -407,6 +408,8 @@ class NameWalk:
         found = self._record(tensor, place, weight, depth)
         if node is not None:
             self._graphs.append((node, found, weight))
+        elif self._arrays.has_unread_graph(tensor):
+            found.is_partial = True
         found.bytes += weight * size
         hooks = self._arrays.hooks(tensor)
         if hooks is not None:
@@ -416,24 +419,32 @@ class NameWalk:
         """Count the graphs of the tensors: the nodes that two of them have are those of the older
         tensor, which the newer one was made of.
         """
+        if not self._graphs:
+            return
+        behind = self._behind([node for node, _, _ in self._graphs])
         for node, found, weight in sorted(self._graphs, key=lambda one: number_of(one[0])):
             if id(node) in self.seen:
                 found.has_others_graph = True
                 continue
-            found.bytes += weight * len(self._nodes_of(node)) * NODE_BYTES
-            found.is_partial = found.is_partial or self._nodes > _MOST_NODES
+            nodes = self._nodes_of(node, behind)
+            found.bytes += weight * len(nodes) * NODE_BYTES
+            found.is_partial = found.is_partial or any(id(one) not in behind for one in nodes)
             if len(found.roots) < ALL_ITEMS:
                 found.roots.append(node)
 
-    def _nodes_of(self, root: Any) -> list[Any]:
+    def _behind(self, roots: list[Any]) -> dict[int, list[Any]]:
+        """The nodes right behind each of those that were followed."""
+        nodes = Descent([] if has_deep_graph() else roots)
+        for _ in islice(nodes, _MOST_NODES):
+            pass
+        return nodes.behind
+
+    def _nodes_of(self, root: Any, behind: dict[int, list[Any]]) -> list[Any]:
         """The nodes of a graph that no tensor before had, the newest first."""
         nodes, seen = [root], self.seen
         seen[id(root)] = self._places.root
         for node in nodes:  # the list grows in the loop
-            self._nodes += 1
-            if self._nodes > _MOST_NODES:
-                break
-            for before, _ in node.next_functions:
+            for before in behind.get(id(node), ()):
                 if before is not None and id(before) not in seen:
                     seen[id(before)] = self._places.root
                     nodes.append(before)

@@ -45,8 +45,9 @@ class Place:
     function of the local variable, the module of the global. file, line: where the owner is
     defined, "" if that is a library. unit: what `sizes` counts: "items" of containers, "bytes" of
     arrays, tensors and text, or "objects". sizes: (number of the walk, size) around each change,
-    last_walk: the number of the last one. first_root: the number that the first node of its graphs
-    had in it, -1 if unknown. first_object: the identity of the first object at it in that walk.
+    last_walk: the number of the last one. first_root: the identity of the first node of its graphs
+    in it, (0, 0, -1) without one. node_density: of its graphs' nodes among all that were
+    made meanwhile. first_object: the identity of the first object at it in that walk.
     type: that of the class of the very first one. is_in_chain: objects at it lead to others at it.
     aliases: other names of the same objects.
     """
@@ -62,6 +63,7 @@ class Place:
         "last_walk",
         "line",
         "name",
+        "node_density",
         "owner",
         "parent",
         "seen",
@@ -76,7 +78,8 @@ class Place:
         self.line = self.seen = self.last_walk = self.first_object = self.type = 0
         self.children: dict[tuple[str, ...], Place] | None = None
         self.sizes: list[tuple[int, float]] = []
-        self.first_root = -1
+        self.first_root = (0, 0, -1)
+        self.node_density = 0.0
         self.is_in_chain = False
         self.aliases: tuple[str, ...] = ()
 
