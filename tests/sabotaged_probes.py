@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sabotage import noting, sabotaged
@@ -27,10 +28,31 @@ def ends_of_variants(
     env: Mapping[str, str],
     *,
     timeout_s: float,
+    at_once: int = 1,
 ) -> dict[tuple[str, str], End]:
     """How `program.py` in `work` ends with each of these functions of the probe failing, (file,
-    name): of those that it reaches.
+    name): of those that it reaches. at_once: programs that run side by side.
     """
+    ends: dict[tuple[str, str], End] = {}
+    with ThreadPoolExecutor(at_once) as pool:
+        runs = [
+            pool.submit(_ends, work / str(n), python, names[n::at_once], env, timeout_s)
+            for n in range(at_once)
+        ]
+        for run in runs:
+            ends |= run.result()
+    return ends
+
+
+def _ends(
+    work: Path,
+    python: str,
+    names: Sequence[tuple[str, str]],
+    env: Mapping[str, str],
+    timeout_s: float,
+) -> dict[tuple[str, str], End]:
+    work.mkdir()
+    shutil.copy(work.parent / "program.py", work)
     shutil.copytree(PROBE, work / "probe", ignore=shutil.ignore_patterns("__pycache__"))
     variants = {}
     for number, (file, name) in enumerate(names):

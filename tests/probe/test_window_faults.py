@@ -67,6 +67,7 @@ def test_failure_in_a_window_is_unnoticed(tmp_path: Path, any_python: str, part:
         share(names, any_python)[part::_PARTS],
         {"PYTHONPATH": str(tmp_path), ring_format.EXPLAIN_VARIABLE: "always"},
         timeout_s=390,
+        at_once=3,
     )
     assert ends
     expected = ("0\n", "to stderr\n", "7")
