@@ -454,7 +454,8 @@ class HolderSampler:
             if found is None or thread_time() > cpu_until_s or monotonic() > until_s:
                 continue
             about = _measured(place, found, arrays, counted)
-            if about is not None:
+            is_known = about is None or (about["has_unread_graph"] and place in self._measured)
+            if about is not None and not is_known:
                 self._measured[place] = place.sizes[-1][1], about
 
     def _write(self) -> None:

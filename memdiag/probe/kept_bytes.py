@@ -286,7 +286,8 @@ class Arrays:
 class Kept:
     """What objects keep together: bytes by the identity of what has them.
 
-    has_graph: a tensor with an autograd graph is in it.
+    has_graph: a tensor with an autograd graph is in it. has_unread_graph: whose nodes do not count
+    since there is a graph that is too deep.
     """
 
     def __init__(
@@ -310,7 +311,7 @@ class Kept:
         self._all_held: list[list[Any]] = [] if without is None else without._all_held
         self._all_held.append(self._held)
         self._until_s = thread_time() + longest_s
-        self.has_graph = False
+        self.has_graph = self.has_unread_graph = False
         self.nodes = self._most_nodes = 0
 
     def add(self, thing: Any) -> None:
@@ -460,7 +461,7 @@ class Kept:
         if node is not None:
             self._count_graph(node)
         elif self._arrays.has_unread_graph(tensor):
-            self.has_graph = True
+            self.has_graph = self.has_unread_graph = True
         else:
             todo.append(self._arrays.grad(tensor))
 
@@ -485,7 +486,10 @@ class Kept:
         """
         self.has_graph = True
         found = self.found
-        if id(root) in found or not may_follow(0):  # of a tensor that another node has saved
+        if id(root) in found:  # of a tensor that another node has saved
+            return
+        if not may_follow(0):
+            self.has_unread_graph = True
             return
         nodes = Descent([root], without=found)
         for node in nodes:
@@ -681,4 +685,5 @@ def _per_unit(thing: Any, kept: Kept, units: float) -> dict[str, Any]:
         "kind": kept.kind(),
         "through": kept.through(),
         "bound": None,
+        "has_unread_graph": kept.has_unread_graph,
     }
