@@ -17,6 +17,7 @@ import functools
 import gc
 import types
 from heapq import heappop, heappush
+from itertools import chain, compress, starmap, tee
 from time import monotonic
 
 from .guard import ours
@@ -39,6 +40,8 @@ _NEW_NODES = 2
 _CHECKED_PART = 0.01
 # Nodes that accumulate gradients have the highest number that there is.
 _NO_NUMBER = 1 << 62
+
+_GENERATIONS = ((0,), (1,), (2,))
 
 # The methods of classes in C, which last as long as the process, by identity.
 _numbers: dict[int, Any] = {}
@@ -103,8 +106,14 @@ def identity(node: Any) -> tuple[int, int, int]:
 
 
 def is_there(node: tuple[int, int, int]) -> bool:
-    """Return True if the node with this identity still exists."""
-    return any(id(one) == node[0] and identity(one) == node for one in gc.get_objects())
+    """Return True if the node with this identity still exists.
+
+    A single call of C code passes over all objects, so no other thread runs meanwhile and no object
+    lives longer because of it.
+    """
+    objects, asked = tee(chain.from_iterable(starmap(gc.get_objects, _GENERATIONS)))
+    found = list(compress(objects, map(node[0].__eq__, map(id, asked))))
+    return any(identity(one) == node for one in found)
 
 
 def has_deep_graph() -> bool:
