@@ -43,6 +43,7 @@ _AMOUNT = re.compile(r"[0-9]\s*[KMGT]i?B\b", re.I)
 _OPEN_BRACKET = re.compile(r"\[[^\]]*$")
 _CELL_ENDS = re.compile(r"[,;|\s]+")
 _COMMAND = re.compile(r"\$[({A-Za-z]|\bdo\b.*\bdone\b")  # of a shell
+_SEPARATOR = re.compile(r"\"?sep=[,;|\t]\"?\s*")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
 _DATE = re.compile(
     r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
@@ -145,7 +146,9 @@ def is_number(cell: str) -> bool:
 
 
 def _comment(line: str) -> bool:
-    """Return True for a remark or a command; a header may begin with # as well."""
+    """Return True for a remark, a command, or Excel's `sep=;`; a header may begin with # as well."""
+    if _SEPARATOR.fullmatch(line):
+        return True
     if not line.startswith("#"):
         return False
     return _COMMAND.search(line) is not None or not recognisable(_CELL_ENDS.split(line[1:]))

@@ -14,7 +14,7 @@ from statistics import median
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import DEVICE, IN_USE
+from memdiag.recording.parsing.column_vocabulary import ALLOCATED, DEVICE, IN_USE
 from memdiag.recording.textlog.number_spans import (
     ARROW,
     BEHIND_GAP,
@@ -39,7 +39,8 @@ from memdiag.recording.textlog.number_spans import (
 )
 from memdiag.values.measurements import Unit
 
-_OF_TIME = frozenset({"s", "sec", "secs", "min", "h", "hour", "hours"})
+_OF_TIME = frozenset({"s", "sec", "secs", "min", "mins", "minute", "minutes"})
+_OF_TIME |= frozenset({"h", "hr", "hrs", "hour", "hours"})
 _ZEROS = str.maketrans("123456789", "000000000")
 # A field must be in this share of the lines with the most frequent field of its kind.
 _SHARE = 0.05
@@ -49,7 +50,8 @@ SEEN_AT_LEAST = 3
 _BARE_SIZE = "size"
 _OF_AMOUNTS = IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 # What has memory: "cuda 1.2 GB, cpu 3.1 GB".
-_HOLDERS = frozenset({"process", "python", "cpu", "host"})
+_HOLDERS = frozenset({"process", "python", "cpu", "host", "driver"})
+_OF_ALLOCATORS = ALLOCATED | frozenset({"reserved", "cached", "active", "current", "max", "peak"})
 _RUNNING = frozenset({"process", "python", "java", "jvm", "server", "worker", "container", "pod"})
 
 # The name of a number without words at the start of lines, and of one before a total: `3/40`.
@@ -334,10 +336,11 @@ def _own(metrics: Sequence[Field], lines: Sequence[str], *, is_about_memory: boo
 
 
 def _in_a_row(metrics: Sequence[Field], lines: Sequence[str]) -> set[str]:
-    """Names of the fields that are mostly in a row of amounts with one that only a device names:
-    `browser=118MB gpu=156MB tab#3=205MB`. What they have is all of one kind.
+    """Names of the fields that are mostly in a row of amounts with one that a device and perhaps
+    its allocator name: `browser=118MB gpu=156MB tab#3=205MB`, `mps allocated=1.4GB driver=2.7GB`.
+    What they have is all of one kind.
     """
-    devices = [f for f in metrics if not f.by_unit and DEVICE.issuperset(take_apart(f.name).words)]
+    devices = [f for f in metrics if not f.by_unit and _is_of_device(take_apart(f.name).words)]
     others = [f for f in metrics if f.by_unit and not f.is_guessed]
     if not devices or not others:
         return set()
@@ -352,6 +355,10 @@ def _in_a_row(metrics: Sequence[Field], lines: Sequence[str]) -> set[str]:
                 found[field.name] += 1
                 together[field.name] += any(a <= place[0][0] < b for a, b in rows)
     return {name for name, often in together.items() if often * 2 > found[name]}
+
+
+def _is_of_device(words: Sequence[str]) -> bool:
+    return not DEVICE.isdisjoint(words) and (DEVICE | _OF_ALLOCATORS).issuperset(words)
 
 
 def _is_of_things(field: Field, lines: Sequence[str]) -> bool:

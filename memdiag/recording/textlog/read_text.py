@@ -48,6 +48,9 @@ _GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly
 _ROWS_AT_LEAST = 4
 # An axis increases in this share of its steps; it may also stay or restart.
 _ONWARDS = 0.6
+# Of the moves of a position on another line than the reading, this share has one direction: the
+# duration of each step goes up and down. Heuristic.
+_ONE_WAY = 0.8
 # Readings end early where more than this share of the positions is beyond the last one.
 _BEYOND = 0.05
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
@@ -321,13 +324,16 @@ def _as_table(
     if chosen.own:  # a value without a position does not belong to the series
         wanted &= _have_any(found, axes)
     rows = found if wanted.all() else found.of(np.flatnonzero(wanted))
+    if collector.carries_stamps and not _keeps_on(rows.stamps):  # durations, other logs' times
+        rows = replace(rows, stamps=np.full(len(rows.stamps), np.nan))
     most = max((int((~np.isnan(rows.values[n])).sum()) for n in metrics), default=0)
     guessed = {n for n in axes if collector.fields[n].is_guessed}  # "17/500 MHz"
     carrying = [
         n
         for n in axes
         if chosen.own
-        or (_fills_half(rows.values[n]) and (n not in guessed or _onwards(rows.values[n])))
+        or collector.fields[n].leads
+        or (_fills_half(rows.values[n]) and _keeps_on(rows.values[n], is_guessed=n in guessed))
     ]
     if chosen.own and 0 < most < _ROWS_AT_LEAST:
         raise ReadError(
@@ -473,10 +479,19 @@ def _leads(positions: Floats) -> bool:
     return _fills_half(positions) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
 
 
-def _onwards(positions: Floats) -> bool:
-    """Return True if most of the moves of a position are onwards; it may also stay."""
+def _onwards(positions: Floats, share: float = _ONWARDS) -> bool:
+    """Return True if this share of the moves of a position is onwards; it may also stay."""
     moves = np.diff(positions[~np.isnan(positions)])
-    return bool((moves > 0).sum() >= _ONWARDS * (moves != 0).sum())
+    return bool((moves > 0).sum() >= share * (moves != 0).sum())
+
+
+def _keeps_on(positions: Floats, *, is_guessed: bool = False) -> bool:
+    """Return True if nearly all moves are in one direction, which may be back if the newest
+    readings come first; of a guessed position, if most are onwards.
+    """
+    if is_guessed:
+        return _onwards(positions)
+    return _onwards(positions, _ONE_WAY) or _onwards(-positions, _ONE_WAY)
 
 
 def _fills_half(readings: Floats) -> bool:

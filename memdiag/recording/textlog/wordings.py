@@ -12,12 +12,14 @@ from dataclasses import replace
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.textlog.discover_fields import SEEN_AT_LEAST, Field
+from memdiag.recording.textlog.number_spans import UNIT
 from memdiag.recording.textlog.search_lines import TAGS
 
 # More wordings are names of things, not of moments.
 _WORDINGS_AT_MOST = 4
 # This share of the lines may have other words.
 _SHARE = 0.02
+_WITH_UNIT = re.compile(rf"[0-9][ ]?{UNIT}(?!\w)")
 _WORDS = re.compile(r"(?<!\w)[^\W\d_]{2,}(?:[_-][^\W\d_]+)*(?!\w)")
 
 
@@ -84,7 +86,8 @@ def _with_word(field: Field, word: str) -> Field:
 
 
 def _wording(text: str) -> tuple[str, ...]:
-    """The words of a text, without tags, AM and PM."""
+    """The words of a text, without tags, units of numbers, AM and PM."""
+    text = _WITH_UNIT.sub(" ", text)
     for pattern in (pattern for patterns in TAGS.values() for pattern in patterns):
         text = re.sub(pattern, " ", text)
     return tuple(word for word in _WORDS.findall(text) if word not in {"AM", "PM"})
