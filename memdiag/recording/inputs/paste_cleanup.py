@@ -21,7 +21,8 @@ _JULIA_ROW = re.compile(rb"\s*(?:Row|[0-9]+)? *" + _BAR + rb" ?(.*)")
 _JULIA_NAMES = re.compile(rb"\s*Row " + _BAR)
 _JULIA_TYPES = re.compile(rb"\s*" + _BAR + rb" *(?:[A-Z][A-Za-z0-9{}.]*\??(?: +|$))+")
 _DOTS = re.compile(rb"\s*\.{2,}(?:\s+\.{2,})*\s*")
-_QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
+# Perhaps a quote in a quote, `>> `, but no prompt of Python, `>>> `.
+_QUOTE = re.compile(rb"\s{0,3}>(?!>>) ?>{0,1}(?!>) ?")
 # Not `# `, which is both a root prompt and a comment.
 _PROMPT = re.compile(
     rb"(?:"

@@ -14,11 +14,13 @@ _PROMPT = re.compile(
     rb"\s{0,3}" + _ENVIRONMENT + rb"(?:\$ |[\w.-]+@[\w.-]+[: ][^$#%>]{0,80}[$#%] "  # me@host:~/job$
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*> ?"  # PowerShell, cmd
     rb"|> (?=[^\n]*\w\()"  # R
-    rb"|\(gdb\) (?=p)|In\[[0-9]+\]:= )"  # gdb, Mathematica
+    rb"|\(gdb\) (?=p)|In\[[0-9]+\]:= "  # gdb, Mathematica
+    rb"|(?:irb|iex|\[[0-9]+\] pry)\([^)\n]{0,40}\)[:0-9]*[>*] "  # Ruby, Elixir
+    rb"|(?:scala|jshell|julia|node|sbcl)> )"
     rb"(.*)"
 )
 _VALUE = re.compile(
-    rb"\s*(?:\[1\] +|\$[0-9]+ = |Out\[[0-9]+\]= )?"
+    rb"\s*(?:\[1\] +|\$[0-9]+ = |Out\[[0-9]+\]= |=> )?"
     rb"([0-9][0-9.,_']*(?: ?(?:[KMGT]i?B|bytes))?)\s*"
 )
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")

@@ -26,6 +26,7 @@ _CLOCK = re.compile(
 )
 # What it reads beyond `moments`: hours and minutes alone, and twelve hours.
 _NO_SECONDS = r"^((?:.*[T ])?[0-9]{1,2})[:h.]([0-9]{2})(?: Uhr)?$"
+_DATE_NO_SECONDS = r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2} [0-9]{1,2}:[0-9]{2})$"
 _HALF = r"\s?([AaPp])[Mm]$"
 
 
@@ -138,6 +139,7 @@ def _moments(text: pl.Series) -> Floats:
     plain = plain.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
     plain = plain.str.replace(",", ".", literal=True)
     plain = plain.str.replace(r"^[0-9]{1,2}[-.][0-9]{1,2} +", "")  # no year: only the time of day
+    plain = plain.str.replace(_DATE_NO_SECONDS, "${1}:00")
     dates = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
     seconds = _floats(dates.dt.epoch("us")) * 1e-6
     if not dates.has_nulls():

@@ -363,8 +363,11 @@ def _is_of_device(words: Sequence[str]) -> bool:
 
 def _is_of_things(field: Field, lines: Sequence[str]) -> bool:
     """Return True if most of the sizes follow the name or the number of what may have a size:
-    "saved weights 412 MB", "shard 3: 512 MB"; not a moment, a device, or an amount of a total.
+    "saved weights 412 MB", "shard 3: 512 MB"; not a moment, a device, an amount of a total, or
+    what comes again with its number: "web-0: 1.2 GiB, web-1: 1.1 GiB".
     """
+    if field.alike:
+        return False
     found = things = 0
     for line in lines:
         if (place := field.find(line)) is not None:

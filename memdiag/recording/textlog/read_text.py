@@ -332,8 +332,10 @@ def _as_table(
         n
         for n in axes
         if chosen.own
-        or collector.fields[n].leads
-        or (_fills_half(rows.values[n]) and _keeps_on(rows.values[n], is_guessed=n in guessed))
+        or (
+            _fills_half(rows.values[n])
+            and (collector.fields[n].leads or _keeps_on(rows.values[n], is_guessed=n in guessed))
+        )
     ]
     if chosen.own and 0 < most < _ROWS_AT_LEAST:
         raise ReadError(
