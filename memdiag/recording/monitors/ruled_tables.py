@@ -129,6 +129,8 @@ def _table(lines: Sequence[str], headers: Mapping[int, tuple[object, RowOf]]) ->
         moments = [{TICK: str(at)} for at in range(len(rows))]
     if dated := _dated(rows):
         rows = [{"time": row.pop(dated), **row} for row in rows]
+    if number:
+        rows = [{name: row[name] for name in row if not _is_load(name)} for row in rows]
     rows = [moment | row for moment, row in zip(moments, _with_kib(rows), strict=True)]
     return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
 

@@ -19,6 +19,7 @@ Row = dict[str, str]
 Line = tuple[bool, str]  # whether it is a header
 _MAX_BYTES = 512 << 20
 _TIME = re.compile(r"(?:\b|(?<=[0-9]T))([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?(?:Z|\b)")
+_CLOCK = re.compile("([0-9]{1,2}):([0-9]{2})")
 _HALF_DAY_MIN = 720
 # This share of the moves of a clock may be back, as in `tables.axis`.
 _BACKWARDS = 0.05
@@ -59,8 +60,9 @@ def _goes_back(clocks: Sequence[str]) -> bool:
     """Return True if more than a few of the moves of these times of day are back, and not over
     midnight.
     """
-    times = [[int(part) for part in clock.split(":")[:2]] for clock in clocks]
-    moves = [60 * (b[0] - a[0]) + b[1] - a[1] for a, b in pairwise(times) if a != b]
+    found = (_CLOCK.match(clock) for clock in clocks)
+    times = [60 * int(one[1]) + int(one[2]) for one in found if one is not None]
+    moves = [b - a for a, b in pairwise(times) if a != b]
     back = sum(-_HALF_DAY_MIN < move < 0 for move in moves)
     return back > _BACKWARDS * len(moves)
 

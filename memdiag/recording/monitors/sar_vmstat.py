@@ -37,7 +37,7 @@ _VM_STAT_LINES = {
 _VM_STAT_LINE = re.compile(rf"({'|'.join(_VM_STAT_LINES)}): +([0-9]+)")
 _VM_STAT_USED = frozenset(_VM_STAT_LINES.values())
 # Of the JVM: the old generation, of which collections leave what is in use, in KiB and in percent.
-_JSTAT = re.compile(r"\bOU?\b.*\bYGC\b.*\bFGC\b")
+_JSTAT = re.compile(r"\bOU?\b.*\bYGC\b.*\b[FY]GCT?\b")
 _JSTAT_NAMES = {"OU": "old heap (KiB)", "O": "old heap (%)", "MU": "metaspace memory (KiB)"}
 _NMON = re.compile(r"^MEM,Memory .*\bmemfree\b")
 _SIZES = ("host_available", "host_free")
