@@ -110,6 +110,8 @@ class Field:
     by_unit: only the unit of memory after it shows what the number is: maybe the size of a file.
     is_guessed: nothing else than its place shows that it is the amount in use of a line's sizes.
     alike: for names with digits, as in "gpu0 mem": finds the name with any other digits too.
+    is_behind: its words stand behind the number.
+    also: fields of the same name with the words elsewhere, for lines without this one.
     others: patterns of numbers that `pattern` finds as well, and that have a longer name:
         "GPU 0 memory usage: 5G" beside "Worker 0 memory usage: 4G", whose 0 is its own number.
     """
@@ -126,6 +128,8 @@ class Field:
     is_of_memory: bool = True
     leads: bool = False
     others: tuple[str, ...] = ()
+    is_behind: bool = False
+    also: tuple[Field, ...] = ()
 
     def find(self, line: str) -> tuple[tuple[int, int], str] | None:
         """The place of the number in a line, and its unit; None if there is none, or none with the
@@ -136,6 +140,9 @@ class Field:
             found = (re.search(one, line) for one in self.others)
             if any(other is not None and other.span(1) == place[0] for other in found):
                 return None
+        if place is None:
+            found_ = (one.find(line) for one in self.also)
+            return next((there for there in found_ if there is not None), None)
         return place
 
     def _place(self, line: str) -> tuple[tuple[int, int], str] | None:
@@ -283,6 +290,7 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
         is_guessed=place.kind == "size" or place == Place("fraction", ""),
         is_of_memory=place.kind not in BY_UNIT and is_of_memory,
         leads=leads,
+        is_behind=place.kind == "behind",
         others=tuple(
             _pattern(Place("label", one), labels)
             for one in labels
@@ -605,10 +613,13 @@ def _escaped(label: str) -> str:
 
 
 def _frequent(fields: Iterable[tuple[int, Field]]) -> list[Field]:
-    """The fields that occur often enough; each name once."""
+    """The fields that occur often enough; each name once, but for a size before the words that
+    stand behind others: "working set 303 MB", "443 MB working set".
+    """
     counted = list(fields)
     most = max((n for n, _ in counted), default=0)
-    kept = {f.name: f for n, f in reversed(counted) if n >= max(SEEN_AT_LEAST, _SHARE * most)}
+    often = [f for n, f in counted if n >= max(SEEN_AT_LEAST, _SHARE * most)]
+    kept = {(f.name, f.is_behind): f for f in reversed(often)}
     return list(kept.values())[::-1]
 
 

@@ -91,7 +91,7 @@ def read_text(source: Source) -> Table | None:
             collector.read(lines)
     if collector is None:
         return None
-    found = collector.collected()
+    found = _merged(collector)
     chosen = _chosen(collector.fields, found)
     table = _as_table(collector, found, chosen, filled, source, repeats=repeats)
     if table is None:
@@ -126,6 +126,24 @@ def _collector_for(lines: Lines) -> Collector | None:
         return None
     metrics = [field for field in fields if field.meaning.part is Part.METRIC]
     return Collector(fields, carries_stamps=not _have_stamps(lines, metrics))
+
+
+def _merged(collector: Collector) -> Found:
+    """What was collected, with fields of one name as one, whose words stand before or behind it."""
+    found, fields = collector.collected(), collector.fields
+    first: dict[str, int] = {}
+    also: dict[str, tuple[Field, ...]] = {}
+    for n, field in enumerate(fields):
+        if (one := first.setdefault(field.name, n)) != n:
+            ours = found.values[one]
+            ours[:] = np.where(np.isnan(ours), found.values[n], ours)
+            also[field.name] = (*also.get(field.name, ()), field)
+    if not also:
+        return found
+    collector.fields = [
+        replace(fields[n], also=also.get(name, ())) for name, n in first.items()
+    ]
+    return replace(found, values=found.values[list(first.values())])
 
 
 def _have_stamps(lines: Lines, metrics: Sequence[Field]) -> bool:
