@@ -14,6 +14,7 @@ from itertools import pairwise
 from memdiag.recording.parsing.column_names import Name, take_apart
 from memdiag.recording.parsing.column_vocabulary import (
     ALLOCATED,
+    ALLOCATED_SO_FAR,
     AMOUNTS,
     AVAILABLE,
     AVAILABLE_PARTS,
@@ -33,6 +34,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     IN_USE,
     LABEL_FILLERS,
     LABELS,
+    LARGEST,
     MEMORY,
     MEMORY_ENDINGS,
     MEMORY_PARTS,
@@ -242,6 +244,8 @@ def _is_no_level(name: Name) -> bool:
     """Return True if it is a rate, a load, a sum over the run or the size of one part."""
     words = set(name.words)
     if any(together <= words for together in NO_LEVELS):
+        return True
+    if words >= ALLOCATED_SO_FAR and words.isdisjoint(LARGEST):
         return True
     if name.words[-1:] == ("allocated",) and not POOLS.isdisjoint(words):
         return True

@@ -120,6 +120,9 @@ NO_LEVELS = tuple(
 POOLS = _words("all pool")
 # A total of these that stands beside its own amount sums up all that was ever allocated.
 ALLOCATED = _words("alloc allocated")
+# The sum of all allocations until now, but not the largest of them.
+ALLOCATED_SO_FAR = _words("allocated so far")
+LARGEST = _words("max maximum peak")
 # Of memory in percent: used, not busy. (A device's drivers call the load of its bus the same.)
 UTILIZATION = _words("util utilization")
 # Memory that is left, in the languages of `MEMORY`. What is available includes caches.

@@ -25,6 +25,8 @@ _TEXTS = frozenset({"cmd", "command", "args", "name", "time", "date", "message",
 _USUAL = 0.7
 # Words of the longest name of a column. Heuristic.
 _WORDS_OF_NAME = 8
+# Of a mail, above the names of columns.
+_LINES_OF_PROSE = 6
 # Rows that make a table among prose.
 _ROWS_IN_PROSE = 4
 # A printed number, perhaps with a unit or a percent sign: 17,412 MB; 2.6G; 1e-3; inf.
@@ -40,6 +42,7 @@ CELL_END = {WHITESPACE: r"[ \t]+(?![ \t]|\([+-])", WIDE: r"[ \t]{2,}"}
 _BLANK = {delimiter: re.compile(end) for delimiter, end in CELL_END.items()}
 _SIZE_UNIT = re.compile(r"[0-9]\s*((?:[KMGT]i?)?B)", re.I)
 _AMOUNT = re.compile(r"[0-9]\s*[KMGT]i?B\b", re.I)
+_SIZE_BEGINS = re.compile(r"[0-9]{1,3}[ ]?[KMGTkmgt]i?[BbOo]?\b")
 _OPEN_BRACKET = re.compile(r"\[[^\]]*$")
 _CELL_ENDS = re.compile(r"[,;|\s]+")
 _COMMAND = re.compile(r"\$[({A-Za-z]|\bdo\b.*\bdone\b")  # of a shell
@@ -168,7 +171,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if width < 2 or often < max(1, _USUAL * len(cells)):
         return None
     alike = [n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1}]
-    first = alike[len(alike) > 1 and _is_prose_above_names(*(cells[n][1] for n in alike[:2]))]
+    first = alike[_lines_of_prose([cells[n][1] for n in alike[:_LINES_OF_PROSE]])]
     first += _padded([row for _, row in cells[first:]])
     if delimiter == WHITESPACE and first:
         spread = _BLANKS.split(rows[first - 1][1].strip())  # "epoch  gpu used  peak"
@@ -185,12 +188,23 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         body = body[1:]
     if not body or not _mostly_numbers(body, width) or _are_sentences(header, body):
         return None
+    if delimiter == "," and _cuts_sizes(header, body):
+        return None
     if delimiter == "|" and _is_rule(body[0]):  # Markdown that is not a series
         return None
     names = _completed(header, body) if len(header) < width else header
     if delimiter == WHITESPACE and not _is_spaced_table(header, names, body):
         return None
     return _named(names, cells[first][0] + 1, width, delimiter)
+
+
+def _lines_of_prose(rows: list[list[str]]) -> int:
+    """How many of the first rows are prose, cut at its commas, above the names of columns."""
+    if len(rows) > 1 and _is_prose_above_names(*rows[:2]):
+        return 1
+    named = (at for at, row in enumerate(rows) if recognisable(row) or any(map(is_number, row)))
+    at = next(named, 0)
+    return at if at and _of_a_run(rows[at]) and not any(map(is_number, rows[at])) else 0
 
 
 def _is_prose_above_names(above: list[str], below: list[str]) -> bool:
@@ -275,7 +289,8 @@ def _are_names(header: list[str]) -> bool:
 
 
 def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
-    names = [" ".join(name.split()).lstrip("#").strip().strip('"') for name in header]
+    names = [" ".join(name.split()) for name in header]
+    names = [name if name == "#" else name.lstrip("#").strip().strip('"') for name in names]
     names = ["time" if name.startswith(_PDH) else name for name in names]
     return Layout(delimiter=delimiter, names=tuple(names), skip_lines=skip, columns=width)
 
@@ -314,6 +329,18 @@ def _are_sentences(header: list[str], rows: list[list[str]]) -> bool:
     places = [at for at, name in enumerate(header) if recognise(name).part is Part.METRIC]
     cells = [row[at] for row in rows for at in places if at < len(row)]
     return bool(cells) and 2 * sum("=" in cell for cell in cells) > len(cells)
+
+
+def _cuts_sizes(header: list[str], rows: list[list[str]]) -> bool:
+    """Return True if most rows have a size that its comma cuts in two, `3,2 GB`, `643,187 K`, and
+    the header has no names of a run.
+    """
+    cut = sum(any(map(_has_comma_size, pairwise(row))) for row in rows)
+    return 2 * cut > len(rows) and not _of_a_run(header)
+
+
+def _has_comma_size(cells: tuple[str, str]) -> bool:
+    return cells[0][-1:].isdigit() and _SIZE_BEGINS.match(cells[1]) is not None
 
 
 def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
