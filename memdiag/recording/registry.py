@@ -274,7 +274,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "tables", _REPEATED, has_repeated_tables, lambda source, _: read_repeated_tables(source)
     ),
-    Format("numbers", _NUMBERS, has_numbers_below, lambda source, _: read_below(source)),
+    Format("numbers-below", _NUMBERS, has_numbers_below, lambda source, _: read_below(source)),
     Format("html", _NUMBERS, is_page, lambda source, _: _read_log(source, text_of(source))),
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),

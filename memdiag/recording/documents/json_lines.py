@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 from memdiag.errors import ReadError
 from memdiag.recording.inputs.opening import HEAD_BYTES
@@ -164,8 +164,9 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
 def _without_id_above(frame: pl.DataFrame) -> pl.DataFrame:
     """The columns without an id that all are below: `nodes.hX2kV9.jvm.mem.heap_used_in_bytes`."""
     paths = [name.split(".") for name in frame.columns]
-    shared = len(commonprefix([path[:-1] for path in paths])) if len(paths) > 1 else 0
-    ids = [at for at, part in enumerate(paths[0][:shared], 1) if _ID.fullmatch(part)] if shared else []
+    above = zip(*(path[:-1] for path in paths), strict=False)
+    shared = [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, above)]
+    ids = [at for at, part in enumerate(shared, 1) if _ID.fullmatch(part)]
     names = [".".join(path[max(ids, default=0) :]) for path in paths]
     return frame.rename(dict(zip(frame.columns, names, strict=True))) if ids else frame
 

@@ -73,7 +73,9 @@ def _printed(statement: str) -> tuple[str, ...]:
         for node in ast.walk(ast.Module(body=_parsed(statement), type_ignores=[]))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]
-    shown = [call.args for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
+    shown = [
+        call.args for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"
+    ]
     if len(shown) != 1:
         return ()
     tuples = [one for one in shown[0] if isinstance(one, ast.Tuple)]

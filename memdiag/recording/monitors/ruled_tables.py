@@ -182,14 +182,16 @@ def _tabbed(names: Sequence[str]) -> RowOf:
 
     def row_of(line: str) -> Row | None:
         cells = [cell.strip() for cell in line.split("\t")]
-        return _with_amount(dict(zip(shown, cells, strict=True))) if len(cells) == len(shown) else None
+        return (
+            _with_amount(dict(zip(shown, cells, strict=True))) if len(cells) == len(shown) else None
+        )
 
     return row_of
 
 
 def _ruled(lines: Sequence[str], at: int, names: Sequence[str]) -> RowOf:
-    """The rows below the rule in this line. PowerShell's is only as long as each name, and cells may
-    be longer: they belong to the names above them.
+    """The rows below the rule in this line. PowerShell's is only as long as the names, and cells
+    may be longer: they belong to the names above them.
     """
     spans, rows = _spans(lines[at]), lines[at + 1 : at + 1 + _ROWS_LOOKED_AT]
     if _are_across(rows, spans):

@@ -243,7 +243,9 @@ IN_USE = _words(
     " footprint resident held"
 )
 # What has memory, if the name says nothing else: "cpu (MB)" beside "gpu (MB)".
-HOLDERS = _words("process proc python main cpu kernel driver grand total") | HOST | LABELS | LABEL_FILLERS
+HOLDERS = (
+    _words("process proc python main cpu kernel driver grand total") | HOST | LABELS | LABEL_FILLERS
+)
 # Pairs of words with one meaning.
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),

@@ -149,7 +149,7 @@ def is_number(cell: str) -> bool:
 
 
 def _comment(line: str) -> bool:
-    """Return True for a remark, a command, or Excel's `sep=;`; a header may begin with # as well."""
+    """Return True for a remark, a command or Excel's `sep=;`; a header may begin with #, too."""
     if _SEPARATOR.fullmatch(line):
         return True
     if not line.startswith("#"):
@@ -186,9 +186,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         header = _below_groups(header, body[0])
         first = next(n for n, (_, row) in enumerate(cells) if n > first and len(row) == width)
         body = body[1:]
-    if not body or not _mostly_numbers(body, width) or _are_sentences(header, body):
-        return None
-    if delimiter == "," and _cuts_sizes(header, body):
+    if not body or not _mostly_numbers(body, width) or _are_sentences(header, body, delimiter):
         return None
     if delimiter == "|" and _is_rule(body[0]):  # Markdown that is not a series
         return None
@@ -319,11 +317,13 @@ def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
     return False
 
 
-def _are_sentences(header: list[str], rows: list[list[str]]) -> bool:
+def _are_sentences(header: list[str], rows: list[list[str]], delimiter: str) -> bool:
     """Return True for lines that are cut at their commas: an amount is above them, the first cell
-    is a part of what brackets hold, or most cells below the names of memory have a name of their
-    own: `rss=812`.
+    is a part of what brackets hold, most have sizes that commas cut, or most cells below the names
+    of memory have a name of their own: `rss=812`.
     """
+    if delimiter == "," and _cuts_sizes(header, rows):
+        return True
     if any(map(_AMOUNT.search, header)) or _OPEN_BRACKET.match(header[0]):
         return True
     places = [at for at, name in enumerate(header) if recognise(name).part is Part.METRIC]

@@ -14,7 +14,7 @@ _UNIT = "(bytes)"
 
 def with_long_names(table: Table) -> Table:
     """The table with names in words, and bytes, of these columns; unchanged without both."""
-    if not _BESIDE <= set(table.names):
+    if not _BESIDE.issubset(table.names):
         return table
     names = tuple(f"{_NAMES[name]} {_UNIT}" if name in _NAMES else name for name in table.names)
     note = "WS and PM are taken as the working set and private memory, as PowerShell names them"

@@ -88,7 +88,8 @@ _RATES = frozenset({"per", "each"})
 _OF_TRAINING = frozenset({AxisKind.STEP, AxisKind.EPOCH})
 # Not after a unit in brackets: "Mem(MB) used", "memory (bytes) snapshot".
 _SOFT_CUT = (
-    r"(?<![KMGTkmgti][Bb])(?<!bytes)(?:\)\s+|\]\s*)(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
+    r"(?<![KMGTkmgti][Bb])(?<!bytes)(?:\)\s+|\]\s*)(?=[A-Za-z])"
+    r"|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
 )
 # "rss_mb=nan vram_mb=812": a value in words ends the name before it.
 _WORDED = r"""=(?:"[^"]*"|'[^']*'|[^\s='"][^\s=]*)\s+(?=[A-Za-z_])"""
@@ -112,6 +113,8 @@ _STRIP = " \t:=#-–—([{'\"*`>~<.|_@+/"
 _QUALIFIERS = frozenset({"max", "maximum", "peak", "min", "minimum", "average", "avg", "mean"})
 _QUALIFIERS |= frozenset({"current", "physical"})
 _QUALIFIERS |= frozenset({"cumulative", "free", "available", "estimated"})
+# "now rss 4.7G" is the same amount as "rss 4.0G".
+_NOW = frozenset({"now", "currently", "сейчас", "зараз", "jetzt", "ahora", "agora", "maintenant"})
 _USED = frozenset({"used", "in", "usage", "current", "total"})
 WORDS_KEPT = 3
 WORDS_OF_ALL = 6
@@ -378,6 +381,8 @@ def _label(between: str, most: int) -> str:
     words = _words(_CUT, _TAG.sub("|", between))
     figures = [at for at, word in enumerate(words, 1) if _FIGURE.match(word)]
     words = words[max(figures, default=0) :]  # "trainer-0 990m 1234Mi"
+    if words and words[0].lower() in _NOW and recognise(" ".join(words[1:])).part is Part.METRIC:
+        words = words[1:]
     is_named = between.rstrip().endswith((":", "=", " is"))
     kept = next((n for n, word in enumerate(words) if _is_kept(word, is_named)), len(words))
     most = max(most, min(len(words) - kept, WORDS_OF_ALL))

@@ -80,7 +80,9 @@ _IN_USE = re.compile(rb"[ 0-9](?:used|alloc|allocated|reserved)\b", re.I)
 _UNITS_S = {b"d": 86400.0, b"h": 3600.0, b"m": 60.0, b"s": 1.0}
 _OF_TIME = rb"(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![A-Za-z])"
 _SPAN_PART = rb"[0-9]{1,9}(?:\.[0-9]{1,9})?[ ]?" + _OF_TIME
-_SPAN = re.compile(rb"(?<![\w.:/-])" + _SPAN_PART + rb"(?:,?[ ]?(?:and )?" + _SPAN_PART + rb"){1,3}")
+_SPAN = re.compile(
+    rb"(?<![\w.:/-])" + _SPAN_PART + rb"(?:,?[ ]?(?:and )?" + _SPAN_PART + rb"){1,3}"
+)
 _SPAN_PARTS = re.compile(rb"([0-9.]+)[ ]?([dhms])")
 # `[9.8MiB/0.12s]`: memory and time, as Composer and Symfony print them.
 _MEMORY_AND_TIME = re.compile(
@@ -114,16 +116,7 @@ class NumberStyle:
         """The text with numbers of digits and points."""
         for pattern in self.grouped:
             block = pattern.sub(_without_separators, block)
-        if self.half_days:
-            block = _HALF_DAY.sub(_of_24_hours, block)
-        if self.spans:
-            block = _SPAN.sub(_in_seconds, block)
-        if self.timed:
-            block = _MEMORY_AND_TIME.sub(rb"[memory: \1, time: \2]", block)
-        if self.first_month:
-            block = _MONTH_AND_DAY.sub(self._with_year, block)
-        if self.two_numbers:
-            block = _TWO_NUMBERS.sub(rb"\1", block)
+        block = self._with_plain_times(block)
         if self.held:
             block = _USED_AND_HELD.sub(rb"\1\3 \2\3)", block)
         if self.listed:
@@ -133,6 +126,17 @@ class NumberStyle:
         if not self.decimal_commas:
             return block
         return _COMMA.sub(b".", _POINTED.sub(_without_points, block))
+
+    def _with_plain_times(self, block: bytes) -> bytes:
+        if self.half_days:
+            block = _HALF_DAY.sub(_of_24_hours, block)
+        if self.spans:
+            block = _SPAN.sub(_in_seconds, block)
+        if self.timed:
+            block = _MEMORY_AND_TIME.sub(rb"[memory: \1, time: \2]", block)
+        if self.first_month:
+            block = _MONTH_AND_DAY.sub(self._with_year, block)
+        return _TWO_NUMBERS.sub(rb"\1", block) if self.two_numbers else block
 
     def _with_year(self, found: re.Match[bytes]) -> bytes:
         month = _month(found)

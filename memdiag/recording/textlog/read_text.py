@@ -140,9 +140,7 @@ def _merged(collector: Collector) -> Found:
             also[field.name] = (*also.get(field.name, ()), field)
     if not also:
         return found
-    collector.fields = [
-        replace(fields[n], also=also.get(name, ())) for name, n in first.items()
-    ]
+    collector.fields = [replace(fields[n], also=also.get(name, ())) for name, n in first.items()]
     return replace(found, values=found.values[list(first.values())])
 
 
