@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 
@@ -68,20 +68,31 @@ def _name_printed(lines: list[bytes]) -> None:
 
 def _printed(statement: str) -> tuple[str, ...]:
     """The names of what the only `print` of a statement prints, () unless one of them is memory."""
-    calls = [
-        node
-        for node in ast.walk(ast.Module(body=_parsed(statement), type_ignores=[]))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
-    shown = [
-        call.args for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"
-    ]
+    nodes = list(ast.walk(ast.Module(body=_parsed(statement), type_ignores=[])))
+    shown = [node.args for node in nodes if isinstance(node, ast.Call) and _prints(node)]
     if len(shown) != 1:
         return ()
+    counted = {name for node in nodes if isinstance(node, ast.For) for name in _counted_by(node)}
     tuples = [one for one in shown[0] if isinstance(one, ast.Tuple)]
     parts = tuples[0].elts if len(tuples) == len(shown[0]) == 1 else shown[0]
-    names = tuple(_name_of(part, {Part.METRIC, Part.AXIS}) or "value" for part in parts)
+    named = (_name_of(part, {Part.METRIC, Part.AXIS}) for part in parts)
+    names = tuple(
+        name or ("index" if isinstance(part, ast.Name) and part.id in counted else "value")
+        for name, part in zip(named, parts, strict=True)
+    )
     return names if any(recognise(name).part is Part.METRIC for name in names) else ()
+
+
+def _prints(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "print"
+
+
+def _counted_by(loop: ast.For) -> Iterator[str]:
+    """The variable of a loop that counts: of `enumerate` or `range`."""
+    function = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+    if isinstance(function, ast.Name) and function.id in {"enumerate", "range", "count"}:
+        yield from (node.id for node in [target] if isinstance(node, ast.Name))
 
 
 def _below(lines: list[bytes], at: int) -> int | None:

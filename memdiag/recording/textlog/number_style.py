@@ -14,7 +14,8 @@ from itertools import pairwise
 
 from memdiag.recording.parsing.number_marks import decimal_marks, may_be_address
 
-_SIZE_ENDS = rb"(?=[ ]?[KMGTkmgt]i?[Bbo]\b)"
+# (The latter: KB to TB in Cyrillic letters, in UTF-8.)
+_SIZE_ENDS = rb"(?=[ ]?(?:[KMGTkmgt]i?[Bbo]\b|\xd0[\x9a\x9c\x93\xa2]\xd0\x91))"
 # Spaces that do not break a line, thin and narrow ones, in UTF-8.
 _SPACES = rb"(?:\xc2\xa0|\xe2\x80\x89|\xe2\x80\xaf)"
 _ALONE = rb"(?<![\w.])()"
