@@ -15,6 +15,7 @@ import numpy as np
 from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ def _apart(
 ) -> Table:
     """The table without these two columns, and with one for each metric, empty in other rows."""
     cells = to_numbers(table.columns[value])
+    if cells.unit is Unit.BYTES and units is not None:
+        cells = to_numbers(_with_units(as_series(table.columns[value]), units))
     values, own = cells.values, cells.unit.value if cells.unit else ""
     row_metrics = as_series(table.columns[named_by])
     names, columns = [], []
@@ -143,6 +146,15 @@ def _apart(
         names=(*(table.names[at] for at in kept), *names),
         columns=(*(table.columns[at] for at in kept), *columns),
     )
+
+
+def _with_units(values: pl.Series, units: pl.Series) -> pl.Series:
+    """The cells, those of a number alone with the unit beside it: of a printed table, whose cells
+    may reach into the next column.
+    """
+    is_bare = values.str.contains(r"^\s*[0-9.,]+\s*$") & (units.fill_null("") != "")
+    found: pl.Series = values.zip_with(~is_bare.fill_null(value=False), values + " " + units)
+    return found
 
 
 def _name_of_file(source: str) -> str:
