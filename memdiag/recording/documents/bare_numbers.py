@@ -21,6 +21,7 @@ _ASSIGNED = re.compile(
 _SHARE = 0.5
 # Of text above numbers, and of numbers. Heuristic.
 _LINES_ABOVE, _NUMBERS_AT_LEAST = 8, 8
+_LONGEST_NAME = 100
 _ALONE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 
 
@@ -85,7 +86,9 @@ def has_numbers_below(source: Source) -> bool:
     if not 0 < above <= _LINES_ABOVE or len(lines) < above + _NUMBERS_AT_LEAST:
         return False
     names = [PurePath(source.name).stem, *lines[:above]]
-    return all(numbers[above:]) and any(recognise(n).part is Part.METRIC for n in names)
+    return all(numbers[above:]) and any(
+        recognise(name[:_LONGEST_NAME]).part is Part.METRIC for name in names
+    )
 
 
 def read_below(source: Source) -> Table:

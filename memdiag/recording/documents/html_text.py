@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from memdiag.recording.inputs.source import Source
 
 _BEGINS = re.compile(rb"\s*(?:<!--[^\n]{0,200}-->\s*)?<(?:!doctype html|html)\b", re.I)
+_MAX_BYTES = 64 << 20
 _TABLE = re.compile(rb"<table\b", re.I)
 _INLINE = frozenset(("a", "b", "i", "u", "em", "strong", "span", "code", "small", "font", "tt"))
 _UNSHOWN = frozenset(("script", "style", "title"))
@@ -24,7 +25,7 @@ def is_page(source: Source) -> bool:
 def text_of(source: Source) -> bytes:
     """Its text, with the date of a time in the place of the time."""
     page = _Page()
-    page.feed(source.all_bytes().decode("utf-8", errors="replace"))
+    page.feed(source.first_bytes(_MAX_BYTES).decode("utf-8", errors="replace"))
     page.close()
     lines = (" ".join(line.split()) for line in "".join(page.parts).split("\n"))
     return "\n".join(filter(None, lines)).encode() + b"\n"

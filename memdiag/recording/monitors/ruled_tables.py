@@ -18,7 +18,7 @@ from memdiag.recording.monitors.aligned_cells import Name, cells_below, names_of
 from memdiag.recording.monitors.process_tables import long_lived
 from memdiag.recording.monitors.samplings import TICK, Row, all_lines, clock_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.tables.csv_dialect import is_number
+from memdiag.recording.tables.cells_of_lines import is_number
 from memdiag.recording.tables.named_values import is_value, names_values
 from memdiag.recording.tables.table import Table
 from memdiag.values.measurements import AxisKind

@@ -111,8 +111,7 @@ _MODEL = re.compile(r"\w-$")
 _STRIP = " \t:=#-–—([{'\"*`>~<.|_@+/"
 # Words that make another figure of the same words: "Max GPU memory allocated".
 _QUALIFIERS = frozenset({"max", "maximum", "peak", "min", "minimum", "average", "avg", "mean"})
-_QUALIFIERS |= frozenset({"current", "physical"})
-_QUALIFIERS |= frozenset({"cumulative", "free", "available", "estimated"})
+_QUALIFIERS |= {"current", "physical", "cumulative", "free", "available", "estimated"}
 # "now rss 4.7G" is the same amount as "rss 4.0G".
 _NOW = frozenset({"now", "currently", "сейчас", "зараз", "jetzt", "ahora", "agora", "maintenant"})
 _USED = frozenset({"used", "in", "usage", "current", "total"})
