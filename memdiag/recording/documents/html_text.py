@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from html import unescape
 
 from memdiag.recording.inputs.source import Source
 
-_BEGINS = re.compile(rb"\s*(?:<!--[^\n]{0,200}-->\s*)?<(?:!doctype html|html)\b", re.I)
+_BEGINS = re.compile(rb"\s*<(?:!doctype html|html)\b", re.I)
 _MAX_BYTES = 64 << 20
 _TABLE = re.compile(rb"<table\b", re.I)
+# (Not `html.parser`: of tags that do not end it takes quadratic time.)
+_TAG = re.compile(r"<([^<>]{1,2000})>")
+_NAME = re.compile("/?([A-Za-z0-9]{1,20})")
 _INLINE = frozenset(("a", "b", "i", "u", "em", "strong", "span", "code", "small", "font", "tt"))
 _UNSHOWN = frozenset(("script", "style", "title"))
 # Attributes that may have the whole date of a time: `<div title="20.06.2024 11:00:05">11:00</div>`.
-_DATED = ("datetime", "title")
+_DATED = re.compile(r"""\b(?:datetime|title)=["']([^"'<>]{1,80})""")
 _TIME = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}[T ,]{1,2}[0-9]{1,2}:[0-9]{2}")
 
 
@@ -24,39 +27,19 @@ def is_page(source: Source) -> bool:
 
 def text_of(source: Source) -> bytes:
     """Its text, with the date of a time in the place of the time."""
-    page = _Page()
-    page.feed(source.first_bytes(_MAX_BYTES).decode("utf-8", errors="replace"))
-    page.close()
-    lines = (" ".join(line.split()) for line in "".join(page.parts).split("\n"))
+    page = source.first_bytes(_MAX_BYTES).decode("utf-8", errors="replace")
+    shown: list[str] = []
+    is_shown = True
+    for at, piece in enumerate(_TAG.split(page)):
+        if at % 2 == 0:
+            shown.append(piece.replace("\n", " ") if is_shown else "")
+            continue
+        name = found[1].lower() if (found := _NAME.match(piece)) is not None else ""
+        is_end = piece.startswith("/")
+        dated = None if is_end else _DATED.search(piece)
+        has_date = dated is not None and _TIME.search(dated[1]) is not None
+        is_shown = is_end or not (has_date or name in _UNSHOWN)
+        shown.append("" if name in _INLINE else "\n")
+        shown.append(f" {dated[1]} " if dated is not None and has_date else "")
+    lines = (" ".join(line.split()) for line in unescape("".join(shown)).split("\n"))
     return "\n".join(filter(None, lines)).encode() + b"\n"
-
-
-class _Page(HTMLParser):
-    """Collects the shown text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self._unshown = ""
-        self._is_dated = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._unshown = self._unshown or (tag if tag in _UNSHOWN else "")
-        if tag not in _INLINE:
-            self.parts.append("\n")
-        known = dict(attrs)
-        dates = (known.get(name) or "" for name in _DATED)
-        date = next((one for one in dates if _TIME.search(one)), "")
-        self._is_dated = bool(date)
-        if date:
-            self.parts.append(f" {date} ")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._is_dated = False
-        self._unshown = "" if tag == self._unshown else self._unshown
-        if tag not in _INLINE:
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not (self._unshown or self._is_dated):
-            self.parts.append(data.replace("\n", " "))

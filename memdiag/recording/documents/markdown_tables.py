@@ -220,10 +220,13 @@ class _Page(HTMLParser):
 
     def _fill(self) -> None:
         """Repeat cells of the row above that stand for this one too."""
-        *above, row = self.tables[-1][1][-2:] or [[]]
-        while above and len(row) < len(above[0]) and self._rows_below.get(len(row), 0) > 0:
+        rows = self.tables[-1][1]
+        if len(rows) < 2:
+            return
+        row, above = rows[-1], rows[-2][: len(rows[0])]  # of a column of the header
+        while len(row) < len(above) and self._rows_below.get(len(row), 0) > 0:
             self._rows_below[len(row)] -= 1
-            row.append(above[0][len(row)])
+            row.append(above[len(row)])
 
     def handle_endtag(self, tag: str) -> None:
         self._is_in_cell &= tag not in {"td", "th", "tr", "table"}
