@@ -24,6 +24,7 @@ from memdiag.recording.tables.named_values import with_named_values
 from memdiag.recording.tables.nvidia_fields import with_mib
 from memdiag.recording.tables.table import Table
 from memdiag.recording.tables.unnamed_memory import with_unnamed_memory
+from memdiag.recording.tables.windows_fields import with_long_names
 from memdiag.recording.trackers import mlflow
 from memdiag.recording.trackers.sent_series import as_recorded
 from memdiag.safe_open import kind_of
@@ -101,7 +102,7 @@ def _read(source: str, options: ReadOptions) -> Recording:
         return replace(recording, source=source, notes=notes)
     table = table.with_decimal_points()
     if not options.metrics:
-        table = with_named_values(table, source)
+        table = with_named_values(with_long_names(table), source)
         table = with_unnamed_memory(with_mib(with_available(with_host_names(table))))
     plan = infer_columns.plan(table, options, source)
     recording = _until_total(assemble(table, plan, source), table)

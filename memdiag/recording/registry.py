@@ -6,9 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from memdiag.errors import ReadError, UsageError
-from memdiag.recording.documents.bare_numbers import is_list, read_bare, read_list
+from memdiag.recording.documents.bare_numbers import (
+    has_numbers_below,
+    is_list,
+    read_bare,
+    read_below,
+    read_list,
+)
 from memdiag.recording.documents.boxed_pairs import has_boxes, read_boxes
 from memdiag.recording.documents.charts import is_chart, read_chart
+from memdiag.recording.documents.html_text import is_page, text_of
 from memdiag.recording.documents.json_document import is_json, read_json
 from memdiag.recording.documents.json_lines import is_jsonl, log_in, read_jsonl
 from memdiag.recording.documents.markdown_tables import is_markdown, read_markdown, tables_in
@@ -267,6 +274,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "tables", _REPEATED, has_repeated_tables, lambda source, _: read_repeated_tables(source)
     ),
+    Format("numbers-below", _NUMBERS, has_numbers_below, lambda source, _: read_below(source)),
+    Format("html", _NUMBERS, is_page, lambda source, _: _read_log(source, text_of(source))),
     Format("list", _NUMBERS, is_list, lambda source, _: read_list(source)),
     Format("header", _HEADER, _is_header_alone, _refuse_header),
     Format("text", _TEXT, _always, lambda source, _: read_text(_joined(source))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
@@ -18,6 +19,10 @@ _ASSIGNED = re.compile(
 )
 # Of the characters of a text with lists among its lines. Heuristic.
 _SHARE = 0.5
+# Of text above numbers, and of numbers. Heuristic.
+_LINES_ABOVE, _NUMBERS_AT_LEAST = 8, 8
+_LONGEST_NAME = 100
+_ALONE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 
 
 def is_list(source: Source) -> bool:
@@ -68,6 +73,29 @@ def _numbers(listed: bytes) -> pl.Series:
 def read_bare(source: Source, layout: Layout) -> Table:
     """One number per line."""
     return _of(read_text_table(source, layout).series[0])
+
+
+def has_numbers_below(source: Source) -> bool:
+    """Return True for numbers, one per line, below a few lines of text, if these or the name of the
+    file say memory.
+    """
+    lines = [line.strip() for line in source.head().split("\n") if line.strip()]
+    lines = lines if source.whole else lines[:-1]
+    numbers = [_ALONE.fullmatch(line) is not None for line in lines]
+    above = numbers.index(True) if any(numbers) else 0
+    if not 0 < above <= _LINES_ABOVE or len(lines) < above + _NUMBERS_AT_LEAST:
+        return False
+    names = [PurePath(source.name).stem, *lines[:above]]
+    return all(numbers[above:]) and any(
+        recognise(name[:_LONGEST_NAME]).part is Part.METRIC for name in names
+    )
+
+
+def read_below(source: Source) -> Table:
+    """The numbers that are alone on their lines."""
+    lines = source.all_bytes().decode("utf-8", errors="replace").split("\n")
+    numbers = [float(line) for line in map(str.strip, lines) if _ALONE.fullmatch(line)]
+    return _of(pl.Series(numbers, dtype=pl.Float64))
 
 
 def _of(readings: pl.Series) -> Table:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.tables.csv_dialect import is_number
+from memdiag.recording.tables.cells_of_lines import is_number
 from memdiag.recording.tables.table import Table
 
 _PAIR = re.compile(r"\s*\|\s*([A-Za-z_][^|]*?)\s*\|\s*([^|]*?)\s*\|\s*")

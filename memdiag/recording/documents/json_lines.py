@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from memdiag.errors import ReadError
 from memdiag.recording.inputs.opening import HEAD_BYTES
@@ -21,6 +23,7 @@ _PARTS_AT_MOST = 64
 _PART = "instance"
 _NAMES = (("name",), ("metadata", "name"), ("id",), ("uuid",), ("index",), ("pid",))
 Path = tuple[str, ...]
+_ID = re.compile(r"(?=[^0-9]*[0-9])[\w-]{6,64}")
 # Log messages: a share of them have a number and a word or unit of memory. Heuristic.
 _OF_MEMORY = r"(?i)[0-9].*(?:mem|rss|ram\b|[0-9] ?[KMGT]i?B\b)|(?:mem|rss|ram\b).*[0-9]"
 _OF_MEMORY_AT_LEAST = 0.05
@@ -66,7 +69,8 @@ def read_jsonl(source: Source) -> Table | None:
             )
         first_line = None
         notes += _left_out(others)
-    return Table.of(without_lists(_flat(frame)), first_line=first_line, notes=notes)
+    frame = _without_id_above(_flat(frame))
+    return Table.of(without_lists(frame), first_line=first_line, notes=notes)
 
 
 def _frame(raw: bytes) -> pl.DataFrame | None:
@@ -155,6 +159,16 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
             inner = inner.select([column for column in inner.columns if column not in taken])
             frame = frame.drop(name).hstack(inner)
     return frame
+
+
+def _without_id_above(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns without an id that all are below: `nodes.hX2kV9.jvm.mem.heap_used_in_bytes`."""
+    paths = [name.split(".") for name in frame.columns]
+    above = zip(*(path[:-1] for path in paths), strict=False)
+    shared = [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, above)]
+    ids = [at for at, part in enumerate(shared, 1) if _ID.fullmatch(part)]
+    names = [".".join(path[max(ids, default=0) :]) for path in paths]
+    return frame.rename(dict(zip(frame.columns, names, strict=True))) if ids else frame
 
 
 def _without_objects_in_lists(frame: pl.DataFrame) -> pl.DataFrame:

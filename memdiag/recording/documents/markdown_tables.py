@@ -27,6 +27,7 @@ _AS_RULE = str.maketrans("+=", "|-")
 _HTML_TABLE = re.compile(rb"<table\b|\[table\]", re.I)
 # Of a second rule, and of the types that polars prints below the names.
 _NO_CELL = re.compile(r"[-:=]*|[iuf](?:8|16|32|64)|str|bool|date|datetime\[.*\]")
+_ROWS = re.compile("[1-9][0-9]{0,4}")
 _MAX_BYTES = 64 << 20
 _ROWS_AT_LEAST, _SHARE = 3, 0.25
 _ROWS_IN_MESSAGE = 8
@@ -199,16 +200,33 @@ class _Page(HTMLParser):
         super().__init__()
         self.tables: list[tuple[int, list[list[str]]]] = []
         self._is_in_cell = False
+        self._rows_below: dict[int, int] = {}  # that the cell of a column stands for
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._is_in_cell &= tag not in {"tr", "table"}  # end tags of cells may be left out
         if tag == "table":
             self.tables.append((self.getpos()[0], []))
+            self._rows_below = {}
         elif self.tables and tag == "tr":
+            self._fill()
             self.tables[-1][1].append([])
         elif self.tables and self.tables[-1][1] and tag in {"td", "th"}:
-            self.tables[-1][1][-1].append("")
+            self._fill()
+            row = self.tables[-1][1][-1]
+            rows = dict(attrs).get("rowspan") or ""
+            self._rows_below[len(row)] = int(rows) - 1 if _ROWS.fullmatch(rows) else 0
+            row.append("")
             self._is_in_cell = True
+
+    def _fill(self) -> None:
+        """Repeat cells of the row above that stand for this one too."""
+        rows = self.tables[-1][1]
+        if len(rows) < 2:
+            return
+        row, above = rows[-1], rows[-2][: len(rows[0])]  # of a column of the header
+        while len(row) < len(above) and self._rows_below.get(len(row), 0) > 0:
+            self._rows_below[len(row)] -= 1
+            row.append(above[len(row)])
 
     def handle_endtag(self, tag: str) -> None:
         self._is_in_cell &= tag not in {"td", "th", "tr", "table"}

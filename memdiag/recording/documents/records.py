@@ -24,8 +24,8 @@ _BEHIND = re.compile(r"([0-9][0-9.,]*)\s+-\s+([A-Za-z][\w .()]*)")
 # "-----", "-[ RECORD 1 ]-+---", "*** 1. row ***", "== run 3 ==".
 _RULE = re.compile(r"\W*|\W{2,}(?:([A-Za-z]+)\s+([0-9]+)|[^-=*]{0,24})\W{2,}")
 _WORD = re.compile("[A-Za-z]+")
-_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}")
-_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?")
+_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?")
 _SIZE = re.compile(r"(?i)[0-9]\s?[KMGT]i?B\b|(?:mem|rss|ram|heap).*[0-9]")
 _QUANTITY = re.compile(r"(?:[A-Z]\w*: )?[0-9][0-9.,_]*(?:\s?[A-Za-z]{1,5})?")
 # PowerShell's Get-Counter prints a time and a name in one line, and the value below.

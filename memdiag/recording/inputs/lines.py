@@ -28,6 +28,8 @@ _STAMP_HEAD = 48
 _CLOCK = rf"[0-9]{{1,2}}[:h][0-9]{{2}}{_HALF}|[0-9]{{1,2}}[:.][0-9]{{2}} Uhr"
 _BEFORE_CLOCK = r"\s{0,4}[*+•-]\s+|\[[^\]0-9]{1,24}\] ?\[|[\s\[(<]{0,3}"
 _CLOCK_IN_FRONT = re.compile(rf"^({_BEFORE_CLOCK})({_CLOCK})(:?[\s\])>|,;–-]|:?$)")
+# Behind who wrote what is below: `opsbot  9:00 AM`, `Ann Lee — Today at 9:05 PM`.
+_CLOCK_BEHIND = re.compile(r"^([^0-9]{1,40}\s)([0-9]{1,2}:[0-9]{2}\s?[AaPp][Mm])(\s{0,4})$")
 _IN_FRONT = re.compile(rf"^([\s\[(<]{{0,3}}?){_STAMP}")
 
 
@@ -51,7 +53,7 @@ class Stamped:
 
 def split_stamp(line: str) -> Stamped:
     """Split one line as `chunks` splits all."""
-    if (found := _CLOCK_IN_FRONT.match(line)) is not None:
+    if (found := _CLOCK_IN_FRONT.match(line) or _CLOCK_BEHIND.match(line)) is not None:
         return Stamped(stamp=found.span(2), line=line[found.end(2) :])
     if (found := _IN_FRONT.match(line)) is not None:
         begin, end = found.span(2)
@@ -98,7 +100,8 @@ def _lines(block: bytes) -> pl.Series:
 def _without_stamps(lines: pl.Series) -> pl.DataFrame:
     """`split_stamp` for all lines at once."""
     whole, head = lines, lines.str.head(_STAMP_HEAD)
-    clock = head.str.extract(_CLOCK_IN_FRONT.pattern, 2)
+    in_front = head.str.extract(_CLOCK_IN_FRONT.pattern, 2)
+    clock = in_front.fill_null(lines.str.extract(_CLOCK_BEHIND.pattern, 2))
     stamp = head.str.extract(_STAMP, 1).str.strip_chars(" [(<")
     stamp = clock.zip_with(clock.is_not_null(), stamp)
     if stamp.null_count() < len(stamp):
@@ -107,6 +110,7 @@ def _without_stamps(lines: pl.Series) -> pl.DataFrame:
             head.str.contains(_IN_FRONT.pattern), elsewhere
         )
         behind = head.str.replace(_CLOCK_IN_FRONT.pattern, "${3}")
+        behind = behind.str.replace(_CLOCK_BEHIND.pattern, "${3}")
         cut = behind.zip_with(clock.is_not_null(), cut)
         lines = cut + lines.str.slice(_STAMP_HEAD)
     return pl.DataFrame({"stamp": stamp, "line": lines, "whole": whole})

@@ -14,14 +14,18 @@ _FENCE = re.compile(
     rb"|\s*\[/?(?:code|quote|pre)(?:=[^\]]*)?\]\s*"  # BBCode
 )
 # The types of a tibble's columns, below their names, and its size above.
-_TIBBLE = re.compile(rb"\s*(?:<[a-z]{3,5}>\s*)+|\s*# A tibble: .*")
+_TIBBLE = re.compile(
+    rb"\s*(?:<(?:chr|dbl|int|num|lgl|fct|fctr|ord|date|dttm|time|drtn|list|cplx|raw)>\s*)+"
+    rb"|\s*# A tibble: .*"
+)
 # Julia's data frames: ` Row │ iter  rss_MiB`, the types below the names, and `  1 │   10   1140.9`.
 _BAR = rb"(?:\||\xe2\x94\x82)"
 _JULIA_ROW = re.compile(rb"\s*(?:Row|[0-9]+)? *" + _BAR + rb" ?(.*)")
 _JULIA_NAMES = re.compile(rb"\s*Row " + _BAR)
 _JULIA_TYPES = re.compile(rb"\s*" + _BAR + rb" *(?:[A-Z][A-Za-z0-9{}.]*\??(?: +|$))+")
 _DOTS = re.compile(rb"\s*\.{2,}(?:\s+\.{2,})*\s*")
-_QUOTE = re.compile(rb"\s{0,3}>(?!>) ?")
+# Perhaps a quote in a quote, `>> `, but no prompt of Python, `>>> `.
+_QUOTE = re.compile(rb"\s{0,3}>(?!>>) ?>{0,1}(?!>) ?")
 # Not `# `, which is both a root prompt and a comment.
 _PROMPT = re.compile(
     rb"(?:"

@@ -1,5 +1,6 @@
 """Names the values that a Python prompt echoes: `>>> p.memory_info().rss`, and `231636992` below it
-becomes `rss: 231636992`.
+becomes `rss: 231636992`. So do those that a loop prints: below `print((i, p.memory_info().rss))`,
+`(100, 231636992)` becomes `i: 100, rss: 231636992`.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Collection, Iterator
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 
@@ -18,6 +20,9 @@ _OUT = rb"\s{0,3}(?:Out\[[0-9]+\]:[ \t]*)?"
 _OUT_ALONE = re.compile(rb"\s{0,3}Out\[[0-9]+\]:\s*")
 _LIST = re.compile(_OUT + rb"((?:[a-z]{1,12}\()?\[\s*[-+0-9.].*)")
 _UNITS = {1 << 10: "KiB", 1 << 20: "MiB", 1 << 30: "GiB", 1e3: "KB", 1e6: "MB", 1e9: "GB"}
+_MORE = re.compile(rb"\s{0,3}(?:\.\.\.|   \.\.\.:)(?: (.*)|\s*)")
+_NUMBER = re.compile(rb"-?[0-9][0-9_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+_NUMBERS = re.compile(rb"\s*\(?[-+0-9.e_]+(?:,? [-+0-9.e_]+){1,7}\)?\s*")
 _LONGEST, _LARGEST, _LARGEST_POWER = 400, 1e18, 64
 
 
@@ -26,6 +31,7 @@ def with_names(lines: list[bytes]) -> list[bytes]:
     the list, which it becomes the name of: `rss = [812, 815, ...`.
     """
     named = list(lines)
+    _name_printed(named)
     for at, line in enumerate(lines):
         prompt = _PROMPT.fullmatch(line.rstrip(b"\r"))
         below = _below(lines, at) if prompt is not None else None
@@ -42,6 +48,53 @@ def with_names(lines: list[bytes]) -> list[bytes]:
     return named
 
 
+def _name_printed(lines: list[bytes]) -> None:
+    """Put the names of what a statement of several lines prints before the numbers below it."""
+    names: tuple[str, ...] = ()
+    code: list[bytes] = []
+    for at, line in enumerate(lines):
+        if (prompt := _PROMPT.fullmatch(line.rstrip(b"\r"))) is not None:
+            code, names = [prompt[1]], ()
+        elif code and (more := _MORE.fullmatch(line.rstrip(b"\r"))) is not None:
+            code.append(more[1] or b"")
+        elif _NUMBERS.fullmatch(line):
+            if code:
+                names, code = _printed(b"\n".join(code)[:_LONGEST].decode("utf-8", "replace")), []
+            numbers = _NUMBER.findall(line)
+            if names and len(numbers) == len(names):
+                pairs = zip(names, numbers, strict=True)
+                lines[at] = b", ".join(name.encode() + b": " + one for name, one in pairs)
+
+
+def _printed(statement: str) -> tuple[str, ...]:
+    """The names of what the only `print` of a statement prints, () unless one of them is memory."""
+    nodes = list(ast.walk(ast.Module(body=_parsed(statement), type_ignores=[])))
+    shown = [node.args for node in nodes if isinstance(node, ast.Call) and _prints(node)]
+    if len(shown) != 1:
+        return ()
+    counted = {name for node in nodes if isinstance(node, ast.For) for name in _counted_by(node)}
+    tuples = [one for one in shown[0] if isinstance(one, ast.Tuple)]
+    parts = tuples[0].elts if len(tuples) == len(shown[0]) == 1 else shown[0]
+    named = (_name_of(part, {Part.METRIC, Part.AXIS}) for part in parts)
+    names = tuple(
+        name or ("index" if isinstance(part, ast.Name) and part.id in counted else "value")
+        for name, part in zip(named, parts, strict=True)
+    )
+    return names if any(recognise(name).part is Part.METRIC for name in names) else ()
+
+
+def _prints(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "print"
+
+
+def _counted_by(loop: ast.For) -> Iterator[str]:
+    """The variable of a loop that counts: of `enumerate` or `range`."""
+    function = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+    if isinstance(function, ast.Name) and function.id in {"enumerate", "range", "count"}:
+        yield from (node.id for node in [target] if isinstance(node, ast.Name))
+
+
 def _below(lines: list[bytes], at: int) -> int | None:
     """The first line below that is not empty, nor `Out[3]:` alone."""
     below = range(at + 1, min(at + 3, len(lines)))
@@ -50,18 +103,26 @@ def _below(lines: list[bytes], at: int) -> int | None:
 
 def _name(statement: str) -> str:
     """The name and unit of what a statement shows, "" unless that is memory."""
+    body = _parsed(statement[:_LONGEST].strip())
+    shown = body[-1] if body else None
+    return _name_of(shown.value, {Part.METRIC}) if isinstance(shown, ast.Expr) else ""
+
+
+def _parsed(code: str) -> list[ast.stmt]:
+    """The statements, [] if it is no code."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an escape in a text
-            body = ast.parse(statement[:_LONGEST].strip()).body
+            return ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    shown = body[-1] if body else None
-    if not isinstance(shown, ast.Expr):
-        return ""
-    names = filter(None, map(_name_in, ast.walk(shown.value)))
-    name = next((one for one in names if recognise(one).part is Part.METRIC), "")
-    unit = _UNITS.get(_divisor(shown.value), "")
+        return []
+
+
+def _name_of(shown: ast.expr, wanted: Collection[Part]) -> str:
+    """The first such name in an expression, and its unit; "" if there is none."""
+    names = filter(None, map(_name_in, ast.walk(shown)))
+    name = next((one for one in names if recognise(one).part in wanted), "")
+    unit = _UNITS.get(_divisor(shown), "")
     return f"{name} ({unit})" if name and unit else name
 
 

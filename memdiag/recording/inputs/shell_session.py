@@ -14,13 +14,16 @@ _PROMPT = re.compile(
     rb"\s{0,3}" + _ENVIRONMENT + rb"(?:\$ |[\w.-]+@[\w.-]+[: ][^$#%>]{0,80}[$#%] "  # me@host:~/job$
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*> ?"  # PowerShell, cmd
     rb"|> (?=[^\n]*\w\()"  # R
-    rb"|\(gdb\) (?=p)|In\[[0-9]+\]:= )"  # gdb, Mathematica
+    rb"|\(gdb\) (?=p)|In\[[0-9]+\]:= "  # gdb, Mathematica
+    rb"|(?:irb|iex|\[[0-9]+\] pry)\([^)\n]{0,40}\)[:0-9]*[>*] "  # Ruby, Elixir
+    rb"|(?:scala|jshell|julia|node|sbcl)> )"
     rb"(.*)"
 )
 _VALUE = re.compile(
-    rb"\s*(?:\[1\] +|\$[0-9]+ = |Out\[[0-9]+\]= )?"
+    rb"\s*(?:\[1\] +|\$[0-9]+ = |Out\[[0-9]+\]= |=> )?"
     rb"([0-9][0-9.,_']*(?: ?(?:[KMGT]i?B|bytes))?)\s*"
 )
+_RESULT = re.compile(rb"\s*=> ")
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_][\w.:]*")
 _LOOP = re.compile(rb"\b(?:for|while|until|repeat|watch|sapply|lapply)\b")
 # What the number is divided by, or the tool's own unit: `WorkingSet64 / 1MB`, of ps, of /proc.
@@ -50,12 +53,17 @@ def with_commands_names(lines: list[bytes]) -> list[bytes]:
     """
     prompts = {at: found[1] for at, line in enumerate(lines) if (found := _PROMPT.match(line))}
     named = list(lines)
+    others: list[int] = []
     for at, end in pairwise([*prompts, len(lines)]):
         command = prompts[at][:_LONGEST]
         numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
         if numbers and (len(numbers) == 1 or _LOOP.search(command)) and (name := _name(command)):
             for n, number in numbers.items():
                 named[n] = f"{name}: ".encode() + _DECIMAL_COMMA.sub(rb"\1.\2", number)
+        else:
+            others += (n for n in numbers if _RESULT.match(lines[n]))
+    for n in others if named != lines else ():  # of Ruby, where each command has a result
+        named[n] = b""
     return named
 
 

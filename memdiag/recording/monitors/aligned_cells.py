@@ -41,13 +41,15 @@ def names_of(header: str, rows: Sequence[str]) -> list[Name]:
 
 
 def cells_below(names: Sequence[Name], line: str) -> list[str]:
-    """The cells of a row, "" for a name without one. Each is of the nearest name."""
+    """The cells of a row, "" for a name without one. Each is of the nearest name; a word that
+    begins or ends with a name begins another cell.
+    """
     spans: list[tuple[int, int] | None] = [None] * len(names)
-    begins = {begin for _, begin, _ in names}
+    begins, name_ends = {begin for _, begin, _ in names}, {end for _, _, end in names}
     for cell in _CELL.finditer(line):
-        cuts = [at for at in range(cell.start() + 1, cell.end()) if at in begins]
-        ends = [cell.start(), *(at for at in cuts if line[at - 1] == " "), cell.end()]
-        for begin, end in pairwise(ends):
+        words = list(_WORD.finditer(line, cell.start(), cell.end()))[1:]
+        cuts = [w.start() for w in words if w.start() in begins or w.end() in name_ends]
+        for begin, end in pairwise([cell.start(), *cuts, cell.end()]):
             at = max(range(len(names)), key=lambda n: _overlap(names[n], begin, end))
             before = spans[at]
             spans[at] = (begin if before is None else before[0], end)

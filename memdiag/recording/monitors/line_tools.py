@@ -119,6 +119,16 @@ _DUMPSYS: _Lines = (
 # `slabtop -o`: of the pair that is in use and in all.
 _SLABTOP_ROW = r"^\s*Active / Total Size \(% used\)\s*: ([0-9.]+)K / "
 _SLABTOP: _Lines = ((_SLABTOP_ROW,), {_SLABTOP_ROW: ("memory in slabs (KiB)",)})
+# `ps_mem -w`: programs, each the sum of its processes.
+_PS_MEM: _Lines = (
+    (r"^\s*Private\s+\+\s+Shared\s+=\s+RAM used\s+Program\b",),
+    {
+        r"\+\s+[0-9.]+ [KMGT]?i?B\s+=\s+([0-9.]+ [KMGT]?i?B)\s+(\S.{0,200}?)(?: \([0-9]+\))?\s*$": (
+            "ram used",
+            "container",
+        )
+    },
+)
 # Munin's plugin of memory, whose `apps` are what programs have, below times since 1970.
 _MUNIN: _Lines = (
     (r"^apps\.value [0-9]+\s*$",),
@@ -172,6 +182,7 @@ LINE_TOOLS = {
     "r-gc": _reader(_R_GC),
     "slabtop": _reader(_SLABTOP),
     "munin": _reader(_MUNIN),
+    "ps_mem": _reader(_PS_MEM),
 }
 """Sniffers and readers of the tools that print a line per reading, by the name of the format."""
 

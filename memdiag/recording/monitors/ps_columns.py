@@ -7,7 +7,7 @@ import re
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.monitors.line_tools import table_of_lines
 from memdiag.recording.monitors.samplings import Row
-from memdiag.recording.tables.csv_dialect import is_number, recognisable
+from memdiag.recording.tables.cells_of_lines import is_number, recognisable
 from memdiag.recording.tables.table import Table
 
 _COMMAND = re.compile(r"\bps\b[^|;]*?\s-o\s*((?:[a-z%]+=,?\s*(?:-o\s*)?){2,})")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
@@ -18,8 +18,10 @@ from memdiag.recording.monitors.aligned_cells import Name, cells_below, names_of
 from memdiag.recording.monitors.process_tables import long_lived
 from memdiag.recording.monitors.samplings import TICK, Row, all_lines, clock_in
 from memdiag.recording.parsing.column_meaning import Part, recognise
-from memdiag.recording.tables.csv_dialect import is_number
+from memdiag.recording.tables.cells_of_lines import is_number
+from memdiag.recording.tables.named_values import is_value, names_values
 from memdiag.recording.tables.table import Table
+from memdiag.values.measurements import AxisKind
 
 # psql's: `-----+-----`, with bars between cells.
 _RULE = re.compile(r"\s*(?:-{2,}(?:(?:\s+|\+)-{2,})+|={2,}(?:\s+={2,})+)\s*")
@@ -33,7 +35,7 @@ _DATE_TIME = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}[ T]+[0-9]{1,2
 _IN_WORDS = re.compile(r"[^\W\d_]{3}")
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}")
 _TABLES_AT_LEAST, _ROWS_AT_LEAST = 2, 4
-_APART = re.compile(r"\S {2,}\S")
+_APART = re.compile(r"\S(?: {2,}|\t+)\S")
 _LONGEST_HEADER = 400
 _ROWS_LOOKED_AT = 60
 # What these tools call a process.
@@ -54,13 +56,15 @@ def has_ruled_tables(source: Source) -> bool:
     """Return True if the head has several such headers with names of memory, or one above rows of
     one process, or with an axis, between two rules or above rows with empty cells.
     """
-    lines = source.head().split("\n")
-    headers = [one for one in _headers(lines) if any(map(_is_memory, one[1]))]
+    lines = source.head().replace("\r", "").split("\n")
+    headers = [one for one in _headers(lines) if _has_memory(one[1])]
     if len(headers) != 1:
         return len(headers) >= _TABLES_AT_LEAST
     at, names = headers[0]
     rows = lines[at + 1 : at + 1 + _ROWS_LOOKED_AT]
     if any(map(_is_axis, names)):
+        if _are_across(rows, _spans(lines[at])):
+            return True
         return lines[at - 2 : at - 1] == lines[at : at + 1] or _has_gaps(rows, names)
     return _are_of_one([one for row in rows if (one := _row(row, _spans(lines[at]), names))])
 
@@ -86,7 +90,7 @@ def has_repeated_tables(source: Source) -> bool:
 def read_ruled_tables(source: Source) -> Table | None:
     """One row per row of each table. A time on a line between two tables dates the next."""
     lines = all_lines(source)
-    headers = {at: (tuple(names), _ruled(lines[at], names)) for at, names in _headers(lines)}
+    headers = {at: (tuple(names), _ruled(lines, at, names)) for at, names in _headers(lines)}
     return _table(lines, headers)
 
 
@@ -125,6 +129,8 @@ def _table(lines: Sequence[str], headers: Mapping[int, tuple[object, RowOf]]) ->
         moments = [{TICK: str(at)} for at in range(len(rows))]
     if dated := _dated(rows):
         rows = [{"time": row.pop(dated), **row} for row in rows]
+    if number:
+        rows = [{name: row[name] for name in row if not _is_load(name)} for row in rows]
     rows = [moment | row for moment, row in zip(moments, _with_kib(rows), strict=True)]
     return Table.of(pl.DataFrame(rows, infer_schema_length=None)) if rows else None
 
@@ -149,8 +155,11 @@ def _repeated(lines: Sequence[str]) -> dict[str, RowOf]:
         rows = [b for a, b in pairwise(lines) if a == header][:_ROWS_LOOKED_AT]
         names = names_of(header, rows)
         known[header] = _aligned(names)
+        if "\t" in header:
+            names = [(name.strip(), 0, 0) for name in header.split("\t")]
+            known[header] = _tabbed([name for name, _, _ in names])
         if any(_is_memory(name) for name, _, _ in names):
-            with_axis.append(any(_is_axis(name) for name, _, _ in names))
+            with_axis.append(any(_is_axis(name) and not _is_load(name) for name, _, _ in names))
     return known if with_axis and not any(with_axis) else {}
 
 
@@ -168,9 +177,37 @@ def _aligned(names: Sequence[Name]) -> RowOf:
     return row_of
 
 
-def _ruled(rule: str, names: Sequence[str]) -> RowOf:
-    spans = _spans(rule)
+def _tabbed(names: Sequence[str]) -> RowOf:
+    shown = [_PROCESSES.get(name, name) for name in names]
+
+    def row_of(line: str) -> Row | None:
+        cells = [cell.strip() for cell in line.split("\t")]
+        return (
+            _with_amount(dict(zip(shown, cells, strict=True))) if len(cells) == len(shown) else None
+        )
+
+    return row_of
+
+
+def _ruled(lines: Sequence[str], at: int, names: Sequence[str]) -> RowOf:
+    """The rows below the rule in this line. PowerShell's is only as long as the names, and cells
+    may be longer: they belong to the names above them.
+    """
+    spans, rows = _spans(lines[at]), lines[at + 1 : at + 1 + _ROWS_LOOKED_AT]
+    if _are_across(rows, spans):
+        return _aligned(names_of(lines[at - 1], rows))
     return lambda line: _row(line, spans, names)
+
+
+def _are_across(rows: Sequence[str], spans: Spans) -> bool:
+    """Return True if most of the rows up to the first empty line have a cell across columns."""
+    above = list(takewhile(str.strip, rows))
+    across = sum(any(_is_across(row, end) for _, end in spans) for row in above)
+    return len(above) >= _ROWS_AT_LEAST and 2 * across > len(above)
+
+
+def _is_across(line: str, end: int | None) -> bool:
+    return end is not None and re.fullmatch(r"\S\S", line[end - 1 : end + 1]) is not None
 
 
 def _with_kib(rows: Sequence[Row]) -> list[Row]:
@@ -194,13 +231,16 @@ def _row(line: str, spans: Spans, names: Sequence[str]) -> Row | None:
     row = _with_amount(dict(zip(names, cells, strict=True)))
     if row is None:
         return None
-    across = any(re.fullmatch(r"\S\S", line[end - 1 : end + 1]) for _, end in spans if end)
+    across = any(_is_across(line, end) for _, end in spans)
     return None if across and clock_in(line) else row
 
 
 def _with_amount(row: Row) -> Row | None:
-    """The row, None if no number is below a name of memory."""
-    cells = (cell for name, cell in row.items() if _is_memory(name))
+    """The row, None if no number is below a name of memory, or of a value that another column
+    names.
+    """
+    is_named = names_values(list(row))
+    cells = (c for name, c in row.items() if _is_memory(name) or (is_named and is_value(name)))
     return row if any(map(_AMOUNT.fullmatch, cells)) else None
 
 
@@ -222,6 +262,15 @@ def _spans(rule: str) -> Spans:
 
 def _is_memory(name: str) -> bool:
     return recognise(name).part is Part.METRIC
+
+
+def _is_load(name: str) -> bool:
+    """Return True for what a queue or a server may hold as well as count: `messages`, `jobs`."""
+    return recognise(name).axis is AxisKind.REQUEST
+
+
+def _has_memory(names: Sequence[str]) -> bool:
+    return any(map(_is_memory, names)) or names_values(names)
 
 
 def _is_axis(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 from memdiag.recording.inputs.paste_cleanup import without_escapes
 from memdiag.recording.inputs.source import Source
@@ -19,6 +19,10 @@ Row = dict[str, str]
 Line = tuple[bool, str]  # whether it is a header
 _MAX_BYTES = 512 << 20
 _TIME = re.compile(r"(?:\b|(?<=[0-9]T))([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:\s+([AP])M)?(?:Z|\b)")
+_CLOCK = re.compile("([0-9]{1,2}):([0-9]{2})")
+_HALF_DAY_MIN = 720
+# This share of the moves of a clock may be back, as in `tables.axis`.
+_BACKWARDS = 0.05
 # Hours and minutes alone on a line.
 _MINUTES = re.compile(r"\W*([01]?[0-9]|2[0-3])(:[0-5][0-9])(?:\s*([AP])M)?\W*")
 
@@ -47,7 +51,20 @@ def table_of_blocks(
         return None
     names = list(dict.fromkeys(name for row in rows for name in row))
     frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in names})
+    if "time" in names and _goes_back(frame["time"].drop_nulls().to_list()):
+        return Table.of(frame.drop("time"))  # of other lines between the tables
     return Table.of(frame.drop(TICK) if "time" in names else frame)
+
+
+def _goes_back(clocks: Sequence[str]) -> bool:
+    """Return True if more than a few of the moves of these times of day are back, and not over
+    midnight.
+    """
+    found = (_CLOCK.match(clock) for clock in clocks)
+    times = [60 * int(one[1]) + int(one[2]) for one in found if one is not None]
+    moves = [b - a for a, b in pairwise(times) if a != b]
+    back = sum(-_HALF_DAY_MIN < move < 0 for move in moves)
+    return back > _BACKWARDS * len(moves)
 
 
 def clock_in(line: str) -> str:

@@ -37,9 +37,10 @@ _VM_STAT_LINES = {
 _VM_STAT_LINE = re.compile(rf"({'|'.join(_VM_STAT_LINES)}): +([0-9]+)")
 _VM_STAT_USED = frozenset(_VM_STAT_LINES.values())
 # Of the JVM: the old generation, of which collections leave what is in use, in KiB and in percent.
-_JSTAT = re.compile(r"\bE[CU]?\b.*\bO[CU]?\b.*\bYGC\s+YGCT\b")
+_JSTAT = re.compile(r"\bOU?\b.*\bYGC\b.*\b[FY]GCT?\b")
 _JSTAT_NAMES = {"OU": "old heap (KiB)", "O": "old heap (%)", "MU": "metaspace memory (KiB)"}
 _NMON = re.compile(r"^MEM,Memory .*\bmemfree\b")
+_SIZES = ("host_available", "host_free")
 _FREE_PARTS = ("free", "buff", "cache"), ("memfree", "buffers", "cached")
 
 # `VmRSS:  823 kB` of /proc/PID/status, `MemFree: ...` of meminfo, `Pss: ...` of smaps_rollup.
@@ -111,11 +112,14 @@ def read_vmstat(source: Source) -> Table | None:
         cells = _below(_VMSTAT, line, names)
         if not cells:
             return None
-        free = _available(cells) if "cache" in cells else {"host_free": cells["free"]}
-        return {**free, "swap_used": cells["swpd"]}
+        if "cache" in cells:
+            return {**_available(cells), "swap_used": cells["swpd"]}
+        return {"host_free": cells["free"], "swap_used": cells["swpd"]}
 
     table = table_of_lines(source, row_of)
-    return None if table is None else in_unit_of_machine(table, "host_available", "vmstat")
+    if table is None:
+        return None
+    return in_unit_of_machine(table, next(n for n in _SIZES if n in table.names), "vmstat")
 
 
 def read_vm_stat(source: Source) -> Table | None:

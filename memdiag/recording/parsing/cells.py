@@ -27,7 +27,7 @@ NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "None", "none", "null", "N
 NULLS += ["?", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Permissions]"]
 
 # A number may have a prefix (`t+240`, `~12`), a total (`3/100`) and a unit.
-_PREFIX = r"^[\s*`~#]*(?:[A-Za-z]{1,10}\s*[+=:#]\s*)?"
+_PREFIX = r"^[\s*`~#]*(?:[A-Za-z]{1,10}(?:32|64)?\s*[+=:#]\s*)?"
 _NUMBER = rf"{_PREFIX}([-+]?{DIGITS}(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
 # After it: a remark in brackets, the total, signs: `580 MB (+62 MB)`, `1.2GiB / 8GiB`.
 _REMARK = r"(?:\s*[(\[].*|\s*/\s*[0-9].*|\s*[^\x00-\x7f]+)?"

@@ -14,6 +14,7 @@ from itertools import pairwise
 from memdiag.recording.parsing.column_names import Name, take_apart
 from memdiag.recording.parsing.column_vocabulary import (
     ALLOCATED,
+    ALLOCATED_SO_FAR,
     AMOUNTS,
     AVAILABLE,
     AVAILABLE_PARTS,
@@ -33,9 +34,11 @@ from memdiag.recording.parsing.column_vocabulary import (
     IN_USE,
     LABEL_FILLERS,
     LABELS,
+    LARGEST,
     MEMORY,
     MEMORY_ENDINGS,
     MEMORY_PARTS,
+    MEMORY_STEMS,
     NAMES,
     NO_AMOUNTS,
     NO_LEVELS,
@@ -50,6 +53,7 @@ from memdiag.recording.parsing.column_vocabulary import (
     SETTINGS,
     TOTAL_OF,
     TOTAL_PARTS,
+    USE_ENDINGS,
     USED,
     USED_MEMORY,
     USED_PARTS,
@@ -105,6 +109,7 @@ _OF_AXES = frozenset(word for _, words in AXES for word in words)
 _NOT_FREE |= _OF_AXES
 _OF_AMOUNTS = IN_USE.union(*(one | beside for _, one, beside in AMOUNTS))
 OTHER = Meaning(part=Part.OTHER)
+_PAGE_CACHE = {("mem", "cache"), ("memory", "cache")}
 
 
 @lru_cache(maxsize=1 << 16)  # of each name of a wide table several readers ask
@@ -240,6 +245,8 @@ def _is_no_level(name: Name) -> bool:
     words = set(name.words)
     if any(together <= words for together in NO_LEVELS):
         return True
+    if words >= ALLOCATED_SO_FAR and words.isdisjoint(LARGEST):
+        return True
     if name.words[-1:] == ("allocated",) and not POOLS.isdisjoint(words):
         return True
     if name.words[-1:] == ("total",) and not ALLOCATED.isdisjoint(words):
@@ -298,6 +305,8 @@ def _is_memory(words: set[str]) -> bool:
 
 
 def _is_of_memory(word: str) -> bool:
+    if word.startswith(MEMORY_STEMS) and word.endswith(USE_ENDINGS):
+        return True
     return word.endswith(MEMORY_ENDINGS) or _has_word((word,), MEMORY, MEMORY_PARTS)
 
 
@@ -322,13 +331,20 @@ def _role(name: Name) -> Role:
         if pair <= words:
             return role
     words = words - FALLING | {"free"} if _is_falling(name.words) else words - FALLING
-    is_cache = any(a in {"mem", "memory"} and b == "cache" for a, b in pairwise(name.words))
-    if is_cache and DEVICE.isdisjoint(words):  # of pages, as cAdvisor calls it
+    if _is_page_cache(name.words) and DEVICE.isdisjoint(words):
         return Role.CACHE
     for role, any_of, and_any_of in AMOUNTS:
         if words & any_of and (not and_any_of or words & and_any_of):
             return role
     return Role.HOST if name.percent and words & {"ram", "used"} else Role.RESIDENT
+
+
+def _is_page_cache(words: Sequence[str]) -> bool:
+    """Return True for `memory cache`, as cAdvisor calls the page cache, not for a cache of a
+    program with a name of its own: `mem.cache.rrset`.
+    """
+    ends = [at for at, two in enumerate(pairwise(words), 2) if two in _PAGE_CACHE]
+    return any(USED.issuperset(words[end:]) for end in ends)
 
 
 def _canonical(name: Name, unit: Unit | None) -> str:

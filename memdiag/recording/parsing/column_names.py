@@ -36,6 +36,8 @@ _TIME_WORD |= {"min", "mins", "minute", "minutes", "d", "day", "days", "hr", "hr
 _TIME_ALIAS = {"secs": "s", "msec": "ms", "mins": "min", "hr": "h", "hrs": "h"}
 _TIME_ALIAS |= {"sekunden": "s", "minuten": "min", "stunde": "h", "stunden": "h"}
 _TIME_WORD |= _TIME_ALIAS.keys()
+# `пам'ять`
+_APOSTROPHE = re.compile("(?<=[а-яіїєґ])['’](?=[а-яіїєґ])")
 # "kubernetes.io/container/memory/used_bytes"
 _DOMAIN = re.compile(r"^[a-z0-9.-]+\.(?:com|io|net|org)/")
 _GLUED = re.compile(r"(.*(?:rss|uss|pss|vms|mem|memory|vram|ram|heap|used|peak))([kmg]i?b|bytes)")
@@ -71,7 +73,7 @@ def take_apart(name: str) -> Name:
     bracketed = _BRACKETS.search(name)
     unit = bracketed.group(1).lower() if bracketed else ""
     rest = name[: bracketed.start()] + " " + name[bracketed.end() :] if bracketed else name
-    rest = rest.replace("Δ", "delta ")
+    rest = _APOSTROPHE.sub("", rest.replace("Δ", "delta "))
     words = [part for word in _WORD.findall(rest) for part in _unglue(word.lower())]
     factor = units.bytes_per_unit(unit) if unit else None
     percent = unit in _PERCENT

@@ -20,7 +20,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         _ranked(
             "step steps iteration iterations iter iters it update updates batch batches minibatch"
             " 步数 步 迭代 ステップ schritt schritte étape étapes pas paso pasos passo шаг шага"
-            " 스텝 단계 bước adım krok stap"
+            " 스텝 단계 bước adım krok stap крок пакет партия партія итерация ітерація"
         ),
     ),
     (
@@ -42,7 +42,9 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
         AxisKind.SECONDS,
         _ranked(
             "time elapsed timestamp timestamps ts datetime date clock runtime walltime uptime t at"
-            " seconds relative changed datum uhrzeit zeit fecha hora"
+            " seconds relative changed datum uhrzeit zeit fecha hora heure horaire orario dato tid"
+            " tidspunkt klokkeslett tijd tijdstip czas godzina čas tarih saat aika время дата час"
+            " 时间 時間 时刻 時刻 日期 日時 시간 시각 날짜 일시"
         ),
     ),
     (
@@ -118,6 +120,9 @@ NO_LEVELS = tuple(
 POOLS = _words("all pool")
 # A total of these that stands beside its own amount sums up all that was ever allocated.
 ALLOCATED = _words("alloc allocated")
+# The sum of all allocations until now, but not the largest of them.
+ALLOCATED_SO_FAR = _words("allocated so far")
+LARGEST = _words("max maximum peak")
 # Of memory in percent: used, not busy. (A device's drivers call the load of its bus the same.)
 UTILIZATION = _words("util utilization")
 # Memory that is left, in the languages of `MEMORY`. What is available includes caches.
@@ -163,7 +168,7 @@ USED_PARTS = ("占用", "使用", "已用", "사용")
 # Words that may follow, besides those of memory and machines.
 FALLING_FILLERS = _words(
     "physical virtual phys proc process left space bytes kernel pod container instance worker rank"
-    " current now still total min percent cur at the buffers pages"
+    " current now still total min percent cur at the buffers pages real"
 )
 CAPACITY = _words("limit lim capacity quota")
 TOTAL_OF = _words("mem memory ram vram swap host system")
@@ -172,9 +177,9 @@ HOST = _words("host system sys machine node svmem")
 MEMORY = _words(
     "mem memory ram rss uss pss vram heap resident res working swap"
     " virt virtual vms vsz vsize vmsize vmpeak"
-    " speicher speicherverbrauch speichernutzung speicherbedarf speicherbelegung arbeitsseiten"
+    " speicher arbeitsseiten"
     " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
-    " mémoire memoria memória память памяти"
+    " mémoire memoria memória память памяти памяті"
     " memusage reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
     " available free uordblks"
 )
@@ -182,7 +187,13 @@ MEMORY = _words(
 USED_MEMORY = "used_memory"
 NVIDIA_MEMORY = _words(f"memory.used memory.free memory.total {USED_MEMORY} used_gpu_memory")
 # Ends of words such as `gpumem` and the kernel's `vmrss`.
-MEMORY_ENDINGS = ("mem", "memory", "rss", "vram", "speicher")
+MEMORY_ENDINGS = ("mem", "memory", "rss", "vram", "speicher", "minne", "geheugen", "muisti")
+# Compounds of memory and its use: `speicherverbrauch`, `minnesanvändning`, `geheugengebruik`.
+MEMORY_STEMS = ("speicher", "arbeitsspeicher", "minne", "geheugen", "muisti", "hukommelse")
+USE_ENDINGS = (
+    *("verbrauch", "nutzung", "bedarf", "belegung", "auslastung", "användning", "förbrukning"),
+    *("åtgång", "bruk", "forbrug", "gebruik", "verbruik", "käyttö", "kulutus"),
+)
 # `torch.cuda.mem_get_info()` is free memory and the total.
 FREE_FIRST = _words("mem get info")
 
@@ -232,7 +243,9 @@ IN_USE = _words(
     " footprint resident held"
 )
 # What has memory, if the name says nothing else: "cpu (MB)" beside "gpu (MB)".
-HOLDERS = _words("process proc python main cpu kernel grand total") | HOST | LABELS | LABEL_FILLERS
+HOLDERS = (
+    _words("process proc python main cpu kernel driver grand total") | HOST | LABELS | LABEL_FILLERS
+)
 # Pairs of words with one meaning.
 PAIRS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.IN_USE, _words("in use")),

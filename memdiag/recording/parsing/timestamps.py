@@ -26,6 +26,7 @@ _CLOCK = re.compile(
 )
 # What it reads beyond `moments`: hours and minutes alone, and twelve hours.
 _NO_SECONDS = r"^((?:.*[T ])?[0-9]{1,2})[:h.]([0-9]{2})(?: Uhr)?$"
+_DATE_NO_SECONDS = r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2} [0-9]{1,2}:[0-9]{2})$"
 _HALF = r"\s?([AaPp])[Mm]$"
 
 
@@ -101,7 +102,7 @@ def moments(text: pl.Series) -> Floats:
     lengths = runs.field("len")
     if len(lengths) * 2 <= len(text):  # a log writes many lines a second
         return np.repeat(moments(runs.field("value")), lengths.to_numpy())
-    if text.n_unique() * 2 > len(text):
+    if text.n_unique() * 2 > len(text) or text.str.contains(_HOUR_AND_MINUTE).all():
         return _moments(text)
     different = text.unique()  # interleaved times of several processes
     seconds = pl.Series(_moments(different), nan_to_null=False)
@@ -138,6 +139,7 @@ def _moments(text: pl.Series) -> Floats:
     plain = plain.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
     plain = plain.str.replace(",", ".", literal=True)
     plain = plain.str.replace(r"^[0-9]{1,2}[-.][0-9]{1,2} +", "")  # no year: only the time of day
+    plain = plain.str.replace(_DATE_NO_SECONDS, "${1}:00")
     dates = plain.str.to_datetime(_DATE_TIME, strict=False, time_unit="us")
     seconds = _floats(dates.dt.epoch("us")) * 1e-6
     if not dates.has_nulls():
@@ -214,8 +216,8 @@ def _days(year: Floats | Ints, month: Floats | Ints, day: Floats | Ints) -> Floa
 
 def _times_of_day(text: pl.Series) -> Floats:
     """Seconds of `14:03:22.5` or `03:22`: minutes and seconds, unless they have two digits each and
-    begin later than they last (`09:12` to `09:47`) or than several steps (`08:00`, `08:20`...), as
-    times of day do.
+    begin later than they last (`09:12` to `09:47`) or than several steps (`08:00`, `08:20`...), or
+    fall only by more than half a day (`12:00`, `18:00`, `00:00`...), as times of day do.
     """
     seconds = np.zeros(len(text))
     for part in range(3):
@@ -224,7 +226,8 @@ def _times_of_day(text: pl.Series) -> Floats:
         seconds = np.where(np.isnan(values) & (part == 2), seconds, seconds * 60.0 + values)
     is_known = np.isfinite(seconds)
     known = seconds[is_known]
-    is_of_day = known.size > 1 and known.max() < _DAY_S / 60.0 and _begin_late(known)
+    is_of_day = known.size > 1 and known.max() < _DAY_S / 60.0
+    is_of_day = is_of_day and (_begin_late(known) or _fall_at_midnight(known))
     has_hours = is_of_day and bool(text.filter(is_known).str.contains(_HOUR_AND_MINUTE).all())
     return seconds * 60.0 if has_hours else seconds
 
@@ -232,6 +235,12 @@ def _times_of_day(text: pl.Series) -> Floats:
 def _begin_late(times: Floats) -> bool:
     usual = float(np.median(np.abs(np.diff(times))))
     return bool(2 * times.min() > times.max() or times[0] > _STEPS_BEFORE * usual > 0)
+
+
+def _fall_at_midnight(times: Floats) -> bool:
+    moves = np.diff(times)
+    falls = moves[moves < 0]
+    return bool(falls.size and np.all(falls < -_DAY_S / 120.0))
 
 
 def _floats(column: pl.Series) -> Floats:

@@ -12,7 +12,13 @@ from itertools import accumulate, dropwhile, islice, pairwise, takewhile
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.moments import axis_of
-from memdiag.recording.parsing.number_marks import DIGITS
+from memdiag.recording.tables.cells_of_lines import (
+    are_sentences,
+    is_number,
+    is_prose_above_names,
+    of_a_run,
+    recognisable,
+)
 
 WHITESPACE, WIDE = " ", "  "
 _DELIMITERS = (",", "\t", ";", "|", WHITESPACE)
@@ -23,32 +29,18 @@ _COUNT_AND_VALUE = 2
 # Columns at the end of a line that may have blanks in their cells.
 _TEXTS = frozenset({"cmd", "command", "args", "name", "time", "date", "message", "status"})
 _USUAL = 0.7
-# Words of the longest name of a column. Heuristic.
-_WORDS_OF_NAME = 8
+# Of a mail, above the names of columns.
+_LINES_OF_PROSE = 6
 # Rows that make a table among prose.
 _ROWS_IN_PROSE = 4
-# A printed number, perhaps with a unit or a percent sign: 17,412 MB; 2.6G; 1e-3; inf.
-NUMBER = re.compile(
-    rf"[\s*`~\"]*[-+]?(?:{DIGITS}|\.[0-9]+|nan|inf)(?:[eE][-+]?[0-9]+)?"
-    r"\s*[A-Za-z%]{0,5}[\s*`\"]*",
-    re.I,
-)
-# A float has at most 24 characters; with blanks, quotes and a unit around it. Heuristic.
-_LONGEST_NUMBER = 100
 # An increase belongs to the cell before it: `206638 (+10974)`.
 CELL_END = {WHITESPACE: r"[ \t]+(?![ \t]|\([+-])", WIDE: r"[ \t]{2,}"}
 _BLANK = {delimiter: re.compile(end) for delimiter, end in CELL_END.items()}
 _SIZE_UNIT = re.compile(r"[0-9]\s*((?:[KMGT]i?)?B)", re.I)
-_AMOUNT = re.compile(r"[0-9]\s*[KMGT]i?B\b", re.I)
-_OPEN_BRACKET = re.compile(r"\[[^\]]*$")
 _CELL_ENDS = re.compile(r"[,;|\s]+")
 _COMMAND = re.compile(r"\$[({A-Za-z]|\bdo\b.*\bdone\b")  # of a shell
+_SEPARATOR = re.compile(r"\"?sep=[,;|\t]\"?\s*")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+")
-_DATE = re.compile(
-    r"\s*\"?(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9:.,+Z-]+)?"
-    r"|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2})(?:[ ,T]+[0-9:.]+(?:\s*[AaPp][Mm])?)?"
-    r"|[0-9]{1,2}:[0-9]{2}:[0-9.,]+|[0-9]{1,2}:[0-9]{2}\s*[AaPp][Mm])\"?\s*"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +114,7 @@ def is_header_alone(head: str) -> bool:
     """Return True if the only line has the names of an axis and of memory."""
     lines = [line for line in head.splitlines() if line.strip()]
     return len(lines) == 1 and any(
-        not any(map(is_number, names)) and _of_a_run(names)
+        not any(map(is_number, names)) and of_a_run(names)
         for names in (split_line(lines[0].lstrip("# "), delimiter) for delimiter in _DELIMITERS)
     )
 
@@ -137,23 +129,13 @@ def split_line(line: str, delimiter: str) -> list[str]:
         return line.split(delimiter)
 
 
-def is_number(cell: str) -> bool:
-    """Return True if the cell is a number, a date or a time of day."""
-    if len(cell) > _LONGEST_NUMBER:  # the patterns would take quadratic time
-        return False
-    return NUMBER.fullmatch(cell) is not None or _DATE.fullmatch(cell) is not None
-
-
 def _comment(line: str) -> bool:
-    """Return True for a remark or a command; a header may begin with # as well."""
+    """Return True for a remark, a command or Excel's `sep=;`; a header may begin with #, too."""
+    if _SEPARATOR.fullmatch(line):
+        return True
     if not line.startswith("#"):
         return False
     return _COMMAND.search(line) is not None or not recognisable(_CELL_ENDS.split(line[1:]))
-
-
-def recognisable(names: list[str]) -> bool:
-    """Return True if one of the names is a metric's."""
-    return any(recognise(name).part is Part.METRIC for name in names)
 
 
 def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | None:
@@ -165,7 +147,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     if width < 2 or often < max(1, _USUAL * len(cells)):
         return None
     alike = [n for n, (_, row) in enumerate(cells) if len(row) in {width, width - 1}]
-    first = alike[len(alike) > 1 and _is_prose_above_names(*(cells[n][1] for n in alike[:2]))]
+    first = alike[_lines_of_prose([cells[n][1] for n in alike[:_LINES_OF_PROSE]])]
     first += _padded([row for _, row in cells[first:]])
     if delimiter == WHITESPACE and first:
         spread = _BLANKS.split(rows[first - 1][1].strip())  # "epoch  gpu used  peak"
@@ -180,7 +162,7 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
         header = _below_groups(header, body[0])
         first = next(n for n, (_, row) in enumerate(cells) if n > first and len(row) == width)
         body = body[1:]
-    if not body or not _mostly_numbers(body, width) or _are_sentences(header, body):
+    if not body or not _mostly_numbers(body, width) or are_sentences(header, body, delimiter):
         return None
     if delimiter == "|" and _is_rule(body[0]):  # Markdown that is not a series
         return None
@@ -190,11 +172,13 @@ def _with_delimiter(rows: list[tuple[int, str]], delimiter: str) -> Layout | Non
     return _named(names, cells[first][0] + 1, width, delimiter)
 
 
-def _is_prose_above_names(above: list[str], below: list[str]) -> bool:
-    """Return True for a sentence, cut at its commas, above the names of columns."""
-    is_prose = any(len(cell.split()) > _WORDS_OF_NAME for cell in above)
-    are_names = all(0 < len(cell.split()) <= _WORDS_OF_NAME for cell in below)
-    return is_prose and are_names and not any(map(is_number, below))
+def _lines_of_prose(rows: list[list[str]]) -> int:
+    """How many of the first rows are prose, cut at its commas, above the names of columns."""
+    if len(rows) > 1 and is_prose_above_names(*rows[:2]):
+        return 1
+    named = (at for at, row in enumerate(rows) if recognisable(row) or any(map(is_number, row)))
+    at = next(named, 0)
+    return at if at and of_a_run(rows[at]) and not any(map(is_number, rows[at])) else 0
 
 
 def _padded(rows: list[list[str]]) -> int:
@@ -272,7 +256,8 @@ def _are_names(header: list[str]) -> bool:
 
 
 def _named(header: list[str], skip: int, width: int, delimiter: str) -> Layout:
-    names = [" ".join(name.split()).lstrip("#").strip().strip('"') for name in header]
+    names = [" ".join(name.split()) for name in header]
+    names = [name if name == "#" else name.lstrip("#").strip().strip('"') for name in names]
     names = ["time" if name.startswith(_PDH) else name for name in names]
     return Layout(delimiter=delimiter, names=tuple(names), skip_lines=skip, columns=width)
 
@@ -301,18 +286,6 @@ def _mostly_numbers(rows: list[list[str]], width: int) -> bool:
     return False
 
 
-def _are_sentences(header: list[str], rows: list[list[str]]) -> bool:
-    """Return True for lines that are cut at their commas: an amount is above them, the first cell
-    is a part of what brackets hold, or most cells below the names of memory have a name of their
-    own: `rss=812`.
-    """
-    if any(map(_AMOUNT.search, header)) or _OPEN_BRACKET.match(header[0]):
-        return True
-    places = [at for at, name in enumerate(header) if recognise(name).part is Part.METRIC]
-    cells = [row[at] for row in rows for at in places if at < len(row)]
-    return bool(cells) and 2 * sum("=" in cell for cell in cells) > len(cells)
-
-
 def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
     """A table of memory over steps or time among other lines, by its header: at least half of the
     lines with digits are its rows. (A summary of a model's layers has no steps.)"""
@@ -326,7 +299,7 @@ def _in_prose(rows: list[tuple[int, str]]) -> Layout | None:
             body = _rows_at_the_start(dropwhile(_is_rule, below), len(header))
             if len(body) < _ROWS_IN_PROSE or 2 * len(body) < with_digits:
                 continue
-            if _of_a_run(_with_units(header, body[0])):
+            if of_a_run(_with_units(header, body[0])):
                 return _named(header, at + 1, len(header), delimiter)
     return None
 
@@ -345,10 +318,6 @@ def _before_text(rows: list[tuple[int, str]]) -> Layout | None:
     if len(body) < _ROWS_IN_PROSE or sum(fitting) < _USUAL * len(body):
         return None
     return _named(header[:-1], at + 1, len(header) - 1, WHITESPACE)
-
-
-def _of_a_run(header: list[str]) -> bool:
-    return {Part.METRIC, Part.AXIS} <= {recognise(name).part for name in header}
 
 
 def _with_units(names: list[str], cells: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ from memdiag.values.sanitize import printable
 
 # The first in which a size can be that of a machine is taken.
 _UNITS = ("KiB", "MiB", "GiB", "B")
-_LEAST_BYTES, _MOST_BYTES = 128 << 20, 32 << 40
+_LEAST_BYTES, _MOST_BYTES = 128 << 20, 4 << 40
 # Of pages, in bytes, all sizes are multiples; of KiB and MiB few are.
 _BLOCK_BYTES = 512
 
@@ -40,7 +40,7 @@ _OF_MEMORY = {"mem", "memory"}
 
 def with_host_names(table: Table) -> Table:
     """The table with the machine and a unit in the names of its memory, and a note; unchanged if
-    what is used, free and in buffers are not all in it.
+    what is used, in buffers, and free or cached are not all in it.
     """
     if len(table.names) > _COLUMNS_AT_MOST:
         return table
@@ -50,7 +50,8 @@ def with_host_names(table: Table) -> Table:
         for at, name in apart
         if name.words in _PARTS | _OTHERS and not (name.percent or name.rate)
     }
-    if not {_USED, _FREE} <= found.keys() or _BUFFERS.isdisjoint(found):
+    is_split = _FREE in found or not _CACHED.isdisjoint(found)
+    if _USED not in found or not is_split or _BUFFERS.isdisjoint(found):
         return table
     cells = {words: to_numbers(table.columns[at]) for words, at in found.items()}
     bare = [

@@ -15,9 +15,12 @@ import numpy as np
 from memdiag.recording.lazy_polars import as_series, pl
 from memdiag.recording.parsing.cells import to_numbers
 from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memdiag.recording.lazy_polars import Column
     from memdiag.recording.tables.table import Table
 
@@ -39,7 +42,7 @@ STATISTICS = (
     "state",
 )
 _NAMES = (
-    *("metric", "metric_name", "metricname", "_field", "field", "measurement"),
+    *("metric", "metric_name", "metricname", "metricid", "_field", "field", "measurement"),
     *("counter name", "countername", "tag", "key", "series", "variable", "label", "name"),
     "entity_id",
     "attribute",
@@ -79,6 +82,16 @@ def with_named_values(table: Table, source: str) -> Table:
     return table
 
 
+def names_values(names: Sequence[str]) -> bool:
+    """Return True if these columns are of values and of what each value is."""
+    return any(map(is_value, names)) and any(name.strip().lower() in _NAMES for name in names)
+
+
+def is_value(name: str) -> bool:
+    """Return True for the name of a column of values that another column names."""
+    return name.strip().lower() in STATISTICS
+
+
 def _has_numbers(column: Column) -> bool:
     return bool(np.isfinite(to_numbers(column).values).any())
 
@@ -115,12 +128,16 @@ def _apart(
     table: Table, value: int, named_by: int, metrics: list[str], units: pl.Series | None
 ) -> Table:
     """The table without these two columns, and with one for each metric, empty in other rows."""
-    values = to_numbers(table.columns[value]).values
+    cells = to_numbers(table.columns[value])
+    if cells.unit is Unit.BYTES and units is not None:
+        cells = to_numbers(_with_units(as_series(table.columns[value]), units))
+    values, own = cells.values, cells.unit.value if cells.unit else ""
     row_metrics = as_series(table.columns[named_by])
     names, columns = [], []
     for metric in metrics:
         is_here = (row_metrics == metric).fill_null(value=False)
-        unit = "" if units is None else next(iter(units.filter(is_here).to_list()), "")
+        told = [] if units is None else units.filter(is_here).to_list()
+        unit = own or next(iter(told), "") or ""
         names.append(f"{metric} ({unit.lower()})" if unit else metric)
         columns.append(np.where(is_here.to_numpy(), values, np.nan))
     kept = [at for at in range(len(table.names)) if at not in (value, named_by)]
@@ -129,6 +146,15 @@ def _apart(
         names=(*(table.names[at] for at in kept), *names),
         columns=(*(table.columns[at] for at in kept), *columns),
     )
+
+
+def _with_units(values: pl.Series, units: pl.Series) -> pl.Series:
+    """The cells, those of a number alone with the unit beside it: of a printed table, whose cells
+    may reach into the next column.
+    """
+    is_bare = values.str.contains(r"^\s*[0-9.,]+\s*$") & (units.fill_null("") != "")
+    found: pl.Series = values.zip_with(~is_bare.fill_null(value=False), values + " " + units)
+    return found
 
 
 def _name_of_file(source: str) -> str:

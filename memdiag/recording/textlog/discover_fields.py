@@ -14,7 +14,7 @@ from statistics import median
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import DEVICE, IN_USE
+from memdiag.recording.parsing.column_vocabulary import ALLOCATED, DEVICE, IN_USE
 from memdiag.recording.textlog.number_spans import (
     ARROW,
     BEHIND_GAP,
@@ -39,7 +39,8 @@ from memdiag.recording.textlog.number_spans import (
 )
 from memdiag.values.measurements import Unit
 
-_OF_TIME = frozenset({"s", "sec", "secs", "min", "h", "hour", "hours"})
+_OF_TIME = frozenset({"s", "sec", "secs", "min", "mins", "minute", "minutes"})
+_OF_TIME |= frozenset({"h", "hr", "hrs", "hour", "hours"})
 _ZEROS = str.maketrans("123456789", "000000000")
 # A field must be in this share of the lines with the most frequent field of its kind.
 _SHARE = 0.05
@@ -49,7 +50,8 @@ SEEN_AT_LEAST = 3
 _BARE_SIZE = "size"
 _OF_AMOUNTS = IN_USE | frozenset({"max", "total", _BARE_SIZE, "is"})
 # What has memory: "cuda 1.2 GB, cpu 3.1 GB".
-_HOLDERS = frozenset({"process", "python", "cpu", "host"})
+_HOLDERS = frozenset({"process", "python", "cpu", "host", "driver"})
+_OF_ALLOCATORS = ALLOCATED | frozenset({"reserved", "cached", "active", "current", "max", "peak"})
 _RUNNING = frozenset({"process", "python", "java", "jvm", "server", "worker", "container", "pod"})
 
 # The name of a number without words at the start of lines, and of one before a total: `3/40`.
@@ -108,6 +110,8 @@ class Field:
     by_unit: only the unit of memory after it shows what the number is: maybe the size of a file.
     is_guessed: nothing else than its place shows that it is the amount in use of a line's sizes.
     alike: for names with digits, as in "gpu0 mem": finds the name with any other digits too.
+    is_behind: its words stand behind the number.
+    also: fields of the same name with the words elsewhere, for lines without this one.
     others: patterns of numbers that `pattern` finds as well, and that have a longer name:
         "GPU 0 memory usage: 5G" beside "Worker 0 memory usage: 4G", whose 0 is its own number.
     """
@@ -124,6 +128,8 @@ class Field:
     is_of_memory: bool = True
     leads: bool = False
     others: tuple[str, ...] = ()
+    is_behind: bool = False
+    also: tuple[Field, ...] = ()
 
     def find(self, line: str) -> tuple[tuple[int, int], str] | None:
         """The place of the number in a line, and its unit; None if there is none, or none with the
@@ -134,6 +140,9 @@ class Field:
             found = (re.search(one, line) for one in self.others)
             if any(other is not None and other.span(1) == place[0] for other in found):
                 return None
+        if place is None:
+            found_ = (one.find(line) for one in self.also)
+            return next((there for there in found_ if there is not None), None)
         return place
 
     def _place(self, line: str) -> tuple[tuple[int, int], str] | None:
@@ -281,6 +290,7 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
         is_guessed=place.kind == "size" or place == Place("fraction", ""),
         is_of_memory=place.kind not in BY_UNIT and is_of_memory,
         leads=leads,
+        is_behind=place.kind == "behind",
         others=tuple(
             _pattern(Place("label", one), labels)
             for one in labels
@@ -334,10 +344,11 @@ def _own(metrics: Sequence[Field], lines: Sequence[str], *, is_about_memory: boo
 
 
 def _in_a_row(metrics: Sequence[Field], lines: Sequence[str]) -> set[str]:
-    """Names of the fields that are mostly in a row of amounts with one that only a device names:
-    `browser=118MB gpu=156MB tab#3=205MB`. What they have is all of one kind.
+    """Names of the fields that are mostly in a row of amounts with one that a device and perhaps
+    its allocator name: `browser=118MB gpu=156MB tab#3=205MB`, `mps allocated=1.4GB driver=2.7GB`.
+    What they have is all of one kind.
     """
-    devices = [f for f in metrics if not f.by_unit and DEVICE.issuperset(take_apart(f.name).words)]
+    devices = [f for f in metrics if not f.by_unit and _is_of_device(take_apart(f.name).words)]
     others = [f for f in metrics if f.by_unit and not f.is_guessed]
     if not devices or not others:
         return set()
@@ -354,10 +365,17 @@ def _in_a_row(metrics: Sequence[Field], lines: Sequence[str]) -> set[str]:
     return {name for name, often in together.items() if often * 2 > found[name]}
 
 
+def _is_of_device(words: Sequence[str]) -> bool:
+    return not DEVICE.isdisjoint(words) and (DEVICE | _OF_ALLOCATORS).issuperset(words)
+
+
 def _is_of_things(field: Field, lines: Sequence[str]) -> bool:
     """Return True if most of the sizes follow the name or the number of what may have a size:
-    "saved weights 412 MB", "shard 3: 512 MB"; not a moment, a device, or an amount of a total.
+    "saved weights 412 MB", "shard 3: 512 MB"; not a moment, a device, an amount of a total, or
+    what comes again with its number: "web-0: 1.2 GiB, web-1: 1.1 GiB".
     """
+    if field.alike:
+        return False
     found = things = 0
     for line in lines:
         if (place := field.find(line)) is not None:
@@ -595,10 +613,13 @@ def _escaped(label: str) -> str:
 
 
 def _frequent(fields: Iterable[tuple[int, Field]]) -> list[Field]:
-    """The fields that occur often enough; each name once."""
+    """The fields that occur often enough; each name once, but for a size before the words that
+    stand behind others: "working set 303 MB", "443 MB working set".
+    """
     counted = list(fields)
     most = max((n for n, _ in counted), default=0)
-    kept = {f.name: f for n, f in reversed(counted) if n >= max(SEEN_AT_LEAST, _SHARE * most)}
+    often = [f for n, f in counted if n >= max(SEEN_AT_LEAST, _SHARE * most)]
+    kept = {(f.name, f.is_behind): f for f in reversed(often)}
     return list(kept.values())[::-1]
 
 

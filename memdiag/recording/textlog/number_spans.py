@@ -20,7 +20,7 @@ FRACTION = r"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 NUMBER = rf"[-+]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+){FRACTION}"
 _SPELT_OUT = "(?:[Kk]ilo|[Mm]ega|[Gg]iga|[Kk]ibi|[Mm]ebi|[Gg]ibi)[Bb]ytes?|[Mm]egs?|[Gg]igs?"
 SIZE_UNIT = rf"(?:{_SPELT_OUT}|[kKMGT]i?B|[kKMG]i?o|[КМГТ]Б|[KMGTkmgt]i?b|[KMG]i?|[Bb]ytes?|B)"
-UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|min|hours?|h)"
+UNIT = rf"(?:{SIZE_UNIT}|%|secs?|s|ms|mins?|minutes?|hrs?|hours?|h)"
 _NO_TIME = r":(?:$|[^0-9]|[0-9](?:$|[^0-9])|[0-9]{3})"
 _NO_SIZE = r"\s*[^\w\s%.:]|\s+(?:[^\sKMGTkmgtBb%]|[A-Za-z][A-HJ-XZa-hj-xz][A-Za-z])"
 NO_UNIT_OR_TIME = rf"(?:\s*$|{_NO_TIME}|{_NO_SIZE})"
@@ -86,9 +86,10 @@ _TOTALS = frozenset({"of", "out of"})
 _RATES = frozenset({"per", "each"})
 # Their words name a position, whatever stands before them.
 _OF_TRAINING = frozenset({AxisKind.STEP, AxisKind.EPOCH})
-# Not after a unit in brackets: "Mem(MB) used".
+# Not after a unit in brackets: "Mem(MB) used", "memory (bytes) snapshot".
 _SOFT_CUT = (
-    r"(?<![KMGTkmgti][Bb])(?:\)\s+|\]\s*)(?=[A-Za-z])|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
+    r"(?<![KMGTkmgti][Bb])(?<!bytes)(?:\)\s+|\]\s*)(?=[A-Za-z])"
+    r"|(?<=\w)\((?=[A-Za-z]{2})(?![A-Za-z]{1,5}\))"
 )
 # "rss_mb=nan vram_mb=812": a value in words ends the name before it.
 _WORDED = r"""=(?:"[^"]*"|'[^']*'|[^\s='"][^\s=]*)\s+(?=[A-Za-z_])"""
@@ -107,11 +108,12 @@ _TAG = re.compile(r"\b(?:phase|stage|mode|split)\s*[:=]\s*\W?[A-Za-z_][\w-]*(?=\
 # The key of a dictionary, as Python or JSON prints it: `'memory/max_mem_active(gib)': `.
 _KEY = re.compile(r"""['"]([^'"]{1,60})['"]\s*[:=]\s*$""")
 _MODEL = re.compile(r"\w-$")
-_STRIP = " \t:=#-–([{'\"*`>~<.|_@+/"
+_STRIP = " \t:=#-–—([{'\"*`>~<.|_@+/"
 # Words that make another figure of the same words: "Max GPU memory allocated".
 _QUALIFIERS = frozenset({"max", "maximum", "peak", "min", "minimum", "average", "avg", "mean"})
-_QUALIFIERS |= frozenset({"current"})
-_QUALIFIERS |= frozenset({"cumulative", "free", "available", "estimated"})
+_QUALIFIERS |= {"current", "physical", "cumulative", "free", "available", "estimated"}
+# "now rss 4.7G" is the same amount as "rss 4.0G".
+_NOW = frozenset({"now", "currently", "сейчас", "зараз", "jetzt", "ahora", "agora", "maintenant"})
 _USED = frozenset({"used", "in", "usage", "current", "total"})
 WORDS_KEPT = 3
 WORDS_OF_ALL = 6
@@ -128,7 +130,9 @@ WHEN = "\0"
 """Replaces a step number in a place's text."""
 
 # "memory_reserved(1) 608174080": an index, and then the value.
-_OF_MANY = re.compile(r"\w#$")  # "tab#3=205.9MB"
+# "tab#3=205.9MB", "web-0: 1.21 GiB": one of several of a kind.
+_OF_MANY = re.compile(r"([A-Za-z_]\w*)[#-]$")
+_OF_MANY_ENDS = re.compile(r"=|:\s+[0-9]")
 _WHICH = re.compile(r"(\w+)[(\[]$")
 _NAME_OF_INDEX = 64
 _WHICH_ENDS = re.compile(r"[)\]]\s*[:=]?\s*[-+]?[0-9]")
@@ -232,8 +236,9 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
         return False
     begin = max(0, match.start() - _NAME_OF_INDEX)  # a search from the line's start is quadratic
     named = _WHICH.search(line, begin, match.start())
-    if _OF_MANY.search(line, begin, match.start()) and line[match.end() :].startswith("="):
-        return True
+    one = _OF_MANY.search(line, begin, match.start())
+    if one is not None and _OF_MANY_ENDS.match(line, match.end()) is not None:
+        return recognise(one[1]).part is not Part.AXIS
     if named is not None and _WHICH_ENDS.match(line, match.end()) is not None:
         return recognise(named[1]).part is not Part.AXIS
     if _DEVICE.search(line, begin, match.start()) is None:
@@ -375,7 +380,9 @@ def _label(between: str, most: int) -> str:
     words = _words(_CUT, _TAG.sub("|", between))
     figures = [at for at, word in enumerate(words, 1) if _FIGURE.match(word)]
     words = words[max(figures, default=0) :]  # "trainer-0 990m 1234Mi"
-    is_named = between.rstrip().endswith((":", "="))
+    if words and words[0].lower() in _NOW and recognise(" ".join(words[1:])).part is Part.METRIC:
+        words = words[1:]
+    is_named = between.rstrip().endswith((":", "=", " is"))
     kept = next((n for n, word in enumerate(words) if _is_kept(word, is_named)), len(words))
     most = max(most, min(len(words) - kept, WORDS_OF_ALL))
     most += words[-most:][0].isdigit() if words else 0  # "GPU 0 memory usage"

@@ -3,17 +3,19 @@
 `3 996 854 kB`, `4_000_123`, `1.204,5 MB` are written as `3996854 kB`, `4000123`, `1204.5 MB` before
 the lines are searched, `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`, `Mem: 9 total, 4
 used` as `Mem total: 9, Mem used: 4`, the used and committed memory of `36.8 (60.0) MB` as
-`36.8 MB (60.0 MB)`, and `05:41:02 PM` as `17:41:02`.
+`36.8 MB (60.0 MB)`, `05:41:02 PM` as `17:41:02`, and `3 mins 14.9 secs` as `194.9 s`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memdiag.recording.parsing.number_marks import decimal_marks, may_be_address
 
-_SIZE_ENDS = rb"(?=[ ]?[KMGTkmgt]i?[Bbo]\b)"
+# (The latter: KB to TB in Cyrillic letters, in UTF-8.)
+_SIZE_ENDS = rb"(?=[ ]?(?:[KMGTkmgt]i?[Bbo]\b|\xd0[\x9a\x9c\x93\xa2]\xd0\x91))"
 # Spaces that do not break a line, thin and narrow ones, in UTF-8.
 _SPACES = rb"(?:\xc2\xa0|\xe2\x80\x89|\xe2\x80\xaf)"
 _ALONE = rb"(?<![\w.])()"
@@ -75,6 +77,18 @@ _NAMED_BEHIND = re.compile(
 )
 # One of them is what is in use.
 _IN_USE = re.compile(rb"[ 0-9](?:used|alloc|allocated|reserved)\b", re.I)
+# `1h 05m`, `3 mins 14.9 secs`: a duration in several units, the larger ones first.
+_UNITS_S = {b"d": 86400.0, b"h": 3600.0, b"m": 60.0, b"s": 1.0}
+_OF_TIME = rb"(?:d(?:ays?)?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![A-Za-z])"
+_SPAN_PART = rb"[0-9]{1,9}(?:\.[0-9]{1,9})?[ ]?" + _OF_TIME
+_SPAN = re.compile(
+    rb"(?<![\w.:/-])" + _SPAN_PART + rb"(?:,?[ ]?(?:and )?" + _SPAN_PART + rb"){1,3}"
+)
+_SPAN_PARTS = re.compile(rb"([0-9.]+)[ ]?([dhms])")
+# `[9.8MiB/0.12s]`: memory and time, as Composer and Symfony print them.
+_MEMORY_AND_TIME = re.compile(
+    rb"\[([0-9]+(?:\.[0-9]+)?[ ]?[KMG]i?B)[ ]?/[ ]?([0-9]+(?:\.[0-9]+)?[ ]?(?:ms|s|min))\]"
+)
 _AT_LEAST = 4
 _LOOKED_AT = 1 << 19
 
@@ -83,7 +97,8 @@ _LOOKED_AT = 1 << 19
 class NumberStyle:
     """grouped: what finds numbers with separated groups of digits. decimal_commas: `3,5 MB`.
     listed: names and values between slashes. named_behind: names behind several values. held:
-    `36.8 (60.0) MB`. half_days: times with AM and PM. first_month: of dates without a year, 0 if
+    `36.8 (60.0) MB`. half_days: times with AM and PM. spans: durations in
+    several units. timed: `[9.8MiB/0.12s]`. first_month: of dates without a year, 0 if
     there are none. two_numbers: dates such as `05/06`, which are left out.
     """
 
@@ -93,6 +108,8 @@ class NumberStyle:
     named_behind: bool
     held: bool
     half_days: bool
+    spans: bool
+    timed: bool
     first_month: int
     two_numbers: bool
 
@@ -100,12 +117,7 @@ class NumberStyle:
         """The text with numbers of digits and points."""
         for pattern in self.grouped:
             block = pattern.sub(_without_separators, block)
-        if self.half_days:
-            block = _HALF_DAY.sub(_of_24_hours, block)
-        if self.first_month:
-            block = _MONTH_AND_DAY.sub(self._with_year, block)
-        if self.two_numbers:
-            block = _TWO_NUMBERS.sub(rb"\1", block)
+        block = self._with_plain_times(block)
         if self.held:
             block = _USED_AND_HELD.sub(rb"\1\3 \2\3)", block)
         if self.listed:
@@ -115,6 +127,17 @@ class NumberStyle:
         if not self.decimal_commas:
             return block
         return _COMMA.sub(b".", _POINTED.sub(_without_points, block))
+
+    def _with_plain_times(self, block: bytes) -> bytes:
+        if self.half_days:
+            block = _HALF_DAY.sub(_of_24_hours, block)
+        if self.spans:
+            block = _SPAN.sub(_in_seconds, block)
+        if self.timed:
+            block = _MEMORY_AND_TIME.sub(rb"[memory: \1, time: \2]", block)
+        if self.first_month:
+            block = _MONTH_AND_DAY.sub(self._with_year, block)
+        return _TWO_NUMBERS.sub(rb"\1", block) if self.two_numbers else block
 
     def _with_year(self, found: re.Match[bytes]) -> bytes:
         month = _month(found)
@@ -144,6 +167,8 @@ def number_style(block: bytes) -> NumberStyle:
         named_behind=behind >= _AT_LEAST,
         held=held,
         half_days=_HALF_DAY.search(block) is not None,
+        spans=len(_SPAN.findall(block)) >= _AT_LEAST,
+        timed=len(_MEMORY_AND_TIME.findall(block)) >= _AT_LEAST,
         first_month=0 if (dated := _MONTH_AND_DAY.search(block)) is None else _month(dated),
         two_numbers=_TWO_NUMBERS.search(block) is not None,
     )
@@ -166,6 +191,14 @@ def _without_points(found: re.Match[bytes]) -> bytes:
 def _of_24_hours(found: re.Match[bytes]) -> bytes:
     hour = int(found[1]) % 12 + 12 * (found[3] in b"Pp")
     return b"%02d" % hour + found[2]
+
+
+def _in_seconds(found: re.Match[bytes]) -> bytes:
+    """The duration in seconds; as it is if its units do not become smaller."""
+    parts = [(float(number), _UNITS_S[unit]) for number, unit in _SPAN_PARTS.findall(found[0])]
+    if any(a[1] <= b[1] for a, b in pairwise(parts)):
+        return found[0]
+    return b"%.15g s" % sum(number * unit_s for number, unit_s in parts)
 
 
 def _named_before(found: re.Match[bytes]) -> bytes:

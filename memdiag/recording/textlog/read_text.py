@@ -48,6 +48,9 @@ _GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly
 _ROWS_AT_LEAST = 4
 # An axis increases in this share of its steps; it may also stay or restart.
 _ONWARDS = 0.6
+# Of the moves of a position on another line than the reading, this share has one direction: the
+# duration of each step goes up and down. Heuristic.
+_ONE_WAY = 0.8
 # Readings end early where more than this share of the positions is beyond the last one.
 _BEYOND = 0.05
 # Without an axis, this share of the lines must have memory values: prose about memory has numbers
@@ -88,7 +91,7 @@ def read_text(source: Source) -> Table | None:
             collector.read(lines)
     if collector is None:
         return None
-    found = collector.collected()
+    found = _merged(collector)
     chosen = _chosen(collector.fields, found)
     table = _as_table(collector, found, chosen, filled, source, repeats=repeats)
     if table is None:
@@ -123,6 +126,22 @@ def _collector_for(lines: Lines) -> Collector | None:
         return None
     metrics = [field for field in fields if field.meaning.part is Part.METRIC]
     return Collector(fields, carries_stamps=not _have_stamps(lines, metrics))
+
+
+def _merged(collector: Collector) -> Found:
+    """What was collected, with fields of one name as one, whose words stand before or behind it."""
+    found, fields = collector.collected(), collector.fields
+    first: dict[str, int] = {}
+    also: dict[str, tuple[Field, ...]] = {}
+    for n, field in enumerate(fields):
+        if (one := first.setdefault(field.name, n)) != n:
+            ours = found.values[one]
+            ours[:] = np.where(np.isnan(ours), found.values[n], ours)
+            also[field.name] = (*also.get(field.name, ()), field)
+    if not also:
+        return found
+    collector.fields = [replace(fields[n], also=also.get(name, ())) for name, n in first.items()]
+    return replace(found, values=found.values[list(first.values())])
 
 
 def _have_stamps(lines: Lines, metrics: Sequence[Field]) -> bool:
@@ -321,13 +340,18 @@ def _as_table(
     if chosen.own:  # a value without a position does not belong to the series
         wanted &= _have_any(found, axes)
     rows = found if wanted.all() else found.of(np.flatnonzero(wanted))
+    if collector.carries_stamps and not _keeps_on(rows.stamps):  # durations, other logs' times
+        rows = replace(rows, stamps=np.full(len(rows.stamps), np.nan))
     most = max((int((~np.isnan(rows.values[n])).sum()) for n in metrics), default=0)
     guessed = {n for n in axes if collector.fields[n].is_guessed}  # "17/500 MHz"
     carrying = [
         n
         for n in axes
         if chosen.own
-        or (_fills_half(rows.values[n]) and (n not in guessed or _onwards(rows.values[n])))
+        or (
+            _fills_half(rows.values[n])
+            and (collector.fields[n].leads or _keeps_on(rows.values[n], is_guessed=n in guessed))
+        )
     ]
     if chosen.own and 0 < most < _ROWS_AT_LEAST:
         raise ReadError(
@@ -473,10 +497,19 @@ def _leads(positions: Floats) -> bool:
     return _fills_half(positions) and onwards >= 2 and onwards >= _ONWARDS * len(moves)
 
 
-def _onwards(positions: Floats) -> bool:
-    """Return True if most of the moves of a position are onwards; it may also stay."""
+def _onwards(positions: Floats, share: float = _ONWARDS) -> bool:
+    """Return True if this share of the moves of a position is onwards; it may also stay."""
     moves = np.diff(positions[~np.isnan(positions)])
-    return bool((moves > 0).sum() >= _ONWARDS * (moves != 0).sum())
+    return bool((moves > 0).sum() >= share * (moves != 0).sum())
+
+
+def _keeps_on(positions: Floats, *, is_guessed: bool = False) -> bool:
+    """Return True if nearly all moves are in one direction, which may be back if the newest
+    readings come first; of a guessed position, if most are onwards.
+    """
+    if is_guessed:
+        return _onwards(positions)
+    return _onwards(positions, _ONE_WAY) or _onwards(-positions, _ONE_WAY)
 
 
 def _fills_half(readings: Floats) -> bool:

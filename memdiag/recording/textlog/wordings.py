@@ -9,15 +9,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.textlog.discover_fields import SEEN_AT_LEAST, Field
+from memdiag.recording.textlog.number_spans import UNIT
 from memdiag.recording.textlog.search_lines import TAGS
+from memdiag.values import units
 
 # More wordings are names of things, not of moments.
 _WORDINGS_AT_MOST = 4
+# The moves of the whole, of the sum of those of its parts: each part of a rising amount has nearly
+# the range of the whole. And the range, of the moves of the whole. Heuristic.
+_SMOOTHER = 0.8
 # This share of the lines may have other words.
 _SHARE = 0.02
+_WITH_UNIT = re.compile(rf"[0-9][ ]?{UNIT}(?!\w)")
 _WORDS = re.compile(r"(?<!\w)[^\W\d_]{2,}(?:[_-][^\W\d_]+)*(?!\w)")
 
 
@@ -42,7 +49,7 @@ def _parts(field: Field, lines: Sequence[str], fields: Sequence[Field]) -> list[
     if not 1 < len(often) <= _WORDINGS_AT_MOST or others > _SHARE * seen.total():
         return [field]
     own = {words: _own_name(field, words, often) for words in often}
-    if sum(one is None for one in own.values()) > 1:
+    if sum(one is None for one in own.values()) > 1 or _are_of_one(field, lines):
         return [field]
     parts = [_with_word(field, one) for one in own.values() if one is not None]
     if not any(part.meaning.part is Part.METRIC for part in parts):
@@ -52,6 +59,27 @@ def _parts(field: Field, lines: Sequence[str], fields: Sequence[Field]) -> list[
     if None in own.values():  # "Heap Memory" beside "Off Heap Memory"
         parts.append(replace(field, others=(*field.others, *(part.pattern for part in parts))))
     return parts
+
+
+def _are_of_one(field: Field, lines: Sequence[str]) -> bool:
+    """Return True if the readings of all wordings make a line in one direction, and a smoother one
+    than those of each: people write of one amount in several ways.
+    """
+    values: list[float] = []
+    parts: dict[tuple[str, ...], list[float]] = {}
+    for line in lines:
+        if (found := field.find(line)) is not None:
+            (begin, end), unit = found
+            value = float(line[begin:end].replace(",", "")) * (units.bytes_per_unit(unit) or 1)
+            values.append(value)
+            parts.setdefault(_wording(line[:begin]), []).append(value)
+    moves = _variation(values)
+    is_one_way = bool(values) and abs(values[-1] - values[0]) > _SMOOTHER * moves
+    return is_one_way and moves < _SMOOTHER * sum(map(_variation, parts.values()))
+
+
+def _variation(values: Sequence[float]) -> float:
+    return sum(abs(b - a) for a, b in pairwise(values))
 
 
 def _finds(field: Field, part: Field, lines: Sequence[str]) -> bool:
@@ -84,7 +112,8 @@ def _with_word(field: Field, word: str) -> Field:
 
 
 def _wording(text: str) -> tuple[str, ...]:
-    """The words of a text, without tags, AM and PM."""
+    """The words of a text, without tags, units of numbers, AM and PM."""
+    text = _WITH_UNIT.sub(" ", text)
     for pattern in (pattern for patterns in TAGS.values() for pattern in patterns):
         text = re.sub(pattern, " ", text)
     return tuple(word for word in _WORDS.findall(text) if word not in {"AM", "PM"})
