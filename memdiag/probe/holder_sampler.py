@@ -454,8 +454,8 @@ class HolderSampler:
             if found is None or thread_time() > cpu_until_s or monotonic() > until_s:
                 continue
             about = _measured(place, found, arrays, counted)
-            is_known = about is None or (about["has_unread_graph"] and place in self._measured)
-            if about is not None and not is_known:
+            is_unread = about is not None and about.get("has_unread_graph", False)
+            if about is not None and not (is_unread and place in self._measured):
                 self._measured[place] = place.sizes[-1][1], about
 
     def _write(self) -> None:
