@@ -145,6 +145,7 @@ def _found(source: Source) -> list[_Found]:
     if _is_html(source):
         page = _Page()
         page.feed(with_html(text))
+        page.end_cell()
         found += _with_rows(page.tables)
     if has_wiki_tables(source.content):
         found += _with_rows(wiki_tables(text.split("\n")))
@@ -199,11 +200,12 @@ class _Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.tables: list[tuple[int, list[list[str]]]] = []
-        self._is_in_cell = False
+        self._cell: list[str] | None = None  # the texts of the cell that has begun
         self._rows_below: dict[int, int] = {}  # that the cell of a column stands for
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._is_in_cell &= tag not in {"tr", "table"}  # end tags of cells may be left out
+        if tag in {"td", "th", "tr", "table"}:
+            self.end_cell()  # end tags of cells may be left out
         if tag == "table":
             self.tables.append((self.getpos()[0], []))
             self._rows_below = {}
@@ -216,7 +218,7 @@ class _Page(HTMLParser):
             rows = dict(attrs).get("rowspan") or ""
             self._rows_below[len(row)] = int(rows) - 1 if _ROWS.fullmatch(rows) else 0
             row.append("")
-            self._is_in_cell = True
+            self._cell = []
 
     def _fill(self) -> None:
         """Repeat cells of the row above that stand for this one too."""
@@ -229,11 +231,18 @@ class _Page(HTMLParser):
             row.append(above[len(row)])
 
     def handle_endtag(self, tag: str) -> None:
-        self._is_in_cell &= tag not in {"td", "th", "tr", "table"}
+        if tag in {"td", "th", "tr", "table"}:
+            self.end_cell()
 
     def handle_data(self, data: str) -> None:
-        if self._is_in_cell:
-            self.tables[-1][1][-1][-1] += data
+        if self._cell is not None:
+            self._cell.append(data)
+
+    def end_cell(self) -> None:
+        """Take what was read of the cell that has begun."""
+        if self._cell is not None:
+            self.tables[-1][1][-1][-1] = "".join(self._cell)
+        self._cell = None
 
 
 def _below_rule(names: list[str], rule: str, rows: list[list[str]], line: int) -> _Found:
