@@ -104,7 +104,10 @@ def holes(finding: Finding, series: SeriesSet) -> Argument | None:
     common = series.policy.common
     same = [f for f in series.same(finding) if f.axis == finding.axis and series.saw(f, finding)]
     not_leaking = {
-        f.metric for f in same if f.verdict is not Verdict.LEAK and f.samples >= common.few_samples
+        f.metric
+        for f in same
+        if f.verdict in STABLE_OR_WARMUP
+        or (f.verdict is not Verdict.LEAK and f.samples >= common.few_samples)
     }
     grown = series.rise(finding, finding)
     small = grown <= common.little * finding.peak_value
