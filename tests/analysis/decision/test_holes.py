@@ -42,3 +42,16 @@ def test_pages_may_grow_a_little_more_than_free_blocks_that_were_never_touched()
     free = 6e6 * LEVEL
     assert beside(free, grown_bytes=6.5e6).sides == {Side.ACROSS}
     assert not beside(free, grown_bytes=9e6).sides
+
+
+def test_blocks_of_python_that_are_read_rarely_may_be_stable() -> None:
+    """They are read at every fourth reading of malloc: stable is stable, by however few."""
+    read = np.where(np.arange(800) % 50 == 0, noisy(68e3 * LEVEL, 1e-5, 4), np.nan)
+    found = asked(
+        "holes",
+        every(1, noisy(21e6 + 1e3 * np.arange(800), 1e-4, 7)),
+        malloc(noisy(5.5e6 * LEVEL, 1e-5, 5)),
+        python_blocks(read),
+        every(1, noisy(1.2e6 * LEVEL, 1e-3, 6), role=Role.HOLES, metric="malloc_free_bytes"),
+    )
+    assert found.sides == {Side.ACROSS}
