@@ -446,14 +446,27 @@ class HolderSampler:
     ) -> None:
         """Measure what one more unit of each place keeps, all of them together: what several keep
         counts for the first, the one with most names of the program and the shortest way. Those
-        for which there was no time before come before all others."""
+        for which there was no time before come before all others. What they keep may refer to the
+        containers of others that grow (hooks to the module that has them), which lead to all that
+        is kept: only those below a place are its own.
+        """
         counted = Kept(arrays)
+        containers = [
+            (place.path(), list(map(id, walk.found[place].samples)))
+            for place in growing
+            if place.unit == "items" and place in walk.found
+        ]
         cpu_until_s = thread_time() + _MEASURING_S
         for place in sorted(growing, key=lambda one: (one in self._measured, *_order(one))):
             found = walk.found.get(place)
             if found is None or thread_time() > cpu_until_s or monotonic() > until_s:
                 continue
+            others = (keys for path, keys in containers if place not in path)
+            outside = {key for keys in others for key in keys if key not in counted.found}
+            counted.found.update(dict.fromkeys(outside, 0))
             about = _measured(place, found, arrays, counted)
+            for key in outside:
+                counted.found.pop(key, None)
             is_unread = about is not None and about.get("has_unread_graph", False)
             if about is not None and not (is_unread and place in self._measured):
                 self._measured[place] = place.sizes[-1][1], about
