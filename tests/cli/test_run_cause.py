@@ -76,6 +76,39 @@ def test_numpy_program_and_its_recording_later(tmp_path: Path, program: Path) ->
     assert "train.py:9" in memdiag(tmp_path, "analyze", "run.csv").stdout
 
 
+HOOKS = """
+    import sys, time
+    import numpy as np
+    import memdiag
+    class Layer:
+        def __init__(self):
+            self.before, self.after = {}, {}
+    class Watcher:
+        def __init__(self, layer, step):
+            self.layer, self.image = layer, np.ones(4000)
+            layer.before[step] = self.look
+            layer.after[step] = self.look
+        def look(self):
+            return self.image.sum()
+    def train(steps, layer):
+        for step in range(steps):
+            Watcher(layer, step)
+            time.sleep(0.004)
+            memdiag.step(step)
+    train(int(sys.argv[1]), Layer())
+"""
+
+
+def test_hooks_that_lead_back_to_what_has_them_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(dedent(HOOKS), encoding="utf-8")
+    found, _ = recorded(tmp_path, "--", sys.executable, "train.py", 2500)
+    assert found["verdict"] == "leak"
+    culprit = found["cause"]["culprits"][0]
+    assert culprit["line"] in {11, 12}
+    assert culprit["bytes_per_step"] == pytest.approx(32_000, rel=0.15)
+    assert found["cause"]["share_explained"] > 0.8
+
+
 SECRET = """
     import sys, time
     import numpy as np
