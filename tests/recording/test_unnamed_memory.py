@@ -56,3 +56,11 @@ def test_other_numbers_are_refused(
 ) -> None:
     with pytest.raises(ReadError, match="no column looks like memory"):
         read(table(tmp_path / "log.csv", names, second, third))
+
+
+def test_a_sum_of_promtool_has_no_name(tmp_path: Path) -> None:
+    rows = [f"{pages(3)(row)} @[{1741683600 + 60 * row}]" for row in range(ROWS)]
+    log = tmp_path / "log.txt"
+    log.write_text("\n".join(['{pod="web-0"} =>', *rows]) + "\n", "utf-8")
+    (one,) = read(str(log)).series
+    assert (one.unit.value, one.y[0]) == ("bytes", pages(3)(0))

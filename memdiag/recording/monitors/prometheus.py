@@ -26,9 +26,11 @@ _UNITS = (("container_memory_", "bytes"), ("DCGM_FI_DEV_FB_", "MiB"))
 _HINTS = (b'"metric"', b'"resultType"', b'"errorType"')
 _SERIES_AT_MOST = 5000
 # A line of an exporter's page, `name{label="value"} 4.1e+08` and perhaps a time in milliseconds; or
-# of promtool's answer: `name{label="value"} => 410000000 @[1741683600.123]`.
+# of promtool's answer: `name{label="value"} => 410000000 @[1741683600.123]`, which has no name if
+# the query was a sum or the like.
 _SAMPLE = re.compile(
-    r'([A-Za-z_:][\w:]*)(\{(?:[^"}]|"(?:\\.|[^"\\])*")*\})? (?:=> )?([-+]?[0-9.]\S*|NaN)'
+    r'([A-Za-z_:][\w:]*|(?=\{.{1,4000} => ))(\{(?:[^"}]|"(?:\\.|[^"\\])*")*\})?'
+    r" (?:=> )?([-+]?[0-9.]\S*|NaN)"
     r"(?: ([0-9]{13})| @\[([0-9.]+)\])?"
 )
 # Below `name{label="value"} =>`, where promtool answers a range.
@@ -87,10 +89,12 @@ def read_exposition(source: Source) -> Table | None:
         if sample is None:
             return None
         name = _with_unit(sample[1])
-        is_amount = recognise(name).part is Part.METRIC and not sample[1].endswith("_total")
+        at_s = sample[5] or (f"{int(sample[4]) / 1e3}" if sample[4] else "")
+        is_amount = not name or (
+            recognise(name).part is Part.METRIC and not name.endswith("_total")
+        )
         if not is_amount:
             return {}
-        at_s = sample[5] or (f"{int(sample[4]) / 1e3}" if sample[4] else "")
         return {**({"timestamp": at_s} if at_s else {}), name + (sample[2] or ""): sample[3]}
 
     return table_of_lines(source, row_of)

@@ -25,7 +25,7 @@ _PAGE_BYTES, _LARGEST_PAGE_BYTES = 4096, 64 << 10
 _LEAST_BYTES = 1 << 20
 # Powers of two and other round numbers are few. Heuristic.
 _DIFFERENT_AT_LEAST = 20
-_COLUMNS_AT_LEAST, _COLUMNS_AT_MOST = 2, 100
+_COLUMNS_AT_MOST = 100
 
 
 def with_unnamed_memory(table: Table) -> Table:
@@ -34,7 +34,7 @@ def with_unnamed_memory(table: Table) -> Table:
 
     What is counted up, such as tokens, never falls; of memory, some column does.
     """
-    if not _COLUMNS_AT_LEAST < len(table.names) <= _COLUMNS_AT_MOST:
+    if len(table.names) > _COLUMNS_AT_MOST:
         return table
     meanings = [recognise(name) for name in table.names]
     if any(one.part is Part.METRIC for one in meanings):
@@ -46,14 +46,15 @@ def with_unnamed_memory(table: Table) -> Table:
         for at, one in enumerate(meanings)
         if one.part is not Part.AXIS and has_numbers(values := to_numbers(table.columns[at]).values)
     }
-    if len(columns) < _COLUMNS_AT_LEAST or not all(
+    if not columns or not all(
         _may_be_memory(table.names[at]) and _are_pages(values) for at, values in columns.items()
     ):
         return table
     if not any(_falls(values) for values in columns.values()):
         return table
     names = [f"{name} (bytes)" if at in columns else name for at, name in enumerate(table.names)]
-    note = f"the {len(columns)} columns of numbers are taken as memory in bytes:"
+    are = "columns of numbers are" if len(columns) > 1 else "column of numbers is"
+    note = f"the {len(columns)} {are} taken as memory in bytes:"
     note += " all of them are different multiples of a page, and nothing names them otherwise"
     return replace(table, names=tuple(names), notes=(*table.notes, note))
 
