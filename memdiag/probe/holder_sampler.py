@@ -445,10 +445,11 @@ class HolderSampler:
         self, growing: list[Place], walk: NameWalk, arrays: Arrays, until_s: float
     ) -> None:
         """Measure what one more unit of each place keeps, all of them together: what several keep
-        counts for the first, the one with most names of the program and the shortest way. Those
-        for which there was no time before come before all others. What they keep may refer to the
-        containers of others that grow (hooks to the module that has them), which lead to all that
-        is kept: only those below a place are its own.
+        counts for the first, the one with most names of the program and the shortest way, and of
+        such the largest. Those for which there was no time before come before all others, and those
+        that no name leads to last, since names may lead to what they keep. What they keep may refer
+        to the containers of others that grow (hooks to the module that has them), which lead to all
+        that is kept: only those below a place are its own.
         """
         counted = Kept(arrays)
         containers = [
@@ -457,7 +458,7 @@ class HolderSampler:
             if place.unit == "items" and place in walk.found
         ]
         cpu_until_s = thread_time() + _MEASURING_S
-        for place in sorted(growing, key=lambda one: (one in self._measured, *_order(one))):
+        for place in sorted(growing, key=self._measuring_order):
             found = walk.found.get(place)
             if found is None or thread_time() > cpu_until_s or monotonic() > until_s:
                 continue
@@ -470,6 +471,10 @@ class HolderSampler:
             is_unread = about is not None and about.get("has_unread_graph", False)
             if about is not None and not (is_unread and place in self._measured):
                 self._measured[place] = place.sizes[-1][1], about
+
+    def _measuring_order(self, place: Place) -> tuple[bool, bool, int, int, float]:
+        names, length = _order(place)
+        return not names, place in self._measured, names, length, -place.sizes[-1][1]
 
     def _write(self) -> None:
         import json
