@@ -215,7 +215,9 @@ class Arrays:
         """
         try:
             is_view = self._is_view(tensor) and self._version(tensor)
-            if is_view or self._is_inference(tensor) or not may_read_node():
+            if is_view or self._is_inference(tensor) or self._is_leaf(tensor):
+                return None
+            if not may_read_node():
                 return None
             return self._node(tensor)
         except ours(Exception):

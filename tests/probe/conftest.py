@@ -97,6 +97,7 @@ def program(
     gc.collect()
     monkeypatch.setattr(name_walk, "locals_of", _locals_of_programs)
     monkeypatch.setattr(name_walk, "_MOST_VISITS", 10**6)
+    monkeypatch.setattr(name_walk, "_MOST_UNNAMED", 10**6)
     monkeypatch.setattr(name_walk, "_LONGEST_S", 10.0)
     monkeypatch.setattr(places, "MOST_PLACES", 10**6)
     monkeypatch.setattr(unnamed, "_MOST_FOLLOWED", 100)
