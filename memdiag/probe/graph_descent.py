@@ -17,7 +17,7 @@ import functools
 import gc
 import types
 from heapq import heappop, heappush
-from itertools import chain, compress, starmap, tee
+from itertools import chain, compress, islice, starmap, tee
 from time import monotonic
 
 from .guard import ours
@@ -178,6 +178,28 @@ class Descent:
     def levels(self) -> int:
         """How many nodes, one behind the other, were found."""
         return max(self._levels.values(), default=0)
+
+
+def followed(roots: Iterable[Any], most: int) -> tuple[dict[int, list[Any]], bool]:
+    """By the identity of each node behind `roots`, those included, the ones right behind it; and
+    whether these are all. Of more than `most` nodes, or too deep ones, the newest are followed.
+    """
+    kept = list({id(node): node for node in roots}.values())
+    first, seen = len(kept), set(map(id, kept))
+    behind: dict[int, list[Any]] = {}
+    for node in kept:  # the list grows in the loop
+        if len(kept) > min(most, most_levels()):
+            break
+        behind[id(node)] = before = [one for one, _ in node.next_functions]
+        for one in before:
+            if one is not None and id(one) not in seen:
+                seen.add(id(one))
+                kept.append(one)
+    else:
+        return behind, True  # too few to be too deep, and four times as fast
+    nodes = Descent(kept[:first])
+    number = sum(1 for _ in islice(nodes, most + 1))
+    return nodes.behind, not nodes.is_cut and number <= most
 
 
 def _stack_bytes() -> int:

@@ -20,7 +20,7 @@ from operator import mul, not_
 from sys import getrefcount
 
 from . import young_garbage
-from .graph_descent import Descent, has_deep_graph, most_levels
+from .graph_descent import followed, has_deep_graph, most_levels
 from .ring_format import ABSENT
 
 TYPE_CHECKING = False
@@ -301,17 +301,5 @@ def count_graph_nodes(results: Iterable[Any]) -> int | None:
     None if there are more than MOST_NODES, or too many one behind the other. A graph that is
     retained is not visible in any tensor that Python knows.
     """
-    kept = list({id(node): node for node in results}.values())
-    roots, seen = kept[:], set(map(id, kept))
-    for node in kept:  # the list grows in the loop
-        if len(kept) > min(MOST_NODES, most_levels()):
-            break
-        for before, _ in node.next_functions:
-            if before is not None and id(before) not in seen:
-                seen.add(id(before))
-                kept.append(before)
-    else:
-        return len(kept)  # too few to be too deep, and counted in a quarter of the time
-    nodes = Descent(roots)
-    number = sum(1 for _ in islice(nodes, MOST_NODES + 1))
-    return None if nodes.is_cut or number > MOST_NODES else number
+    behind, is_all = followed(results, MOST_NODES)
+    return len(behind) if is_all else None

@@ -15,11 +15,10 @@ import gc
 import sys
 import types
 from collections import deque
-from itertools import islice
 from math import inf
 from time import monotonic, thread_time
 
-from .graph_descent import Descent, has_deep_graph, identity, number_of
+from .graph_descent import followed, has_deep_graph, identity, number_of
 from .graph_growth import nodes_since
 from .guard import ours
 from .kept_bytes import NODE_BYTES, Arrays
@@ -434,10 +433,7 @@ class NameWalk:
 
     def _behind(self, roots: list[Any]) -> dict[int, list[Any]]:
         """The nodes right behind each of those that were followed."""
-        nodes = Descent([] if has_deep_graph() else roots)
-        for _ in islice(nodes, _MOST_NODES):
-            pass
-        return nodes.behind
+        return followed([] if has_deep_graph() else roots, _MOST_NODES)[0]
 
     def _nodes_of(self, root: Any, behind: dict[int, list[Any]]) -> list[Any]:
         """The nodes of a graph that no tensor before had, the newest first."""
