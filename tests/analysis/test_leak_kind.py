@@ -57,6 +57,11 @@ def test_tensors_that_hold_most_of_the_growth_are_named_with_their_share() -> No
     assert found.share == pytest.approx((1200 + AROUND_TENSOR_BYTES) / whole)
 
 
+def test_tensors_beside_nodes_that_were_not_counted_may_be_what_graphs_have_saved() -> None:
+    found = kind(malloc_bytes=1500, python_blocks=2, tensors=1, tensor_bytes=1200)
+    assert found == Leaking(kind=MemoryKind.TENSORS, share=None)
+
+
 def test_blocks_of_python_that_decide_are_small_objects() -> None:
     assert kind(python_blocks=100) == Leaking(kind=MemoryKind.PYTHON_OBJECTS, share=None)
 

@@ -94,7 +94,9 @@ def _kind(
         rest = 1.0 - objects / in_use if in_use > 0 else 1.0
         return Leaking(kind=MemoryKind.GRAPH, share=max(rest, 0.0))
     if tensors is not None and tensors >= MOST * in_use:
-        return Leaking(kind=MemoryKind.TENSORS, share=min(1.0, tensors / max(in_use, tensors)))
+        # (Where nodes were not counted, graphs may have saved them: what holds them decides.)
+        share = None if nodes is None else min(1.0, tensors / max(in_use, tensors))
+        return Leaking(kind=MemoryKind.TENSORS, share=share)
     if objects >= MOST * in_use:
         share = min(1.0, objects / in_use, _beside_malloc(rates.get("rss_bytes"), malloc))
         return Leaking(kind=MemoryKind.PYTHON_OBJECTS, share=share)
