@@ -109,7 +109,7 @@ def _name(statement: str) -> str:
 
 
 def _parsed(code: str) -> list[ast.stmt]:
-    """The statements, [] if it is no code."""
+    """The statements, [] if it is not code."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an escape in a text

@@ -136,8 +136,8 @@ def _apart(
     names, columns = [], []
     for metric in metrics:
         is_here = (row_metrics == metric).fill_null(value=False)
-        told = [] if units is None else units.filter(is_here).to_list()
-        unit = own or next(iter(told), "") or ""
+        of_rows = [] if units is None else units.filter(is_here).to_list()
+        unit = own or next(iter(of_rows), "") or ""
         names.append(f"{metric} ({unit.lower()})" if unit else metric)
         columns.append(np.where(is_here.to_numpy(), values, np.nan))
     kept = [at for at in range(len(table.names)) if at not in (value, named_by)]
