@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import _thread
 import functools
-import gc
 import types
 from heapq import heappop, heappush
-from itertools import chain, compress, islice, starmap, tee
+from itertools import islice
 from time import monotonic
 
 from .guard import ours
 from .plain_access import inherited_attribute, is_pythons_own
+from .tracked_objects import objects_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ _NEW_NODES = 2
 _CHECKED_PART = 0.01
 # Nodes that accumulate gradients have the highest number that there is.
 _NO_NUMBER = 1 << 62
-
-_GENERATIONS = ((0,), (1,), (2,))
 
 # The methods of classes in C, which last as long as the process, by identity.
 _numbers: dict[int, Any] = {}
@@ -106,14 +104,8 @@ def identity(node: Any) -> tuple[int, int, int]:
 
 
 def is_there(node: tuple[int, int, int]) -> bool:
-    """Return True if the node with this identity still exists.
-
-    A single call of C code passes over all objects, so no other thread runs meanwhile and no object
-    lives longer because of it.
-    """
-    objects, asked = tee(chain.from_iterable(starmap(gc.get_objects, _GENERATIONS)))
-    found = list(compress(objects, map(node[0].__eq__, map(id, asked))))
-    return any(identity(one) == node for one in found)
+    """Return True if the node with this identity still exists."""
+    return any(identity(one) == node for one in objects_at({node[0]}, {node[1]}))
 
 
 def has_deep_graph() -> bool:
@@ -122,12 +114,12 @@ def has_deep_graph() -> bool:
 
 
 def may_read_node() -> bool:
-    """Return True if the node of one more tensor may be read, beside what graph there is."""
+    """Return True if the node of one further tensor may be read while a deep graph exists."""
     return not DEEP.is_there() or DEEP.spend(1, _NEW_NODES + 1)
 
 
 def may_follow(nodes: int) -> bool:
-    """Return True if so many more nodes may be followed, beside what graph there is."""
+    """Return True if this number of further nodes may be followed while a deep graph exists."""
     return not DEEP.is_there() or DEEP.spend(nodes, _NEW_NODES)
 
 

@@ -444,12 +444,14 @@ class HolderSampler:
     def _measure(
         self, growing: list[Place], walk: NameWalk, arrays: Arrays, until_s: float
     ) -> None:
-        """Measure what one more unit of each place keeps, all of them together: what several keep
-        counts for the first, the one with most names of the program and the shortest way, and of
-        such the largest. Those for which there was no time before come before all others, and those
-        that no name leads to last, since names may lead to what they keep. What they keep may refer
-        to the containers of others that grow (hooks to the module that has them), which lead to all
-        that is kept: only those below a place are its own.
+        """Measure what one more unit of each place keeps, all of them together. What several keep
+        counts for the first of them.
+
+        First come places for which there was no time before, then those with most names of the
+        program, then the shortest way, then the largest. Places that no name leads to are the last,
+        since names may lead to what they keep. What a place keeps may refer to containers of other
+        growing places (a hook refers to the module that has all hooks): these are left out, unless
+        they are below the place.
         """
         counted = Kept(arrays)
         containers = [

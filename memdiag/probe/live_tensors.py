@@ -224,8 +224,8 @@ class _Tensors:
         self, *, results: int = 0
     ) -> Iterator[tuple[type | None, Any, int | None, int, bool | None, Any]]:
         """The same rows with the identity and size of the plain tensor's storage. Two more columns
-        are not aligned: if a tensor that is not a parameter needs a gradient, and so many
-        `grad_fn`s.
+        are not aligned: if a tensor that is not a parameter needs a gradient, and `grad_fn`s, at
+        most `results` of them.
         """
         every, rest = tee(self._all(self._kinds))
         first, second, third, fourth = tee(_of_types(self._plain, rest), 4)
