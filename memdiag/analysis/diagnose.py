@@ -40,7 +40,11 @@ def _judged(
     ]
     recorded = recording.series
     findings = across.correct(
-        [f for _, f in found if f is not None], recorded, policy, kept(recording.holders)
+        [f for _, f in found if f is not None],
+        recorded,
+        policy,
+        kept(recording.holders),
+        recording.fill_levels,
     )
     verdict, confidence, decided_by = across.decide(findings, recorded, policy)
     empty = tuple(f"{s.column} holds no readings" for s, f in found if f is None)

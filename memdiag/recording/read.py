@@ -19,6 +19,7 @@ from memdiag.recording.read_options import DEFAULTS, MetricChoice, ReadOptions
 from memdiag.recording.registry import read_table
 from memdiag.recording.tables import infer_columns, native_columns, python_values
 from memdiag.recording.tables.assemble import assemble
+from memdiag.recording.tables.fill_levels import fill_levels
 from memdiag.recording.tables.host_parts import with_available, with_host_names
 from memdiag.recording.tables.named_values import with_named_values
 from memdiag.recording.tables.nvidia_fields import with_mib
@@ -106,6 +107,7 @@ def _read(source: str, options: ReadOptions) -> Recording:
         table = with_unnamed_memory(with_mib(with_available(with_host_names(table))))
     plan = infer_columns.plan(table, options, source)
     recording = _until_total(assemble(table, plan, source), table)
+    recording = replace(recording, fill_levels=fill_levels(table, recording.series))
     if format_ in _SELF_EVIDENT:
         return recording
     phase = None if plan.phase is None else table.names[plan.phase]

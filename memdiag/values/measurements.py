@@ -250,6 +250,20 @@ class RunningProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FillLevel:
+    """How many items something has that holds a limited number: `replay 620/1000` in a log.
+
+    name: as in the source. x: positions on the axis, shape (n,); items: shape (n,), NaN where
+    missing. capacity: the most that it holds.
+    """
+
+    name: str
+    x: Floats
+    items: Floats
+    capacity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """What was recorded from one source, ready for analysis.
 
@@ -258,6 +272,7 @@ class Recording:
     already made printable).
     about: the sidecar's content (command, host, versions, memdiag's own cost), plain JSON values.
     planned_x: the last position that the run is planned to reach on the axis, if known.
+    fill_levels: what a log says of buffers and caches that hold a limited number of items.
     holders: the places in the program that grew, by process. censuses: what was in memory.
     interventions: what came back when memory was freed.
     """
@@ -270,6 +285,7 @@ class Recording:
     marks: tuple[Mark, ...] = ()
     ending: Ending | None = None
     planned_x: float | None = None
+    fill_levels: tuple[FillLevel, ...] = ()
     holders: tuple[ProcessHolders, ...] = ()
     censuses: tuple[ProcessCensuses, ...] = ()
     interventions: tuple[ProcessInterventions, ...] = ()

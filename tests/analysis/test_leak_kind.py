@@ -280,3 +280,12 @@ def test_memory_of_a_process_that_does_not_grow_says_nothing_of_the_job() -> Non
     assert evidence(job, 0) == ()
     alone = [meter("rss_bytes", 6e4, process="tree"), meter("rss_bytes", 6e4), job[-1]]
     assert [e.kind for e in evidence(alone, 0)] == [EvidenceKind.IN_USE_FLAT]
+
+
+def test_pages_half_of_which_malloc_has_free_or_in_use_are_not_mapped() -> None:
+    """Exceptions that keep tensors: 200 KB of pages, 84 KB in use, 60 KB of holes between it."""
+    pages = {"rss_bytes": 200e3, "malloc_bytes": 83e3, "malloc_free_bytes": 60e3}
+    rest = {"python_blocks": 11.0, "tensors": 2.0, "tensor_bytes": 82e3, "graph_nodes": 0.0}
+    found = leaking([meter(metric, rate) for metric, rate in {**pages, **rest}.items()], 0)
+    assert found is not None
+    assert found.kind is MemoryKind.TENSORS

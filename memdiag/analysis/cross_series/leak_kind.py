@@ -89,7 +89,10 @@ def _kind(
     in_use = whole if malloc is None else max(malloc, 0.0) + objects
     of_tensors = tensors is not None and tensors >= MOST * whole  # perhaps in shared memory
     if malloc is not None and in_use < MOST * whole and not of_tensors:
-        return _unused(rates.get("malloc_free_bytes"), whole)
+        free = rates.get("malloc_free_bytes")
+        unused = None if free is None else _unused(free, in_use, whole)
+        if free is None or unused is not None:
+            return unused
     if _is_graph(nodes, rates.get("tensors")):
         rest = 1.0 - objects / in_use if in_use > 0 else 1.0
         return Leaking(kind=MemoryKind.GRAPH, share=max(rest, 0.0))
@@ -124,12 +127,13 @@ def _is_graph(nodes: float | None, tensors: float | None) -> bool:
     return tensors is not None and nodes > max(tensors, 0.0) > 0
 
 
-def _unused(free: float | None, whole: float) -> Leaking | None:
-    """Pages that grow by more than what is in use: malloc's holes, or none of malloc's."""
-    if free is None:
-        return None
-    kind = MemoryKind.HOLES if free >= MOST * whole else MemoryKind.MAPPED
-    return Leaking(kind=kind, share=min(1.0, free / whole) if free >= MOST * whole else None)
+def _unused(free: float, in_use: float, whole: float) -> Leaking | None:
+    """Pages of which most are malloc's holes, or none of malloc's; None if neither is so."""
+    if free >= MOST * whole:
+        return Leaking(kind=MemoryKind.HOLES, share=min(1.0, free / whole))
+    if whole - in_use - free >= MOST * whole:
+        return Leaking(kind=MemoryKind.MAPPED, share=None)
+    return None
 
 
 def rate(finding: Finding, leak: Finding, series: SeriesSet) -> float | None:

@@ -71,6 +71,7 @@ class Part(enum.Enum):
     PID = "pid"
     GENERATION = "generation"
     LABEL = "label"  # distinguishes processes, devices or machines
+    FILL = "fill"  # how many items something has that holds a limited number
     OTHER = "other"
 
 

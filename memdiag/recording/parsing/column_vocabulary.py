@@ -171,6 +171,11 @@ FALLING_FILLERS = _words(
     " current now still total min percent cur at the buffers pages real"
 )
 CAPACITY = _words("limit lim capacity quota")
+# What keeps its items until it is full, and what has been put into something that does.
+STORES = _words(
+    "replay buffer cache queue pool store reservoir window archive bank added loaded cached stored"
+    " filled buffered"
+)
 TOTAL_OF = _words("mem memory ram vram swap host system")
 DEVICE = _words("显存 vram gpu cuda device mps hip rocm nvml smi hbm tpu npu xpu fb")
 HOST = _words("host system sys machine node svmem")

@@ -54,7 +54,7 @@ class Table:
     first_line: line of the first row in the source, None if rows are not lines.
     notes: what had to be left out.
     unread_share: of the readings, before their cells are read: another number may be the right one.
-    totals: by the name of an axis, what it counts up to: 40 in `3/40`.
+    totals: by the name of an axis or a fill level, what it counts up to: 40 in `3/40`.
     assumed: names of axes that only their place in a line gave.
     is_chosen: the reader left out the sizes that the words around them do not show to be memory.
     """

@@ -14,7 +14,7 @@ from statistics import median
 
 from memdiag.recording.parsing.column_meaning import OTHER, Meaning, Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
-from memdiag.recording.parsing.column_vocabulary import ALLOCATED, DEVICE, IN_USE
+from memdiag.recording.parsing.column_vocabulary import ALLOCATED, DEVICE, IN_USE, STORES
 from memdiag.recording.textlog.number_spans import (
     ARROW,
     BEHIND_GAP,
@@ -79,7 +79,7 @@ _NUMBERED_WITHIN = 64
 _SIZED = frozenset({"batch", "batches", "minibatch", "sample", "samples", "frame", "frames"})
 _SIZED |= frozenset({"message", "messages"})
 # What holds an amount that changes.
-_STORES = frozenset({"cache", "caches"})
+_CACHES = frozenset({"cache", "caches"})
 _ROW_OF_AMOUNTS = re.compile(
     rf"(?:(?:^|[\s,;|])[\w#.-]+=[ ]?{NUMBER}[ ]?{SIZE_UNIT}(?![\w/])){{2,}}"
 )
@@ -161,7 +161,7 @@ def find_fields(
     *,
     is_about_memory: bool = False,
 ) -> list[Field]:
-    """The fields of these lines that are an axis or a metric, metrics first.
+    """The fields of these lines that are an axis, a metric or a fill level, metrics first.
 
     counted: what `7/100` counts. leading: what a number at the start of lines counts.
     is_about_memory: other lines mention memory. If nothing is found, lines with a single number at
@@ -197,7 +197,10 @@ def _fields_of(
     axes = _frequent((n, f) for n, f in fields if f.meaning.part is Part.AXIS)
     if (things := _counted_things(lines)) is not None:
         axes = [*(axis for axis in axes if axis.name != things.name), things]
-    return _own(metrics, lines, is_about_memory=is_about_memory) + axes if metrics else []
+    fills = _frequent((n, f) for n, f in fields if f.meaning.part is Part.FILL)
+    return (
+        [*_own(metrics, lines, is_about_memory=is_about_memory), *axes, *fills] if metrics else []
+    )
 
 
 def _counted_things(lines: Sequence[str]) -> Field | None:
@@ -257,7 +260,7 @@ class _Places:
 
 
 def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field | None:
-    """The field of a place, None if it is neither an axis nor a metric."""
+    """The field of a place, None if it is no axis, metric or fill level."""
     if place.kind == "plain" or (places.has_parts and place.kind == "size"):
         return None
     seen, labels = places.seen[place], places.labels
@@ -269,7 +272,9 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
     meaning = OTHER if _is_count(place, unit) else recognise(name)
     if meaning.unit is Unit.COUNT and unit:  # "wrote 812 buffers (4.9%)"
         meaning = OTHER
-    if meaning.part not in {Part.METRIC, Part.AXIS}:
+    if meaning is OTHER and place.kind == "label" and not (unit or STORES.isdisjoint(name.split())):
+        meaning = Meaning(part=Part.FILL)
+    if meaning.part not in {Part.METRIC, Part.AXIS, Part.FILL}:
         return None
     # (Of two numbers with one name the quick pattern may miss the first.)
     quick = place.kind == "label" and len(places.units[place]) == 1
@@ -396,7 +401,7 @@ def _numbered(before: str) -> str:
 def _has_size(thing: str) -> bool:
     words = take_apart(thing).words
     is_moment = recognise(" ".join(words)).part in {Part.AXIS, Part.LABEL, Part.METRIC}
-    is_moment = is_moment or _STORES.issuperset(words)
+    is_moment = is_moment or _CACHES.issuperset(words)
     return not is_moment or not _SIZED.isdisjoint(words)
 
 

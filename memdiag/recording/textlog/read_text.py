@@ -369,11 +369,15 @@ def _as_table(
         return None
     if not carrying and np.isnan(rows.stamps).all():
         rows = _of_blocks(rows)
-    table = _named(collector, rows, [*carrying, *metrics])
+    table = _named(collector, rows, [*carrying, *metrics, *_fills(collector.fields)])
     if (generation := _generations(found, metrics, wanted)) is None:
         return table
     names, columns = (*table.names, "generation"), (*table.columns, generation)
     return replace(table, names=names, columns=columns)
+
+
+def _fills(fields: Sequence[Field]) -> Sequence[int]:
+    return [n for n, field in enumerate(fields) if field.meaning.part is Part.FILL]
 
 
 def _of_blocks(rows: Found) -> Found:

@@ -37,7 +37,7 @@ def line(found: RecordingFinding, screen: Screen) -> list[Text]:
     """The verdict line; the confidence ends it, or is below if both do not fit."""
     style = wording.STYLES[found.verdict]
     text, given = announcement(found, screen), basis(found)
-    brief = given.partition(",")[0]
+    brief = given.partition(", ")[0]
     forms = (
         badge(found.verdict.name, style, text, screen.measure, right=right)
         for right in (given, brief)

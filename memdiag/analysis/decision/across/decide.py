@@ -55,7 +55,7 @@ from memdiag.analysis.decision.across.series_set import (
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import DEFAULT, EXACT_ROLES, NOT_EVIDENCE_ROLES, Policy
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import ON_DEVICE, Role, Series
+from memdiag.values.measurements import ON_DEVICE, FillLevel, Role, Series
 from memdiag.values.verdict import STABLE_OR_WARMUP, Reason, Side, Verdict
 
 # What takes a leak away, asked about the findings as they are,
@@ -119,12 +119,19 @@ def correct(
     recorded: Sequence[Series] = (),
     policy: Policy = DEFAULT,
     kept: Mapping[str, Kept] | None = None,
+    fill_levels: Sequence[FillLevel] = (),
 ) -> tuple[Finding, ...]:
     """The findings, each corrected where other series say more about the same memory.
 
-    recorded, kept: see `SeriesSet`.
+    recorded, kept, fill_levels: see `SeriesSet`.
     """
-    series = SeriesSet(findings=findings, policy=policy, recorded=recorded, kept=kept or {})
+    series = SeriesSet(
+        findings=findings,
+        policy=policy,
+        recorded=recorded,
+        kept=kept or {},
+        fill_levels=fill_levels,
+    )
     explained = tuple(_corrected(f, EXPLAINS, series) for f in findings)
     series = replace(series, findings=explained)
     bounded = tuple(_corrected(f, BOUNDS, series) if _is_open(f) else f for f in explained)

@@ -11,7 +11,7 @@ from memdiag.analysis.decision.across.kept_by_names import Kept
 from memdiag.analysis.decision.case import Rule
 from memdiag.analysis.policy import Policy
 from memdiag.values.findings import Finding
-from memdiag.values.measurements import Axis, AxisKind, Role, Series
+from memdiag.values.measurements import Axis, AxisKind, FillLevel, Role, Series
 from memdiag.values.verdict import STABLE_OR_WARMUP, Argument, Side, Verdict
 
 MALLOC, MALLOC_FREE = "malloc_bytes", "malloc_free_bytes"
@@ -42,12 +42,13 @@ Changes = Mapping[str, Any]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSet:
     """The findings of one recording. recorded: its series. kept: what the names of each process
-    keep, where that was measured."""
+    keep, where that was measured. fill_levels: see `Recording`."""
 
     findings: Sequence[Finding]
     policy: Policy
     recorded: Sequence[Series] = ()
     kept: Mapping[str, Kept] = field(default_factory=dict)
+    fill_levels: Sequence[FillLevel] = ()
 
     @property
     def ended(self) -> frozenset[str]:

@@ -1,0 +1,60 @@
+"""How full the buffers and caches are that a log mentions: `replay 620/1000`, or a column
+`replay/size` beside one `replay/capacity` that is constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.column_meaning import Part, recognise
+from memdiag.recording.parsing.column_names import take_apart
+from memdiag.recording.parsing.column_vocabulary import STORES
+from memdiag.recording.tables.table import Table
+from memdiag.values.measurements import FillLevel, Series
+from memdiag.values.sanitize import printable
+
+_CAPACITIES = (("capacity",), ("max", "size"), ("maxsize",), ("maxlen",), ("size", "max"))
+_COUNTS = ((), ("size",), ("len",), ("length",), ("count",), ("items",), ("entries",))
+_COLUMNS_AT_MOST = 1000
+
+
+def fill_levels(table: Table, series: Sequence[Series]) -> tuple[FillLevel, ...]:
+    """What fills up in a table of one process, with the positions of its series."""
+    if not series or any(len(one.x) != len(table) for one in series):
+        return ()
+    found = []
+    for at, capacity in (*_stated(table), *_beside(table)):
+        items = to_numbers(table.columns[at]).values
+        there = items[np.isfinite(items)]
+        if there.size and there.max() <= capacity:
+            name = printable(table.names[at])
+            found.append(FillLevel(name=name, x=series[0].x, items=items, capacity=capacity))
+    return tuple(found)
+
+
+def _stated(table: Table) -> Iterator[tuple[int, float]]:
+    """The columns whose numbers stand before their capacity, and that."""
+    for at, name in enumerate(table.names):
+        if name in table.totals and recognise(name).part is Part.OTHER:
+            yield at, table.totals[name]
+
+
+def _beside(table: Table) -> Iterator[tuple[int, float]]:
+    """The columns of numbers of items, and the constant in the column of their capacity."""
+    words = {take_apart(name).words: at for at, name in enumerate(table.names[:_COLUMNS_AT_MOST])}
+    for name, at in words.items():
+        for ending in _CAPACITIES:
+            owner = name[: -len(ending)]
+            if name[-len(ending) :] != ending or STORES.isdisjoint(owner):
+                continue
+            values = to_numbers(table.columns[at]).values
+            values = np.unique(values[np.isfinite(values)])
+            counts = (words.get((*owner, *one)) for one in _COUNTS)
+            if (
+                values.size == 1
+                and (count := next((n for n in counts if n is not None), None)) is not None
+            ):
+                yield count, float(values[0])

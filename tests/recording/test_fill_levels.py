@@ -1,0 +1,100 @@
+"""How full a log says that its buffers are: they hold a limited number of items."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from logs import read_log
+
+from memdiag.analysis.diagnose import diagnose
+from memdiag.values.measurements import Limit, Recording, Role
+from memdiag.values.verdict import Reason, Verdict
+
+COUNTS = range(12_000, 620_001, 12_000)
+
+
+def training(level: str, counts: range = COUNTS) -> str:
+    """Lines of a training whose memory grows by 88 MB as 12,000 more transitions are in it."""
+    return "".join(
+        f"step {100 * n} | {level.format(count=count)} | return 1.{n % 7} | rss {1400 + 88 * n} MB\n"
+        for n, count in enumerate(counts)
+    )
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        "replay {count}/1000000",
+        "replay buffer: {count:,} of 1,000,000",
+        "buffer={count}/1000000",
+        "added {count} / 1000000",
+    ],
+)
+def test_a_buffer_that_is_not_full_yet_is_no_leak(tmp_path: Path, level: str) -> None:
+    recording = read_log(tmp_path, training(level))
+    (found,) = recording.fill_levels
+    assert (found.items[0], found.items[-1], found.capacity) == (12_000, 612_000, 1_000_000)
+    deciding = diagnose(recording).deciding
+    assert deciding is not None
+    assert deciding.reason is Reason.FILLING
+    assert deciding.need_more is not None
+    # 3,233 more steps until it is full, and as long again.
+    assert deciding.need_more.more_x == pytest.approx(100 * (388 / 12 + 50), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        "processed {count}/1000000",  # work, whose results a leak would keep
+        "replay {count}",  # of how many is not known
+        "replay 1000000/1000000",  # full
+    ],
+)
+def test_what_is_not_said_to_fill_explains_no_growth(tmp_path: Path, level: str) -> None:
+    assert diagnose(read_log(tmp_path, training(level))).verdict is Verdict.LEAK
+
+
+def test_a_buffer_that_holds_fewer_than_before_is_not_filling(tmp_path: Path) -> None:
+    """A queue that waits for its consumer has grown most of the time."""
+    counts = [*COUNTS][:-1]
+    log = training("queue {count}/1000000", range(12_000, 600_001, 12_000))
+    log += f"step {100 * len(counts)} | queue 90000/1000000 | return 1.0 | rss 5800 MB\n"
+    assert diagnose(read_log(tmp_path, log)).verdict is Verdict.LEAK
+
+
+def test_memory_that_runs_out_before_it_is_full_leaks(tmp_path: Path) -> None:
+    recording = read_log(tmp_path, training("replay {count}/1000000"))
+
+    def verdict(limit_bytes: float) -> Verdict:
+        limit = Limit(name="--limit", value_bytes=int(limit_bytes), roles=frozenset(Role))
+        given = Recording(
+            source="log",
+            series=recording.series,
+            limits=(limit,),
+            fill_levels=recording.fill_levels,
+        )
+        return diagnose(given).verdict
+
+    assert verdict(7e9) is Verdict.LEAK  # 8.6 GB once it is full
+    assert verdict(12e9) is Verdict.INCONCLUSIVE
+
+
+def rows(**more: float) -> str:
+    return "".join(
+        json.dumps({"step": count, "replay/size": count, "rss_mb": 1400 + 88 * n, **more}) + "\n"
+        for n, count in enumerate(COUNTS)
+    )
+
+
+def test_a_capacity_may_be_in_a_column_of_its_own(tmp_path: Path) -> None:
+    recording = read_log(tmp_path, rows(**{"replay/capacity": 1_000_000}), "metrics.jsonl")
+    assert [one.name for one in recording.fill_levels] == ["replay/size"]
+    assert diagnose(recording).verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_capacity_of_something_else_is_none(tmp_path: Path) -> None:
+    recording = read_log(tmp_path, rows(**{"disk/capacity": 1_000_000}), "metrics.jsonl")
+    assert recording.fill_levels == ()
+    assert diagnose(recording).verdict is Verdict.LEAK
