@@ -18,7 +18,7 @@ COUNTS = range(12_000, 620_001, 12_000)
 def training(level: str, counts: range = COUNTS) -> str:
     """Lines of a training whose memory grows by 88 MB as 12,000 more transitions are in it."""
     return "".join(
-        f"step {100 * n} | {level.format(count=count)} | return 1.{n % 7} | rss {1400 + 88 * n} MB\n"
+        f"step {100 * n} | {level.format(count=count)} | loss 1.{n % 7} | rss {1400 + 88 * n} MB\n"
         for n, count in enumerate(counts)
     )
 

@@ -105,8 +105,15 @@ def _kind(
         return Leaking(kind=MemoryKind.PYTHON_OBJECTS, share=share)
     if tensors is None and accumulate:
         return Leaking(kind=MemoryKind.TENSORS, share=None)
+    return _of_malloc(tensors, nodes, objects, in_use, is_known=malloc is not None)
+
+
+def _of_malloc(
+    tensors: float | None, nodes: float | None, objects: float, in_use: float, *, is_known: bool
+) -> Leaking | None:
+    """What is left for malloc, if it was read."""
     if tensors is None or nodes is None:
-        return None if malloc is None else Leaking(kind=MemoryKind.NATIVE_OR_TENSORS, share=None)
+        return Leaking(kind=MemoryKind.NATIVE_OR_TENSORS, share=None) if is_known else None
     rest = 1.0 - (max(tensors, 0.0) + objects) / in_use
     kind = MemoryKind.GRAPH if nodes >= LEAST_NODES else MemoryKind.NATIVE
     return Leaking(kind=kind, share=min(1.0, max(rest, 0.0)))
