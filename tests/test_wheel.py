@@ -124,5 +124,6 @@ def test_the_demo_shows_a_leak_and_a_warm_up(python: Path, tmp_path: Path) -> No
     assert ended.returncode == 0, ended.stderr
     first, second = (ended.stderr.find(f"\n  {verdict} ") for verdict in ("LEAK", "WARMUP"))
     assert 0 < first < second, ended.stderr
+    assert "demo_training.py:" in ended.stderr[first:second]  # the line that keeps it
     listed = run(python.parent / "memdiag", "list", cwd=tmp_path).stdout
     assert [word in listed for word in ("LEAK", "WARMUP", "demo_training")] == [True] * 3

@@ -6,6 +6,7 @@ import os
 
 from .guard import ours
 from .installed import STANDARD_LIBRARY, package_folder
+from .program_code import is_users
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,12 +135,12 @@ class Loop:
 def is_standard_library(code: CodeType) -> bool:
     """Return True if it is of the standard library or the probe: their loops wait for others."""
     name = code.co_filename
-    return name.startswith(STANDARD_LIBRARY) and not is_package(code)
+    return name.startswith(STANDARD_LIBRARY) and not package_folder(name)
 
 
 def is_package(code: CodeType) -> bool:
-    """Return True if the code belongs to an installed package."""
-    return bool(package_folder(code.co_filename))
+    """Return True if the code belongs to an installed package that is not the one that is run."""
+    return bool(package_folder(code.co_filename)) and not is_users(code.co_filename)
 
 
 def merge(loops: Iterable[Loop], *, has_one_head: Callable[[Loop], bool]) -> None:

@@ -48,6 +48,7 @@ from .program_code import (
     GENERATORS,
     awaiting_frames,
     delegate,
+    find_package_run,
     generator_frame,
     is_ours,
     is_shells,
@@ -187,6 +188,7 @@ class NameWalk:
         until_s = thread_time() + _LONGEST_S
         self._leave_out_ours()
         unnamed = self._unnamed
+        find_package_run()
         running, awaiting = self._frames()
         frames = [*self._failed, *running, *awaiting]
         if unnamed is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.machinery
 import opcode
 import os
 import sys
@@ -46,17 +47,75 @@ def is_shells(module: str) -> bool:
 
 
 def is_users(file: str) -> bool:
-    """Return True if a source file is neither of the standard library, nor of a package."""
-    known = _is_users.get(file)
+    """Return True if a source file is neither of the standard library, nor of a package; or of the
+    package that is run.
+    """
+    return _is_outside(file) or file.startswith(tuple(_run))
+
+
+def _is_outside(file: str) -> bool:
+    known = _outside.get(file)
     if known is None:
         path = file if file[:1] == "<" else os.path.abspath(file)  # noqa: PTH100
         known = not path.startswith((*STANDARD_LIBRARY, "<")) and not package_folder(path)
-        if len(_is_users) < _MOST_FILES:
-            _is_users[file] = known
+        if len(_outside) < _MOST_FILES:
+            _outside[file] = known
     return known
 
 
-_is_users: dict[str, bool] = {}
+_outside: dict[str, bool] = {}
+_run: list[str] = []  # the folder of the package that is run
+
+
+def find_package_run() -> None:
+    """Let the installed package that is run count as the program, by `python -m package.train` or
+    by a console script, unless the process has other modules that no package has: a test runner or
+    a server runs those.
+    """
+    main = sys.modules.get("__main__")
+    folder = _package_run(main)
+    others = sys.modules.items() if folder else ()
+    has_others = any(
+        _is_outside(module_file(module) or "<")
+        for name, module in list(others)
+        if module is not main and type(module) is types.ModuleType and not is_ours(str(name))
+    )
+    _run[:] = [folder] if folder and not has_others else []
+
+
+def _package_run(main: Any) -> str:
+    """The folder of the installed package of which `__main__` is, or that it calls, or the file of
+    `__main__`; "" if that is no package's.
+    """
+    file = module_file(main)
+    folder = package_folder(file)
+    if not folder:
+        return _package_called(file)
+    spec = module_attributes(main).get("__spec__")
+    if type(spec) is not importlib.machinery.ModuleSpec:  # run by its path
+        return os.path.dirname(file) + os.sep  # noqa: PTH120
+    package, dot, _ = spec.name.partition(".")
+    if is_shells(package):
+        return ""
+    return f"{folder}{package}{os.sep}" if dot else file
+
+
+def _package_called(file: str) -> str:
+    """The folder of the package that a console script calls, as installers write these: `sys.exit(
+    main())`, without functions of its own; "" if it is no such script.
+    """
+    if os.path.basename(os.path.dirname(file)) != "bin" or file.endswith(".py"):  # noqa: PTH119, PTH120
+        return ""
+    for frame in running_frames():
+        code = frame.f_code
+        is_script = code.co_filename == file and "exit" in code.co_names
+        if is_script and not any(type(one) is types.CodeType for one in code.co_consts):
+            name: str
+            for name in code.co_names:
+                folder = package_folder(module_file(sys.modules.get(name)))
+                if folder and not (is_ours(name) or is_shells(name)):
+                    return folder + name.partition(".")[0] + os.sep
+    return ""
 
 
 def is_users_class(kind: type) -> bool:
