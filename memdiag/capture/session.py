@@ -11,6 +11,7 @@ from memdiag.capture.probelink.channel import ChannelReader
 from memdiag.capture.probelink.probe_notes import Notes
 from memdiag.capture.probelink.ring_reader import Event, Kind, Probed
 from memdiag.capture.probelink.uninstrumented import UninstrumentedProcesses
+from memdiag.capture.process.labels import why_not_measured
 from memdiag.capture.process.sampler import Reading, Source, numbers, totals
 from memdiag.capture.process.step_and_phase import Origin, Timeline
 from memdiag.capture.process.tree import TREE, Process, ProcessId, ProcessTree
@@ -73,10 +74,15 @@ class Session:
         samples = self._events(now_s)
         for process in (*ended, *self._members.take_unseen()):  # after their last events
             self._forget(process)
-        readings = self._read(found, processes)
+        measured = self._members.measured
+        if len(measured) < len(processes):
+            self._note_clients(processes)
+        readings = self._read(found, measured)
         at_s = now_s - self._began_at_s
         young = self._members.young(now_s)
-        rows = self._rows(at_s, processes, readings, young)
+        rows = self._rows(at_s, measured, readings, young)
+        if processes and not measured:  # a recording without rows would be dropped
+            rows = [self._tree_sample(at_s, (), readings, young)]
         phase_before = self._ended_phase(now_s)
         if phase_before is not None:
             samples += [row._replace(phase=phase_before) for row in rows]
@@ -173,22 +179,23 @@ class Session:
             step, phase = self._timeline.where(identity)
             rows.append(Sample(at_s, identity.pid, label, plain, step, phase, is_young))
         if processes:
-            rows.append(self._tree_sample(at_s, readings, young))
+            rows.append(self._tree_sample(at_s, processes, readings, young))
         return rows
 
     def _tree_sample(
         self,
         at_s: float,
+        processes: Sequence[Process],
         readings: Mapping[ProcessId, dict[str, Reading]],
         young: Collection[ProcessId],
     ) -> Sample:
-        alive = self._members.alive
         sums = totals(
-            [readings[identity] for identity in alive if identity not in young],
-            [readings[identity] for identity in young],
+            [readings[process.id] for process in processes if process.id not in young],
+            [readings[process.id] for process in processes if process.id in young],
         )
         sums.update(readings[TREE])
-        sums["processes"] = len(alive)
+        if processes:
+            sums["processes"] = len(processes)
         step, phase = self.where()
         return Sample(
             at_s=at_s,
@@ -198,6 +205,12 @@ class Session:
             step=step,
             phase=phase,
         )
+
+    def _note_clients(self, processes: Sequence[Process]) -> None:
+        """Remember why the memory of clients is not recorded."""
+        for process in processes:
+            if (why := why_not_measured(process.name)) is not None:
+                self._reasons["rss_bytes", self._members.label(process)] = why
 
     def _plain(
         self, label: str, readings: dict[str, Reading], *, is_young: bool = False

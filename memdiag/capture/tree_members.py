@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from memdiag.capture.probelink.uninstrumented import UninstrumentedProcesses
-from memdiag.capture.process.labels import LAUNCHERS, Labels
+from memdiag.capture.process.labels import LAUNCHERS, Labels, measurable
 from memdiag.capture.process.tree import Process, ProcessId
 from memdiag.values.measurements import YOUNG_S, Missing
 
@@ -36,6 +36,7 @@ class TreeMembers:
         self._unsettled: list[Process] = []
         self._label_of: dict[ProcessId, str] = {}
         self.alive: frozenset[ProcessId] = frozenset()
+        self.measured: Sequence[Process] = ()
         self.pids: frozenset[int] = frozenset()
 
     def known(self, identity: ProcessId) -> Process | None:
@@ -125,6 +126,7 @@ class TreeMembers:
     def _change(self, processes: list[Process], now_s: float) -> list[Process]:
         self.alive = frozenset(process.id for process in processes)
         self.pids = frozenset(identity.pid for identity in self.alive)
+        self.measured = measurable(processes)
         ended = [process for process in self._followed if process.id not in self.alive]
         self._followed = processes
         for process in processes:

@@ -15,7 +15,7 @@ from memdiag.values.budgets import Budget
 from memdiag.values.capacity import Capacity, EarlyForecast
 from memdiag.values.codec import NOT_IN_JSON
 from memdiag.values.holders import UnreadFunction
-from memdiag.values.measurements import Axis, Ending, Mark, Missing, Role, Unit
+from memdiag.values.measurements import Axis, Ending, Mark, Missing, Role, Unavailable, Unit
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.readings import Readings
 from memdiag.values.verdict import Argument, Reason, Verdict
@@ -675,6 +675,12 @@ class RecordingFinding:
     def deciding(self) -> Finding | None:
         """The series that the verdict rests on."""
         return None if self.decided_by is None else self.series[self.decided_by]
+
+    @property
+    def unmeasured(self) -> Unavailable | None:
+        """Why no memory was recorded; None if some was, or if that is not known."""
+        reasons = (one.why for one in self.missing if one.metric == "rss_bytes")
+        return next(reasons, None) if self.decided_by is None else None
 
     @property
     def is_empty(self) -> bool:

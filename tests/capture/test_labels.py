@@ -1,6 +1,6 @@
 import pytest
 
-from memdiag.capture.process.labels import Labels, sanitised
+from memdiag.capture.process.labels import Labels, measurable, sanitised
 from memdiag.capture.process.tree import Process, ProcessId
 
 
@@ -67,3 +67,20 @@ def test_names_from_outside_are_made_harmless(name):
     assert safe.isprintable()
     assert not set(safe) & set("=,\"'[]|!\x1b\n")
     assert not safe.startswith(("-", "+", "@", "="))
+
+
+def names(*processes: str) -> list[str]:
+    found = measurable([process(pid, name) for pid, name in enumerate(processes, 10)])
+    return [one.name for one in found]
+
+
+def test_a_client_is_not_measured_nor_what_only_starts_it():
+    assert names("docker") == []
+    assert names("bash", "ssh", "tee") == []
+    assert names("bash", "docker", "python3") == ["bash", "python3"]
+    assert names("bash", "tee") == ["bash", "tee"]
+
+
+def test_what_a_client_starts_is_its_own():
+    helper = Process(id=ProcessId(12, 2.0), name="python3", parent=11)
+    assert measurable([process(10, "bash"), process(11, "kubectl"), helper]) == []

@@ -7,9 +7,10 @@ successor (a restarted training), which has another pid under the same label in 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from memdiag.capture.process.tree import Process, ProcessId
+from memdiag.values.measurements import Unavailable
 
 MAIN = "main"
 # Programs that only start others. Their child is the training.
@@ -18,6 +19,19 @@ _LAUNCHER_NAMES = """
     pdm pixi poetry rye sh stdbuf sudo su time timeout uv uvx xargs zsh
 """
 LAUNCHERS = frozenset(_LAUNCHER_NAMES.split())
+# Programs that pass a command on to a process that is not their child, and how to measure that.
+CLIENTS = {
+    "docker": "start memdiag in the container (docker run IMAGE memdiag run -- COMMAND), or attach"
+    " to its process: memdiag watch --pid $(docker inspect -f '{{.State.Pid}}' NAME)",
+    "docker-compose": "start memdiag in the service: command: memdiag run -- COMMAND",
+    "kubectl": "start memdiag in the pod: kubectl exec POD -- memdiag run -- COMMAND",
+    "nerdctl": "start memdiag in the container: nerdctl run IMAGE memdiag run -- COMMAND",
+    "oc": "start memdiag in the pod: oc exec POD -- memdiag run -- COMMAND",
+    "srun": "start memdiag on the node: srun memdiag run -- COMMAND",
+    "ssh": "start memdiag on the host: ssh HOST memdiag run -- COMMAND",
+}
+# They print what others write.
+_FILTERS = frozenset({"cat", "grep", "tee", "ts"})
 _LONGEST_NAME = 24
 
 
@@ -84,6 +98,30 @@ class Labels:
         turn += holder != process
         self._turns[process.pid] = (process, turn)
         return turn
+
+
+def why_not_measured(name: str) -> Unavailable | None:
+    """Why the memory of the process with this name is not that of the job; None if it is."""
+    remedy = CLIENTS.get(name)
+    if remedy is None:
+        return None
+    reason = f"{name} passes its command on to a process that is not its child"
+    return Unavailable(reason=reason, remedy=remedy)
+
+
+def measurable(processes: Sequence[Process]) -> Sequence[Process]:
+    """The processes whose memory is that of the job: not clients and what they have started, nor
+    what only starts them.
+    """
+    clients = {process.id.pid for process in processes if process.name in CLIENTS}
+    if not clients:
+        return processes
+    for process in processes:  # parents come first
+        if process.parent in clients:
+            clients.add(process.id.pid)
+    others = [process for process in processes if process.id.pid not in clients]
+    only_starts = LAUNCHERS | _FILTERS
+    return [] if all(process.name in only_starts for process in others) else others
 
 
 def sanitised(name: str) -> str:

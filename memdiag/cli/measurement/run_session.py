@@ -19,6 +19,7 @@ from memdiag.capture.launch.target import Launched, Target, adopt_orphans, start
 from memdiag.capture.logtags.tagger import LogTags
 from memdiag.capture.probelink import channel
 from memdiag.capture.process.attach import this_table
+from memdiag.capture.process.labels import why_not_measured
 from memdiag.cli.measurement.destination_process import DestinationProcesses
 from memdiag.cli.measurement.judge_process import apart
 from memdiag.cli.measurement.record import Recorded, record
@@ -52,6 +53,8 @@ def launch(command: Sequence[str], options: RecordingOptions) -> int:
     started. Once it was, its status counts whatever happens to memdiag.
     """
     files = recording_files(options, command, os.getpid(), say)
+    if (why := why_not_measured(Path(command[0]).name)) is not None:
+        say(f"{why.reason}, and whose memory is not measured: {why.remedy}")
     with Mailbox() as mailbox:  # holds signals back until COMMAND has ended
         subject = StartedCommand(command, options, mailbox)
         try:

@@ -113,7 +113,8 @@ def conclude(
 
 def _of_findings(diagnosis: Diagnosis, gate: Gate, failure: str) -> int:
     code = exit_code(diagnosis, gate.failing)
-    if code == Exit.CANNOT_MEASURE and not failure:
+    is_unmeasured = any(one.unmeasured is not None for one in diagnosis.recordings)
+    if code == Exit.CANNOT_MEASURE and not (failure or is_unmeasured):
         # It was measured, and ended before there was anything to compare.
         code = int(Exit.INCONCLUSIVE if Verdict.INCONCLUSIVE in gate.failing else Exit.NO_LEAK)
     if failure and code in (Exit.NO_LEAK, Exit.INCONCLUSIVE):

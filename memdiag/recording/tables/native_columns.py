@@ -29,6 +29,7 @@ _MOST_RANKS = 8
 # As the probe's `facts.UNNAMED_CHILD`, which nobody imports.
 UNNAMED_CHILD = "multiprocessing child"
 OfProcess = TypeVar("OfProcess", ProcessHolders, ProcessCensuses, ProcessInterventions)
+_RSS = "rss_bytes"
 _TREE = "tree"
 # Follows the pid of a process whose pid was used before.
 _TURN = r" \(\d+\)$"
@@ -71,6 +72,8 @@ def recording_of(table: Table, source: str) -> Recording:
     sidecar = read_sidecar(sidecar_path(Path(source)))
     if sidecar is not None:
         table = _work_of(table, sidecar)
+    if sidecar is not None and _is_unmeasured(table, sidecar):
+        return _with_sidecar(Recording(source=source, series=()), sidecar, Path(source))
     recording = _with_sidecar(_assembled(table, source), sidecar, Path(source))
     labels = _labels(table)
     return replace(
@@ -79,6 +82,13 @@ def recording_of(table: Table, source: str) -> Recording:
         censuses=_labelled(recording.censuses, labels),
         interventions=_labelled(recording.interventions, labels),
     )
+
+
+def _is_unmeasured(table: Table, sidecar: Sidecar) -> bool:
+    """Return True if no memory could be recorded, and the sidecar says why."""
+    columns = [one for name, one in zip(table.names, table.series, strict=True) if name == _RSS]
+    is_explained = any(one.metric == _RSS for one in sidecar.missing)
+    return is_explained and all(one.null_count() == len(one) for one in columns)
 
 
 def _assembled(table: Table, source: str) -> Recording:

@@ -179,7 +179,8 @@ def texts(found: RecordingFinding, screen: Screen) -> list[str]:
     if failed_at_once(found):
         return [_FAILED_AT_ONCE]
     if finding is None:
-        return [_NO_SAMPLE]
+        remedy = "" if found.unmeasured is None else found.unmeasured.remedy
+        return [f"{remedy[0].upper()}{screen.show(remedy[1:])}." if remedy else _NO_SAMPLE]
     return list(_advice(found, finding, screen))[:_MOST]
 
 

@@ -218,6 +218,8 @@ def _reason(finding: Finding) -> str:
 
 
 def _unmeasured(found: RecordingFinding) -> str:
+    if found.unmeasured is not None:
+        return found.unmeasured.reason
     is_ours = found.ending is not None
     return "it ended before memory could be measured" if is_ours else NOTHING_MEASURED
 
