@@ -41,6 +41,7 @@ _CACHE = 0
 _NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
 _JUMPS = frozenset((*hasjrel, *hasjabs))
 _MOST_CODES = 1000  # whose names were looked at
+_MOST_WITH_GAPS = 1000  # items of a list; one that a library in C fills later is shorter. Heuristic
 SHARES_LOCALS = sys.version_info < (3, 13)
 # The trace function of a window (`line_events`), if there is one; and whether it may be running:
 # then what is emptied here would be deleted from the function that has called it.
@@ -305,10 +306,12 @@ def newest(container: Any, kind: type, count: int) -> list[Any]:
     """The last `count` items of a container (any of a set); of a dictionary pairs."""
     if issubclass(kind, dict):
         return list(islice(reversed(dict.items(container)), count))
+    if _may_have_gaps(container, kind):
+        return _backwards(container)[:count]
     if issubclass(kind, list):
         return list.__getitem__(container, slice(-count, None))[::-1]
     if issubclass(kind, tuple):
-        return _backwards(container, kind)[:count]
+        return [*tuple.__iter__(container)][: -count - 1 : -1]
     if issubclass(kind, (set, frozenset)):
         base: Any = set if issubclass(kind, set) else frozenset
         return list(islice(base.__iter__(container), count))
@@ -321,10 +324,12 @@ def oldest(container: Any, kind: type, count: int) -> list[Any]:
     """The first `count` items of a container; of a dictionary pairs."""
     if issubclass(kind, dict):
         return list(islice(dict.items(container), count))
+    if _may_have_gaps(container, kind):
+        return _backwards(container)[: -count - 1 : -1]
     if issubclass(kind, list):
         return list(list.__getitem__(container, slice(0, count)))
     if issubclass(kind, tuple):
-        return _backwards(container, kind)[: -count - 1 : -1]
+        return [*islice(tuple.__iter__(container), count)]
     if issubclass(kind, deque):
         return list(islice(deque.__iter__(container), count))
     return newest(container, kind, count)
@@ -340,13 +345,18 @@ def spread(container: Any, kind: type, count: int) -> list[Any]:
     return list.__getitem__(container, slice(None, None, step)) if issubclass(kind, list) else []
 
 
-def _backwards(container: Any, kind: type) -> list[Any]:
-    """The items of a tuple, the last one first.
-
-    A tuple inside of a C object may have empty slots, as `zip_longest` has for iterators that have
-    ended, and Python crashes where these are read as items.
+def _may_have_gaps(container: Any, kind: type) -> bool:
+    """Return True for a tuple or a list that may have empty slots, where Python crashes if these
+    are read as items. Inside of objects in C: `zip_longest` has them for iterators that have ended,
+    and the parser of XML for elements that are not open. Such a list is short; to look at all items
+    of a long one takes time, and copies pages that are shared with other processes.
     """
-    return gc.get_referents(container) if kind is tuple else [*tuple.__iter__(container)][::-1]
+    return kind is tuple or (kind is list and len(container) <= _MOST_WITH_GAPS)
+
+
+def _backwards(container: Any) -> list[Any]:
+    """The items of a tuple or a list, the last one first, without empty slots."""
+    return gc.get_referents(container)
 
 
 def length(container: Any, kind: type) -> int:

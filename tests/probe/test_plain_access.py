@@ -74,6 +74,38 @@ print(len(oldest(inside, tuple, 5)), len(newest(inside, tuple, 5)))
     assert (ran.returncode, ran.stdout) == (0, "1 1\n"), ran.stderr
 
 
+def test_a_list_with_empty_slots_is_read() -> None:
+    """The elements that a parser of XML has open: Python crashes if one reads the other slots."""
+    code = """
+import gc
+from xml.etree.ElementTree import XMLPullParser
+from memdiag.probe.kept_bytes import Arrays
+from memdiag.probe.name_walk import NameWalk
+from memdiag.probe.places import Places
+parser = XMLPullParser(["end"])
+parser.feed("<feed><arrival><line>5</line>")
+todo, lists = [parser], []
+for one in todo:
+    inside = [o for o in gc.get_referents(one) if type(o) is not type and gc.is_tracked(o)]
+    lists += [o for o in inside if type(o) is list]
+    todo += [o for o in inside if type(o).__module__ in ("xml.etree.ElementTree", "builtins")][:20]
+    if len(todo) > 200:
+        break
+print(any(len(gc.get_referents(one)) < len(one) for one in lists))
+NameWalk(Places(), Arrays()).run()
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
+
+
+@pytest.mark.parametrize("number", [0, 1, 7, 2000])
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_the_oldest_and_the_newest_items_are_in_their_order(kind: type, number: int) -> None:
+    container = kind(range(number))
+    assert oldest(container, kind, 3) == [*container][:3]
+    assert newest(container, kind, 3) == [*container][-3:][::-1]
+
+
 MANY = "\n".join(f"    name{n}()" for n in range(600))
 
 
