@@ -91,6 +91,10 @@ _HEADER = 0.3  # names of columns and nothing else
 _TEXT = 0.2  # lines of text
 _NAMELESS = 0.1  # a table that cannot be read
 
+_ROWS_LOOKED_AT = 10_000
+# What exports of log collectors call the column of their lines.
+_MESSAGES = frozenset({"message", "msg", "log", "line", "raw", "text", "textpayload", "body"})
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -131,7 +135,11 @@ def _is_single_column(source: Source) -> bool:
 
 def _read_csv(source: Source, options: ReadOptions) -> Table | None:
     layout = _layout(source)
-    return None if layout is None else upright(read_text_table(source, layout))
+    if layout is None:
+        return None
+    table = upright(read_text_table(source, layout))
+    names = {name.strip(" @_").lower() for name in table.names}
+    return table if options.metrics or _MESSAGES.isdisjoint(names) else _with_log(source, table)
 
 
 def _read_numbers(source: Source, options: ReadOptions) -> Table | None:
@@ -184,7 +192,9 @@ def _with_log(source: Source, table: Table | None) -> Table | None:
     """The readings in the messages of a log collector, if that is what the rows are."""
     if table is None or (log := log_in(table)) is None:
         return table
-    return _read_log(source, log) or table
+    if (found := _read_log(source, log)) is None:
+        return table
+    return replace(found, notes=("read from the messages of a log in a column", *found.notes))
 
 
 def _read_notebook(source: Source, options: ReadOptions) -> Table | None:
@@ -304,7 +314,8 @@ def read_table(source: Source, options: ReadOptions) -> tuple[Table, str]:
         if family.kind is source.kind and family.sniff(source):
             table = family.read(source, options)
             if table is not None and len(table):
-                if family is not _CSV or any(map(has_any_number, table.columns)):
+                columns = (column[:_ROWS_LOOKED_AT] for column in table.columns)
+                if family is not _CSV or any(map(has_any_number, columns)):
                     return table, family.name
                 without = table, family.name
     if without is not None:

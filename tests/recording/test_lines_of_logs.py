@@ -25,6 +25,25 @@ def test_lines_that_look_like_a_table_without_numbers_are_a_log(tmp_path: Path) 
     assert series.axis.kind is AxisKind.SECONDS
 
 
+@pytest.mark.parametrize("name", ["message", "@message", "_raw"])
+def test_messages_in_a_table_are_lines_of_a_log(tmp_path: Path, name: str) -> None:
+    rows = [f'2024-05-02 10:{n:02}:07,17,"GET /x, rss {90 + n} MB"' for n in range(N)]
+    recording = read_log(tmp_path, [f"@timestamp,pid,{name}", *rows])
+    (series,) = recording.series
+    assert series.y[:2].tolist() == [90e6, 91e6]
+    assert np.diff(series.x).tolist() == [60] * (N - 1)
+    assert any("messages" in note for note in recording.notes)
+
+
+def test_what_a_jvm_says_of_its_memory_is_read_by_its_names(tmp_path: Path) -> None:
+    lines = [
+        f"10:{n:02}:00 heap init = 26843(26K) used = {90000 + n}(87K) committed = 900000(878K)"
+        for n in range(N)
+    ]
+    series = series_of(read_log(tmp_path, lines), "used_bytes")
+    assert series.y[:2].tolist() == [90000, 90001]
+
+
 def test_the_number_of_a_thread_in_brackets_is_no_count(tmp_path: Path) -> None:
     lines = [
         f"2024-05-02 10:{n:02}:07 INFO [Memory] (pool-thread-{n * 5 % 7}) heap used={90 + n} MB"
@@ -155,7 +174,8 @@ def test_samples_with_times_of_their_own_are_in_the_order_of_time(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "piece", [" / a: 1", "kl. ", "on 1: ", "MiB Swap: 0.", "x - (RSS ", "'a': [", "INFO a."]
+    "piece",
+    [" / a: 1", "kl. ", "on 1: ", "MiB Swap: 0.", "x - (RSS ", "'a': [", "INFO a.", "ps h "],
 )
 def test_what_repeats_in_one_line_takes_no_time(tmp_path: Path, piece: str) -> None:
     text = piece * ((1 << 20) // len(piece))

@@ -21,6 +21,7 @@ _NAMES = {"rss": "rss (KiB)", "rsz": "rss (KiB)", "vsz": "vsz (KiB)", "vsize": "
 _NAMES |= {"etime": "elapsed (s)", "etimes": "elapsed (s)"}
 _ELAPSED = re.compile(r"(?:([0-9]+)-)?(?:([0-9]{1,2}):)?([0-9]{1,2}):([0-9]{2})")
 _ROWS_AT_LEAST = 3
+_LONGEST = 1000
 
 
 def is_ps(source: Source) -> bool:
@@ -38,7 +39,7 @@ def read_ps(source: Source) -> Table | None:
 
 
 def _names_in(lines: list[str]) -> list[str]:
-    for line in lines:
+    for line in (line[:_LONGEST] for line in lines):
         if (command := _COMMAND.search(line)) is not None:
             return [_NAMES.get(name, name) for name in re.findall(r"[a-z%]+(?==)", command[1])]
         if (command := _NO_HEADERS.search(line)) is not None:

@@ -241,8 +241,10 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
     begin = max(0, match.start() - _NAME_OF_INDEX)  # a search from the line's start is quadratic
     named = _WHICH.search(line, begin, match.start())
     one = _OF_MANY.search(line, begin, match.start())
-    if one is not None and _OF_MANY_ENDS.match(line, match.end()) is not None:
-        return recognise(one[1]).part is not Part.AXIS
+    ends = None if one is None else _OF_MANY_ENDS.match(line, match.end())
+    if one is not None and ends is not None:
+        part = recognise(one[1]).part
+        return part is not Part.AXIS and (part is not Part.METRIC or ends[0] not in ")]")
     if named is not None and _WHICH_ENDS.match(line, match.end()) is not None:
         return recognise(named[1]).part is not Part.AXIS
     if _DEVICE.search(line, begin, match.start()) is None:

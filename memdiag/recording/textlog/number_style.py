@@ -3,7 +3,8 @@
 `3 996 854 kB`, `4_000_123`, `1.204,5 MB` are written as `3996854 kB`, `4000123`, `1204.5 MB` before
 the lines are searched, `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`, `Mem: 9 total, 4
 used` as `Mem total: 9, Mem used: 4`, the used and committed memory of `36.8 (60.0) MB` as
-`36.8 MB (60.0 MB)`, `05:41:02 PM` as `17:41:02`, and `3 mins 14.9 secs` as `194.9 s`.
+`36.8 MB (60.0 MB)`, `05:41:02 PM` as `17:41:02`, `kl. 08.30` as `08:30`, and `3 mins 14.9 secs` as
+`194.9 s`.
 """
 
 from __future__ import annotations
@@ -104,6 +105,14 @@ _SLASH = re.compile(
 _AVAILABLE = re.compile(
     rb"\b([KMGTP]iB) Swap *:([^\n.]{0,80}\.[^\n]{0,80}) used\. +([0-9.]{1,16})[ +]avail Mem"
 )
+# `init = 268435456(262144K) used = 98304(96K)`, as Java prints its `MemoryUsage`.
+_IN_KIB_TOO = re.compile(rb"\b(init|used|committed|max) = ([0-9]{1,19})\([0-9]{1,16}K\)")
+_REWRITTEN = (
+    (_IN_KIB_TOO, rb"\1 = \2 bytes,"),
+    (_AFTER_KL, rb"\1\2:\3"),
+    (_AT_START, rb"\1"),
+    (_AVAILABLE, rb"\1 Swap:\2 used. \1 Mem avail: \3 \1"),
+)
 # `[9.8MiB/0.12s]`: memory and time, as Composer and Symfony print them.
 _MEMORY_AND_TIME = re.compile(
     rb"\[([0-9]+(?:\.[0-9]+)?[ ]?[KMG]i?B)[ ]?/[ ]?([0-9]+(?:\.[0-9]+)?[ ]?(?:ms|s|min))\]"
@@ -114,15 +123,16 @@ _LOOKED_AT = 1 << 19
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberStyle:
-    """grouped: what finds numbers with separated groups of digits. decimal_commas: `3,5 MB`.
-    listed: names and values between slashes. named_behind: names behind several values. held:
-    `36.8 (60.0) MB`. half_days: times with AM and PM. spans: durations in
-    several units. slashes: parts between them.
-    timed: `[9.8MiB/0.12s]`. first_month: of dates without a year, 0 if
-    there are none. two_numbers: dates such as `05/06`, which are left out.
+    """grouped: what finds numbers with separated groups of digits. rewritten: patterns, and what
+    takes the place of what they find. decimal_commas: `3,5 MB`. listed: names and values between
+    slashes. named_behind: names behind several values. held: `36.8 (60.0) MB`. half_days: times
+    with AM and PM. spans: durations in several units. slashes: parts between them. timed:
+    `[9.8MiB/0.12s]`. first_month: of dates without a year, 0 if there are none. two_numbers: dates
+    such as `05/06`, which are left out.
     """
 
     grouped: tuple[re.Pattern[bytes], ...]
+    rewritten: tuple[tuple[re.Pattern[bytes], bytes], ...]
     decimal_commas: bool
     listed: bool
     named_behind: bool
@@ -138,8 +148,9 @@ class NumberStyle:
         """The text with numbers of digits and points."""
         for pattern in self.grouped:
             block = pattern.sub(_without_separators, block)
-        block = _AVAILABLE.sub(rb"\1 Swap:\2 used. \1 Mem avail: \3 \1", block)
-        block = _AT_START.sub(rb"\1", self._with_plain_times(block))
+        for pattern, plain in self.rewritten:
+            block = pattern.sub(plain, block)
+        block = self._with_plain_times(block)
         if self.slashes:
             block = b"\n".join(map(_with_bars, block.split(b"\n")))
         if self.held:
@@ -153,7 +164,6 @@ class NumberStyle:
         return _COMMA.sub(b".", _POINTED.sub(_without_points, block))
 
     def _with_plain_times(self, block: bytes) -> bytes:
-        block = _AFTER_KL.sub(rb"\1\2:\3", block)
         if self.half_days:
             block = _HALF_DAY.sub(_of_24_hours, block)
         if self.spans:
@@ -187,6 +197,7 @@ def number_style(block: bytes) -> NumberStyle:
     held = len(_USED_AND_HELD.findall(block)) >= _AT_LEAST
     return NumberStyle(
         grouped=tuple(grouped),
+        rewritten=tuple((one, plain) for one, plain in _REWRITTEN if one.search(block)),
         decimal_commas=commas,
         listed=listed,
         named_behind=behind >= _AT_LEAST,
