@@ -166,3 +166,24 @@ def test_what_a_collector_of_opentelemetry_prints(tmp_path: Path) -> None:
 def test_counters_that_a_collector_prints_are_no_levels(tmp_path: Path) -> None:
     with pytest.raises(ReadError):
         read_log(tmp_path, [_export(n, is_monotonic=True) for n in range(N)])
+
+
+def test_the_frame_buffer_in_the_xml_of_nvidia_smi_is_read(tmp_path: Path) -> None:
+    def gpu(bus: str, used: int) -> str:
+        return (
+            f'\t<gpu id="00000000:{bus}:00.0">\n\t\t<fb_memory_usage>\n'
+            f"\t\t\t<used>{used} MiB</used>\n\t\t</fb_memory_usage>\n\t\t<bar1_memory_usage>\n"
+            f"\t\t\t<used>5 MiB</used>\n\t\t</bar1_memory_usage>\n\t</gpu>"
+        )
+
+    lines = [
+        f'<?xml version="1.0" ?>\n<nvidia_smi_log>\n'
+        f"\t<timestamp>Thu Apr  4 04:{n:02}:00 2024</timestamp>\n"
+        f"{gpu('3B', 300 + n)}\n{gpu('AF', 900)}\n</nvidia_smi_log>"
+        for n in range(N)
+    ]
+    found = {one.process: one for one in read_log(tmp_path, lines).series}
+    assert len(found) == 2
+    first = next(one for name, one in found.items() if "3B" in name)
+    assert first.y.tolist() == [(300 + n) * MIB for n in range(N)]
+    assert np.diff(first.x).tolist() == [60] * (N - 1)
