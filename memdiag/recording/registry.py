@@ -26,6 +26,7 @@ from memdiag.recording.inputs.hard_wraps import without_hard_wraps
 from memdiag.recording.inputs.source import Kind, Source
 from memdiag.recording.monitors import (
     free_loops,
+    jvm_memory,
     line_tools,
     nvidia_smi,
     process_tables,
@@ -41,6 +42,7 @@ from memdiag.recording.monitors.influx_lines import is_lines, read_lines
 from memdiag.recording.monitors.malloc_info import is_malloc_info, read_malloc_info
 from memdiag.recording.monitors.memray_stats import is_stats, read_stats
 from memdiag.recording.monitors.otlp import is_export, read_export
+from memdiag.recording.monitors.otlp_text import is_debug, read_debug
 from memdiag.recording.monitors.pmval import is_pmval, read_pmval
 from memdiag.recording.monitors.prometheus import (
     is_exposition,
@@ -57,6 +59,8 @@ from memdiag.recording.monitors.ruled_tables import (
     read_ruled_tables,
 )
 from memdiag.recording.monitors.statm import is_statm, read_statm
+from memdiag.recording.monitors.statsd import is_statsd, read_statsd
+from memdiag.recording.parsing.cells import has_any_number
 from memdiag.recording.read_options import ReadOptions
 from memdiag.recording.tables import native_columns
 from memdiag.recording.tables.csv_dialect import Layout, find_layout, is_header_alone
@@ -86,6 +90,10 @@ _NUMBERS = 0.4  # numbers without names
 _HEADER = 0.3  # names of columns and nothing else
 _TEXT = 0.2  # lines of text
 _NAMELESS = 0.1  # a table that cannot be read
+
+_ROWS_LOOKED_AT = 10_000
+# What exports of log collectors call the column of their lines.
+_MESSAGES = frozenset({"message", "msg", "log", "line", "raw", "text", "textpayload", "body"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,11 @@ def _is_single_column(source: Source) -> bool:
 
 def _read_csv(source: Source, options: ReadOptions) -> Table | None:
     layout = _layout(source)
-    return None if layout is None else upright(read_text_table(source, layout))
+    if layout is None:
+        return None
+    table = upright(read_text_table(source, layout))
+    names = {name.strip(" @_").lower() for name in table.names}
+    return table if options.metrics or _MESSAGES.isdisjoint(names) else _with_log(source, table)
 
 
 def _read_numbers(source: Source, options: ReadOptions) -> Table | None:
@@ -180,7 +192,9 @@ def _with_log(source: Source, table: Table | None) -> Table | None:
     """The readings in the messages of a log collector, if that is what the rows are."""
     if table is None or (log := log_in(table)) is None:
         return table
-    return _read_log(source, log) or table
+    if (found := _read_log(source, log)) is None:
+        return table
+    return replace(found, notes=("read from the messages of a log in a column", *found.notes))
 
 
 def _read_notebook(source: Source, options: ReadOptions) -> Table | None:
@@ -230,9 +244,11 @@ FORMATS: tuple[Format, ...] = (
     _signed("exporter", is_exposition, read_exposition),
     _signed("influx", is_lines, read_lines),
     _signed("graphite", is_raw, read_raw),
+    _signed("statsd", is_statsd, read_statsd),
     _signed("cloudwatch", is_datapoints, read_datapoints),
     _signed("rrdtool", is_fetch, read_fetch),
     _signed("otlp", is_export, read_export),
+    _signed("otlp-text", is_debug, read_debug),
     _signed("pmval", is_pmval, read_pmval),
     _signed("ganglia", is_ganglia, read_ganglia),
     _signed("dstat", is_dstat, read_dstat),
@@ -246,6 +262,7 @@ FORMATS: tuple[Format, ...] = (
     _signed("nvidia-smi-listing", nvidia_smi.has_listings, nvidia_smi.read_listings),
     _signed("mprof", python_profilers.is_mprof, python_profilers.read_mprof),
     _signed("psrecord", python_profilers.is_psrecord, python_profilers.read_psrecord),
+    _signed("tracemalloc", python_profilers.is_traced, python_profilers.read_traced),
     _signed("processes", process_tables.has_processes, process_tables.read_processes),
     _signed("ps", is_ps, read_ps),
     _signed("free", free_loops.is_free, free_loops.read_free),
@@ -256,6 +273,9 @@ FORMATS: tuple[Format, ...] = (
     _signed("proc", sar_vmstat.is_proc, sar_vmstat.read_proc),
     _signed("statm", is_statm, read_statm),
     _signed("jstat", sar_vmstat.is_jstat, sar_vmstat.read_jstat),
+    _signed("jmap-heap", jvm_memory.is_heap, jvm_memory.read_heap),
+    _signed("jmxterm", jvm_memory.is_jmxterm, jvm_memory.read_jmxterm),
+    _signed("jmxtool", jvm_memory.is_jmxtool, jvm_memory.read_jmxtool),
     _signed("nmon", sar_vmstat.is_nmon, sar_vmstat.read_nmon),
     *(_signed(name, *tool) for name, tool in line_tools.LINE_TOOLS.items()),
     Format("ruled", _RULED, has_ruled_tables, lambda source, _: read_ruled_tables(source)),
@@ -286,12 +306,20 @@ _REFUSALS = {"nameless", "listing", "header"}
 
 
 def read_table(source: Source, options: ReadOptions) -> tuple[Table, str]:
-    """The table in a source, and its format: the one asked for, else the most confident."""
+    """The table in a source, and its format: the one asked for, else the most confident. Lines of a
+    log that are cut at bars or commas may look like a table without numbers.
+    """
+    without: tuple[Table, str] | None = None
     for family in _asked_for(options.format):
         if family.kind is source.kind and family.sniff(source):
             table = family.read(source, options)
             if table is not None and len(table):
-                return table, family.name
+                columns = (column[:_ROWS_LOOKED_AT] for column in table.columns)
+                if family is not _CSV or any(map(has_any_number, columns)):
+                    return table, family.name
+                without = table, family.name
+    if without is not None:
+        return without
     raise _nothing_found(source, options)
 
 

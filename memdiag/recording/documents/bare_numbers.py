@@ -17,6 +17,8 @@ _LIST = re.compile(rb"\s*" + _NUMBERS + rb"\s*;?\s*")
 _ASSIGNED = re.compile(
     rb"(?m)^[ \t]*([A-Za-z_][\w.]*)[ \t]*=[ \t]*(?:[A-Za-z_][\w.]*\([ \t]*)?" + _NUMBERS
 )
+# Of a dictionary, as Keras' `history.history` is printed.
+_OF_KEYS = re.compile(rb"[{,]\s{0,8}'([A-Za-z_][\w./-]{0,60})'\s{0,8}:\s{0,8}" + _NUMBERS)
 # Of the characters of a text with lists among its lines. Heuristic.
 _SHARE = 0.5
 # Of text above numbers, and of numbers. Heuristic.
@@ -30,17 +32,18 @@ def is_list(source: Source) -> bool:
     head = source.content.lstrip()
     if head[:80].split(b"=")[-1].lstrip().startswith(b"["):
         return True
-    return source.whole and re.search(rb"=[^\n]{0,40}\[\s*[-+0-9]", head) is not None
+    return source.whole and re.search(rb"[=:][^\n]{0,40}\[\s*[-+0-9]", head) is not None
 
 
 def read_list(source: Source) -> Table | None:
     """`[75.855, 75.867, ...]`, as memory_profiler's `memory_usage` returns it, or the lists that
-    names are assigned, if these are most of the text: `steps = [...]`, `rss = [...]`.
+    names are assigned, or the keys of a dictionary have, if these are most of the text:
+    `steps = [...]`, `rss = [...]`.
     """
     raw = source.all_bytes()
     if (alone := _LIST.fullmatch(raw)) is not None:
         return _of(_numbers(alone[1]))
-    found = list(_ASSIGNED.finditer(raw))
+    found = list(_ASSIGNED.finditer(raw)) or list(_OF_KEYS.finditer(raw))
     if not found or sum(len(one[0]) for one in found) < _SHARE * len(raw):
         return None
     lists = {_with_unit(one[1], raw): _numbers(one[2]) for one in found}

@@ -163,23 +163,28 @@ def _has_memory(row: Row) -> bool:
 def _within(
     document: Any, title: str, scope: str = "", nesting: int = _NESTING * 2
 ) -> Iterator[_Columns]:
-    """The series of points anywhere inside, below an object that says what they are of."""
+    """The series of points anywhere inside, below an object or a key that says what they are of."""
     if not nesting or not isinstance(document, (dict, list)):
         return
     if isinstance(document, list):
         columns: _Columns = {}
         if title and len(document) >= _POINTS_AT_LEAST:
             columns = _listed_points(document) or _by_column(_rows(document))
-        inner = iter(document)
+        inner = ((title, one) for one in document)
     else:
         title, scope = _title(document) or title, str(document.get(_SCOPE, scope))
         columns = (_series_in(document) if title else None) or {}
-        inner = iter(document.values())
+        inner = ((_key(name, one) or title, one) for name, one in document.items())
     if points := _points(columns, title):
         yield {_WHICH: [scope] * len(points[_VALUE]), **points} if scope else points
         return
-    for one in inner:
-        yield from _within(one, title, scope, nesting - 1)
+    for named, one in inner:
+        yield from _within(one, named, scope, nesting - 1)
+
+
+def _key(name: str, value: Any) -> str:
+    """The name of columns that an object has below it: `{"rss_mb": {"steps": [...], ...}}`."""
+    return name if isinstance(value, dict) and _is_of_memory(name) else ""
 
 
 def _series_in(document: Row) -> _Columns | None:

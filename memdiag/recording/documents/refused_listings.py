@@ -26,6 +26,11 @@ _LISTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
         "print the resident memory every few steps, or: memdiag run -- python train.py",
     ),
     (
+        "Type: alloc_space",
+        re.compile(r"Showing nodes .*|\s*[0-9.]+[kMGT]?B\s+[0-9.]+%.*"),
+        "take what is in use, again and again: go tool pprof -inuse_space -top",
+    ),
+    (
         "definitely lost",
         re.compile(r"==[0-9]+==\s+(?:[a-z]+ (?:lost|reachable)|suppressed): [0-9,]+ bytes.*"),
         "what valgrind reports as definitely lost is a leak; for growth: memdiag run -- ./program",

@@ -1,10 +1,11 @@
 """Removes what copying from a terminal or an issue adds: fences, quotes, prompts, boxes, dots for
-rows that are left out.
+rows that are left out, and the encoding of a mail.
 """
 
 from __future__ import annotations
 
 import re
+from binascii import a2b_qp
 
 from memdiag.recording.inputs.python_session import with_names
 from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
@@ -58,6 +59,11 @@ _QUOTED = 0.6
 # The half of the day before the time, in Chinese, Japanese and Korean.
 _HALVES = {"上午": "AM", "午前": "AM", "오전": "AM", "下午": "PM", "午後": "PM", "오후": "PM"}
 _HALF = re.compile(f"({'|'.join(_HALVES)}) ?([0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?)".encode())
+# Of a mail as it is sent: `mem=3D812MB`, and lines that are cut behind `=`.
+_QUOTED_PRINTABLE = re.compile(
+    rb"(?mi)^Content-Transfer-Encoding:[ \t]{0,8}quoted-printable[ \t\r]*$"
+)
+_HEADERS_WITHIN = 1 << 16
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
 
@@ -80,7 +86,7 @@ def unwrapped(text: bytes) -> bytes:
     """The text without these. Their lines stay, empty, so that line numbers do not change, except
     at the start, where readers look for headers.
     """
-    plain = with_lists(_without_boxes(without_escapes(text)))
+    plain = with_lists(_without_boxes(without_escapes(_decoded(text))))
     lines = _HALF.sub(_with_half_behind, plain).split(b"\n")
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
@@ -91,6 +97,11 @@ def unwrapped(text: bytes) -> bytes:
     if kept == lines:
         return b"\n".join(lines)
     return b"\n".join(kept).lstrip(b"\r\n") or text
+
+
+def _decoded(text: bytes) -> bytes:
+    is_mail = _QUOTED_PRINTABLE.search(text, 0, _HEADERS_WITHIN) is not None
+    return a2b_qp(text) if is_mail else text
 
 
 def _with_half_behind(found: re.Match[bytes]) -> bytes:

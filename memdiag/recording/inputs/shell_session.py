@@ -33,6 +33,9 @@ _IN_BYTES = re.compile(rb"\bMemoryInUse\b")  # of Mathematica
 _COMMANDS = frozenset((b"free",))  # of these names, the command prints several amounts
 _DECIMAL_COMMA = re.compile(rb"^([0-9]+),([0-9]{1,2}|[0-9]{4,})(?![0-9,.])")
 _LONGEST = 400
+# Of several columns without a header, which the command names: `ps --no-headers -o etimes,rss`.
+_OF_COLUMNS = re.compile(rb"\bps\b[^|;]*\s-?o ?[a-z%]+(?:=,|,[^|;]*\s--no-headers?\b)")
+_NO_HEADERS = re.compile(rb"\bps\b[^|;]*\s(?:--no-headers?|h)\s[^|;]*?-?o ?[a-z%]+,")
 # `mem_mb =`, and its numbers below `Columns 1 through 8`.
 _VECTOR = re.compile(
     rb"(?m)^(?:>> )?([A-Za-z]\w*) =[ \t\r]*\n\s*\n"
@@ -49,13 +52,15 @@ _COLUMNS = re.compile(rb"Columns [0-9]+ (?:through|and) [0-9]+")
 
 def with_commands_names(lines: list[bytes]) -> list[bytes]:
     """The lines, with the name of memory in a command before the number below it, and before each
-    of them if the command is a loop.
+    of them if the command is a loop. A command that names several columns stays, without a prompt.
     """
     prompts = {at: found[1] for at, line in enumerate(lines) if (found := _PROMPT.match(line))}
     named = list(lines)
     others: list[int] = []
     for at, end in pairwise([*prompts, len(lines)]):
         command = prompts[at][:_LONGEST]
+        if _OF_COLUMNS.search(command) or _NO_HEADERS.search(command):
+            named[at] = command
         numbers = {n: x[1] for n in range(at + 1, end) if (x := _VALUE.fullmatch(lines[n]))}
         if numbers and (len(numbers) == 1 or _LOOP.search(command)) and (name := _name(command)):
             for n, number in numbers.items():

@@ -106,6 +106,16 @@ _JMAP: _Lines = (
     (r"\bjmap\s+-histo\b", r"^\s*num\s+#instances\s+#bytes\s+class name"),
     {r"^\s*Total\s+([0-9]+)\s+([0-9]+)\s*$": ("java objects", "heap of java objects (bytes)")},
 )
+# Go's `pprof -top`, of what is in use.
+_PPROF: _Lines = (
+    (r"^Type: inuse_space\s*$",),
+    {
+        r"^Time: ([^(\n]{8,40}?)(?: \([A-Z]+\))?\s*$": ("timestamp",),
+        r"^Showing nodes accounting for .{1,80} of ([0-9.]+[kMGT]?B) total": ("heap in use",),
+    },
+)
+_MICROPYTHON_ROW = r"^GC: total: [0-9]+, used: ([0-9]+), free: [0-9]+"
+_MICROPYTHON: _Lines = ((_MICROPYTHON_ROW,), {_MICROPYTHON_ROW: ("heap used (bytes)",)})
 # Android's `dumpsys meminfo`: its first column is PSS.
 _DUMPSYS: _Lines = (
     (r"^\*\* MEMINFO in pid [0-9]+",),
@@ -179,6 +189,8 @@ LINE_TOOLS = {
     "etop": _reader(_ETOP),
     "ghc": _reader(_GHC),
     "jmap": _reader(_JMAP),
+    "micropython": _reader(_MICROPYTHON),
+    "pprof": _reader(_PPROF),
     "r-gc": _reader(_R_GC),
     "slabtop": _reader(_SLABTOP),
     "munin": _reader(_MUNIN),

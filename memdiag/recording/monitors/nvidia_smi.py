@@ -58,13 +58,42 @@ _SCREEN = b"| NVIDIA-SMI "
 _SCREEN_GPU = r"^\|\s+([0-9]{1,3})\s+[A-Z][A-Za-z].*\|"
 _SCREEN_USED = r"\|\s*([0-9]+)MiB\s*/\s*[0-9]+MiB\s*\|"
 _SCREEN_DATE = r"^[A-Z][a-z]{2} [A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}$"
-# `nvidia-smi -q`: sections by indentation.
-_LISTING = b"==NVSMI LOG=="
-_LISTING_GPU = r"^GPU ([0-9A-F]{4,}:[0-9A-F:.]+)\s*$"
-_LISTING_SECTION = r"^    (\S[^:]*?)\s*$"
-_LISTING_USED = r"^        Used\s*:\s*([0-9]+) MiB"
-_LISTING_DATE = r"^Timestamp\s*:\s*(\S.*?)\s*$"
-_LISTING_MEMORY = "FB Memory Usage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listing:
+    """Patterns of a form of `nvidia-smi -q`.
+
+    heading: of each print. memory: the section of the frame buffer.
+    """
+
+    heading: bytes
+    date: str
+    gpu: str
+    section: str
+    used: str
+    memory: str
+
+
+# `nvidia-smi -q`: sections by indentation; `nvidia-smi -q -x`.
+_LISTINGS = (
+    _Listing(
+        heading=b"==NVSMI LOG==",
+        date=r"^Timestamp\s*:\s*(\S.*?)\s*$",
+        gpu=r"^GPU ([0-9A-F]{4,}:[0-9A-F:.]+)\s*$",
+        section=r"^    (\S[^:]*?)\s*$",
+        used=r"^        Used\s*:\s*([0-9]+) MiB",
+        memory="FB Memory Usage",
+    ),
+    _Listing(
+        heading=b"<nvidia_smi_log>",
+        date=r"^\s*<timestamp>([^<]+)</timestamp>",
+        gpu=r'^\s*<gpu id="([^"]+)">',
+        section=r"^\s*<(\w+_memory_usage)>",
+        used=r"^\s*<used>([0-9]+) MiB</used>",
+        memory="fb_memory_usage",
+    ),
+)
 
 
 def is_query(source: Source) -> bool:
@@ -141,20 +170,21 @@ def read_screens(source: Source) -> Table:
 
 
 def has_listings(source: Source) -> bool:
-    """Return True if the beginning has the heading of `nvidia-smi -q`."""
-    return source.begins_with(_LISTING)
+    """Return True if the beginning has the heading of `nvidia-smi -q`, or of its XML."""
+    return any(source.begins_with(form.heading) for form in _LISTINGS)
 
 
 def read_listings(source: Source) -> Table:
     """`nvidia-smi -q` in a loop: the used frame buffer of each GPU and listing."""
+    form = next(form for form in _LISTINGS if source.begins_with(form.heading))
     line = pl.col("line")
     above = {
-        "timestamp": line.str.extract(_LISTING_DATE, 1),
-        "gpu": line.str.extract(_LISTING_GPU, 1),
-        "section": line.str.extract(_LISTING_SECTION, 1),
+        "timestamp": pl.col("whole").str.extract(form.date, 1),
+        "gpu": line.str.extract(form.gpu, 1),
+        "section": line.str.extract(form.section, 1),
     }
-    rows = _used_below(source, _LISTING, above, _LISTING_USED)
-    return _by_time(rows.filter(pl.col("section") == _LISTING_MEMORY))
+    rows = _used_below(source, form.heading, above, form.used)
+    return _by_time(rows.filter(pl.col("section") == form.memory))
 
 
 def _used_below(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,9 @@ def is_exposition(source: Source) -> bool:
 
 
 def read_exposition(source: Source) -> Table | None:
-    """One row per page, with a column for each sample of memory that is not a counter."""
+    """One row per page, with a column for each sample of memory that is not a counter; one per time
+    if samples have times of their own, which may go back within a page.
+    """
     series: list[str] = []
 
     def row_of(line: str) -> dict[str, str] | None:
@@ -97,7 +100,12 @@ def read_exposition(source: Source) -> Table | None:
             return {}
         return {**({"timestamp": at_s} if at_s else {}), name + (sample[2] or ""): sample[3]}
 
-    return table_of_lines(source, row_of)
+    table = table_of_lines(source, row_of)
+    if table is None or "timestamp" not in table.names:
+        return table
+    at_s = table.series[table.names.index("timestamp")].cast(pl.Float64, strict=False)
+    order = at_s.arg_sort(nulls_last=True)
+    return replace(table, columns=tuple(column.gather(order) for column in table.series))
 
 
 def _sample(line: str, series: list[str]) -> re.Match[str] | None:

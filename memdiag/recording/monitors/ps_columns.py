@@ -1,4 +1,6 @@
-"""What `ps -o rss=,vsz=,etime=` printed below a text with this command: the rows have no header."""
+"""What `ps -o rss=,vsz=,etime=` or `ps --no-headers -o etimes,rss` printed below a text with this
+command: the rows have no header.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,15 @@ from memdiag.recording.tables.cells_of_lines import is_number, recognisable
 from memdiag.recording.tables.table import Table
 
 _COMMAND = re.compile(r"\bps\b[^|;]*?\s-o\s*((?:[a-z%]+=,?\s*(?:-o\s*)?){2,})")
+_NO_HEADERS = re.compile(
+    r"\bps\b(?=[^|;]*\s(?:--no-headers?|h)\s)[^|;]*?\s-?o\s*([a-z%]+(?:,[a-z%]+)+)"
+)
 # Amounts are in KiB.
 _NAMES = {"rss": "rss (KiB)", "rsz": "rss (KiB)", "vsz": "vsz (KiB)", "vsize": "vsz (KiB)"}
 _NAMES |= {"etime": "elapsed (s)", "etimes": "elapsed (s)"}
 _ELAPSED = re.compile(r"(?:([0-9]+)-)?(?:([0-9]{1,2}):)?([0-9]{1,2}):([0-9]{2})")
 _ROWS_AT_LEAST = 3
+_LONGEST = 1000
 
 
 def is_ps(source: Source) -> bool:
@@ -33,10 +39,12 @@ def read_ps(source: Source) -> Table | None:
 
 
 def _names_in(lines: list[str]) -> list[str]:
-    command = next((found for line in lines if (found := _COMMAND.search(line))), None)
-    if command is None:
-        return []
-    return [_NAMES.get(name, name) for name in re.findall(r"[a-z%]+(?==)", command[1])]
+    for line in (line[:_LONGEST] for line in lines):
+        if (command := _COMMAND.search(line)) is not None:
+            return [_NAMES.get(name, name) for name in re.findall(r"[a-z%]+(?==)", command[1])]
+        if (command := _NO_HEADERS.search(line)) is not None:
+            return [_NAMES.get(name, name) for name in command[1].split(",")]
+    return []
 
 
 def _row(line: str, names: list[str]) -> Row | None:

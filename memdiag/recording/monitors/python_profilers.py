@@ -1,16 +1,22 @@
-"""Output of mprof and psrecord."""
+"""Output of mprof and psrecord, and statistics of tracemalloc that are printed again and again."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from memdiag.recording.inputs.source import Source
 from memdiag.recording.lazy_polars import pl
-from memdiag.recording.monitors.samplings import all_lines
+from memdiag.recording.monitors.line_tools import table_of_lines
+from memdiag.recording.monitors.samplings import Row, all_lines
 from memdiag.recording.tables.table import Table
 
 _MPROF = re.compile(r"(?:CMDLINE .*\n)?(?:(?:MEM|FUNC|CHLD) .*\n)+")
 _PSRECORD = re.compile(r"#\s*Elapsed time\s+CPU \(%\)\s+Real \(MB\)\s+Virtual \(MB\)")
+
+# `/app/feed.py:118: size=4.1 MiB (+4.1 MiB), count=28758 (+28758), average=148 B`
+_TRACED = re.compile(r"\s*(\S.{0,200}:[0-9]+): size=([0-9.]+ [KMGT]?i?B)\b.*")
+_TIMES_AT_LEAST = 4
 
 
 def is_mprof(source: Source) -> bool:
@@ -56,3 +62,20 @@ def read_psrecord(source: Source) -> Table:
     frame = numbers.struct.unnest().drop_nulls()
     frame.columns = ["elapsed_s", "cpu", "rss_mb", "vms_mb"]
     return Table.of(frame.drop("cpu").cast(pl.Float64))
+
+
+def is_traced(source: Source) -> bool:
+    """Return True if a line of code comes again and again in the head. (Once, it is a listing.)"""
+    rows = map(_traced, source.head().split("\n"))
+    often = Counter(row["container"] for row in rows if row is not None)
+    return max(often.values(), default=0) >= _TIMES_AT_LEAST
+
+
+def read_traced(source: Source) -> Table | None:
+    """What each line of code has allocated, at each time that it is printed."""
+    return table_of_lines(source, _traced)
+
+
+def _traced(line: str) -> Row | None:
+    found = _TRACED.fullmatch(line)
+    return None if found is None else {"container": found[1], "memory": found[2]}

@@ -37,6 +37,7 @@ _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}")
 _TABLES_AT_LEAST, _ROWS_AT_LEAST = 2, 4
 _APART = re.compile(r"\S(?: {2,}|\t+)\S")
 _LONGEST_HEADER = 400
+_WORDS_AT_LEAST = 3
 _ROWS_LOOKED_AT = 60
 # What these tools call a process.
 _PROCESSES = {
@@ -148,6 +149,7 @@ def _repeated(lines: Sequence[str]) -> dict[str, RowOf]:
     such a one has an axis: its rows are lines of a log.
     """
     often = Counter(filter(_may_be_header, lines))
+    often += Counter(above for above, row in pairwise(lines) if _is_of_words(above, row))
     headers = [line for line, count in often.items() if count >= _TABLES_AT_LEAST]
     known: dict[str, RowOf] = {}
     with_axis: list[bool] = []
@@ -155,9 +157,10 @@ def _repeated(lines: Sequence[str]) -> dict[str, RowOf]:
         rows = [b for a, b in pairwise(lines) if a == header][:_ROWS_LOOKED_AT]
         names = names_of(header, rows)
         known[header] = _aligned(names)
-        if "\t" in header:
-            names = [(name.strip(), 0, 0) for name in header.split("\t")]
-            known[header] = _tabbed([name for name, _, _ in names])
+        if "\t" in header or _APART.search(header) is None:
+            delimiter = "\t" if "\t" in header else None
+            names = [(name.strip(), 0, 0) for name in header.split(delimiter)]
+            known[header] = _delimited([name for name, _, _ in names], delimiter)
         if any(_is_memory(name) for name, _, _ in names):
             with_axis.append(any(_is_axis(name) and not _is_load(name) for name, _, _ in names))
     return known if with_axis and not any(with_axis) else {}
@@ -166,6 +169,17 @@ def _repeated(lines: Sequence[str]) -> dict[str, RowOf]:
 def _may_be_header(line: str) -> bool:
     is_short = 0 < len(line) <= _LONGEST_HEADER and not any(map(str.isdigit, line))
     return is_short and _APART.search(line) is not None
+
+
+def _is_of_words(header: str, row: str) -> bool:
+    """Return True if each word may be the name of the cell below it, and one is that of memory."""
+    names, cells = header.split(), row.split()
+    if len(names) < _WORDS_AT_LEAST or len(cells) != len(names) or len(header) > _LONGEST_HEADER:
+        return False
+    if any(map(str.isdigit, header)) or _APART.search(header) is not None:
+        return False
+    below = zip(names, cells, strict=True)
+    return any(is_number(cell) and _is_memory(name) for name, cell in below)
 
 
 def _aligned(names: Sequence[Name]) -> RowOf:
@@ -177,11 +191,12 @@ def _aligned(names: Sequence[Name]) -> RowOf:
     return row_of
 
 
-def _tabbed(names: Sequence[str]) -> RowOf:
+def _delimited(names: Sequence[str], delimiter: str | None) -> RowOf:
+    """Rows of as many cells. delimiter: None for any blanks."""
     shown = [_PROCESSES.get(name, name) for name in names]
 
     def row_of(line: str) -> Row | None:
-        cells = [cell.strip() for cell in line.split("\t")]
+        cells = [cell.strip() for cell in line.split(delimiter)]
         return (
             _with_amount(dict(zip(shown, cells, strict=True))) if len(cells) == len(shown) else None
         )

@@ -146,6 +146,11 @@ def has_numbers(values: Floats) -> bool:
     return bool(np.isfinite(values[:1]).any() or np.isfinite(values).any())
 
 
+def has_any_number(column: Column) -> bool:
+    """Return True if some cell of the column is a number."""
+    return bool(np.isfinite(to_numbers(column).values).any())
+
+
 def measurable(values: Floats) -> Floats:
     """NaN where a value is infinite or too large to be a measurement."""
     # (For most columns this needs no array of their size; NaN is ignored.)

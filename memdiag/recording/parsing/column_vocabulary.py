@@ -21,6 +21,7 @@ AXES: tuple[tuple[AxisKind, tuple[str, ...]], ...] = (
             "step steps iteration iterations iter iters it update updates batch batches minibatch"
             " 步数 步 迭代 ステップ schritt schritte étape étapes pas paso pasos passo шаг шага"
             " 스텝 단계 bước adım krok stap крок пакет партия партія итерация ітерація"
+            " 배치 批次"
         ),
     ),
     (
@@ -186,7 +187,7 @@ MEMORY = _words(
     " pamięć pamięci paměť paměti geheugen minne minnes muisti bellek hukommelse"
     " mémoire memoria memória память памяти памяті"
     " memusage reserved allocated alloc anon private maxrss inuse malloc tracemalloc hwm rssanon fb"
-    " available free uordblks"
+    " available free uordblks malloced"
 )
 # nvidia-smi's names, which do not mention the GPU. Redis has one of them, without a unit.
 USED_MEMORY = "used_memory"
@@ -239,7 +240,7 @@ AMOUNTS: tuple[tuple[Role, frozenset[str], frozenset[str]], ...] = (
     (Role.RESIDENT, _words("rss vmrss rssanon"), frozenset()),
     (Role.HOST, HOST, frozenset()),
     (Role.HOST, _words("free"), frozenset()),
-    (Role.IN_USE, _words("inuse malloc tracemalloc wasm tensor tensors"), frozenset()),
+    (Role.IN_USE, _words("inuse malloc malloced tracemalloc wasm tensor tensors"), frozenset()),
     (Role.COLLECTED_HEAP, _words("heap external managed gc"), frozenset()),
 )
 # Words of an amount at a moment, beside a size.

@@ -33,6 +33,8 @@ _HALF = r"\s?([AaPp])[Mm]$"
 _TIME = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?\s*([AaPp][Mm])?"
 # `3/11/2025 9:30 PM`, `11.03.2025 21:30 +0100`, `03/11/25 21:30`.
 _ZONE = r"(?:\s*(?:[-+][0-9]{2}:?[0-9]{2}|[A-Z]{1,4}))?"
+# Perhaps as Go prints it: `+0000 UTC m=+0.013`.
+_ZONE_BEHIND = r"(?:Z|\s*[-+]\d\d:?\d\d(?:\s+[A-Z]{3,4})?(?:\s+m=[-+][0-9.]+)?|\s+(?:UTC|GMT))$"
 _DAY_AND_MONTH = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9]{2}\b)"
 _CENTURY, _FIRST_YEAR = 100, 2000
 _LAST_MONTH = 12
@@ -135,7 +137,7 @@ def since_first(moments: Floats) -> Floats:
 
 
 def _moments(text: pl.Series) -> Floats:
-    plain = text.str.replace(r"(?:Z|\s*[-+]\d\d:?\d\d|\s+(?:UTC|GMT))$", "")
+    plain = text.str.replace(_ZONE_BEHIND, "")
     plain = plain.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True)
     plain = plain.str.replace(",", ".", literal=True)
     plain = plain.str.replace(r"^[0-9]{1,2}[-.][0-9]{1,2} +", "")  # no year: only the time of day

@@ -75,8 +75,11 @@ def find_layout(head: str, *, cut_off: bool) -> Layout | None:
     found = [layout for d in _DELIMITERS if (layout := _with_delimiter(rows, d)) is not None]
     # "Step;RSS" above "7;1000,5": a comma would leave the first column without a name, or all.
     named = (layout for layout in found if layout.names[:1] not in {(), ("",)})
-    other = found[0] if found else _single_column(rows) or _in_prose(rows)
-    return next(named, other or _before_text(rows))
+    if (layout := next(named, None)) is not None:
+        return layout
+    if found:  # perhaps with other lines between the names and the numbers
+        return _in_prose(rows) or found[0]
+    return _single_column(rows) or _in_prose(rows) or _before_text(rows)
 
 
 def _rows_of(lines: list[str]) -> Iterator[tuple[int, str]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memdiag.recording.lazy_polars import as_series, pl
-from memdiag.recording.parsing.cells import to_numbers
+from memdiag.recording.parsing.cells import has_any_number, to_numbers
 from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.values.measurements import Unit
 from memdiag.values.sanitize import printable
@@ -62,7 +62,7 @@ def with_named_values(table: Table, source: str) -> Table:
     Unchanged if it has a column of memory, or nothing names the values.
     """
     columns = zip(table.names, table.columns, strict=True)
-    if any(recognise(name).part is Part.METRIC and _has_numbers(one) for name, one in columns):
+    if any(recognise(name).part is Part.METRIC and has_any_number(one) for name, one in columns):
         return table
     # (`measurements.value` of nested documents)
     lower = [name.strip().lower().rpartition(".")[2] for name in table.names]
@@ -90,10 +90,6 @@ def names_values(names: Sequence[str]) -> bool:
 def is_value(name: str) -> bool:
     """Return True for the name of a column of values that another column names."""
     return name.strip().lower() in STATISTICS
-
-
-def _has_numbers(column: Column) -> bool:
-    return bool(np.isfinite(to_numbers(column).values).any())
 
 
 def _with_measurement(table: Table, lower: list[str]) -> Table:

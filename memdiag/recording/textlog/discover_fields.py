@@ -484,11 +484,17 @@ def _name(place: Place, unit: str, heading: str, *, pairs: bool = False) -> str:
     if heading == _OF_MACHINE and known.unit is Unit.COUNT:
         return f"pagecache {label} (bytes)"
     if known.part is Part.AXIS or known.unit is not None:
-        return label
+        has_size = known.unit is Unit.COUNT and place.kind == "label" and _is_size(unit)
+        return f"{label} ({unit})" if has_size else label  # "183 nodes malloced for 86 KB"
     is_of_pages = heading == _OF_MACHINE and recognise(label).part is Part.OTHER
     if not unit and not is_of_pages and known.part is not Part.LABEL:
         unit = "%" if "percent" in label.lower() else _unit_of_heading(heading)
     return f"{label} ({unit})" if unit else label
+
+
+def _is_size(unit: str) -> bool:
+    """Return True for a unit of memory; a letter alone may be of thousands."""
+    return len(unit) > 1 and re.fullmatch(SIZE_UNIT, unit) is not None
 
 
 def _is_of_memory(name: str) -> bool:

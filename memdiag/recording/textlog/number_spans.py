@@ -61,6 +61,10 @@ _FIGURE = re.compile(r"[0-9][0-9.]*[A-Za-z]")
 _CODE = re.compile(r"\w\.[a-z]{1,4}:$")
 # "utils.mem:report:12 - ": also one.
 _FUNCTION = re.compile(r"[\w.]+:[\w<>]+:$")
+# "DEBUG | app.memory:41 | ": also one.
+_MODULE = re.compile(
+    r"\b(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|SUCCESS)\b[\s|\]-]{1,8}\w+\.[\w.]+:$"
+)
 _FUNCTION_ENDS = re.compile(r"\s*[-|]\s")
 # "malloc(12 KB)": one allocation.
 _ALLOCATES = re.compile(r"(?i)(?:[mc]alloc|realloc|mmap|sbrk)\($")
@@ -130,9 +134,9 @@ WHEN = "\0"
 """Replaces a step number in a place's text."""
 
 # "memory_reserved(1) 608174080": an index, and then the value.
-# "tab#3=205.9MB", "web-0: 1.21 GiB": one of several of a kind.
+# "tab#3=205.9MB", "web-0: 1.21 GiB", "(executor-thread-7)": one of several of a kind.
 _OF_MANY = re.compile(r"([A-Za-z_]\w*)[#-]$")
-_OF_MANY_ENDS = re.compile(r"=|:\s+[0-9]")
+_OF_MANY_ENDS = re.compile(r"=|:\s+[0-9]|[)\]]")
 _WHICH = re.compile(r"(\w+)[(\[]$")
 _NAME_OF_INDEX = 64
 _WHICH_ENDS = re.compile(r"[)\]]\s*[:=]?\s*[-+]?[0-9]")
@@ -237,8 +241,10 @@ def _is_index(line: str, match: re.Match[str]) -> bool:
     begin = max(0, match.start() - _NAME_OF_INDEX)  # a search from the line's start is quadratic
     named = _WHICH.search(line, begin, match.start())
     one = _OF_MANY.search(line, begin, match.start())
-    if one is not None and _OF_MANY_ENDS.match(line, match.end()) is not None:
-        return recognise(one[1]).part is not Part.AXIS
+    ends = None if one is None else _OF_MANY_ENDS.match(line, match.end())
+    if one is not None and ends is not None:
+        part = recognise(one[1]).part
+        return part is not Part.AXIS and (part is not Part.METRIC or ends[0] not in ")]")
     if named is not None and _WHICH_ENDS.match(line, match.end()) is not None:
         return recognise(named[1]).part is not Part.AXIS
     if _DEVICE.search(line, begin, match.start()) is None:
@@ -295,7 +301,8 @@ def _is_no_reading(between: str, label: str, match: re.Match[str]) -> bool:
     figure, unit = match.group("figure"), match.group("unit") or ""
     if unit == "%" and _BAR.match(match.string, match.end()):
         return True
-    if _FUNCTION.search(between) and not unit and _FUNCTION_ENDS.match(match.string, match.end()):
+    is_code = _FUNCTION.search(between) or _MODULE.search(between)
+    if is_code and not unit and _FUNCTION_ENDS.match(match.string, match.end()):
         return True
     if label.lower() in _TOTALS or _CODE.search(between) or _ALLOCATES.search(between):
         return True
@@ -380,6 +387,7 @@ def _label(between: str, most: int) -> str:
     words = _words(_CUT, _TAG.sub("|", between))
     figures = [at for at, word in enumerate(words, 1) if _FIGURE.match(word)]
     words = words[max(figures, default=0) :]  # "trainer-0 990m 1234Mi"
+    words = _in_open_bracket(words)
     if words and words[0].lower() in _NOW and recognise(" ".join(words[1:])).part is Part.METRIC:
         words = words[1:]
     is_named = between.rstrip().endswith((":", "=", " is"))
@@ -387,6 +395,15 @@ def _label(between: str, most: int) -> str:
     most = max(most, min(len(words) - kept, WORDS_OF_ALL))
     most += words[-most:][0].isdigit() if words else 0  # "GPU 0 memory usage"
     return " ".join(words[-most:]) if any(c.isalpha() for c in "".join(words)) else ""
+
+
+def _in_open_bracket(words: list[str]) -> list[str]:
+    """The words, only those in a bracket if they alone are of memory: "9 rows sent (RSS 31 MB"."""
+    at = next((n for n, word in enumerate(words) if n and word.startswith("(")), 0)
+    inside = [words[at].lstrip("("), *words[at + 1 :]] if at else words
+    if not at or recognise(" ".join(words)).part is Part.METRIC:
+        return words
+    return inside if recognise(" ".join(inside)).part is Part.METRIC else words
 
 
 def _is_kept(word: str, is_named: bool) -> bool:

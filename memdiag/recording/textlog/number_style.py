@@ -3,7 +3,8 @@
 `3 996 854 kB`, `4_000_123`, `1.204,5 MB` are written as `3996854 kB`, `4000123`, `1204.5 MB` before
 the lines are searched, `mem min/max = 3/5 MB` as `mem min = 3 MB, mem max = 5 MB`, `Mem: 9 total, 4
 used` as `Mem total: 9, Mem used: 4`, the used and committed memory of `36.8 (60.0) MB` as
-`36.8 MB (60.0 MB)`, `05:41:02 PM` as `17:41:02`, and `3 mins 14.9 secs` as `194.9 s`.
+`36.8 MB (60.0 MB)`, `05:41:02 PM` as `17:41:02`, `kl. 08.30` as `08:30`, and `3 mins 14.9 secs` as
+`194.9 s`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ _MARKED = re.compile(
 _FEW_OTHERS = 0.1
 _COMMA = re.compile(rb"(?<=[0-9]),(?=[0-9])")
 _COMMA_SIZE = re.compile(rb"[0-9],[0-9]{1,2}" + _SIZE_ENDS)
-_POINT_SIZE = re.compile(rb"[0-9]\.[0-9]+" + _SIZE_ENDS)
+# Not `2.048 MB`, which may be of thousands.
+_POINT_SIZE = re.compile(
+    rb"(?:[0-9]{4}\.[0-9]+|(?<![0-9.,])[0-9]{1,3}\.(?:[0-9]{1,2}|[0-9]{4,}))" + _SIZE_ENDS
+)
 _USED_AND_HELD = re.compile(
     rb"(?<![\w.])([0-9]+(?:\.[0-9]+)?)[ ]?(\([0-9]+(?:\.[0-9]+)?)\)([ ]?[KMG]i?B\b)"
 )
@@ -85,6 +89,30 @@ _SPAN = re.compile(
     rb"(?<![\w.:/-])" + _SPAN_PART + rb"(?:,?[ ]?(?:and )?" + _SPAN_PART + rb"){1,3}"
 )
 _SPAN_PARTS = re.compile(rb"([0-9.]+)[ ]?([dhms])")
+# `kl. 08.30`, as in Danish, Norwegian, Swedish and Finnish.
+_AFTER_KL = re.compile(
+    rb"(?m)^([^\w\n]{0,8})kl(?:\.|o\.?|okken)? ?([0-9]{1,2})[.:]([0-9]{2})(?![0-9.,:])"
+)
+# `on 31000: cache 420 MB`, as alive-progress prints it beside its bar.
+_AT_START = re.compile(rb"(?m)^(?:on|at) ([0-9]{1,18})(?=: )")
+# What stands between the parts of `batch 3 done / memory: 812 MB / threads: 4`, but not in
+# `used / total: 3 / 4 GB`.
+_SLASH = re.compile(
+    rb" / (?=[A-Za-z_\x80-\xff][^/:=\n]{0,40}[:=][ ]?[-+]?[0-9]"
+    rb"(?![0-9.,]*[ ]?[A-Za-z%]{0,8}[ ]?/[ ]?[0-9]))"
+)
+# `MiB Swap: 2048.0 total, ... 0.0 used.  24536.2 avail Mem`, as top prints it.
+_AVAILABLE = re.compile(
+    rb"\b([KMGTP]iB) Swap *:([^\n.]{0,80}\.[^\n]{0,80}) used\. +([0-9.]{1,16})[ +]avail Mem"
+)
+# `init = 268435456(262144K) used = 98304(96K)`, as Java prints its `MemoryUsage`.
+_IN_KIB_TOO = re.compile(rb"\b(init|used|committed|max) = ([0-9]{1,19})\([0-9]{1,16}K\)")
+_REWRITTEN = (
+    (_IN_KIB_TOO, rb"\1 = \2 bytes,"),
+    (_AFTER_KL, rb"\1\2:\3"),
+    (_AT_START, rb"\1"),
+    (_AVAILABLE, rb"\1 Swap:\2 used. \1 Mem avail: \3 \1"),
+)
 # `[9.8MiB/0.12s]`: memory and time, as Composer and Symfony print them.
 _MEMORY_AND_TIME = re.compile(
     rb"\[([0-9]+(?:\.[0-9]+)?[ ]?[KMG]i?B)[ ]?/[ ]?([0-9]+(?:\.[0-9]+)?[ ]?(?:ms|s|min))\]"
@@ -95,20 +123,23 @@ _LOOKED_AT = 1 << 19
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberStyle:
-    """grouped: what finds numbers with separated groups of digits. decimal_commas: `3,5 MB`.
-    listed: names and values between slashes. named_behind: names behind several values. held:
-    `36.8 (60.0) MB`. half_days: times with AM and PM. spans: durations in
-    several units. timed: `[9.8MiB/0.12s]`. first_month: of dates without a year, 0 if
-    there are none. two_numbers: dates such as `05/06`, which are left out.
+    """grouped: what finds numbers with separated groups of digits. rewritten: patterns, and what
+    takes the place of what they find. decimal_commas: `3,5 MB`. listed: names and values between
+    slashes. named_behind: names behind several values. held: `36.8 (60.0) MB`. half_days: times
+    with AM and PM. spans: durations in several units. slashes: parts between them. timed:
+    `[9.8MiB/0.12s]`. first_month: of dates without a year, 0 if there are none. two_numbers: dates
+    such as `05/06`, which are left out.
     """
 
     grouped: tuple[re.Pattern[bytes], ...]
+    rewritten: tuple[tuple[re.Pattern[bytes], bytes], ...]
     decimal_commas: bool
     listed: bool
     named_behind: bool
     held: bool
     half_days: bool
     spans: bool
+    slashes: bool
     timed: bool
     first_month: int
     two_numbers: bool
@@ -117,7 +148,11 @@ class NumberStyle:
         """The text with numbers of digits and points."""
         for pattern in self.grouped:
             block = pattern.sub(_without_separators, block)
+        for pattern, plain in self.rewritten:
+            block = pattern.sub(plain, block)
         block = self._with_plain_times(block)
+        if self.slashes:
+            block = b"\n".join(map(_with_bars, block.split(b"\n")))
         if self.held:
             block = _USED_AND_HELD.sub(rb"\1\3 \2\3)", block)
         if self.listed:
@@ -162,12 +197,14 @@ def number_style(block: bytes) -> NumberStyle:
     held = len(_USED_AND_HELD.findall(block)) >= _AT_LEAST
     return NumberStyle(
         grouped=tuple(grouped),
+        rewritten=tuple((one, plain) for one, plain in _REWRITTEN if one.search(block)),
         decimal_commas=commas,
         listed=listed,
         named_behind=behind >= _AT_LEAST,
         held=held,
         half_days=_HALF_DAY.search(block) is not None,
         spans=len(_SPAN.findall(block)) >= _AT_LEAST,
+        slashes=len(_SLASH.findall(block)) >= _AT_LEAST,
         timed=len(_MEMORY_AND_TIME.findall(block)) >= _AT_LEAST,
         first_month=0 if (dated := _MONTH_AND_DAY.search(block)) is None else _month(dated),
         two_numbers=_TWO_NUMBERS.search(block) is not None,
@@ -186,6 +223,11 @@ def _without_separators(found: re.Match[bytes]) -> bytes:
 
 def _without_points(found: re.Match[bytes]) -> bytes:
     return found[0] if may_be_address(found[0].decode()) else found[0].replace(b".", b"")
+
+
+def _with_bars(line: bytes) -> bytes:
+    """The line with bars between its parts, if there are more than two."""
+    return _SLASH.sub(b" | ", line) if len(_SLASH.findall(line)) > 1 else line
 
 
 def _of_24_hours(found: re.Match[bytes]) -> bytes:

@@ -1,0 +1,195 @@
+"""What lines of logs share, whatever wrote them: brackets, slashes, marks, clocks, encodings."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logs import read_log, series_of
+
+from memdiag.values.measurements import AxisKind
+
+N = 12
+
+
+def test_lines_that_look_like_a_table_without_numbers_are_a_log(tmp_path: Path) -> None:
+    lines = [
+        f"2024-05-02 10:{n:02}:07,120 | DEBUG | app.memory:17 | GET /x after={90 + n}MB took=3ms"
+        for n in range(N)
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y[:2].tolist() == [90e6, 91e6]
+    assert series.axis.kind is AxisKind.SECONDS
+
+
+@pytest.mark.parametrize("name", ["message", "@message", "_raw"])
+def test_messages_in_a_table_are_lines_of_a_log(tmp_path: Path, name: str) -> None:
+    rows = [f'2024-05-02 10:{n:02}:07,17,"GET /x, rss {90 + n} MB"' for n in range(N)]
+    recording = read_log(tmp_path, [f"@timestamp,pid,{name}", *rows])
+    (series,) = recording.series
+    assert series.y[:2].tolist() == [90e6, 91e6]
+    assert np.diff(series.x).tolist() == [60] * (N - 1)
+    assert any("messages" in note for note in recording.notes)
+
+
+def test_what_a_jvm_says_of_its_memory_is_read_by_its_names(tmp_path: Path) -> None:
+    lines = [
+        f"10:{n:02}:00 heap init = 26843(26K) used = {90000 + n}(87K) committed = 900000(878K)"
+        for n in range(N)
+    ]
+    series = series_of(read_log(tmp_path, lines), "used_bytes")
+    assert series.y[:2].tolist() == [90000, 90001]
+
+
+def test_the_number_of_a_thread_in_brackets_is_no_count(tmp_path: Path) -> None:
+    lines = [
+        f"2024-05-02 10:{n:02}:07 INFO [Memory] (pool-thread-{n * 5 % 7}) heap used={90 + n} MB"
+        for n in range(N)
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y[:2].tolist() == [90e6, 91e6]
+
+
+def test_an_open_bracket_has_a_name_of_its_own(tmp_path: Path) -> None:
+    lines = [f"  {50 * n}/900 rows written (RSS {300 + n} MB, 7 rows/s)" for n in range(1, N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.column, series.y[0], series.x[1]) == ("RSS (bytes)", 301e6, 100)
+
+
+def test_a_name_before_an_open_bracket_stays_if_it_is_of_memory(tmp_path: Path) -> None:
+    lines = [f"step {n} Java Heap (reserved {900 + n} MB)" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.column == "Java Heap (reserved (bytes)"
+
+
+def test_slashes_stand_between_the_parts_of_a_line(tmp_path: Path) -> None:
+    lines = [f"배치 {n}회차 완료 / 메모리: {900 + n}MB / 스레드: 7개" for n in range(1, N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.column, series.y[0], series.x[0]) == ("메모리 (bytes)", 901e6, 1)
+    assert series.axis.kind is AxisKind.STEP
+
+
+def test_a_slash_between_two_names_of_two_values_stays(tmp_path: Path) -> None:
+    lines = [f"step {n} / mem used / total: {5 + n} / 90 GB / loss: 0.1" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y[:2].tolist() == [5e9, 6e9]
+
+
+def test_a_limit_with_a_point_between_thousands_does_not_decide_on_commas(tmp_path: Path) -> None:
+    lines = [f"08.{n + 10} step {n} ram 1.0{n + 10},5 MB (queue: {n % 3})" for n in range(N)]
+    (series,) = read_log(tmp_path, [*lines, "The machine has 2.048 MB."]).series
+    assert series.y[:2].tolist() == [1010.5e6, 1011.5e6]
+
+
+@pytest.mark.parametrize("clock", ["kl. 08.{:02}", "kl 8:{:02}", "klo 8.{:02}"])
+def test_a_clock_behind_an_abbreviation_is_one(tmp_path: Path, clock: str) -> None:
+    lines = [f"{clock.format(n * 3)}  hukommelse {400 + n},5 MB" for n in range(N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert np.diff(series.x).tolist() == [180] * (N - 1)
+    assert series.y[0] == 400.5e6
+
+
+@pytest.mark.parametrize("unit", ["MiB", "KiB"])
+def test_what_is_available_stands_behind_what_top_says_of_swap(tmp_path: Path, unit: str) -> None:
+    lines = [
+        f"10:{n:02}:00\n{unit} Mem :  9000.0 total,  800.0 free,  {300 + n}.0 used,  50.0 cache\n"
+        f"{unit} Swap:   2048.0 total,   2048.0 free,      0.0 used.  {8000 - n}.2 avail Mem "
+        for n in range(N)
+    ]
+    found = {one.column: one for one in read_log(tmp_path, lines).series}
+    assert np.nanmax(found["mem avail (bytes)"].y) == 8000.2 * (1 << (20 if unit == "MiB" else 10))
+
+
+def test_a_size_behind_a_count_is_a_size(tmp_path: Path) -> None:
+    lines = [f"step {n} Process 7: {90 + n} nodes malloced for {700 + n} KB" for n in range(N)]
+    found = {one.column: one for one in read_log(tmp_path, lines).series}
+    assert found["nodes malloced for (bytes)"].y[0] == 700e3
+    assert found["nodes"].y[0] == 90
+
+
+def test_a_number_behind_a_preposition_at_the_start_is_a_position(tmp_path: Path) -> None:
+    lines = [f"on {5000 * n}: rss {900 + n} MB, 4% hits" for n in range(1, N)]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.x[:2].tolist() == [5000, 10000]
+
+
+def test_a_mail_is_decoded(tmp_path: Path) -> None:
+    head = ["From: a@example.com", "Content-Transfer-Encoding: quoted-printable", ""]
+    lines = [f"10:{n:02} jobs=3D{n} mem=3D{n + 70}=\n0MB queue=3D5" for n in range(N)]
+    (series,) = read_log(tmp_path, [*head, *lines]).series
+    assert series.y[:2].tolist() == [700e6, 710e6]
+
+
+def test_the_key_of_an_object_names_its_columns(tmp_path: Path) -> None:
+    steps = list(range(0, 10 * N, 10))
+    columns = {
+        "loss": {"steps": steps, "values": [0.5] * N},
+        "host.rss_mb": {"steps": steps, "values": [300 + n for n in range(N)]},
+    }
+    (series,) = read_log(tmp_path, json.dumps(columns, indent=1)).series
+    assert (series.y[0], series.x[1]) == (300e6, 10)
+
+
+def test_a_dictionary_of_lists_is_read(tmp_path: Path) -> None:
+    values = {"loss": [0.5] * N, "rss_mb": [300.5 + n for n in range(N)]}
+    (series,) = read_log(tmp_path, ["so far:", str(values)]).series
+    assert series.y[:2].tolist() == [300.5e6, 301.5e6]
+
+
+def test_names_with_blanks_may_be_apart_from_their_numbers(tmp_path: Path) -> None:
+    rows = [f"      {n:2}       41.{n % 7}          {20 + n}.5" for n in range(1, N)]
+    lines = ["  Chapter 5.", "", " Epoch    Time (min)    Peak RAM (GB)", "", *rows, "", "5"]
+    (series,) = read_log(tmp_path, lines).series
+    assert (series.axis.kind, series.y[0]) == (AxisKind.EPOCH, 21.5e9)
+
+
+def test_a_header_of_words_that_comes_again_is_one(tmp_path: Path) -> None:
+    lines = [
+        f"-- {n}\nJobId State ResidentSize Disk\n71    2     {40960 * n}   9" for n in range(1, N)
+    ]
+    (series,) = read_log(tmp_path, lines).series
+    assert series.y[:2].tolist() == [40960, 81920]
+
+
+@pytest.mark.parametrize("behind", [" +0000 UTC", " +0100 CET", " +0000 UTC m=+0.013"])
+def test_times_as_go_prints_them(tmp_path: Path, behind: str) -> None:
+    rows = [f"2024-03-11 09:{n:02}:00{behind},{900 + n}" for n in range(N)]
+    (series,) = read_log(tmp_path, ["time,rss_mb", *rows]).series
+    assert np.diff(series.x).tolist() == [60] * (N - 1)
+
+
+def test_samples_with_times_of_their_own_are_in_the_order_of_time(tmp_path: Path) -> None:
+    lines = [
+        f'container_memory_working_set_bytes{{container="{name}"}} {at + n} {1730790000000 + ms}'
+        for n in range(N)
+        for name, at, ms in (("a", 4096, 60000 * n + 9000), ("b", 40960, 60000 * n))
+    ]
+    found = read_log(tmp_path, lines).series
+    assert {one.axis.kind for one in found} == {AxisKind.SECONDS}
+    for one in found:
+        assert np.diff(one.x[np.isfinite(one.y)]).tolist() == [60] * (N - 1)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [" / a: 1", "kl. ", "on 1: ", "MiB Swap: 0.", "x - (RSS ", "'a': [", "INFO a.", "ps h "],
+)
+def test_what_repeats_in_one_line_takes_no_time(tmp_path: Path, piece: str) -> None:
+    text = piece * ((1 << 20) // len(piece))
+    started = time.perf_counter()
+    for content in (text, f"step 1 rss 3 MB\n{text}\n" * 2):
+        try:
+            read_log(tmp_path, content)
+        except Exception:
+            continue
+    assert time.perf_counter() - started < 20
+
+
+def test_ps_without_headers_names_its_columns(tmp_path: Path) -> None:
+    command = "$ while sleep 20; do ps --no-headers -o etimes,rss,pcpu -p 7; done"
+    rows = [f"  {20 * n}  {84000 + n} 7{n % 9}.1" for n in range(N)]
+    series = series_of(read_log(tmp_path, [command, *rows]), "rss_bytes")
+    assert (series.x[1], series.y[0]) == (20, 84000 * 1024)
