@@ -289,6 +289,19 @@ def test_a_place_without_a_line_gets_the_one_that_allocates_what_stays() -> None
     assert "`losses`" in culprit.holder
 
 
+@pytest.mark.parametrize(("size", "line"), [(4500.0, 7), (2600.0, LINE.line)])
+def test_a_place_without_a_name_gets_the_line_that_allocates_half_of_what_stays(
+    size: float, line: int
+) -> None:
+    """Tensors that a hook of their own keeps: the line that was found for them is a guess."""
+    path = (Name(kind="unreached", name="Tensor", owner="torch"),)
+    held = holder("", GROWING, path=path, unit="objects", item_type="Tensor", container="")
+    recorded = allocating((7, size, MemoryKind.TENSORS), (8, 300.0, MemoryKind.NATIVE))
+    found = caused(replace(recorded, holders=(held,)))
+    assert found is not None
+    assert [one.line for one in found.culprits] == [line]
+
+
 def test_lines_that_allocate_more_than_what_grows_have_no_more_than_all_of_it() -> None:
     found = caused(allocating((7, 6000.0, MemoryKind.NATIVE), (8, 2000.0, MemoryKind.NATIVE)))
     assert found is not None

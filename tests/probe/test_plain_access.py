@@ -98,6 +98,13 @@ NameWalk(Places(), Arrays()).run()
     assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
 
 
+def test_objects_of_all_classes_are_read() -> None:
+    program = Path(__file__).parent / "programs" / "objects_of_all_classes.py"
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) > 500
+
+
 @pytest.mark.parametrize("number", [0, 1, 7, 2000])
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_the_oldest_and_the_newest_items_are_in_their_order(kind: type, number: int) -> None:

@@ -64,13 +64,14 @@ _DEFINITION = re.compile(r"(?:async )?def .*?\)\s*(?:->[^:]+)?:")
 class _Found:
     """A culprit, and what follows from what holds the memory.
 
-    place: the same for what is one culprit.
+    place: the same for what is one culprit. is_unnamed: no name leads to it.
     """
 
     culprit: Culprit
     place: object
     kind: MemoryKind | None
     fix: Fix | None
+    is_unnamed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,10 +205,15 @@ def _single(found: list[_Found]) -> list[_Found]:
 
 
 def _with_line(found: _Found, allocating: Sequence[_Found]) -> _Found:
-    """A culprit without a line with the one that allocates most of what grows."""
-    if found.culprit.line is not None or not allocating:
+    """A culprit without a line with the one that allocates most of what grows; one without a name
+    too, of which the line is a guess, if that line allocates half of it or more.
+    """
+    if not allocating:
         return found
     line = allocating[0].culprit
+    is_guess = found.is_unnamed and line.share >= LEAST_EXPLAINED
+    if found.culprit.line is not None and not is_guess:
+        return found
     culprit = replace(
         found.culprit,
         file=line.file,
@@ -343,6 +349,7 @@ def _of_place(
         place=(culprit.file, culprit.line) if culprit.line else holder.path[-1],
         kind=kind_of(holder, leak.leaking),
         fix=fix_of(holder, leak.subject.phases),
+        is_unnamed=holder.path[0].kind == "unreached",
     )
 
 
