@@ -15,12 +15,12 @@ from . import ring_format
 from .activation_sizes import ActivationSizes
 from .allocation_recording import AllocationRecording
 from .guard import Attempts, never_raises, ours
-from .kept_bytes import Arrays, Kept, of_object, per_item, per_link
+from .kept_bytes import COMPILED, Arrays, Kept, of_object, per_item, per_link
 from .line_windows import LineWindows, growth_in_use, growth_on_devices, is_program_thread
 from .main_thread import MainThreadCall
 from .name_walk import RUNNING, NameWalk
 from .places import Place, Places
-from .plain_access import container_name
+from .plain_access import container_name, is_compiling
 from .size_log import SizeLog
 from .spacing import Spacing
 from .unnamed import MOST_LOOKS, Unnamed
@@ -525,7 +525,8 @@ class HolderSampler:
 def _measured(place: Place, found: Found, arrays: Arrays, counted: Kept) -> dict[str, Any] | None:
     """What one more unit of a place keeps, None if an object of it cannot be read."""
     if place.unit == "items":
-        about = per_item(found.samples, arrays, counted)
+        is_compiled = is_compiling(type(found.samples[0]))
+        about = {**COMPILED} if is_compiled else per_item(found.samples, arrays, counted)
         about["container"] = container_name(found.samples[0])
     elif place.unit == "objects" and place.is_in_chain:
         about = {**per_link(found.samples, arrays, counted), "container": ""}

@@ -18,13 +18,13 @@ from .guard import ours
 from .plain_access import (
     CUDA_BLOCK_BYTES,
     Fields,
-    LruCache,
     cached,
     class_attributes,
     class_bytes,
     device_getter,
     has_getter,
     hides_memory,
+    is_cache,
     is_made_at_run_time,
     length,
     newest,
@@ -534,6 +534,21 @@ def _whole_units(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
+# What one more program keeps that a function was compiled to: it is in C, and its size is not known
+# (but it is not nothing).
+COMPILED = {
+    "bytes": 1.0,
+    "device_bytes": 0.0,
+    "hiding": 1.0,
+    "hiding_type": "executable",
+    "small_bytes": 0.0,
+    "type": "program",
+    "kind": "native",
+    "through": "",
+    "bound": None,
+}
+
+
 def per_item(containers: list[Any], arrays: Arrays, counted: Kept | None = None) -> dict[str, Any]:
     """What one more item of a container keeps: what the newest items keep together, without what
     an old one keeps as well, divided by their number.
@@ -612,7 +627,7 @@ def _items_of(container: Any, arrays: Arrays) -> tuple[Any, Any, int]:
     """The built-in container that holds the items, its greatest length, and how many there are."""
     kind = type(container)
     things, bound = container, None
-    if kind is LruCache:
+    if is_cache(kind):
         number, bound, entries = cached(container)
         return entries, bound, number if entries else 0
     if arrays.is_array(kind):

@@ -405,7 +405,7 @@ def _add_function(value: Any, found: dict[int, Any]) -> None:
             todo += [one.fget, one.fset]
         elif kind is functools.partial:
             todo.append(one.func)
-        elif kind is plain_access.LruCache:
+        elif plain_access.is_cache(kind):
             todo.append(one.__dict__.get("__wrapped__"))
 
 

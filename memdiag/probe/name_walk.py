@@ -27,12 +27,12 @@ from .plain_access import (
     CONTEXT_VALUE,
     ContextVar,
     Fields,
-    LruCache,
     cached,
     class_attributes,
     class_name,
     context_value,
     inherited_attribute,
+    is_cache,
     length,
     locals_of,
     module_attributes,
@@ -370,8 +370,9 @@ class NameWalk:
             return NameWalk._visit_items
         if is_ours(module_name(kind)) or is_shells(module_name(kind)):
             return _visit_nothing
-        for base, visit in (
-            (LruCache, NameWalk._visit_cache),
+        if is_cache(kind):
+            return NameWalk._visit_cache
+        of_bases: tuple[tuple[Any, Callable[..., None]], ...] = (
             (ContextVar, NameWalk._visit_context_variable),
             (types.FunctionType, NameWalk._visit_function),
             (types.MethodType, NameWalk._visit_method),
@@ -379,10 +380,9 @@ class NameWalk:
             (GENERATORS, NameWalk._visit_generator),
             (type, NameWalk._visit_class),
             (_SKIPPED, _visit_nothing),
-        ):
-            if issubclass(kind, base):
-                return visit
-        return NameWalk._visit_instance
+        )
+        found = (visit for base, visit in of_bases if issubclass(kind, base))
+        return next(found, NameWalk._visit_instance)
 
     def _record(self, thing: Any, place: Place, weight: float, depth: int) -> Found:
         found = self.found.get(place)

@@ -25,6 +25,7 @@ ContextVar: Any = _contextvars.ContextVar
 # The label of what a context variable is set to.
 CONTEXT_VALUE = ("wrapped", "value")
 LruCache: Any = type(functools.lru_cache()(lambda: None))
+_JIT = "PjitFunction"  # JAX
 _HEAP_TYPE = 1 << 9
 _FOLLOWED = 1 << 14  # by the garbage collector
 _OPTIMIZED = 1  # of code objects: the locals are not in a dictionary
@@ -94,7 +95,7 @@ def simple_name(kind: type) -> str:
 def container_name(thing: Any) -> str:
     """The class of a container, of a subclass Python's own; "attributes of X" of an instance."""
     kind = type(thing)
-    if kind is LruCache or (length(thing, kind) < 0 and Fields(kind).of(thing) is None):
+    if is_cache(kind) or (length(thing, kind) < 0 and Fields(kind).of(thing) is None):
         return simple_name(kind)
     if length(thing, kind) < 0:
         return "attributes of " + simple_name(kind)
@@ -294,8 +295,24 @@ def _arguments(after: list[tuple[int, int]], constants: tuple[Any, ...]) -> int:
     return 0
 
 
+def is_compiling(kind: type) -> bool:
+    """Return True for functions that JAX compiles for each shape that they are called with."""
+    return _name(kind) == _JIT and module_name(kind).startswith("jaxlib.")
+
+
+def is_cache(kind: type) -> bool:
+    """Return True for functions that keep what they have returned, or were compiled to."""
+    return kind is LruCache or is_compiling(kind)
+
+
 def cached(cache: Any) -> tuple[int, Any, dict[Any, Any] | None]:
-    """The entries of an `lru_cache`: their number, the bound (None: none), and the dictionary."""
+    """The entries of an `lru_cache`: their number, the bound (None: none), and the dictionary. Of a
+    function that JAX compiles the number of programs, which Python does not see.
+    """
+    kind = type(cache)
+    if kind is not LruCache:
+        count = class_attribute(kind, "_cache_size")
+        return (int(count(cache)) if callable(count) else 0), None, None
     info = cache.cache_info()
     known = [one for one in gc.get_referents(cache) if type(one) is dict]
     entries = next((one for one in known if len(one) == info.currsize), None)

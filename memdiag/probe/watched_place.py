@@ -18,9 +18,10 @@ from .plain_access import (
     SHARES_LOCALS,
     ContextVar,
     Fields,
-    LruCache,
+    cached,
     class_attribute,
     context_value,
+    is_cache,
     length,
     newest,
     oldest,
@@ -173,8 +174,8 @@ class WatchedPlace:
         found = length(value, kind)
         if found >= 0:
             return found
-        if kind is LruCache:
-            return int(value.cache_info().currsize)
+        if is_cache(kind):
+            return cached(value)[0]
         if self._arrays.is_array(kind):
             return self._arrays.array_bytes(value)
         attributes = Fields(kind).of(value)

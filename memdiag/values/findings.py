@@ -378,6 +378,7 @@ class Fix(enum.Enum):
     REMOVE_HOOK = "remove_hook"  # keep the handle, and handle.remove()
     REMOVE_HANDLER = "remove_handler"  # add a handler or callback once, or remove it
     CACHE_SIZE = "cache_size"  # lru_cache with maxsize
+    FIXED_SHAPES = "fixed_shapes"  # few shapes for a function that is compiled for each
     CLOSE_FIGURE = "close_figure"  # plt.close(figure)
     CONSUME = "consume"  # take from the queue what is put into it, or bound it
     BOUND_DICTIONARY = "bound_dictionary"  # delete entries, or a cache with a size

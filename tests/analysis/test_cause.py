@@ -745,3 +745,21 @@ def test_positions_that_are_not_exact_do_not_hide_growth_from_the_start() -> Non
     found = caused(in_process(holder("cache", history(40, 440, 1000, 1500, 2000))))
     assert found is not None
     assert found.culprits[0].since_step == 0
+
+
+def test_programs_that_jax_compiles_for_each_shape() -> None:
+    """What a program has in C is what nothing else explains."""
+    path = (
+        Name(kind="global", name="fit", owner="__main__", file="/train.py"),
+        Name(kind="cache", name="fit"),
+    )
+    more = {"path": path, "container": "PjitFunction", "hiding_type": "executable"}
+    found = caused(in_process(holder("fit", GROWING, 1.0, hiding_per_unit=1.0, **more)))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.holder == (
+        "programs that JAX compiled for `fit`, held by global of __main__ `fit`, with native "
+        "memory of executable objects"
+    )
+    assert culprit.share > 0.9
+    assert found.fix is Fix.FIXED_SHAPES

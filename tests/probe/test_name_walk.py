@@ -1147,3 +1147,28 @@ def test_what_an_interactive_shell_has_of_its_own_is_not_visited(program) -> Non
     found = grown(lambda i: program.results.append([i]))
     assert found["results"].sizes[-1][1] == 40
     shell.clear_instance()
+
+
+class Compiled:
+    """A function that is compiled for each shape, as far as a walk sees it."""
+
+    def __init__(self) -> None:
+        self.shapes: set[int] = set()
+        self.__wrapped__ = visits
+
+    def __call__(self, shape: int) -> None:
+        self.shapes.add(shape)
+
+    def _cache_size(self) -> int:
+        return len(self.shapes)
+
+
+Compiled.__name__, Compiled.__module__ = "PjitFunction", "jaxlib._jax"
+
+
+def test_programs_that_a_function_was_compiled_to_are_counted() -> None:
+    fit = Compiled()
+    found = grown(fit)
+    assert found["fit.fit"].kind == "cache"
+    assert found["fit.fit"].sizes[-1][1] == len(fit.shapes)
+    assert container_name(fit) == "PjitFunction"

@@ -22,6 +22,7 @@ _BY_ROOT = {
     REGISTERED: Fix.REMOVE_HANDLER,
     RUNNING: Fix.END_CALLS,
 }
+_BY_CONTAINER = {"_lru_cache_wrapper": Fix.CACHE_SIZE, "PjitFunction": Fix.FIXED_SHAPES}
 _BY_WAY = {"view": Fix.COPY, "traceback": Fix.NO_TRACEBACK}
 _EVALUATES = re.compile(
     r"(?<![a-z])(eval|evaluate|evaluation|val|valid|validate|validation|test|predict)(?![a-z])",
@@ -42,8 +43,8 @@ def fix_of(holder: Holder, phases: Sequence[PhaseGrowth] = ()) -> Fix:
     for part, fix in _BY_ATTRIBUTE:
         if any(part in name for name in library):
             return fix
-    if holder.container == "_lru_cache_wrapper":
-        return Fix.CACHE_SIZE
+    if holder.container in _BY_CONTAINER:
+        return _BY_CONTAINER[holder.container]
     if holder.kind is MemoryKind.GRAPH:
         return Fix.NO_GRAD if _is_in_evaluation(holder, phases) else Fix.DETACH
     if holder.through in _BY_WAY:

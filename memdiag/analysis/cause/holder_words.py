@@ -17,6 +17,8 @@ _OWNED = {
     "local": "local variable",
 }
 
+_CACHES = {"_lru_cache_wrapper": "cache of", "PjitFunction": "programs that JAX compiled for"}
+
 
 def words(holder: Holder) -> str:
     """What holds the memory, from the innermost name of the program to the outermost."""
@@ -56,8 +58,8 @@ def _what(holder: Holder) -> str:
     if holder.is_chain and holder.unit == "objects":
         link = f" linked by `{holder.path[-1].name}`" if holder.has_links else ""
         return f"chain of {holder.item_type}{link} at"
-    if holder.container == "_lru_cache_wrapper":
-        return "cache of"
+    if holder.container in _CACHES:
+        return _CACHES[holder.container]
     if holder.unit == "items":
         return holder.container or "container"
     if holder.kind is MemoryKind.GRAPH:

@@ -42,6 +42,10 @@ _FIXES = {
     Fix.REMOVE_HOOK: "register the hook once, or keep its handle and call handle.remove()",
     Fix.REMOVE_HANDLER: "add the handler or callback once, or remove it when it is done",
     Fix.CACHE_SIZE: "give the cache a maxsize, and do not cache methods by their self",
+    Fix.FIXED_SHAPES: (
+        "call it with few shapes (pad to a multiple), and pass what changes as an array: each "
+        "shape and each value of a static argument is compiled anew; jax.clear_caches() frees all"
+    ),
     Fix.CLOSE_FIGURE: "close each figure with plt.close(figure)",
     Fix.CONSUME: "take from the queue what is put into it, or give it a maxsize",
     Fix.BOUND_DICTIONARY: "delete entries that are no longer needed, or use a cache with a size",
