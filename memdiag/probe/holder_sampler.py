@@ -116,6 +116,9 @@ class HolderSampler:
                 self._take()
             elif self._growing and self._reading_spacing.is_due():
                 self._read_sizes()
+            # (The main thread does nothing for a window in the midst of a walk.)
+            if self._windows.needs_main_thread:
+                self._main_thread.request()
         except ours(Exception) as error:
             self._failed(error)
 
@@ -126,10 +129,10 @@ class HolderSampler:
             windows.step_ended()
             if windows.is_wanted:
                 self._alone(lambda: windows.open_wanted(in_program=True))
-        if windows.needs_main_thread:
-            self._main_thread.request()
         if not windows.is_open:
             return False
+        if windows.needs_main_thread:
+            self._main_thread.request()
         self._in_window()
         return True
 

@@ -34,6 +34,7 @@ def line(tmp_path: Path, source: str, held: Holder, **options: bool) -> SourceLi
         "rows, other = f(rows), 1",
         "heapq.heappush(rows, x)",
         "rows.put_nowait(x)",
+        "rows.feed(x)",
         "setattr(rows, f'x{x}', x)",
         "pool.apply_async(f, (x,), callback=rows.append)",
         "future.add_done_callback(rows.append)",

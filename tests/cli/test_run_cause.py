@@ -209,3 +209,36 @@ def test_torch_training_is_named_and_trains_the_same(tmp_path: Path) -> None:
     first = found["cause"]["culprits"][0]
     assert first["code"].startswith("reconstructions.append(restored)")
     assert "`reconstructions`, local variable of main()" in first["holder"]
+
+
+BUSY = """
+    import time
+    class Record:
+        def __init__(self, n):
+            self.values = {n: [n, str(n)]}
+    class Journal:
+        def __init__(self):
+            self.known = [Record(n) for n in range(8000)]  # a walk takes some milliseconds
+            self.rows = []
+    def work(journal, n):
+        total = 0
+        for i in range(40_000):
+            total += i * n % 7
+        journal.rows.append([total] * 1000)
+    def main():
+        journal, n, until_s = Journal(), 0, time.monotonic() + 14
+        while time.monotonic() < until_s:
+            work(journal, n)
+            n += 1
+    main()
+"""
+
+
+def test_lines_are_watched_in_a_program_that_never_waits(tmp_path: Path) -> None:
+    """Its thread runs only in the midst of a walk, or once the probe has nothing to do."""
+    path = tmp_path / "busy.py"
+    path.write_text(dedent(BUSY))
+    recorded(tmp_path, "--explain", "always", "--", sys.executable, path)
+    sidecar = json.loads((tmp_path / "run.meta.json").read_text(encoding="utf-8"))
+    (process,) = sidecar["holders"]
+    assert process["watched_steps"] > 0
