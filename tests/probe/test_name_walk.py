@@ -9,6 +9,7 @@ import functools
 import gc
 import itertools
 import queue
+import subprocess
 import sys
 import threading
 import types
@@ -1149,26 +1150,38 @@ def test_what_an_interactive_shell_has_of_its_own_is_not_visited(program) -> Non
     shell.clear_instance()
 
 
-class Compiled:
-    """A function that is compiled for each shape, as far as a walk sees it."""
+COMPILED = """
+from memdiag.probe.kept_bytes import Arrays
+from memdiag.probe.name_walk import NameWalk
+from memdiag.probe.places import Places
+from memdiag.probe.plain_access import container_name
 
-    def __init__(self) -> None:
-        self.shapes: set[int] = set()
-        self.__wrapped__ = visits
-
-    def __call__(self, shape: int) -> None:
+class PjitFunction:
+    def __init__(self):
+        self.shapes = set()
+    def __call__(self, shape):
         self.shapes.add(shape)
-
-    def _cache_size(self) -> int:
+    def _cache_size(self):
         return len(self.shapes)
 
-
-Compiled.__name__, Compiled.__module__ = "PjitFunction", "jaxlib._jax"
+PjitFunction.__module__ = "jaxlib._jax"
+fit, places = PjitFunction(), Places()
+for number in range(1, 5):
+    fit(number)
+    walk = NameWalk(places, Arrays())
+    walk.run()
+    for place, found in walk.found.items():
+        found.set_size_of(place, number, set())
+print([(one.kind, one.name, one.sizes[-1][1]) for one in places.growing() if one.name == "fit"])
+print(container_name(fit))
+"""
 
 
 def test_programs_that_a_function_was_compiled_to_are_counted() -> None:
-    fit = Compiled()
-    found = grown(fit)
-    assert found["fit.fit"].kind == "cache"
-    assert found["fit.fit"].sizes[-1][1] == len(fit.shapes)
-    assert container_name(fit) == "PjitFunction"
+    """A stand-in for JAX's function that is compiled for each shape, in a process of its own."""
+    ran = subprocess.run(
+        [sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, "[('cache', 'fit', 4.0)]\nPjitFunction\n"), (
+        ran.stderr
+    )

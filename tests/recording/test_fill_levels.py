@@ -27,6 +27,7 @@ def training(level: str, counts: range = COUNTS) -> str:
     "level",
     [
         "replay {count}/1000000",
+        "Buffer: {count}/1000000",
         "replay buffer: {count:,} of 1,000,000",
         "buffer={count}/1000000",
         "added {count} / 1000000",

@@ -272,7 +272,11 @@ def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field
     meaning = OTHER if _is_count(place, unit) else recognise(name)
     if meaning.unit is Unit.COUNT and unit:  # "wrote 812 buffers (4.9%)"
         meaning = OTHER
-    if meaning is OTHER and place.kind == "label" and not (unit or STORES.isdisjoint(name.split())):
+    if (
+        meaning is OTHER
+        and place.kind == "label"
+        and not (unit or STORES.isdisjoint(name.lower().split()))
+    ):
         meaning = Meaning(part=Part.FILL)
     if meaning.part not in {Part.METRIC, Part.AXIS, Part.FILL}:
         return None
