@@ -265,9 +265,11 @@ class Tracee:
             is_ours = number == _SYSCALL_STOP or (number in _FAULTS and not self._is_fresh)
             if number == _SYSCALL_STOP:  # it may be the one that our call returns to
                 self._cancel_syscall(self._general())
+            # (This stop has ended the request before. A new one, made while it is stopped, comes
+            # into effect before its next instruction.)
+            self._ptrace(_INTERRUPT, 0, 0)
             self._ptrace(_CONT, 0, 0 if event or is_ours else number)
             self._is_stopped = False
-            self._ptrace(_INTERRUPT, 0, 0)
 
     @property
     def _is_fresh(self) -> bool:
