@@ -85,7 +85,7 @@ def find_package_run() -> None:
 
 def _package_run(main: Any) -> str:
     """The folder of the installed package of which `__main__` is, or that it calls, or the file of
-    `__main__`; "" if that is no package's.
+    `__main__`; "" if it is not in a package.
     """
     file = module_file(main)
     folder = package_folder(file)
@@ -102,7 +102,7 @@ def _package_run(main: Any) -> str:
 
 def _package_called(file: str) -> str:
     """The folder of the package that a console script calls, as installers write these: `sys.exit(
-    main())`, without functions of its own; "" if it is no such script.
+    main())`, without functions of its own; "" for other scripts.
     """
     if os.path.basename(os.path.dirname(file)) != "bin" or file.endswith(".py"):  # noqa: PTH119, PTH120
         return ""

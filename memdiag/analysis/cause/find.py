@@ -32,7 +32,14 @@ from memdiag.values.findings import (
     Leaking,
     WholeGrowth,
 )
-from memdiag.values.holders import AllocatedLine, Holder, ProcessHolders, Size, SourceLine
+from memdiag.values.holders import (
+    UNREACHED,
+    AllocatedLine,
+    Holder,
+    ProcessHolders,
+    Size,
+    SourceLine,
+)
 from memdiag.values.measurements import ON_DEVICE, AxisKind, Series, Unit
 from memdiag.values.memory_kind import MemoryKind
 from memdiag.values.verdict import Verdict
@@ -349,7 +356,7 @@ def _of_place(
         place=(culprit.file, culprit.line) if culprit.line else holder.path[-1],
         kind=kind_of(holder, leak.leaking),
         fix=fix_of(holder, leak.subject.phases),
-        is_unnamed=holder.path[0].kind == "unreached",
+        is_unnamed=holder.path[0].kind == UNREACHED,
     )
 
 

@@ -30,8 +30,9 @@ _MOST_LINES = 3
 _LEAST_HITS = 2
 # Methods that add to what they are called on: of the standard library, and as people name theirs.
 _OF_CONTAINERS = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
-_OF_OTHERS = ("put", "put_nowait", "push", "feed", "register", "write", "record", "store")
-_ADDS = frozenset((*_OF_CONTAINERS, *_OF_OTHERS, "subscribe"))
+_OF_QUEUES = ("put", "put_nowait", "push", "feed")
+_OF_OTHERS = ("register", "write", "record", "store", "subscribe")
+_ADDS = frozenset((*_OF_CONTAINERS, *_OF_QUEUES, *_OF_OTHERS))
 # Methods that give an item.
 _ACCESS = frozenset(("get", "setdefault", "values", "items", ""))
 # Functions that add to an argument.

@@ -260,7 +260,7 @@ class _Places:
 
 
 def _field_at(place: Place, places: _Places, counts: Mapping[str, str]) -> Field | None:
-    """The field of a place, None if it is no axis, metric or fill level."""
+    """The field of a place, None unless it is an axis, a metric or a fill level."""
     if place.kind == "plain" or (places.has_parts and place.kind == "size"):
         return None
     seen, labels = places.seen[place], places.labels

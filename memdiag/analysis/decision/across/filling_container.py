@@ -49,8 +49,9 @@ def filling_container(finding: Finding, series: SeriesSet) -> tuple[Argument, Ch
         return None
     largest, left_x = filling[-1], max(one.left_x for one in filling)
     whose = "most of the growth is" if named else "memory may grow until it is full:"
+    name = largest.name.translate(_WITHOUT_BRACES)
     argument = Argument(
-        text=f"{whose} `{largest.name}`, which holds at most {{bound}} items, has {{items}}, and is"
+        text=f"{whose} `{name}`, which holds at most {{bound}} items, has {{items}}, and is"
         " full after {left_x}",
         numbers={"items": largest.items, "bound": largest.bound, "left_x": largest.left_x},
         reason=Reason.FILLING,
@@ -85,14 +86,10 @@ def _named(finding: Finding, series: SeriesSet) -> Sequence[_Filling]:
         for process in processes
         for one in kept[process].filling
     ]
-    common, grown, seconds_per_x = (
-        series.policy.common,
-        finding.growth_per_s,
-        _seconds_per_x(finding),
-    )
+    grown, seconds_per_x = finding.growth_per_s, _seconds_per_x(finding)
     if grown is None or not seconds_per_x:
         return ()
-    if not sum(per_s for per_s, _ in found) >= common.most * grown.value > 0:
+    if not sum(per_s for per_s, _ in found) >= series.policy.common.most * grown.value > 0:
         return ()
     if _ends_before(finding, sum(per_s * one.left_s for per_s, one in found)):
         return ()
@@ -115,7 +112,7 @@ def _in_log(finding: Finding, series: SeriesSet) -> Sequence[_Filling]:
         if per_x > 0 and left > 0 and items[-1] == items.max():
             found.append(
                 _Filling(
-                    name=level.name.translate(_WITHOUT_BRACES),
+                    name=level.name,
                     items=float(items[-1]),
                     bound=level.capacity,
                     left_x=left / per_x,

@@ -14,8 +14,8 @@ from memdiag.values.holders import Holder, ProcessHolders
 class Filling:
     """A container that holds at most `bound` items, and has `items`.
 
-    name: without braces. per_s: bytes per second that it grows by on the host, device_per_s: on
-    devices. left_s: seconds until it is full at that pace.
+    per_s: bytes per second that it grows by on the host, device_per_s: on devices. left_s: seconds
+    until it is full at that pace.
     """
 
     name: str
@@ -65,16 +65,13 @@ def _filling(holder: Holder, items_per_s: float) -> Filling | None:
         return None
     items = holder.sizes[-1].size
     return Filling(
-        name=holder.path[-1].name.translate(_WITHOUT_BRACES),
+        name=holder.path[-1].name,
         items=items,
         bound=float(holder.bound),
         per_s=items_per_s * holder.host_bytes_per_unit,
         device_per_s=items_per_s * holder.device_bytes_per_unit,
         left_s=max(holder.bound - items, 0.0) / items_per_s,
     )
-
-
-_WITHOUT_BRACES = str.maketrans("{}", "()")  # they stand for numbers in a sentence
 
 
 def late_rate(points: Sequence[tuple[float, float]]) -> float | None:
