@@ -60,8 +60,9 @@ _MOST_WALKS = 48
 _LEAST_UNEXPLAINED, _FIRST_LOOK_S, _ALWAYS_FIRST_LOOK_S, _LATER = 1 << 20, 30.0, 1.5, 1.6
 _ALWAYS_FIRST_COUNT_S, _SOONER = 0.5, 1.2
 # Items of a large container that are visited beside the oldest and the newest once memory grows
-# that nothing explains. Heuristic: half of the visits of a walk, which takes 20 ms longer.
-_MORE_ITEMS = 10_000
+# that nothing explains, and by what this is divided where the walk did not come to the end of all
+# names. Heuristic: half of the visits of a walk, which takes 20 ms longer.
+_MORE_ITEMS, _FEWER = 10_000, 16
 # Part of the growth that nothing explains that a class of objects has to hold. Heuristic.
 _LEAST_PART = 0.05
 # What a place has grown by since it was found counts for at most so many times as much. Heuristic.
@@ -383,7 +384,7 @@ class HolderSampler:
         walk = NameWalk(self._places, arrays, self._unnamed, frames, until_s)
         walk.run()
         if not walk.has_all_names:
-            self._more_items = self._possible_items = 0
+            self._more_items = self._possible_items = self._more_items // _FEWER
         return walk
 
     def _due(self) -> tuple[float, bool, bool]:

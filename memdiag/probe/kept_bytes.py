@@ -375,10 +375,15 @@ class Kept:
         return sum(1 for one in self._held if type(one) is kind)
 
     def hiding(self) -> tuple[int, str]:
-        """The number of objects in C whose memory is not known, and the class of the last one."""
+        """The number of objects in C whose memory is not known, and the class of the last one: they
+        refer to no others but such.
+        """
         held = (one for one in self._held if id(type(one)) in self._hiding)
-        found = [type(one) for one in held if not any(map(_is_object, gc.get_referents(one)))]
+        found = [type(one) for one in held if not any(map(self._is_known, gc.get_referents(one)))]
         return len(found), simple_name(found[-1]) if found else ""
+
+    def _is_known(self, thing: Any) -> bool:
+        return id(type(thing)) not in self._hiding and _is_object(thing)
 
     def _count(self, one: Any, kind: type, todo: list[Any]) -> None:
         if issubclass(kind, _LEFT_OUT):

@@ -346,7 +346,8 @@ class NameWalk:
             _add_alias(known, label)
             return
         child = self._places.child(place, label, about, type(thing))
-        self._todo.append((thing, child, weight, depth + 1))
+        # (The links of a chain behind one of many items are counted: each is visited once.)
+        self._todo.append((thing, child, 1.0 if child.is_in_chain else weight, depth + 1))
 
     def _visit(self, thing: Any, kind: type, place: Place, weight: float, depth: int) -> None:
         try:

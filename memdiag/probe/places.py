@@ -27,6 +27,9 @@ _LONGEST_LINK = 4
 # empties has less.
 NET_RISE = 0.7
 
+# A place whose size was the same until as many times the walk may be full. Heuristic.
+_FULL_FOR = 2
+
 # Of a container and of the containers in its items. Heuristic.
 _MANY_TIMES = 2.0
 
@@ -126,6 +129,10 @@ class Place:
             return False
         return sum(steps) >= NET_RISE * sum(map(abs, steps))
 
+    def is_full(self) -> bool:
+        """Return True if it has had the same size for half of the walks or more."""
+        return bool(self.sizes) and self.last_walk >= _FULL_FOR * self.sizes[-1][0]
+
 
 class Places:
     """The tree of places."""
@@ -187,7 +194,7 @@ class Places:
             place, is_in_item = todo.pop()
             if is_in_item:
                 place.sizes = []
-            is_in_item = is_in_item or (place.kind == "item" and not _has_few(place.parent))
+            is_in_item = is_in_item or (_label(place) == ITEM and not _has_few(place.parent))
             todo += [(child, is_in_item) for child in _own_children(place)]
 
     def forget(self, walk: int) -> None:
@@ -273,9 +280,10 @@ def _growing_in(root: Place) -> Iterator[Place]:
             is_by_items = (child.unit == "bytes" and _has_items(child)) or (
                 child.unit == "items" and _grows_in_items(child)
             )
-            if child.unit and child.grows() and not is_by_items:
+            is_growing = child.unit and child.grows() and not is_by_items
+            if is_growing:
                 yield child
-            else:
+            if not is_growing or child.is_full():
                 todo.append(child)
 
 

@@ -59,7 +59,8 @@ _module: Any = type.__dict__["__module__"].__get__
 _GetSet: Any = types.GetSetDescriptorType
 _Member: Any = types.MemberDescriptorType
 # Names by which classes of libraries in C give the bytes of their instances.
-_SIZE_NAMES = ("nbytes", "estimated_size", "on_device_size_in_bytes")
+_OF_ROWS = "estimated_size"
+_SIZE_NAMES = ("nbytes", _OF_ROWS, "on_device_size_in_bytes")
 # What malloc has beside the buffer of an array of JAX: over 10,000 kept ones, jax 0.10.
 _JAX_ARRAY_BYTES, _OF_JAX = 1_665, "nanobind"
 # Allocators of devices hand out multiples of this: torch's (kMinBlockSize in CUDACachingAllocator)
@@ -434,17 +435,21 @@ def device_getter(kind: type) -> tuple[Callable[[Any], int], int] | None:
 
 def hides_memory(kind: type) -> bool:
     """Return True for classes of libraries in C that do not say how much memory their instances
-    have: they refer to nothing that the garbage collector would follow, unless it is a dictionary
-    for attributes (as of tokenizers' `Encoding`), have no size, and are neither iterators nor mere
-    values, which compare equal.
+    have: they have no size, and are neither iterators nor mere values, which compare equal. What
+    the garbage collector follows from an instance is not all that it has (typed memoryviews of
+    Cython, as of scikit-learn's `KDTree`). What polars estimates leaves out what the frame has that
+    a slice is of.
     """
-    if _elsewhere(kind) is not None or kind is object:
-        return False
-    name = _module(kind)
-    if _flags(kind) & _FOLLOWED:  # a class in Python makes its instances by `object.__new__`
-        is_made_in_c = type(_namespace(kind).get("__new__")) is types.BuiltinFunctionType
-        if not is_made_in_c or "__dict__" not in _namespace(kind) or name == "builtins":
+    elsewhere = _elsewhere(kind)
+    if elsewhere is not None or kind is object:
+        return getattr(elsewhere, "__name__", "") == _OF_ROWS
+    maker = kind
+    if _flags(kind) & _FOLLOWED:  # as are classes in Python, whose `__new__` may be of one in C
+        maker = next(base for base in _mro(kind) if "__new__" in _namespace(base))
+        is_in_c = type(_namespace(maker)["__new__"]) is types.BuiltinFunctionType
+        if not is_in_c or _module(maker) == "builtins":
             return False
+    name = _module(maker)
     is_library = type(name) is str and name.partition(".")[0] not in _STANDARD - {"builtins"}
     own = [_namespace(base) for base in _mro(kind) if base is not object]
     is_small = any("__eq__" in one or "__next__" in one for one in own)

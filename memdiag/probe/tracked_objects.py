@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _OLDEST_FIRST = ((2,), (1,), (0,))
+# Tuples within tuples, of which what refers to the outer one is looked for.
+_MOST_NESTED = 2
 
 
 def objects_of(known: Collection[int]) -> list[Any]:
@@ -66,8 +68,8 @@ def lengths_of(known: Collection[int]) -> Iterator[tuple[int, int]]:
 
 
 def referrers(things: list[Any]) -> list[Any]:
-    """What refers to some objects, but tuples: in their place what refers to these. None where
-    comparing classes would run code of the program.
+    """What refers to some objects, but tuples: in their place what refers to these, or to tuples
+    that they are in. None where comparing classes would run code of the program.
     """
     if not _are_compared_by_identity():
         return []
@@ -78,8 +80,8 @@ def referrers(things: list[Any]) -> list[Any]:
         found = _in_one_call(list, 0, group)
         some += [one for one in found if one is not None and one is not found]
         found.clear()  # it may be among those that are listed
-        if any(kind is tuple for kind in kinds.pop()) and len(todo) == 1:
-            todo.append(partial(_of_tuples, things, kinds))
+        if any(kind is tuple for kind in kinds.pop()) and len(todo) <= _MOST_NESTED:
+            todo.append(partial(_of_tuples, things, kinds, len(todo)))
     return some
 
 
@@ -137,10 +139,12 @@ def _others(things: list[Any], kinds: list[Iterator[type]]) -> Iterator[Any]:
     return _of_kind(is_not, _referring(iter([things])), kinds)
 
 
-def _of_tuples(things: list[Any], kinds: list[Iterator[type]]) -> Iterator[Any]:
-    """What refers to the tuples that refer to some objects."""
-    tuples = _of_kind(is_, _referring(iter([things])), [])
-    return _of_kind(is_not, _referring(iter([tuples])), kinds)
+def _of_tuples(things: list[Any], kinds: list[Iterator[type]], depth: int) -> Iterator[Any]:
+    """What refers to the tuples that refer to some objects, at `depth` tuples from these."""
+    groups: Iterator[Iterable[Any]] = iter([things])
+    for _ in range(depth):
+        groups = iter([_of_kind(is_, _referring(groups), [])])
+    return _of_kind(is_not, _referring(groups), kinds)
 
 
 def _are_compared_by_identity() -> bool:

@@ -16,6 +16,7 @@ import sys
 import types
 import weakref
 from collections import Counter
+from itertools import takewhile
 from math import inf
 from time import thread_time
 
@@ -49,6 +50,9 @@ _MOST_STEPS, _MOST_REFERRERS = 12, 500
 _MOST_ON_WAY = 500
 # Of the growth of the largest class, what a class of the program has to have to stand for it.
 _STANDS_FOR = 0.5
+# Places of a class that are looked at, and the part of its objects there that one place has to be
+# above to lead to all of them. Heuristic.
+_MOST_PLACES, _MOST_OF = 500, 0.8
 # The number of callbacks of `atexit`, beside the numbers of objects by the identity of their class.
 _ATEXIT, _CALLBACKS = "atexit", -1
 # Callbacks for one object that they keep. Heuristic.
@@ -122,15 +126,19 @@ class Unreached:
         ]
         rising.sort(key=lambda one: looks[0][1][one[0]] - one[1])
         wanted: dict[int, list[Any]] = {key: [] for key, _ in rising[:_MOST_CLASSES]}
+        places: dict[int, Counter[Place]] = {key: Counter() for key in wanted}
         objects = objects_of(wanted)
         while objects:  # (each group has the newest first)
             one = objects.pop()
-            if id(one) not in walk.seen:
+            at = walk.seen.get(id(one))
+            if at is None:
                 wanted[id(type(one))].append(one)
+            elif len(places[id(type(one))]) < _MOST_PLACES:
+                places[id(type(one))][at] += 1
         one = None
         measured = [
-            self._measured(group[::-1], arrays)
-            for group in wanted.values()
+            self._measured(group[::-1], arrays, _above_most(places[key]))
+            for key, group in wanted.items()
             if len(group) > _MEASURED and not _is_part(type(group[0]))
         ]
         wanted.clear()
@@ -139,12 +147,12 @@ class Unreached:
         groups = [one for one in measured if one.grown_bytes >= least_bytes]
         self._take(groups, walk, arrays, longest_s)
 
-    def _measured(self, group: list[Any], arrays: Arrays) -> _Group:
+    def _measured(self, group: list[Any], arrays: Arrays, above: Place | None) -> _Group:
         # (The newest may be in use, and so are the oldest.)
         some = group[: 1 + 3 * len(group) // 4][-_MEASURED:]
         counts = [counted[id(type(group[0]))] for _, counted in self._looks]
         group.clear()
-        return _Group(some, counts, per_object(some, arrays))
+        return _Group(some, counts, per_object(some, arrays), above)
 
     def _take(self, groups: list[_Group], walk: NameWalk, arrays: Arrays, longest_s: float) -> None:
         for one in groups:
@@ -165,6 +173,9 @@ class Unreached:
                 return
             if group.file and above is not None and above is not self._places.root:
                 self._add(group, above)
+                return
+            if is_unreached is None and group.file and group.above is not None:
+                self._add(group, group.above)
                 return
             if is_unreached is False:
                 self._reached.add(group.key)
@@ -201,11 +212,14 @@ class Unreached:
 
 class _Group:
     """Objects of one class. some: from the oldest to the newest. counts: at each look. attribute:
-    the one by which an object leads back to itself, "" without one.
+    the one by which an object leads back to itself, "" without one. above: the place that leads to
+    most others of the class, as far as the walk has come.
     """
 
-    def __init__(self, some: list[Any], counts: list[int], about: dict[str, Any]) -> None:
-        self.some, self.counts, self.about = some, counts, about
+    def __init__(
+        self, some: list[Any], counts: list[int], about: dict[str, Any], above: Place | None
+    ) -> None:
+        self.some, self.counts, self.about, self.above = some, counts, about, above
         kind = type(some[0])
         self.key = id(kind)
         # (The class of a function of autograd is made from the program's.)
@@ -216,6 +230,18 @@ class _Group:
         self.file = file if file and is_users(file) else ""
         self.attribute = ""
         self.grown_bytes = (counts[-1] - counts[0]) * about["bytes"]
+
+
+def _above_most(places: Counter[Place]) -> Place | None:
+    """The innermost place that is above most of these, or one of them, None if there is none.
+    Not within a chain, whose first link is as far as a name leads.
+    """
+    counts: Counter[Place] = Counter()
+    for place, number in places.items():
+        for above in takewhile(lambda one: not one.is_in_chain, place.path()):
+            counts[above] += number
+    most = [one for one, number in counts.items() if number >= _MOST_OF * sum(places.values())]
+    return max(most, key=lambda one: len(one.path()), default=None)
 
 
 def _is_part(kind: type) -> bool:

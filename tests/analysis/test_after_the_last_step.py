@@ -58,3 +58,10 @@ def test_drop_before_the_told_end_of_the_work_is_no_tear_down() -> None:
     y[270:] = 4.2e8
     assert judge(series_of(y)).series[0].dropped_end == 30
     assert judge(series_of(y, ends_with_work=True)).series[0].dropped_end == 0
+
+
+def test_drop_beside_the_last_step_is_tear_down() -> None:
+    """A function returns, and what it has had is freed before the program ends."""
+    y = 4e8 + 1e6 * np.arange(300.0)
+    y[-1] = 4.2e8
+    assert judge(series_of(y, ends_with_work=True)).series[0].dropped_end == 1

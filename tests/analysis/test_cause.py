@@ -629,6 +629,31 @@ def test_what_objects_in_c_hold_is_not_certain_where_no_line_was_measured() -> N
     assert [one.is_certain for one in found.culprits] == [False]
 
 
+def test_views_that_no_name_leads_to_are_of_objects_in_c_that_a_place_holds() -> None:
+    views = holder(
+        "memoryview",
+        GROWING,
+        4000.0,
+        path=(Name(kind="unreached", name="memoryview", owner="_cyutility", file=""),),
+        unit="objects",
+    )
+    found = caused(in_process(hiding(), views))
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.holder.startswith("list `made`")
+    assert culprit.share == pytest.approx(1.0)
+
+
+def test_objects_in_c_may_have_pages_of_an_allocator_of_their_own() -> None:
+    pages = (finding("rss_bytes", 5200.0), finding("malloc_bytes", 0.0))
+    mapped = Leaking(kind=MemoryKind.MAPPED, share=1.0)
+    found = cause(pages, 0, mapped, [in_process(hiding())], [series(one) for one in pages])
+    assert found is not None
+    (culprit,) = found.culprits
+    assert culprit.bytes_per_step == pytest.approx(5200)
+    assert not culprit.is_certain
+
+
 def test_a_line_that_gets_what_the_places_leave_is_named_beside_them() -> None:
     recorded = replace(native(4400.0), holders=(holder("replay", GROWING, 800.0),))
     found = caused(recorded)

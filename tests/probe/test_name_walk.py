@@ -638,6 +638,37 @@ def test_sizes_of_all_items_are_kept_where_more_are_visited(
     assert len(lists.sizes) == (4 if is_kept else 1)
 
 
+def test_links_behind_the_items_of_a_full_container_are_counted(program) -> None:
+    run_in(
+        program,
+        "import collections\nclass Transition:\n"
+        "  def __init__(self, before): self.before = before\n"
+        "recent = collections.deque(maxlen=500)\n"
+        "def grow(i):\n  for _ in range(20):\n"
+        "    recent.append(Transition(recent[-1] if recent else None))",
+    )
+    found = grown(program.grow, walks=9)
+    links = [place for place in found.values() if place.is_chain()]
+    assert {place.path()[0].name for place in links} == {"recent"}
+    newest = max(links, key=lambda place: place.sizes[-1][0])
+    assert newest.sizes[-1][1] - newest.sizes[-2][1] == 200
+
+
+def test_what_is_at_a_place_of_a_tuple_is_not_estimated(program) -> None:
+    run_in(program, "state = (0, [])\ndef grow(i): state[1].append([i])")
+    places = Places()
+    for number in range(1, 5):
+        program.grow(number)
+        if number == 4:
+            places.visit_more_items(5000)
+        walk = NameWalk(places, Arrays())
+        walk.run()
+        for place, found in walk.found.items():
+            found.set_size_of(place, number, set())
+    (rows,) = (one for one in walk.found if [p.name for p in one.path()] == ["state", "1"])
+    assert rows.sizes == [(number, number) for number in range(1, 5)]
+
+
 @pytest.mark.slow
 def test_what_items_grow_by_is_estimated_from_many_of_them(program) -> None:
     run_in(

@@ -182,3 +182,15 @@ def test_objects_in_c_with_a_dictionary_of_attributes_hide_memory_and_those_of_p
     assert not any(map(plain_access.hides_memory, (Plain, Made, staticmethod, types.ModuleType)))
     tokenizers = pytest.importorskip("tokenizers")
     assert plain_access.hides_memory(tokenizers.Encoding)
+
+
+def test_objects_of_cython_hide_memory_and_errors_of_a_program_do_not() -> None:
+    class Failed(Exception):
+        pass
+
+    class Row(dict[str, int]):
+        pass
+
+    assert not any(map(plain_access.hides_memory, (Failed, Row)))
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    assert plain_access.hides_memory(neighbors.KDTree)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from probe.test_name_walk import run_in
 
-from memdiag.probe import kept_bytes
+from memdiag.probe import kept_bytes, name_walk
 from memdiag.probe.kept_bytes import Arrays, Kept, of_object
 from memdiag.probe.name_walk import NameWalk
 from memdiag.probe.places import Places
@@ -132,6 +132,38 @@ for first in range(400):
     (place,) = looks.unreached.found
     assert place.path()[-1].file
     assert name in looks.growing()
+
+
+def test_objects_that_a_walk_did_not_come_to_are_named_by_what_leads_to_others_of_them(
+    program, collector_off, monkeypatch
+) -> None:
+    monkeypatch.setattr(name_walk, "_MOST_VISITS", 20_000)
+    run_in(
+        program,
+        """
+class Value:
+    def __init__(self, parents=()):
+        self.parents = parents
+        self.data = bytearray(500)
+    def __add__(self, other):
+        return Value(((self, 1.0), (other, 1.0)))
+class Curve:
+    def __init__(self):
+        self.running = Value()
+curve = Curve()
+""",
+    )
+    looks = Looks(longest_s=0.2)
+    for _ in range(4):
+        for _ in range(800):
+            loss = program.Value()
+            for _ in range(8):
+                loss += program.Value()
+            program.curve.running = program.curve.running + loss
+        looks.take()
+    (name,) = looks.found()
+    assert name.startswith("curve.running")
+    assert name.endswith(".Value")
 
 
 @pytest.mark.skipif(not hasattr(atexit, "_ncallbacks"), reason="has no number of callbacks")

@@ -56,6 +56,8 @@ _MOST_ALLOCATED = 2.0
 # What a place may hold beyond an estimate from some of its objects. Heuristic.
 _MOST_MORE = 0.5
 _MOST_CULPRITS = 4
+# The classes of memoryviews in Cython.
+_VIEWS = ("memoryview", "_memoryviewslice")
 # Of the growth, what the places must leave for a line that gets native memory to be named beside
 # them. Heuristic: what is said to be unexplained.
 _LEAST_REST = 0.1
@@ -307,6 +309,8 @@ def _places(one: ProcessHolders, leak: _Leak) -> tuple[list[_Found], float]:
         and (per_x := late_rate(points)) is not None
         and per_x > 0
     ]
+    if any(holder.hiding_per_unit for holder, _ in grown):
+        grown = [(holder, per_x) for holder, per_x in grown if not _is_views(holder)]
     small = max((holder.small_bytes for holder, _ in grown), default=0.0) or BLOCK_BYTES
     whole = _whole(one, leak, small)
     if whole <= 0:
@@ -315,9 +319,8 @@ def _places(one: ProcessHolders, leak: _Leak) -> tuple[list[_Found], float]:
     known, rest = _without_twice(grown, whole, is_on_device=leak.is_on_device)
     if is_in_use:
         known, rest = _fitted(known, whole)
-    hidden, is_measured = (
-        _hidden(one, known, rest, leak) if is_in_use else ([0.0] * len(known), True)
-    )
+    hides = is_in_use or (leak.is_mapped and not leak.is_on_device)
+    hidden, is_measured = _hidden(one, known, rest, leak) if hides else ([0.0] * len(known), True)
     found = []
     for (holder, per_x, each), more in zip(known, hidden, strict=True):
         rest = max(0.0, rest - per_x * more)
@@ -326,6 +329,11 @@ def _places(one: ProcessHolders, leak: _Leak) -> tuple[list[_Found], float]:
             culprit = replace(found[-1].culprit, is_certain=False)
             found[-1] = replace(found[-1], culprit=culprit)
     return found, rest
+
+
+def _is_views(holder: Holder) -> bool:
+    """Return True for memoryviews that no name leads to: objects in C refer to them."""
+    return holder.path[-1].kind == UNREACHED and holder.path[-1].name in _VIEWS
 
 
 def _is_in_use(one: ProcessHolders, leak: _Leak) -> bool:

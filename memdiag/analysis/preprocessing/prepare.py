@@ -110,9 +110,9 @@ def prepare(series: Series, policy: Policy) -> Prepared:
     level = median(np.abs(ys)) if len(ys) else 0.0
     quantum = _quantum(ys, series.resolution, 1 - policy.common.short_share)
     noise, floor, least = _noises(ys, quantum, level, series.role, policy)
-    last = len(ys)
-    if not (axis.kind is AxisKind.STEP and series.ends_with_work):
-        last = _without_tear_down(xs, ys, noise, level, policy)
+    last = _without_tear_down(xs, ys, noise, level, policy)
+    if axis.kind is AxisKind.STEP and series.ends_with_work and last < len(ys) - 1:
+        last = len(ys)  # (Beside the last step, which is over before the program is.)
     cycles = cycles_of(xs[:last], ys[:last], (noise, floor), level, policy)
     return Prepared(
         x=cycles.x,

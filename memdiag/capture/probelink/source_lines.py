@@ -122,14 +122,15 @@ class SourceFiles:
             for one in holder.lines
         }
         first = next(iter(watched), None)
-        if first is not None and searched and first not in searched:
+        if first is not None and searched:
             # (A tuple does not grow, nor does a link: what was watched is where a name is bound to
             # the next one.)
             is_rebuilt = holder.container == "tuple" and found[0][1].form == "rebound"
             is_link = holder.has_links and found[0][1].names[-1] == holder.path[-1].name
-            if not sees_all_threads:
+            is_doubted = first not in searched and watched[first].hits < _LEAST_HITS
+            if first not in searched and not sees_all_threads:
                 watched = {}
-            elif is_rebuilt or is_link or watched[first].hits < _LEAST_HITS:
+            elif is_rebuilt or is_link or is_doubted:
                 watched = {**searched, **watched}
         lines = (*watched.values(), *(searched[key] for key in searched if key not in watched))
         return replace(holder, lines=(*self._decorator(holder), *lines)[:_MOST_LINES])
