@@ -35,6 +35,7 @@ _PROMPT = re.compile(
     rb"|>>> |\.\.\.(?: |$)|In \[[0-9]*\]: "  # Python, IPython
     rb"|PS [A-Z]:\\[^>]*> ?|[A-Z]:\\[^>]*>"  # PowerShell, cmd
     rb"|> [A-Za-z.][\w.:]*\(.*[)}]\s*$"  # R
+    rb"|\(lldb\) \S|(?:[A-Za-z][\w.()@-]{0,32}[=:0-9]{0,4})?> \(.*\)\s*$"  # lldb, Lisp
     rb"|(?:\([\w.-]+\) ?)*[\w.-]+@[\w.-]+[: ][^$#%]{0,80}[$#%] "  # (env) me@host:~/job$
     rb")"
 )
@@ -64,6 +65,11 @@ _QUOTED_PRINTABLE = re.compile(
     rb"(?mi)^Content-Transfer-Encoding:[ \t]{0,8}quoted-printable[ \t\r]*$"
 )
 _HEADERS_WITHIN = 1 << 16
+_NEWLINE = re.compile(rb"(?<!\\)(?:\\r)?\\n")
+_NEWLINES_AT_LEAST = 8
+# A row of a table in Typst: `[1], [11.5], [38.5],`.
+_TYPST_ROW = re.compile(rb"\s{0,16}\[[^][\n]*\](?:,\s{0,8}\[[^][\n]*\]){1,64},?\s{0,8}")
+_TYPST_CELL = re.compile(rb"\[([^][\n]*)\]")
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])")
 
 
@@ -91,6 +97,8 @@ def unwrapped(text: bytes) -> bytes:
     if _is_quoted(lines):
         lines = [_QUOTE.sub(b"", line, count=1) for line in lines]
     lines = _without_row_numbers(lines)
+    if any(map(_TYPST_ROW.fullmatch, lines)) and b"table(" in plain:
+        lines = [_without_typst(line) for line in lines]
     lines = [_without_tex(line) for line in with_names(with_commands_names(_only_output(lines)))]
     lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
@@ -100,6 +108,9 @@ def unwrapped(text: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> bytes:
+    text = text.replace(b"\n\x1e", b"\n").removeprefix(b"\x1e")  # between texts of JSON
+    if text.count(b"\\n") >= max(_NEWLINES_AT_LEAST, text.count(b"\n")) and text[:1] not in b"{[":
+        text = _NEWLINE.sub(b"\n", text)  # of a text as Python prints it
     is_mail = _QUOTED_PRINTABLE.search(text, 0, _HEADERS_WITHIN) is not None
     return a2b_qp(text) if is_mail else text
 
@@ -136,6 +147,12 @@ def _without_tex(line: bytes) -> bytes:
         return line
     line = _SIUNITX.sub(rb"\1 \2byte", line)
     return b"|".join(_TEX_MARKUP.sub(b"", cell) for cell in line.split(b"&"))
+
+
+def _without_typst(line: bytes) -> bytes:
+    if _TYPST_ROW.fullmatch(line) is None:
+        return line
+    return b"|".join(cell.strip(b"*_$ ") for cell in _TYPST_CELL.findall(line))
 
 
 def _is_quoted(lines: list[bytes]) -> bool:
