@@ -108,7 +108,6 @@ def unwrapped(text: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> bytes:
-    text = text.replace(b"\n\x1e", b"\n").removeprefix(b"\x1e")  # between texts of JSON
     if text.count(b"\\n") >= max(_NEWLINES_AT_LEAST, text.count(b"\n")) and text[:1] not in b"{[":
         text = _NEWLINE.sub(b"\n", text)  # of a text as Python prints it
     is_mail = _QUOTED_PRINTABLE.search(text, 0, _HEADERS_WITHIN) is not None

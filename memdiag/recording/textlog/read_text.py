@@ -19,7 +19,7 @@ from memdiag.recording.parsing.column_meaning import Part, recognise
 from memdiag.recording.parsing.column_names import take_apart
 from memdiag.recording.parsing.timestamps import since_first
 from memdiag.recording.tables.table import Table
-from memdiag.recording.textlog.axis_totals import totals
+from memdiag.recording.textlog.axis_totals import capacities, totals
 from memdiag.recording.textlog.counted_things import LEAST_EPOCH_S
 from memdiag.recording.textlog.discover_fields import (
     COUNTED,
@@ -87,6 +87,7 @@ def read_text(source: Source) -> Table | None:
     collector: Collector | None = None
     filled = 0
     of_memory: dict[str, int] = {}
+    stated: dict[str, float] = {}
     style: NumberStyle | None = None
     repeats = False
     for block in blocks(source):
@@ -96,6 +97,7 @@ def read_text(source: Source) -> Table | None:
         filled += len(lines.starts)
         if collector is None and (collector := _collector_for(lines)) is not None:
             of_memory, repeats = _each_of_memory(lines), _repeats(lines)
+            stated = capacities(block[:_PROSE_WITHIN].decode("utf-8", "replace"), collector.fields)
         if collector is not None:
             collector.read(lines)
     if collector is None:
@@ -121,7 +123,7 @@ def read_text(source: Source) -> Table | None:
         table,
         notes=(*notes, _DECIMATED) if collector.coarseness else notes,
         unread_share=unread,
-        totals=totals(of_memory, fields),
+        totals=stated | totals(of_memory, fields),
         assumed=frozenset(f.name for f in axes if f.is_guessed and f.name == COUNTED),
     )
 
