@@ -9,6 +9,7 @@ import pytest
 from logs import read_log, series_of
 
 from memdiag.analysis.diagnose import diagnose
+from memdiag.errors import ReadError
 from memdiag.values.verdict import Verdict
 
 N = 12
@@ -194,3 +195,48 @@ def test_prompts_are_positions(tmp_path: Path) -> None:
     ]
     recording = read_log(tmp_path, lines)
     assert series_of(recording, "ram_bytes").x.tolist() == list(range(N))
+
+
+@pytest.mark.parametrize("largest", [415_000, 41_500_000])
+def test_the_largest_memory_of_getrusage_is_in_kib_unless_it_may_be_in_bytes(
+    tmp_path: Path, largest: int
+) -> None:
+    lines = [
+        f'03:{n:02}:02.11 [debug]: report: {{"success": true, "process_mem_max_rss": '
+        f'"{largest + n}", "blocks_out": "8"}}'
+        for n in range(N)
+    ]
+    metrics = {one.metric for one in read_log(tmp_path, lines).series}
+    assert ("process_mem_max_rss_bytes" in metrics) == (largest < 10**6)
+
+
+def test_what_php_dumps_has_the_names_of_the_arguments(tmp_path: Path) -> None:
+    call = "foreach ($chunks as $i => $c) { import($c); var_dump($i, memory_get_usage()); }"
+    dumps = [f"    int({n})\n    int({13_865_808 + n})" for n in range(N)]
+    series = series_of(read_log(tmp_path, [call, "prints", *dumps]), "memory_get_usage")
+    assert series.y.tolist() == [13_865_808 + n for n in range(N)]
+
+
+def test_dumps_of_several_calls_are_not_named(tmp_path: Path) -> None:
+    calls = ["var_dump($i, memory_get_usage());", "var_dump(memory_get_peak_usage());"]
+    dumps = [f"int({n})\nint({13_865_808 + n})" for n in range(N)]
+    with pytest.raises(ReadError):
+        read_log(tmp_path, [*calls, *dumps])
+
+
+def test_programs_in_the_events_of_windows_are_series(tmp_path: Path) -> None:
+    lines = [
+        line
+        for n in range(N)
+        for line in (
+            f"TimeCreated  : 09/12/2024 03:{n:02}:44 AM",
+            "Message      : Windows diagnosed a low virtual memory condition. The most was in:",
+            f"               Host.exe (51{n}) consumed {9276661760 + n} bytes, sqlservr.exe (2216)",
+            "               consumed 3127996416 bytes, and MsMpEng.exe (3044) consumed 923996160 ",
+            "               bytes.",
+        )
+    ]
+    recording = read_log(tmp_path, lines)
+    y = series_of(recording, "host_exe_memory_bytes").y
+    assert y[np.isfinite(y)].tolist() == [9276661760 + n for n in range(N)]
+    assert {one.metric for one in recording.series} > {"sqlservr_exe_memory_bytes"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from binascii import a2b_qp
 
+from memdiag.recording.inputs.php_dumps import with_dumped_names
 from memdiag.recording.inputs.python_session import with_names
 from memdiag.recording.inputs.shell_session import with_commands_names, with_lists
 
@@ -67,6 +68,10 @@ _QUOTED_PRINTABLE = re.compile(
 _HEADERS_WITHIN = 1 << 16
 _NEWLINE = re.compile(rb"(?<!\\)(?:\\r)?\\n")
 _NEWLINES_AT_LEAST = 8
+# Of Windows: `ReportHost.exe (5120) consumed 9276661760 bytes, sqlservr.exe (2216) consumed ...`.
+_CONSUMED = re.compile(
+    rb"([\w.-]{1,64}) \([0-9]{1,10}\)\s{1,40}consumed\s{1,40}([0-9]{1,19})\s{1,40}bytes"
+)
 # A row of a table in Typst: `[1], [11.5], [38.5],`.
 _TYPST_ROW = re.compile(rb"\s{0,16}\[[^][\n]*\](?:,\s{0,8}\[[^][\n]*\]){1,64},?\s{0,8}")
 _TYPST_CELL = re.compile(rb"\[([^][\n]*)\]")
@@ -92,6 +97,7 @@ def unwrapped(text: bytes) -> bytes:
     """The text without these. Their lines stay, empty, so that line numbers do not change, except
     at the start, where readers look for headers.
     """
+    text = _CONSUMED.sub(rb"\n\1 memory: \2 bytes", text) if b") consumed" in text else text
     plain = with_lists(_without_boxes(without_escapes(_decoded(text))))
     lines = _HALF.sub(_with_half_behind, plain).split(b"\n")
     if _is_quoted(lines):
@@ -99,12 +105,17 @@ def unwrapped(text: bytes) -> bytes:
     lines = _without_row_numbers(lines)
     if any(map(_TYPST_ROW.fullmatch, lines)) and b"table(" in plain:
         lines = [_without_typst(line) for line in lines]
-    lines = [_without_tex(line) for line in with_names(with_commands_names(_only_output(lines)))]
+    lines = [_without_tex(line) for line in _named(_only_output(lines))]
     lines = [line.replace(b"||", b"|") if _JIRA.fullmatch(line) else line for line in lines]
     kept = [b"" if _is_wrapping(line) else _RESULT.sub(b"", line) for line in lines]
     if kept == lines:
         return b"\n".join(lines)
     return b"\n".join(kept).lstrip(b"\r\n") or text
+
+
+def _named(lines: list[bytes]) -> list[bytes]:
+    """The lines, with the names of what was called before the numbers below."""
+    return with_dumped_names(with_names(with_commands_names(lines)))
 
 
 def _decoded(text: bytes) -> bytes:
