@@ -22,10 +22,12 @@ _CREATE = re.compile(
 )
 _COLUMN = re.compile(r"(?m)^\s{0,16}(?:[`\"\[]([^`\"\]\n]{1,64})[`\"\]]|(\w{1,64}))\s+\w")
 _KEYS = frozenset({"primary", "key", "unique", "constraint", "foreign", "index", "check"})
-_CELL = re.compile(r"\s*(?:'((?:[^'\\]|''|\\.)*)'|([^',()\s]{1,64}))\s*([,)])")
+_CELL = re.compile(r"\s*(?:'((?:[^'\\]|''|\\.){0,16000})'|([^',()\s]{1,64}))\s*([,)])")
 _NEXT = re.compile(r"\s*,\s*(?=\()")
 _END_OF_COPY = "\n\\."
 _ROWS_AT_LEAST = 4
+# (Each may be searched to its end for a quote.)
+_UNREADABLE_AT_MOST = 100
 _NULLS = frozenset({"NULL", "null", "\\N"})
 
 Row = list[str | None]
@@ -42,7 +44,9 @@ def is_dump(source: Source) -> bool:
 def read_dump(source: Source) -> Table | None:
     """The rows of the table with a name of memory that has the most."""
     text = source.all_bytes().decode("utf-8", errors="replace").replace("\r\n", "\n")
-    names = {one: columns for one, columns in _columns(text).items() if _has_memory(columns)}
+    names = {
+        one: columns for one, columns in _columns(source.head()).items() if _has_memory(columns)
+    }
     rows: dict[str, list[Row]] = {one: [] for one in names}
     for table, row in _rows(text):
         if table in rows and len(row) == len(names[table]):
@@ -67,6 +71,7 @@ def _columns(text: str) -> dict[str, list[str]]:
 
 
 def _rows(text: str) -> Iterator[tuple[str, Row]]:
+    unreadable = 0
     for one in _INSERT.finditer(text):
         at: int | None = one.end()
         while at is not None:
@@ -75,6 +80,9 @@ def _rows(text: str) -> Iterator[tuple[str, Row]]:
                 yield _plain(one[1]), row
             following = _NEXT.match(text, end)
             at = None if not row or following is None else following.end()
+            unreadable += not row
+        if unreadable > _UNREADABLE_AT_MOST:
+            return
     for one in _COPY.finditer(text):
         end = text.find(_END_OF_COPY, one.end() - 1)
         lines = text[one.end() : end if end >= 0 else len(text)].split("\n")
